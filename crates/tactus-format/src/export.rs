@@ -32,6 +32,7 @@ pub use cyclictest_histogram::whole as cyclictest_histogram;
 pub use cyclictest_json::whole as cyclictest_json;
 pub use oslat::{Rows as OslatRows, whole as oslat_table};
 pub use oslat_json::whole as oslat_json;
+pub use series::{Counted, of as counted};
 
 /// What is called with each tick of a row.
 pub type TakeTick<'a> = dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()> + 'a;

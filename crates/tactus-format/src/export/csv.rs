@@ -2,6 +2,9 @@
 
 use std::io::{BufWriter, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::table::{Cell, Table};
 use super::{Export, ExportError, Out, Shape, Source};
 
@@ -35,6 +38,7 @@ fn line(out: &mut impl Write, cells: &[Cell<'_>]) -> std::io::Result<()> {
             Cell::Whole(number) => write!(out, "{number}")?,
             Cell::Real(number) => write!(out, "{number}")?,
             Cell::Flag(flag) => write!(out, "{flag}")?,
+            Cell::Bytes(bytes) => out.write_all(STANDARD.encode(bytes).as_bytes())?,
             Cell::Moment(moment) => match jiff::Timestamp::from_microsecond(*moment) {
                 Ok(moment) => write!(out, "{moment}")?,
                 Err(error) => return Err(std::io::Error::other(error)),

@@ -5,7 +5,8 @@ use tactus_model::bundle::Row;
 use tactus_model::outcome::SeriesResult;
 
 /// A series with what it counted.
-pub(super) struct Counted<'a> {
+pub struct Counted<'a> {
+    /// Its figures.
     pub result: &'a SeriesResult,
     /// Its histogram; none: it has none, or it is lost.
     pub raw: Option<&'a Packed>,
@@ -14,7 +15,7 @@ pub(super) struct Counted<'a> {
 }
 
 /// Those of a row. The tag of a histogram is the CPU, or the whole of the key where a CPU has several series.
-pub(super) fn of(row: &Row) -> impl Iterator<Item = Counted<'_>> {
+pub fn of(row: &Row) -> impl Iterator<Item = Counted<'_>> {
     let share = row.result.series_share_cpus();
     row.result.series().iter().map(move |result| {
         let tag = if share { result.key.to_string() } else { result.key.cpu.to_string() };

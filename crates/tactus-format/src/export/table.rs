@@ -25,6 +25,8 @@ pub enum Kind {
     Flag,
     /// A moment: microseconds since 1970, UTC.
     Moment,
+    /// Bytes that are no text.
+    Bytes,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
             Self::Real => ("number", "DOUBLE"),
             Self::Flag => ("true or false", "BOOLEAN"),
             Self::Moment => ("time, RFC 3339", "TIMESTAMP(us, UTC)"),
+            Self::Bytes => ("base64", "BINARY"),
         }
     }
 }
@@ -56,6 +59,8 @@ pub enum Cell<'a> {
     Flag(bool),
     /// Microseconds since 1970, UTC.
     Moment(i64),
+    /// Bytes that are no text.
+    Bytes(Cow<'a, [u8]>),
 }
 
 impl Cell<'_> {
@@ -69,12 +74,14 @@ impl Cell<'_> {
             Self::Real(_) => matches!(kind, Kind::Real),
             Self::Flag(_) => matches!(kind, Kind::Flag),
             Self::Moment(_) => matches!(kind, Kind::Moment),
+            Self::Bytes(_) => matches!(kind, Kind::Bytes),
         }
     }
 }
 
-/// A moment of RFC 3339.
-pub(super) struct Moment<'a>(pub Option<&'a str>);
+/// A moment of RFC 3339; empty where it is none.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a>(pub Option<&'a str>);
 
 impl From<Moment<'_>> for Cell<'_> {
     fn from(Moment(text): Moment<'_>) -> Self {
@@ -98,6 +105,12 @@ impl<'a> From<&'a String> for Cell<'a> {
 impl From<String> for Cell<'_> {
     fn from(text: String) -> Self {
         Self::Text(text.into())
+    }
+}
+
+impl From<Vec<u8>> for Cell<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes.into())
     }
 }
 
@@ -168,6 +181,7 @@ pub static TABLES: &[Table] =
     &[scenarios::TABLE, series::TABLE, ticks::TABLE, histograms::TABLE, values::TABLE, findings::TABLE];
 
 /// The columns of a table beside what fills them: `COLUMNS`, and `cells` of a row.
+#[macro_export]
 macro_rules! columns {
     ($row:ident: $Row:ty; $($(#[doc = $about:literal])+ $column:ident: $kind:ident = $value:expr;)+) => {
         const COLUMNS: &[$crate::export::table::Column] = &[$($crate::export::table::Column {
@@ -181,7 +195,7 @@ macro_rules! columns {
         }
     };
 }
-use columns;
+pub use crate::columns;
 
 /// The page of the book that says what the columns mean.
 #[must_use]

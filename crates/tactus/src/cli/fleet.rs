@@ -3,12 +3,14 @@
 mod job;
 mod place;
 mod run;
+mod show;
 
 use clap::{Args, Subcommand};
 
 pub use job::FleetJob;
 pub use place::{FleetCollect, FleetStatus};
 pub use run::{FleetRender, FleetRun, Wanted};
+pub use show::FleetShow;
 
 /// Arguments of `fleet`.
 #[derive(Debug, Args)]
@@ -29,6 +31,9 @@ pub enum FleetCommand {
     Status(FleetStatus),
     /// Bring home what has come since, late bundles too, and verify what is there
     Collect(FleetCollect),
+    /// Say of the machines in a data set who misses the deadline, who is worst, what they have in common, what drifts, who
+    /// is missing and who changed what
+    Show(FleetShow),
     /// What a job runs on a machine; safe to repeat
     #[command(hide = true)]
     Job(FleetJob),

@@ -6,6 +6,7 @@ mod blame;
 mod bundle;
 mod compare;
 mod cyclictest;
+mod data;
 mod detach;
 mod fleet;
 mod generate;
@@ -31,8 +32,9 @@ pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
 pub use bundle::{Export, Fitness, Import, Report, Show, Unit};
 pub use compare::Compare;
 pub use cyclictest::{Cyclictest, Lacking};
+pub use data::Collect;
 pub use detach::{Attach, Stop};
-pub use fleet::{Fleet, FleetCollect, FleetCommand, FleetJob, FleetRender, FleetRun, FleetStatus, Wanted};
+pub use fleet::{Fleet, FleetCollect, FleetCommand, FleetJob, FleetRender, FleetRun, FleetShow, FleetStatus, Wanted};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use lock::Lock;
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
@@ -100,6 +102,10 @@ pub enum Command {
     Import(Import),
     /// Write a bundle as cyclictest's JSON or histogram, as HdrHistogram logs, CSV, Parquet or OpenMetrics
     Export(Export),
+    /// Verify bundles of many machines and put them into one data set of Parquet tables
+    Collect(Collect),
+    /// Ask what many machines have in common: who misses the deadline, what drifts, who is missing
+    Fleet(Fleet),
     /// List the environments: usable or not, and what would make the rest so
     Environments(Environments),
     /// Find, fetch and choose guest kernels

@@ -4,6 +4,7 @@ mod job;
 mod place;
 mod plan;
 mod run;
+mod show;
 
 use crate::cli::FleetCommand;
 use crate::exit::{Exit, Failure};
@@ -14,6 +15,7 @@ pub fn fleet(what: &FleetCommand) -> Result<Exit, Failure> {
         FleetCommand::Render(arguments) => run::render(arguments),
         FleetCommand::Status(arguments) => place::status(arguments),
         FleetCommand::Collect(arguments) => place::collect(arguments),
+        FleetCommand::Show(arguments) => show::show(arguments),
         FleetCommand::Job(arguments) => job::job(arguments),
     }
 }

@@ -3,6 +3,7 @@
 mod attach;
 mod audit;
 mod baseline;
+mod collect;
 mod compare;
 mod completions;
 mod cyclictest;
@@ -60,6 +61,7 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Fitness(arguments) => fitness::fitness(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Collect(arguments) => collect::collect(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
         Command::Probe(arguments) => probe::probe(&arguments),

@@ -1,0 +1,244 @@
+//! Archives of bundles: what a node printed into a log, or was carried on a stick. They are anybody's bytes.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use tactus_system::Directory;
+use tempfile::TempDir;
+
+/// Length of a header, and of what a file's bytes fill up.
+const BLOCK: usize = 512;
+/// Most bytes that an archive is unpacked to.
+const MOST: u64 = 1 << 30;
+/// Most files in one.
+const MOST_FILES: usize = 65_536;
+
+/// Unpacks the regular files of an archive into a directory of its own, which goes with what is returned. Links, devices
+/// and whatever else there is are left out: a bundle has none.
+///
+/// # Errors
+/// When it is no archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut, names a place outside, or is too
+/// large.
+pub fn unpack(path: &Path) -> io::Result<TempDir> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file = Directory::open(above)?.file(path.file_name().unwrap_or(OsStr::new("")))?;
+    let there = tempfile::tempdir()?;
+    let into = Directory::open(there.path())?;
+    unpack_to(&mut MultiGzDecoder::new(file), &into)?;
+    Ok(there)
+}
+
+fn wrong(words: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, words)
+}
+
+fn unpack_to(from: &mut impl Read, into: &Directory) -> io::Result<()> {
+    let (mut left, mut files) = (MOST, 0);
+    // The name of what follows, where its own header has no room for it.
+    let mut long: Option<PathBuf> = None;
+    loop {
+        let mut header = [0; BLOCK];
+        from.read_exact(&mut header).map_err(|_| wrong("it is cut"))?;
+        if header.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        let size = octal(&header[124..136]).ok_or_else(|| wrong("it is no tar archive"))?;
+        left = left.checked_sub(size).ok_or_else(|| wrong("it is larger than any that is unpacked"))?;
+        if octal(&header[148..156]) != Some(sum(&header)) {
+            return Err(wrong("it is no tar archive, or damaged"));
+        }
+        let kind = header[156];
+        let mut bytes = from.take(size);
+        match kind {
+            b'0' | 0 => {
+                files += 1;
+                if files > MOST_FILES {
+                    return Err(wrong("it has more files than any that is unpacked"));
+                }
+                let name = long.take().unwrap_or_else(|| name(&header));
+                let name = inside(&name)?;
+                if let Some(name) = name {
+                    let above: Vec<&Path> =
+                        name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+                    above.into_iter().rev().try_for_each(|above| into.make_dir(above))?;
+                    into.install_with(&name, 0o644, |file| io::copy(&mut bytes, file).map(drop))?;
+                }
+            }
+            // GNU tar's long names.
+            b'L' => {
+                let mut text = Vec::new();
+                bytes.by_ref().take(4096).read_to_end(&mut text)?;
+                long = Some(path(&text));
+            }
+            // POSIX: `LENGTH path=NAME\n` among others.
+            b'x' => {
+                let mut text = Vec::new();
+                bytes.by_ref().take(64 * 1024).read_to_end(&mut text)?;
+                let lines = text.split(|byte| *byte == b'\n');
+                let named = lines
+                    .filter_map(|line| line.splitn(2, |byte| *byte == b' ').nth(1)?.strip_prefix(b"path="));
+                long = named.last().map(path).or(long);
+            }
+            _ => long = None,
+        }
+        let rest = bytes.limit();
+        let skipped = io::copy(&mut from.by_ref().take(rest), &mut io::sink())?;
+        let filled = usize::try_from(size % BLOCK as u64).unwrap_or(0);
+        let filled = (BLOCK - filled) % BLOCK;
+        let mut fill = [0; BLOCK];
+        let ended = from.read_exact(&mut fill[..filled]);
+        if skipped != rest || ended.is_err() {
+            return Err(wrong("it is cut"));
+        }
+    }
+}
+
+/// A number as headers have it: octal digits, then a blank or NUL.
+fn octal(field: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(field).ok()?;
+    let text = text.trim_matches(|c| c == ' ' || c == '\0');
+    if text.is_empty() { Some(0) } else { u64::from_str_radix(text, 8).ok() }
+}
+
+/// The checksum of a header: its bytes added up, its own field taken for blanks.
+fn sum(header: &[u8; BLOCK]) -> u64 {
+    let own = 148..156;
+    let bytes = header.iter().enumerate();
+    bytes.map(|(at, byte)| u64::from(if own.contains(&at) { b' ' } else { *byte })).sum()
+}
+
+/// Up to the first NUL.
+fn path(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    PathBuf::from(OsStr::from_bytes(&bytes[..end]))
+}
+
+fn name(header: &[u8; BLOCK]) -> PathBuf {
+    let own = path(&header[..100]);
+    // POSIX has the beginning of a long one apart; GNU tar has other things there.
+    match &header[257..263] {
+        b"ustar\0" if header[345] != 0 => path(&header[345..500]).join(own),
+        _ => own,
+    }
+}
+
+/// A name without dots; nothing: it is the archive's own directory.
+fn inside(name: &Path) -> io::Result<Option<PathBuf>> {
+    let mut plain = PathBuf::new();
+    for part in name.components() {
+        match part {
+            Component::CurDir => {}
+            Component::Normal(part) => plain.push(part),
+            _ => return Err(wrong("it names a place outside of it")),
+        }
+    }
+    Ok(Some(plain).filter(|plain| !plain.as_os_str().is_empty()))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "archives are made and looked at beside their door")]
+mod tests {
+    use std::io::Write;
+    use std::process::Command;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packed(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// A tar archive of these files, as GNU tar or another format writes it.
+    fn tar(format: &str, files: &[(&str, &[u8])]) -> Vec<u8> {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let out = Command::new("tar")
+            .args(["--format", format, "-cf", "-", "-C"])
+            .arg(dir.path())
+            .arg(".")
+            .output();
+        out.unwrap().stdout
+    }
+
+    fn unpacked(bytes: &[u8]) -> io::Result<TempDir> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.tar.gz");
+        std::fs::write(&path, packed(bytes)).unwrap();
+        unpack(&path)
+    }
+
+    #[test]
+    fn what_tar_packs_is_unpacked_long_names_too() {
+        let long = format!("{}/{}.txt", "d".repeat(90), "f".repeat(120));
+        let files = [("b/manifest.json", &b"{}"[..]), (long.as_str(), &[7; 1000][..]), ("b/empty", b"")];
+        for format in ["gnu", "ustar", "posix"] {
+            let there = unpacked(&tar(format, &files)).unwrap();
+            for (name, bytes) in files.iter().filter(|(name, _)| format != "ustar" || name.len() < 100) {
+                assert_eq!(std::fs::read(there.path().join(name)).unwrap(), *bytes, "{format}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_archive_that_is_cut_anywhere_is_refused_and_links_are_left_out() {
+        let whole = tar("gnu", &[("b/manifest.json", b"{}"), ("b/more", &[1; 700])]);
+        let end = whole.len() - whole.iter().rev().take_while(|byte| **byte == 0).count();
+        for cut in [1, 100, 511, 512, 600, 1024, 1500, end - 1] {
+            assert!(unpacked(&whole[..cut]).is_err(), "{cut}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.tar.gz");
+        let bytes = packed(&whole);
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(unpack(&path).is_err());
+        let mut link = whole.clone();
+        let at = whole.windows(15).position(|some| some == b"b/manifest.json").unwrap();
+        link[at + 156 - 2] = b'2';
+        // The name stands at the beginning of its header, behind `./`.
+        let header = &mut link[at - 2..at - 2 + BLOCK];
+        let sum = sum(header.try_into().as_ref().unwrap());
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        let there = unpacked(&link).unwrap();
+        assert!(there.path().join("b/more").exists() && !there.path().join("b/manifest.json").exists());
+    }
+
+    #[test]
+    fn no_name_leads_out_of_an_archive() {
+        for name in ["../evil", "/etc/evil", "a/../../evil"] {
+            let mut header = [0; BLOCK];
+            header[..name.len()].copy_from_slice(name.as_bytes());
+            header[124..135].copy_from_slice(b"00000000000");
+            header[156] = b'0';
+            let sum = sum(&header);
+            header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+            let error = unpacked(&[&header[..], &[0; 2 * BLOCK]].concat()).unwrap_err();
+            assert!(error.to_string().contains("outside"), "{name}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(at in 0..2048_usize, bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            let mut whole = tar("gnu", &[("b/manifest.json", b"{}"), ("b/more", &[1; 700])]);
+            for (old, new) in whole.iter_mut().skip(at).zip(&bytes) {
+                *old = *new;
+            }
+            let _ = unpacked(&whole);
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::write(dir.path().join("a.tgz"), &bytes).unwrap();
+            prop_assert!(unpack(&dir.path().join("a.tgz")).is_err());
+        }
+    }
+}

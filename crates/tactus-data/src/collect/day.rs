@@ -1,0 +1,82 @@
+//! Rows that are put to those of their day.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tactus_format::export::ExportError;
+
+use super::Planned;
+use super::facts::History;
+use super::take::{Read, Rows};
+use crate::table::{FACT, TABLES, fact_rows};
+use crate::{DataError, DataSet};
+
+/// What is to be written to a day.
+#[derive(Debug)]
+pub struct Batch {
+    day: String,
+    /// Whose rows these are: others of theirs, which somebody began to write, are left out.
+    runs: BTreeSet<String>,
+    /// Those of them whose facts stay as they are.
+    known: BTreeSet<String>,
+    rows: BTreeMap<&'static str, Rows>,
+}
+
+impl Batch {
+    /// Nothing yet.
+    pub fn of(day: &str) -> Self {
+        Self { day: day.to_owned(), runs: BTreeSet::new(), known: BTreeSet::new(), rows: BTreeMap::new() }
+    }
+
+    /// Adds a bundle.
+    pub fn add(&mut self, planned: &Planned, read: Read, history: &mut History) {
+        self.runs.insert(planned.run.clone());
+        for (table, rows) in read.rows {
+            self.rows.entry(table).or_default().extend(rows);
+        }
+        // Later runs may be told against the facts of one that was gone on with: they stay.
+        if planned.instead {
+            self.known.insert(planned.run.clone());
+        } else {
+            let told = history.changes(&planned.machine, planned.started_us, &read.facts);
+            self.rows.entry(FACT.name).or_default().extend(fact_rows(&planned.run, &told));
+        }
+    }
+
+    /// Writes it, the runs last.
+    pub fn save(self, data: &DataSet) -> Result<(), DataError> {
+        if self.runs.is_empty() {
+            return Ok(());
+        }
+        for table in TABLES.iter().filter(|table| table.rows.is_some()) {
+            let columns = (table.columns)();
+            let before = data.read(table, &self.day, columns)?;
+            let rows = self.rows.get(table.name).map_or(&[][..], Vec::as_slice);
+            if rows.is_empty() && before.is_none() {
+                continue;
+            }
+            data.write(table, &self.day, |take| {
+                if let Some(found) = &before {
+                    for row in 0..found.rows {
+                        let run = found.columns.first().and_then(|runs| runs.text(row));
+                        let replaced = run.is_some_and(|run| {
+                            self.runs.contains(run) && !(table.name == FACT.name && self.known.contains(run))
+                        });
+                        if replaced {
+                            continue;
+                        }
+                        let cells: Vec<_> = found
+                            .columns
+                            .iter()
+                            .zip(columns)
+                            .map(|(values, column)| values.cell(row, column.kind))
+                            .collect();
+                        take(&cells)?;
+                    }
+                }
+                rows.iter().try_for_each(|cells| take(cells))?;
+                Ok::<(), ExportError>(())
+            })?;
+        }
+        Ok(())
+    }
+}

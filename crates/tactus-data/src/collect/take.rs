@@ -1,0 +1,76 @@
+//! A bundle as rows, once it was verified.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use tactus_bundle::{self as bundle, Trust};
+use tactus_format::export::table::Cell;
+use tactus_format::export::{self, Source, TakeInterval, TakeTick};
+use tactus_model::facts::Facts;
+use tactus_report::document;
+
+use super::Planned;
+use super::find::reason;
+use crate::table::{FACT, TABLES, Taken, owned};
+
+/// The rows that a bundle has in a table.
+pub type Rows = Vec<Vec<Cell<'static>>>;
+
+/// What was read of a bundle.
+#[derive(Debug)]
+pub struct Read {
+    /// Its rows by table.
+    pub rows: BTreeMap<&'static str, Rows>,
+    /// Its facts, which are held against those of the run before.
+    pub facts: BTreeMap<String, Facts>,
+}
+
+/// The logs of a bundle.
+struct Logs(bundle::Logs);
+
+impl export::Logs for Logs {
+    fn ticks(&self, row: usize, take: &mut TakeTick<'_>) -> io::Result<bool> {
+        self.0.ticks(row, take)
+    }
+
+    fn intervals(&self, row: usize, take: &mut TakeInterval<'_>) -> io::Result<()> {
+        self.0.intervals(row, take)
+    }
+}
+
+/// Reads a bundle, every file of which must have the checksum that its manifest names.
+///
+/// # Errors
+/// Why it is refused, in a sentence.
+pub fn take(planned: &Planned) -> Result<Read, String> {
+    let dir = bundle::open(&planned.at).map_err(|error| reason(&error))?;
+    let (contents, logs) = bundle::read_with_logs(&dir, Trust::Whole).map_err(|error| reason(&error))?;
+    if let Some(first) = contents.damage.first() {
+        return Err(format!("it is not whole: {first}"));
+    }
+    // Whoever writes to it meanwhile is found out.
+    if crate::identity::content_key(&contents.manifest) != planned.content {
+        return Err("it was changed while it was read".into());
+    }
+    let document = document(&contents);
+    let numbers: Vec<usize> = (0..contents.rows.len()).collect();
+    let logs = Logs(logs);
+    let taken = Taken {
+        run: &planned.run,
+        machine: &planned.machine,
+        identity: planned.identity.word(),
+        content: &planned.content,
+        source: Source { contents: &contents, document: &document, numbers: &numbers, logs: &logs },
+    };
+    let mut rows = BTreeMap::new();
+    for table in TABLES.iter().filter(|table| table.name != FACT.name) {
+        let Some(of) = table.rows else { continue };
+        let own: &mut Rows = rows.entry(table.name).or_default();
+        let read = of(&taken, &mut |cells| {
+            own.push(cells.iter().map(owned).collect());
+            Ok(())
+        });
+        read.map_err(|error| format!("its {} cannot be told: {error}", table.name))?;
+    }
+    Ok(Read { rows, facts: contents.facts })
+}

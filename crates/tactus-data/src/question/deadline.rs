@@ -1,0 +1,127 @@
+//! Who misses the deadline, and who is worst.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::moment;
+use super::set::{Place, Set};
+
+/// What a machine came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judged {
+    /// A latency was above the deadline, or a requirement of the plan failed.
+    Missed,
+    /// None was, in all that was measured, and the instrument was proven.
+    Held,
+    /// None was, but some measurement's instrument did not see its control.
+    Unproven,
+    /// There is no deadline, and no requirement.
+    NoDeadline,
+    /// Nothing was measured that says anything about hardware.
+    NotJudged,
+}
+
+impl Judged {
+    /// In words.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Missed => "missed",
+            Self::Held => "held",
+            Self::Unproven => "not proven",
+            Self::NoDeadline => "no deadline",
+            Self::NotJudged => "not judged",
+        }
+    }
+}
+
+/// A machine, by its worst.
+#[derive(Clone, Debug, Serialize)]
+pub struct MachineEntry {
+    /// Its key.
+    pub machine: String,
+    /// What it is called.
+    pub name: String,
+    /// What it came to.
+    pub outcome: Judged,
+    /// Its runs meanwhile.
+    pub runs: usize,
+    /// Those of them that missed the deadline.
+    pub missed: usize,
+    /// Its largest latency.
+    pub max_ns: Option<u64>,
+    /// Where that was.
+    pub environment: Option<String>,
+    /// In which scenario.
+    pub scenario: Option<String>,
+    /// In which run.
+    pub run: Option<String>,
+    /// When that began.
+    pub started: Option<String>,
+    /// What the numbers are worth.
+    pub evidence: Option<String>,
+}
+
+/// Whether numbers say something of hardware: those of an emulation do not.
+pub fn counts(place: &Place) -> bool {
+    place.max_ns.is_some() && place.evidence.as_deref().is_some_and(|evidence| evidence != "emulated")
+}
+
+/// Whether a scenario missed what is asked of it.
+fn misses(place: &Place, max_ns: Option<u64>) -> bool {
+    match max_ns {
+        Some(most) => place.max_ns.is_some_and(|max| max > most),
+        None => place.verdict.as_deref() == Some("fail"),
+    }
+}
+
+/// The machines that ran since a moment, the worst first.
+pub fn judged(set: &Set, max_ns: Option<u64>, from_us: i64) -> Vec<MachineEntry> {
+    let called = set.called();
+    let mut of: BTreeMap<usize, Vec<&Place>> = BTreeMap::new();
+    for place in set.places.iter().filter(|place| counts(place)) {
+        of.entry(place.run).or_default().push(place);
+    }
+    let mut all: Vec<MachineEntry> = Vec::new();
+    for (machine, runs) in set.machines() {
+        let runs: Vec<usize> = runs.into_iter().filter(|run| set.runs[*run].started_us >= from_us).collect();
+        if runs.is_empty() {
+            continue;
+        }
+        let places: Vec<&Place> = runs.iter().filter_map(|run| of.get(run)).flatten().copied().collect();
+        let worst = places.iter().max_by_key(|place| place.max_ns);
+        let missed =
+            |run: &&usize| of.get(run).is_some_and(|own| own.iter().any(|place| misses(place, max_ns)));
+        let missed = runs.iter().filter(missed).count();
+        let asked = max_ns.is_some() || places.iter().any(|place| place.verdict.is_some());
+        let unsure = |place: &&Place| {
+            place.proven == Some(false)
+                || (max_ns.is_none() && !matches!(place.verdict.as_deref(), None | Some("pass" | "warn")))
+        };
+        let outcome = match () {
+            () if places.is_empty() => Judged::NotJudged,
+            () if missed > 0 => Judged::Missed,
+            () if !asked => Judged::NoDeadline,
+            () if places.iter().any(unsure) => Judged::Unproven,
+            () => Judged::Held,
+        };
+        let of_run = |place: &&Place| &set.runs[place.run];
+        all.push(MachineEntry {
+            machine: machine.to_owned(),
+            name: called.get(machine).cloned().unwrap_or_default(),
+            outcome,
+            runs: runs.len(),
+            missed,
+            max_ns: worst.and_then(|place| place.max_ns),
+            environment: worst.map(|place| place.environment.clone()),
+            scenario: worst.map(|place| place.scenario.clone()),
+            run: worst.map(|place| of_run(place).run.clone()),
+            started: worst.and_then(|place| moment(of_run(place).started_us)),
+            evidence: worst.and_then(|place| place.evidence.clone()),
+        });
+    }
+    all.sort_by(|one, other| (other.max_ns, &one.machine).cmp(&(one.max_ns, &other.machine)));
+    all
+}

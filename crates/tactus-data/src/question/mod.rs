@@ -1,0 +1,145 @@
+//! Questions that whoever runs many machines asks of the data set, and answers that say how sure they are.
+//!
+//! [`Set::read`] reads what they need; [`ask`] is pure. See `docs/design/data-set.md` for what each test supposes.
+
+mod change;
+mod deadline;
+mod drift;
+mod explain;
+mod fisher;
+mod missing;
+mod page;
+mod set;
+mod trend;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Serialize;
+use tactus_model::bundle::Format;
+
+use crate::place::VERSION;
+
+pub use change::Changed;
+pub use deadline::{Judged, MachineEntry};
+pub use drift::{Drift, Drifted};
+pub use explain::{Explained, Property};
+pub use missing::Missing;
+pub use page::{FORMATS, PageFormat, page};
+pub use set::{Place, Run, Set};
+
+/// Microseconds of a day.
+const DAY_US: i64 = 86_400_000_000;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The deadline, in ns.
+    pub max_ns: Option<u64>,
+    /// How many machines are listed as the worst.
+    pub worst: usize,
+    /// How far back from the newest run machines are looked at, in days.
+    pub days: u32,
+    /// After how many days without a run a machine is missing.
+    pub missing_after: u32,
+    /// Machines that there should be, by name or key.
+    pub expect: Vec<String>,
+    /// When that is asked, in microseconds since 1970.
+    pub now_us: i64,
+}
+
+impl Asked {
+    /// At a moment since 1970.
+    #[must_use]
+    pub fn at(now: Duration) -> Self {
+        let now_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX);
+        Self { max_ns: None, worst: 10, days: 7, missing_after: 3, expect: Vec::new(), now_us }
+    }
+}
+
+/// The answers: the document of `tactus fleet show --json`. All latencies are in ns.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answers {
+    /// Version of this contract, which is the data set's.
+    pub format: Format,
+    /// Runs in the data set.
+    pub runs: usize,
+    /// Machines in it.
+    pub machines: usize,
+    /// When the first of them began, RFC 3339.
+    pub first: Option<String>,
+    /// When the last one did.
+    pub last: Option<String>,
+    /// How far back from that machines are looked at, in days.
+    pub days: u32,
+    /// The deadline.
+    pub max_ns: Option<u64>,
+    /// The machines that ran meanwhile, the worst first.
+    pub judged: Vec<MachineEntry>,
+    /// How many are listed as the worst.
+    pub worst: usize,
+    /// What the machines with outliers have in common.
+    pub explained: Explained,
+    /// What drifted.
+    pub drift: Drift,
+    /// Who is missing.
+    pub missing: Vec<Missing>,
+    /// Who changed what.
+    pub changes: Vec<Changed>,
+    /// What to know before telling somebody.
+    pub limits: Vec<String>,
+}
+
+/// A moment, RFC 3339.
+fn moment(us: i64) -> Option<String> {
+    jiff::Timestamp::from_microsecond(us).ok().map(|moment| moment.to_string())
+}
+
+/// Answers.
+#[must_use]
+pub fn ask(set: &Set, asked: &Asked) -> Answers {
+    let last = set.runs.iter().map(|run| run.started_us).max();
+    let from_us = last.map_or(0, |last| last.saturating_sub(i64::from(asked.days).saturating_mul(DAY_US)));
+    let judged = deadline::judged(set, asked.max_ns, from_us);
+    let explained = explain::explained(set, &judged, asked.max_ns, from_us);
+    Answers {
+        format: VERSION,
+        runs: set.runs.len(),
+        machines: set.machines().len(),
+        first: set.runs.iter().map(|run| run.started_us).min().and_then(moment),
+        last: last.and_then(moment),
+        days: asked.days,
+        max_ns: asked.max_ns,
+        worst: asked.worst,
+        explained,
+        drift: drift::drift(set),
+        missing: missing::missing(set, asked),
+        changes: change::changes(set, from_us),
+        limits: limits(set, &judged),
+        judged,
+    }
+}
+
+fn limits(set: &Set, judged: &[MachineEntry]) -> Vec<String> {
+    let mut said = vec![
+        "A machine that held the deadline held it while it was measured, and nothing is promised for other times or loads."
+            .to_owned(),
+        "What machines with outliers have in common may go together with what nobody recorded: it is an association, and \
+         which of them is a cause a trial tells (`tactus prove`)."
+            .to_owned(),
+    ];
+    let by_name = |run: &&Run| run.identity.as_deref() == Some("name");
+    let nameless = set.runs.iter().filter(by_name).map(|run| &run.machine).collect::<BTreeSet<_>>().len();
+    if nameless > 0 {
+        said.push(format!(
+            "{nameless} machines are known by their names alone: two of one name are taken for one."
+        ));
+    }
+    let emulated = judged.iter().filter(|machine| machine.outcome == Judged::NotJudged).count();
+    if emulated > 0 {
+        said.push(format!(
+            "{emulated} machines have only emulated or failed measurements: they are not judged."
+        ));
+    }
+    said
+}

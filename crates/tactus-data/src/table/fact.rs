@@ -1,0 +1,77 @@
+//! One row per reading that changed.
+
+use tactus_format::columns;
+use tactus_format::export::table::Cell;
+
+use super::{Table, owned};
+
+/// The table.
+pub const TABLE: Table = Table {
+    name: "fact",
+    about: "A row for each reading of an environment that is another than in the machine's last run before, and for each of its first run. Readings that are never twice the same are left out: counters, times, what runs. A run that was collected after a later one of its machine has all of its readings (`late`), and later runs are not told against it.",
+    columns: || COLUMNS,
+    // They are held against those of the run before.
+    rows: Some(|_, _| Ok(())),
+};
+
+/// Why a reading is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is the first of its machine.
+    First,
+    /// It is another than before.
+    Changed,
+    /// A later run was there before.
+    Late,
+}
+
+impl Change {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Changed => "changed",
+            Self::Late => "late",
+        }
+    }
+}
+
+/// A reading that is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// The environment.
+    pub environment: String,
+    /// The reading.
+    pub path: String,
+    /// What it says, or why it says nothing.
+    pub value: Option<String>,
+    /// What it is: `text`, `cut`, `unreadable`, `absent`; `gone`: it is not among the readings any more.
+    pub state: &'static str,
+    /// Why it is told.
+    pub change: Change,
+}
+
+/// The rows of what is told of a run.
+#[must_use]
+pub fn fact_rows(run: &str, facts: &[Fact]) -> Vec<Vec<Cell<'static>>> {
+    facts.iter().map(|fact| cells(&Own { run, fact }).iter().map(owned).collect()).collect()
+}
+
+struct Own<'a> {
+    run: &'a str,
+    fact: &'a Fact,
+}
+
+columns! { row: Own<'_>;
+    /// The run.
+    run: Text = row.run;
+    /// The environment, with the state of the machine where the plan declares states.
+    environment: Text = &row.fact.environment;
+    /// What was read: a path, or a word with a colon for what is no file.
+    path: Text = &row.fact.path;
+    /// What it said, or why it could not be read; null where there is nothing.
+    value: Text = row.fact.value.as_deref();
+    /// `text`; `cut` (the beginning of a longer one); `unreadable`; `absent`; `gone` (no longer among the readings).
+    state: Text = row.fact.state;
+    /// Why it is told: `first` (of the machine's first run), `changed`, or `late` (collected after a later run of its machine).
+    change: Text = row.fact.change.word();
+}

@@ -1,0 +1,299 @@
+//! What becomes of bundles that are collected.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tactus_data::collect::{Outcome, Summary, collect};
+use tactus_data::table::{RUN, SERIES, TABLES, Table, columns};
+use tactus_data::{DataError, DataSet};
+use tactus_model::Evidence;
+
+use crate::made::{Made, copied, made, manifest};
+
+/// Collects, and returns what became of each by the name of its directory.
+pub fn collected(places: &[&Path], into: &Path) -> (BTreeMap<String, Outcome>, Summary) {
+    let places: Vec<PathBuf> = places.iter().map(|path| path.to_path_buf()).collect();
+    let mut told = BTreeMap::new();
+    let summary = collect(&places, into, &mut |path, outcome| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(told.insert(name, outcome.clone()), None, "each is told once");
+    });
+    (told, summary.unwrap())
+}
+
+/// The texts of a column, over all days.
+pub fn texts(data: &Path, table: &Table, column: &str) -> Vec<String> {
+    let data = DataSet::open(data).unwrap();
+    let mut all = Vec::new();
+    for day in data.days(table).unwrap() {
+        let found = data.read(table, &day, &columns(table, &[column])).unwrap().unwrap();
+        all.extend((0..found.rows).map(|row| found.columns[0].text(row).unwrap_or("-").to_owned()));
+    }
+    all
+}
+
+fn refused(outcome: &Outcome) -> &str {
+    let Outcome::Refused(reason) = outcome else { panic!("{outcome:?}") };
+    reason
+}
+
+/// Bundles of some machines on some days, in a directory.
+fn some(dir: &Path, machines: u32, days: u32) -> PathBuf {
+    let there = dir.join("bundles");
+    fs::create_dir_all(&there).unwrap();
+    for number in 0..machines {
+        for day in 1..=days {
+            made(number, day).write(&there.join(format!("{number}-{day}")));
+        }
+    }
+    there
+}
+
+#[test]
+fn bundles_become_rows_of_their_day_and_are_taken_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (bundles, data) = (some(dir.path(), 3, 2), dir.path().join("data"));
+    let (told, summary) = collected(&[&bundles], &data);
+    assert!(told.len() == 6 && told.values().all(|outcome| *outcome == Outcome::Taken), "{told:?}");
+    assert_eq!((summary.taken, summary.there, summary.refused), (6, 0, 0));
+    assert_eq!(DataSet::open(&data).unwrap().days(&RUN).unwrap(), ["2026-11-01", "2026-11-02"]);
+    let runs = texts(&data, &RUN, "run");
+    assert_eq!(runs.len(), 6);
+    assert_eq!(texts(&data, &SERIES, "run").len(), 12, "two CPUs of each");
+    assert!(texts(&data, &RUN, "profile").iter().all(|profile| profile == "realtime"));
+    assert!(texts(&data, &RUN, "identity").iter().all(|identity| identity == "hardware"));
+    let before: Vec<Vec<u8>> = files(&data).values().cloned().collect();
+    // Again, and some of them by themselves: nothing is written.
+    let (told, summary) = collected(&[&bundles.join("0-1"), &bundles.join("2-2")], &data);
+    assert_eq!((told.len(), summary.there, summary.taken), (2, 2, 0));
+    let (_, summary) = collected(&[&bundles], &data);
+    assert_eq!((summary.there, summary.taken), (6, 0));
+    assert_eq!(files(&data).values().cloned().collect::<Vec<_>>(), before);
+    // The same bundle under two names is one run.
+    let other = copied(&bundles.join("1-1"), &dir.path().join("more/again"));
+    let (told, _) = collected(&[&other], &data);
+    assert_eq!(told["again"], Outcome::There);
+    assert_eq!(texts(&data, &RUN, "run"), runs);
+}
+
+/// Every file of a data set.
+fn files(data: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for table in TABLES {
+        for entry in fs::read_dir(data.join(table.name)).unwrap() {
+            let path = entry.unwrap().path();
+            all.insert(path.strip_prefix(data).unwrap().display().to_string(), fs::read(path).unwrap());
+        }
+    }
+    all
+}
+
+#[test]
+fn what_does_not_hold_is_refused_by_name_and_the_rest_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = dir.path().join("bundles");
+    let write = |name: &str, number: u32| made(number, 1).write(&there.join(name));
+    fs::create_dir_all(&there).unwrap();
+    write("good", 1);
+    let altered = write("altered", 2);
+    let file = altered.join("scenarios/01-idle/ticks.csv");
+    let text = fs::read_to_string(&file).unwrap().replace("2000", "1000");
+    fs::write(&file, text).unwrap();
+    fs::remove_file(write("missing", 3).join("scenarios/01-idle/latency.hlog")).unwrap();
+    let cut = write("cut", 4).join("facts/host.json");
+    let bytes = fs::read(&cut).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    manifest(&write("goes-on", 5), |own| own.finished = None);
+    manifest(&write("newer", 6), |own| own.format.major = 2);
+    fs::write(write("no-manifest", 7).join("manifest.json"), "{\"format\": 7").unwrap();
+    manifest(&write("no-moment", 8), |own| own.started = "yesterday".into());
+    manifest(&write("outside", 9), |own| drop(own.files.insert("../good/plan.toml".into(), "0".repeat(64))));
+    fs::create_dir(there.join("empty")).unwrap();
+    fs::write(there.join("log.tar.gz"), &bytes[..40]).unwrap();
+    let data = dir.path().join("data");
+    let nowhere = dir.path().join("nowhere");
+    let (told, summary) = collected(&[&there, &nowhere], &data);
+    assert_eq!(told["good"], Outcome::Taken);
+    let reasons = [
+        ("altered", "ticks.csv is not the file that the run wrote"),
+        ("missing", "latency.hlog is not the file that the run wrote"),
+        ("cut", "host.json is not the file that the run wrote"),
+        ("goes-on", "the run goes on, or died"),
+        ("newer", "in format 2.7"),
+        ("no-manifest", "it is no bundle"),
+        ("no-moment", "is no moment"),
+        ("outside", "outside the bundle"),
+        ("log.tar.gz", "it cannot be unpacked"),
+        ("nowhere", "No such file"),
+    ];
+    for (name, reason) in reasons {
+        assert!(refused(&told[name]).contains(reason), "{name}: {:?}", told[name]);
+    }
+    assert_eq!((summary.taken, summary.refused, told.len()), (1, reasons.len(), reasons.len() + 1));
+    assert_eq!(texts(&data, &RUN, "name"), ["node001"]);
+}
+
+#[test]
+fn a_run_that_was_gone_on_with_replaces_itself_and_another_bundle_of_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let first = made(1, 1).write(&dir.path().join("first"));
+    let other = Made { max_ns: [99_000, 99_000], ..made(1, 1) };
+    let forged = other.write(&dir.path().join("other"));
+    let more = other.write(&dir.path().join("more"));
+    manifest(&more, |own| {
+        let session = own.sessions[0].clone();
+        own.sessions.push(session);
+    });
+    assert_eq!(collected(&[&first], &data).0["first"], Outcome::Taken);
+    let (told, _) = collected(&[&forged], &data);
+    assert!(refused(&told["other"]).contains("another bundle of this run"), "{told:?}");
+    assert_eq!(collected(&[&more], &data).0["more"], Outcome::GoneOnWith);
+    assert_eq!(texts(&data, &RUN, "run").len(), 1);
+    assert_eq!(texts(&data, &SERIES, "run").len(), 2, "its rows are there once");
+    // The earlier state of it is no newer one.
+    assert!(matches!(&collected(&[&first], &data).0["first"], Outcome::Refused(_)));
+    // Both in one call: one is taken, the other named.
+    let (told, summary) = collected(&[&first, &forged], &dir.path().join("new"));
+    assert_eq!((summary.taken, summary.refused), (1, 1), "{told:?}");
+}
+
+#[test]
+fn machines_of_one_name_are_apart_and_those_without_an_identity_are_said_to_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = dir.path().join("bundles");
+    fs::create_dir_all(&there).unwrap();
+    for number in 1..=2 {
+        let mut own = made(number, 1);
+        own.machine.name = "vm".into();
+        own.write(&there.join(format!("same{number}")));
+    }
+    let mut nameless = made(3, 1);
+    (nameless.machine.id, nameless.machine.hardware) = (None, None);
+    nameless.write(&there.join("nameless"));
+    let data = dir.path().join("data");
+    let (_, summary) = collected(&[&there], &data);
+    let machines = texts(&data, &RUN, "machine");
+    assert_eq!(machines.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{machines:?}");
+    assert!(machines.contains(&"name:node003".to_owned()));
+    assert!(summary.remarks.iter().any(|said| said.starts_with("2 machines are called `vm`")), "{summary:?}");
+    assert!(summary.remarks.iter().any(|said| said.starts_with("1 machines told nothing")), "{summary:?}");
+}
+
+#[test]
+fn versions_of_tactus_imports_and_runs_that_were_interrupted_are_taken_as_what_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = dir.path().join("bundles");
+    fs::create_dir_all(&there).unwrap();
+    manifest(&made(1, 1).write(&there.join("older")), |own| {
+        own.tactus = "0.0.9".into();
+        own.format.minor = 4;
+    });
+    manifest(&made(2, 1).write(&there.join("newer")), |own| {
+        own.tactus = "0.9.0".into();
+        own.format.minor = 99;
+    });
+    Made { evidence: Evidence::Imported, ..made(3, 1) }.write(&there.join("imported"));
+    manifest(&made(4, 1).write(&there.join("interrupted")), |own| {
+        own.status = tactus_model::event::RunStatus::Interrupted;
+    });
+    let data = dir.path().join("data");
+    let (told, summary) = collected(&[&there], &data);
+    assert_eq!(summary.taken, 4, "{told:?}");
+    let mut versions = texts(&data, &RUN, "tactus");
+    versions.sort();
+    assert_eq!(versions, ["0.0.9", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION"), "0.9.0"]);
+    assert!(texts(&data, &RUN, "format").contains(&"1.99".to_owned()));
+    assert!(texts(&data, &RUN, "evidence").contains(&"imported".to_owned()));
+    assert!(texts(&data, &RUN, "status").contains(&"interrupted".to_owned()));
+}
+
+/// As they were recorded, by versions since 1.1: those that died are refused, and nothing else.
+#[test]
+fn recorded_bundles_are_taken_unless_they_died() {
+    let dir = tempfile::tempdir().unwrap();
+    let recorded = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded"));
+    let data = dir.path().join("data");
+    let (told, summary) = collected(&[recorded], &data);
+    assert!(refused(&told["killed"]).contains("goes on, or died"), "{told:?}");
+    assert_eq!((summary.taken, summary.refused), (told.len() - 1, 1), "{told:?}");
+    assert!(
+        texts(&data, &RUN, "identity").iter().all(|identity| identity == "name"),
+        "none was told before 1.6"
+    );
+}
+
+#[test]
+fn an_archive_is_a_bundle_and_a_cut_one_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    made(1, 1).write(&dir.path().join("bundle"));
+    let archive = dir.path().join("node1.tar.gz");
+    let tar =
+        Command::new("tar").arg("-C").arg(dir.path()).args(["-czf"]).arg(&archive).arg("bundle").status();
+    assert!(tar.unwrap().success());
+    let data = dir.path().join("data");
+    let (told, _) = collected(&[&archive], &data);
+    assert_eq!(told["node1.tar.gz"], Outcome::Taken);
+    let bytes = fs::read(&archive).unwrap();
+    fs::write(dir.path().join("cut.tgz"), &bytes[..bytes.len() - 200]).unwrap();
+    let (told, _) = collected(&[&dir.path().join("cut.tgz")], &data);
+    assert!(refused(&told["cut.tgz"]).contains("cannot be unpacked"), "{told:?}");
+}
+
+#[test]
+fn what_was_being_written_when_it_ended_is_not_doubled_and_disturbs_no_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let (bundles, data) = (some(dir.path(), 2, 1), dir.path().join("data"));
+    collected(&[&bundles.join("0-1")], &data);
+    let runs = fs::read(data.join("run/2026-11-01.parquet")).unwrap();
+    collected(&[&bundles], &data);
+    // As if it had ended before the last file was put in its place, with half a file beside it.
+    fs::write(data.join("run/2026-11-01.parquet"), &runs).unwrap();
+    fs::write(data.join("run/.2026-11-01.parquet.0123456789abcdef.new"), &runs[..runs.len() / 2]).unwrap();
+    assert_eq!(texts(&data, &RUN, "name"), ["node000"]);
+    let (told, _) = collected(&[&bundles], &data);
+    assert_eq!((&told["0-1"], &told["1-1"]), (&Outcome::There, &Outcome::Taken));
+    assert_eq!(texts(&data, &SERIES, "run").len(), 4);
+    assert_eq!(texts(&data, &RUN, "name"), ["node000", "node001"]);
+    let facts = texts(&data, &tactus_data::table::FACT, "path");
+    assert_eq!(facts.len(), 4, "{facts:?}");
+}
+
+#[test]
+fn a_directory_of_something_else_a_newer_data_set_and_a_second_writer_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = [made(1, 1).write(&dir.path().join("bundle"))];
+    let none = &mut |_: &Path, _: &Outcome| {};
+    let error = collect(&places, &places[0], none).unwrap_err();
+    assert!(matches!(error, DataError::NotADataSet { .. }), "{error}");
+    let data = dir.path().join("data");
+    let held = DataSet::open_to_write(&data).unwrap();
+    assert!(matches!(collect(&places, &data, none).unwrap_err(), DataError::Busy(_)));
+    drop(held);
+    collect(&places, &data, none).unwrap();
+    let about = fs::read_to_string(data.join("data-set.json")).unwrap();
+    fs::write(data.join("data-set.json"), about.replace("\"major\":1", "\"major\":2")).unwrap();
+    let error = collect(&places, &data, none).unwrap_err();
+    assert!(matches!(error, DataError::OtherVersion { .. }), "{error}");
+    assert!(error.hint().is_some());
+    fs::write(data.join("data-set.json"), "what?").unwrap();
+    assert!(matches!(DataSet::open(&data).unwrap_err(), DataError::NotADataSet { .. }));
+}
+
+#[test]
+fn facts_are_told_when_they_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    for day in 1..=3 {
+        let mut own = made(1, day);
+        if day == 3 {
+            own.facts[0].1 = "quiet isolcpus=1".into();
+        }
+        collected(&[&own.write(&dir.path().join(format!("{day}")))], &data);
+    }
+    let fact = &tactus_data::table::FACT;
+    assert_eq!(texts(&data, fact, "change"), ["first", "first", "changed"]);
+    assert_eq!(texts(&data, fact, "value").last().map(String::as_str), Some("quiet isolcpus=1"));
+}

@@ -1,0 +1,7 @@
+//! Data sets of bundles that were made up, and of recorded ones.
+#![expect(clippy::disallowed_methods, reason = "tests make bundles, and look at what was written")]
+
+mod asked;
+mod collected;
+mod made;
+mod readers;

@@ -1,0 +1,88 @@
+//! A data set in the hands of others: DuckDB, pandas and Polars, the HdrHistogram of Python.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tactus_data::table::TABLES;
+
+use crate::collected::collected;
+use crate::made::{TICKS, made};
+
+/// The Python of `scripts/setup.sh test`, if it has these modules; says so if not.
+pub fn python(modules: &str) -> Option<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
+    let python = target.join("tools/bin/python3");
+    let tried = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
+    let here = tried.is_ok_and(|out| out.status.success());
+    if !here {
+        assert!(
+            std::env::var_os("TACTUS_TEST_ALL").is_none(),
+            "{modules} are not installed (scripts/setup.sh test)"
+        );
+        eprintln!("SKIPPED: the Python packages {modules} are not installed (scripts/setup.sh test)");
+    }
+    here.then_some(python)
+}
+
+/// What the readers find.
+pub fn asked(python: &Path, what: &str, data: &Path) -> Value {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/readers.py");
+    let out = Command::new(python).arg(script).arg(what).arg(data).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// A data set of three machines on two days.
+fn data(dir: &Path) -> PathBuf {
+    let bundles = dir.join("bundles");
+    std::fs::create_dir_all(&bundles).unwrap();
+    for (number, day) in [(1, 1), (2, 1), (3, 1), (1, 2), (2, 2)] {
+        made(number, day).write(&bundles.join(format!("{number}-{day}")));
+    }
+    let data = dir.join("data");
+    assert_eq!(collected(&[&bundles], &data).1.taken, 5);
+    data
+}
+
+#[test]
+fn duckdb_pandas_and_polars_read_the_tables_alike() {
+    let Some(python) = python("duckdb, pandas, polars, pyarrow") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let found = asked(&python, "tables", &data(dir.path()));
+    for table in TABLES {
+        let found = &found[table.name];
+        let columns: Vec<&str> = (table.columns)().iter().map(|column| column.name).collect();
+        assert_eq!(found["columns"], json!(columns), "{}", table.name);
+        assert_eq!(found["same"], true, "{}: {found:#}", table.name);
+        let counts: Vec<u64> =
+            found["rows"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).collect();
+        assert!(counts.windows(2).all(|pair| pair[0] == pair[1] && pair[0] > 0), "{}: {found:#}", table.name);
+        for column in (table.columns)() {
+            let wanted = match column.kind.words().1 {
+                "STRING" => "VARCHAR",
+                "INT64" => "BIGINT",
+                "BINARY" => "BLOB",
+                "TIMESTAMP(us, UTC)" => "TIMESTAMP WITH TIME ZONE",
+                other => other,
+            };
+            assert_eq!(found["types"][column.name], wanted, "{}: {}", table.name, column.name);
+        }
+    }
+    assert_eq!(found["run"]["rows"]["duckdb"], 5);
+    assert_eq!(found["series"]["rows"]["duckdb"], 10);
+    // Two intervals of ten seconds and one of five, of each series.
+    assert_eq!(found["interval"]["rows"]["duckdb"], 30);
+}
+
+#[test]
+fn histograms_of_a_machine_over_days_are_added_up_by_the_library_of_python() {
+    let Some(python) = python("duckdb, hdrh.histogram") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let found = asked(&python, "histograms", &data(dir.path()));
+    let counts = 2 * (200 * TICKS + 1);
+    assert_eq!(found["node001"]["cpu1"][0], 2 * counts / 2, "{found:#}");
+    let most = found["node001"]["cpu2"][1].as_u64().unwrap();
+    assert!(most.abs_diff(30_000) <= 30, "{found:#}");
+}

@@ -1,0 +1,222 @@
+//! Columns out of a Parquet file that was written here.
+
+use std::collections::HashMap;
+use std::fs::File;
+
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::ByteArray;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use crate::export::ExportError;
+use crate::export::table::{Cell, Column, Kind};
+
+/// So many values are read at one go.
+const BATCH: usize = 64 * 1024;
+
+/// The cells of a column, one for each row of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Texts: each of them once, and which one a row has.
+    Text {
+        /// The texts.
+        words: Vec<String>,
+        /// Their numbers, by row.
+        of: Vec<Option<u32>>,
+    },
+    /// Bytes.
+    Bytes(Vec<Option<Vec<u8>>>),
+    /// Whole numbers; of moments microseconds since 1970.
+    Whole(Vec<Option<i64>>),
+    /// Numbers.
+    Real(Vec<Option<f64>>),
+    /// Yes or no.
+    Flag(Vec<Option<bool>>),
+}
+
+/// Some columns of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Rows.
+    pub rows: usize,
+    /// The columns, as they were asked for.
+    pub columns: Vec<Values>,
+    /// What its metadata say, by key.
+    pub about: Vec<(String, String)>,
+}
+
+impl Values {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Text => Self::Text { words: Vec::new(), of: Vec::new() },
+            Kind::Bytes => Self::Bytes(Vec::new()),
+            Kind::Whole | Kind::Moment => Self::Whole(Vec::new()),
+            Kind::Real => Self::Real(Vec::new()),
+            Kind::Flag => Self::Flag(Vec::new()),
+        }
+    }
+
+    /// Rows that have nothing.
+    fn nothing(&mut self, rows: usize) {
+        match self {
+            Self::Text { of, .. } => of.resize(of.len() + rows, None),
+            Self::Bytes(all) => all.resize(all.len() + rows, None),
+            Self::Whole(all) => all.resize(all.len() + rows, None),
+            Self::Real(all) => all.resize(all.len() + rows, None),
+            Self::Flag(all) => all.resize(all.len() + rows, None),
+        }
+    }
+
+    /// The text of a row.
+    #[must_use]
+    pub fn text(&self, row: usize) -> Option<&str> {
+        let Self::Text { words, of } = self else { return None };
+        words.get(usize::try_from((*of.get(row)?)?).ok()?).map(String::as_str)
+    }
+
+    /// The whole number, or the moment, of a row.
+    #[must_use]
+    pub fn whole(&self, row: usize) -> Option<i64> {
+        if let Self::Whole(all) = self { *all.get(row)? } else { None }
+    }
+
+    /// The flag of a row.
+    #[must_use]
+    pub fn flag(&self, row: usize) -> Option<bool> {
+        if let Self::Flag(all) = self { *all.get(row)? } else { None }
+    }
+
+    /// What stands in a row, for a column of this kind.
+    #[must_use]
+    pub fn cell(&self, row: usize, kind: Kind) -> Cell<'_> {
+        match self {
+            Self::Text { .. } => self.text(row).into(),
+            Self::Bytes(all) => {
+                let bytes = all.get(row).and_then(Option::as_deref);
+                bytes.map_or(Cell::Empty, |bytes| Cell::Bytes(bytes.into()))
+            }
+            Self::Whole(_) => match (self.whole(row), kind) {
+                (Some(moment), Kind::Moment) => Cell::Moment(moment),
+                (Some(number), _) => u64::try_from(number).ok().into(),
+                (None, _) => Cell::Empty,
+            },
+            Self::Real(all) => all.get(row).copied().flatten().into(),
+            Self::Flag(_) => self.flag(row).into(),
+        }
+    }
+}
+
+/// Puts values where the levels say that there is one.
+fn place<T, U>(there: &[i16], values: Vec<T>, mut into: impl FnMut(Option<U>), mut of: impl FnMut(T) -> U) {
+    let mut values = values.into_iter();
+    for level in there {
+        into(if *level > 0 { values.next().map(&mut of) } else { None });
+    }
+}
+
+/// Reads these columns of a file, all of its rows. A column that the file lacks is empty: it was added to the table
+/// since.
+///
+/// # Errors
+/// When it is no such file, or a column of it is of another kind.
+pub fn read(file: File, columns: &[Column]) -> Result<Found, ExportError> {
+    let file = SerializedFileReader::new(file)?;
+    let metadata = file.metadata().file_metadata();
+    let about = metadata.key_value_metadata().into_iter().flatten();
+    let about = about.map(|one| (one.key.clone(), one.value.clone().unwrap_or_default())).collect();
+    let names: Vec<String> =
+        metadata.schema_descr().columns().iter().map(|column| column.name().to_owned()).collect();
+    let mut found: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
+    let mut known: Vec<HashMap<Vec<u8>, u32>> = vec![HashMap::new(); columns.len()];
+    let mut rows = 0;
+    for number in 0..file.num_row_groups() {
+        let group = file.get_row_group(number)?;
+        let many = usize::try_from(group.metadata().num_rows())
+            .map_err(|_| ExportError::Table("fewer than no rows".into()))?;
+        rows += many;
+        for ((column, values), known) in columns.iter().zip(&mut found).zip(&mut known) {
+            let Some(at) = names.iter().position(|name| name == column.name) else {
+                values.nothing(many);
+                continue;
+            };
+            column_of(group.get_column_reader(at)?, column, many, values, known)?;
+        }
+    }
+    Ok(Found { rows, columns: found, about })
+}
+
+/// Reads a column of a group.
+fn column_of(
+    reader: ColumnReader,
+    column: &Column,
+    rows: usize,
+    into: &mut Values,
+    known: &mut HashMap<Vec<u8>, u32>,
+) -> Result<(), ExportError> {
+    let other = || ExportError::Table(format!("the column {} is of another kind", column.name));
+    let mut left = rows;
+    macro_rules! batches {
+        ($reader:ident, $take:expr) => {{
+            let mut reader = $reader;
+            while left > 0 {
+                let (mut there, mut values) = (Vec::new(), Vec::new());
+                let (many, _, _) =
+                    reader.read_records(left.min(BATCH), Some(&mut there), None, &mut values)?;
+                if many == 0 {
+                    return Err(ExportError::Table(format!("the column {} ends too early", column.name)));
+                }
+                left -= many;
+                $take(there, values)?;
+            }
+            Ok(())
+        }};
+    }
+    match (reader, into) {
+        (ColumnReader::ByteArrayColumnReader(reader), Values::Text { words, of }) => {
+            batches!(reader, |there: Vec<i16>, values: Vec<ByteArray>| {
+                let mut wrong = false;
+                let mut number = |bytes: ByteArray| {
+                    if let Some(number) = known.get(bytes.data()) {
+                        return *number;
+                    }
+                    let number = u32::try_from(words.len()).unwrap_or(u32::MAX);
+                    let word = bytes.as_utf8().map(str::to_owned);
+                    wrong |= word.is_err();
+                    words.push(word.unwrap_or_default());
+                    known.insert(bytes.data().to_vec(), number);
+                    number
+                };
+                place(&there, values, |cell| of.push(cell), &mut number);
+                if wrong {
+                    Err(ExportError::Table(format!("the column {} is no text", column.name)))
+                } else {
+                    Ok(())
+                }
+            })
+        }
+        (ColumnReader::ByteArrayColumnReader(reader), Values::Bytes(all)) => {
+            batches!(reader, |there: Vec<i16>, values: Vec<ByteArray>| {
+                place(&there, values, |cell| all.push(cell), |bytes: ByteArray| bytes.data().to_vec());
+                Ok::<(), ExportError>(())
+            })
+        }
+        (ColumnReader::Int64ColumnReader(reader), Values::Whole(all)) => {
+            batches!(reader, |there: Vec<i16>, values: Vec<i64>| {
+                place(&there, values, |cell| all.push(cell), |number| number);
+                Ok::<(), ExportError>(())
+            })
+        }
+        (ColumnReader::DoubleColumnReader(reader), Values::Real(all)) => {
+            batches!(reader, |there: Vec<i16>, values: Vec<f64>| {
+                place(&there, values, |cell| all.push(cell), |number| number);
+                Ok::<(), ExportError>(())
+            })
+        }
+        (ColumnReader::BoolColumnReader(reader), Values::Flag(all)) => {
+            batches!(reader, |there: Vec<i16>, values: Vec<bool>| {
+                place(&there, values, |cell| all.push(cell), |flag| flag);
+                Ok::<(), ExportError>(())
+            })
+        }
+        _ => Err(other()),
+    }
+}

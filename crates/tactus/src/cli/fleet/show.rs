@@ -1,0 +1,37 @@
+//! Arguments of `fleet show`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tactus_model::Nanos;
+
+/// Arguments of `fleet show`.
+#[derive(Debug, Args)]
+pub struct FleetShow {
+    /// The data set, as `tactus collect` wrote it
+    pub data: PathBuf,
+    /// The deadline: a machine with a larger latency misses it. Without one: the requirements of the plans
+    #[arg(long, value_name = "TIME")]
+    pub max: Option<Nanos>,
+    /// How many machines are listed as the worst
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub worst: usize,
+    /// How far back from the newest run machines are looked at; drift is looked for in all of the time
+    #[arg(long, value_name = "DAYS", default_value_t = 7)]
+    pub days: u32,
+    /// After how many days without a run a machine is missing
+    #[arg(long, value_name = "DAYS", default_value_t = 3)]
+    pub missing_after: u32,
+    /// The machines that there should be: a file with a name or key in each line, # begins a remark
+    #[arg(long, value_name = "FILE")]
+    pub expect: Option<PathBuf>,
+    /// As a JSON document
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// The format: text, json, html, markdown
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: String,
+    /// Where to: a file, or - for stdout
+    #[arg(long, value_name = "FILE|-", default_value = "-")]
+    pub out: PathBuf,
+}
