@@ -181,6 +181,10 @@ impl System for Real {
         own::believed(path)
     }
 
+    fn link(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::read_link(path)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         tactus_model::undo::remove(path, self)
     }
