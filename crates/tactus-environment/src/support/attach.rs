@@ -144,7 +144,7 @@ pub fn watched(
     let settle = move || {
         let mut notes = look(&delivered.inside, pid, &*system);
         // It runs: its file is no longer needed, and need not be found if the container ends first.
-        if let Some(Err(error)) = delivered.promise.map(|promise| promise.revert()) {
+        if let Some(Err(error)) = delivered.promise.map(Promise::revert) {
             notes.push(Note::obstacle(
                 format!("{} could not be removed from the container: {error}", delivered.inside),
                 "it is tried again at the end of the run",
