@@ -8,9 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Value};
 
 use crate::channel::Channel;
-use crate::{
-    breakdown, capabilities, facts, guardian, kvm_exits, rpc, serial, session, sys, vcpu_watch, worker,
-};
+use crate::{breakdown, enter, facts, guardian, kvm_exits, rpc, serial, session, sys, vcpu_watch, worker};
 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
@@ -19,7 +17,8 @@ usage:
   tactus-probe fleeting                         the same, after it has removed its own file
   tactus-probe serve DEVICE [BAUD]              speak over a serial line, whoever comes and goes at its
                                                 other end; for the kind `serial`
-  tactus-probe confined --capabilities MASK     the same, without capabilities beyond these (hexadecimal)
+  tactus-probe enter PROCESS STARTED NAME       the same in the namespaces of a process that began then (clock
+                                                ticks), under this name and with its capabilities
   tactus-probe facts                            write the facts of this system as JSON
   tactus-probe guardian --journal FILE --marker ID
                                                 undo what a run changed once stdin closes
@@ -36,7 +35,7 @@ enum Command {
     Watch(Vec<String>),
     Breakdown,
     Exits(Vec<String>),
-    Confined(u64),
+    Enter(enter::Target),
     Child(Vec<std::ffi::OsString>),
     Guardian { journal: PathBuf, marker: String },
     Undo { journal: PathBuf },
@@ -76,15 +75,11 @@ fn parse() -> Result<Command, lexopt::Error> {
         Value(word) if word == vcpu_watch::ARGUMENT => Ok(Command::Watch(rest(&mut parser)?)),
         Value(word) if word == kvm_exits::ARGUMENT => Ok(Command::Exits(rest(&mut parser)?)),
         Value(word) if word == breakdown::ARGUMENT => Ok(Command::Breakdown),
-        Value(word) if word == "confined" => match parser.next()? {
-            Some(Long("capabilities")) => {
-                let text = parser.value()?.string()?;
-                capabilities::mask(&text)
-                    .map(Command::Confined)
-                    .ok_or_else(|| "--capabilities is no mask".into())
-            }
-            _ => Err("confined: --capabilities MASK is missing".into()),
-        },
+        Value(word) if word == enter::ARGUMENT => {
+            let process = parser.value()?.parse()?;
+            let started = parser.value()?.parse()?;
+            Ok(Command::Enter(enter::Target { process, started, name: parser.value()?.string()? }))
+        }
         Value(word) if word == rpc::ARGUMENT => Ok(Command::Child(parser.raw_args()?.collect())),
         Value(word) if word == "guardian" => {
             let (journal, marker) = journal_and_marker(&mut parser)?;
@@ -127,9 +122,7 @@ fn perform(command: Command) -> Result<u8, String> {
         Command::Exits(words) => return Ok(kvm_exits::main(&words)),
         Command::Child(words) => return Ok(rpc::main(&words)),
         Command::Worker(task) => return Ok(worker::main(&task)),
-        Command::Confined(mask) => {
-            capabilities::to(mask).and_then(|()| serve()).map_err(|error| error.to_string())?;
-        }
+        Command::Enter(target) => return enter::main(&target).map_err(|error| format!("enter: {error}")),
         Command::Serve => serve().map_err(|error| error.to_string())?,
         Command::Serial { device, baud } => {
             serial::serve(&device, baud).map_err(|error| format!("{}: {error}", device.display()))?;

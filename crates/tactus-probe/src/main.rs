@@ -14,6 +14,7 @@ mod capabilities;
 mod channel;
 mod cli;
 mod clock_check;
+mod enter;
 mod facts;
 mod fault;
 mod guardian;

@@ -175,6 +175,14 @@ pub trait System: Send + Sync {
     fn believed(&self, path: &Path) -> io::Result<PathBuf> {
         if self.exists(path) { Ok(path.to_owned()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
+    /// Where a link leads, as it says.
+    ///
+    /// # Errors
+    /// Those of readlink(2).
+    fn link(&self, path: &Path) -> io::Result<PathBuf> {
+        let _ = path;
+        Err(io::ErrorKind::NotFound.into())
+    }
     /// Removes a file, or a directory with all that is in it but never what is mounted there, as
     /// [`tactus_model::undo::remove`] does. What is not there is no error.
     ///

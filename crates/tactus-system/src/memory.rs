@@ -20,6 +20,7 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct State {
     files: BTreeMap<PathBuf, Vec<u8>>,
+    links: BTreeMap<PathBuf, PathBuf>,
     opens: BTreeSet<PathBuf>,
     others: BTreeSet<PathBuf>,
     programs: BTreeMap<String, PathBuf>,
@@ -48,6 +49,13 @@ impl Memory {
     #[must_use]
     pub fn root(self) -> Self {
         self.state().root = true;
+        self
+    }
+
+    /// Adds a link, which only [`System::link`] sees.
+    #[must_use]
+    pub fn links(self, path: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Self {
+        self.state().links.insert(path.into(), to.into());
         self
     }
 
@@ -150,6 +158,10 @@ impl System for Memory {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
         }
         if self.exists(path) { Ok(path.to_owned()) } else { Err(missing(path)) }
+    }
+
+    fn link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.state().links.get(path).cloned().ok_or_else(|| missing(path))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {

@@ -8,7 +8,6 @@ use std::io::{self, Read as _, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::Arc;
@@ -182,6 +181,10 @@ impl System for Real {
         own::believed(path)
     }
 
+    fn link(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::read_link(path)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         tactus_model::undo::remove(path, self)
     }
@@ -252,7 +255,7 @@ impl System for Real {
     fn run(&self, invocation: &Invocation) -> io::Result<Finished> {
         let mut command = command(invocation)?;
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = begin(command).map_err(|error| named(&error, invocation))?;
+        let mut child = begin(sys::awaited(command)).map_err(|error| named(&error, invocation))?;
         let stdout = Output::of(child.stdout.take());
         let stderr = Output::of(child.stderr.take());
         let status = match invocation.patience {
@@ -283,8 +286,9 @@ impl System for Real {
 
     fn spawn(&self, invocation: &Invocation) -> io::Result<Box<dyn Child>> {
         let mut command = command(invocation)?;
-        let command =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C is for us to hear: what was started is ended in its order.
+        let command = sys::without_terminal(command);
         let begun = match invocation.with_capabilities {
             true => capabilities::handed_on(|| begin(command)),
             false => begin(command),
@@ -377,6 +381,22 @@ mod tests {
         let error = Real.run(&sleep).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("sleep 60"), "{error}");
+    }
+
+    #[test]
+    fn what_is_started_is_in_a_session_of_its_own_without_a_terminal() {
+        // pid (comm) state ppid pgrp session tty_nr
+        let script = "(exec 3<>/dev/tty) 2>/dev/null && echo opened; echo $$; cat /proc/$$/stat";
+        let look = Invocation::new(["sh", "-c", script]);
+        let run = Real.run(&look).unwrap().text();
+        let mut child = Real.spawn(&look).unwrap();
+        let mut spawned = String::new();
+        child.take_stdout().unwrap().read_to_string(&mut spawned).unwrap();
+        for said in [run, spawned] {
+            let (pid, stat) = said.split_once('\n').unwrap();
+            let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+            assert_eq!(fields[2..5], [pid, pid, "0"], "group, session, terminal: {said}");
+        }
     }
 
     #[test]

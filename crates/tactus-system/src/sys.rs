@@ -3,6 +3,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::time::{ClockId, clock_gettime};
 use tactus_model::threads::Policy;
@@ -26,6 +28,23 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
     // SAFETY: the third argument points to a live int, which is all that the kernel reads.
     let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, parameters.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets a command begin in a session, and so a process group, of its own: it has no controlling terminal, into which it
+/// could type (TIOCSTI) or write, and hears nothing of what is typed there.
+pub fn without_terminal(command: &mut Command) -> &mut Command {
+    // A child of fork leads no group yet: it cannot fail.
+    let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
+    // SAFETY: between fork and exec one system call is made, and no memory is taken.
+    unsafe { command.pre_exec(leave) }
+}
+
+/// The same, and it is asked to end (SIGTERM) when the thread that starts it ends: for a command that is waited for,
+/// which Ctrl-C no longer reaches.
+pub fn awaited(command: &mut Command) -> &mut Command {
+    let tie = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?);
+    // SAFETY: as above.
+    unsafe { without_terminal(command).pre_exec(tie) }
 }
 
 /// The process that called listen(2) for what a Unix socket is connected to, and its user then (SO_PEERCRED, unix(7)).

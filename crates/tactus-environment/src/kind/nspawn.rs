@@ -8,7 +8,7 @@ use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::undo::Undo;
 use tactus_system::guardian::Promise;
-use tactus_system::{Invocation, System};
+use tactus_system::{Invocation, System, probe};
 
 use crate::network::file;
 use crate::support::{
@@ -75,16 +75,6 @@ namespaces and cgroups with its capabilities. Run as root."
             };
         }
         Usable::Yes { remark: None }
-    }
-
-    fn usable_as(&self, spec: &plan::Environment, system: &dyn System) -> Usable {
-        if spec.attach.is_some() && system.find_program("nsenter").is_none() {
-            return Usable::No {
-                reason: "nsenter is not installed, by which a container of systemd-nspawn is entered".into(),
-                remedy: "install the package util-linux".into(),
-            };
-        }
-        self.usable(system)
     }
 
     fn attached(
@@ -222,19 +212,67 @@ fn first_process(name: &str, system: &dyn System) -> Result<u32, StartError> {
         let bytes = system.read(Path::new(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
         String::from_utf8_lossy(&bytes).split('\0').map(str::to_owned).collect::<Vec<_>>()
     };
-    let nspawn = pids.iter().copied().find(|pid| is_nspawn_of(&line(*pid), name));
-    let child = nspawn.and_then(|parent| {
-        pids.iter().copied().find(|pid| {
-            let stat = system.text(&format!("/proc/{pid}/stat")).unwrap_or_default();
-            // pid (comm) state ppid: the name may have spaces and parentheses of its own.
-            let after = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-            after.split(' ').nth(1).and_then(|ppid| ppid.parse().ok()) == Some(parent)
-        })
-    });
-    child.ok_or_else(|| StartError {
-        reason: format!("no container `{name}` of systemd-nspawn runs here"),
-        hint: Some("name one that runs; `machinectl list` lists those that are registered".into()),
+    let say_so: Vec<u32> = pids.iter().copied().filter(|pid| is_nspawn_of(&line(*pid), name)).collect();
+    let of_root = say_so.iter().copied().filter(|pid| is_roots_nspawn(*pid, system)).collect::<Vec<_>>();
+    let refused = |reason| {
+        let hint = "compare Uid and NSpid in /proc/PID/status and /proc/PID/exe: one of root's counts, and only alone";
+        StartError { reason, hint: Some(hint.into()) }
+    };
+    let nspawn = match (&of_root[..], &say_so[..]) {
+        ([one], _) => *one,
+        ([], []) => {
+            return Err(StartError {
+                reason: format!("no container `{name}` of systemd-nspawn runs here"),
+                hint: Some("name one that runs; `machinectl list` lists those that are registered".into()),
+            });
+        }
+        ([], lies) => {
+            return Err(refused(format!(
+                "process {lies:?} says that it is the systemd-nspawn of `{name}`, and is none of root's"
+            )));
+        }
+        (several, _) => {
+            return Err(refused(format!(
+                "processes {several:?} all say that they are the systemd-nspawn of `{name}`"
+            )));
+        }
+    };
+    let is_first = |pid: &u32| {
+        let stat = system.text(&format!("/proc/{pid}/stat")).unwrap_or_default();
+        let numbers = status(*pid, "NSpid:", system).unwrap_or_default();
+        let mut numbers = numbers.split_whitespace().rev();
+        let inside = numbers.next();
+        field(&stat, 4) == Some(u64::from(nspawn)) && inside == Some("1") && numbers.next().is_some()
+    };
+    pids.into_iter().find(is_first).ok_or_else(|| {
+        refused(format!("the systemd-nspawn of `{name}` (process {nspawn}) has no container beneath it"))
     })
+}
+
+/// Whether a process is root's, of this machine and no container's, and its program systemd-nspawn: what a command line
+/// says is its process's own word.
+fn is_roots_nspawn(pid: u32, system: &dyn System) -> bool {
+    let of_root = status(pid, "Uid:", system).is_some_and(|users| users.split_whitespace().all(|user| user == "0"));
+    let of_here = status(pid, "NSpid:", system).is_some_and(|numbers| numbers.split_whitespace().count() == 1);
+    let program = system.link(Path::new(&format!("/proc/{pid}/exe")));
+    // "(deleted)" is added where the package was upgraded meanwhile.
+    let real = program.is_ok_and(|path| {
+        let path = path.to_string_lossy();
+        Path::new(path.strip_suffix(" (deleted)").unwrap_or(&path)).file_name().is_some_and(|file| file == PROGRAM)
+    });
+    of_root && of_here && real
+}
+
+/// A line of /proc/PID/status.
+fn status(pid: u32, key: &str, system: &dyn System) -> Option<String> {
+    let text = system.text(&format!("/proc/{pid}/status"))?;
+    text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().to_owned())
+}
+
+/// A field of /proc/PID/stat behind the name, as proc(5) numbers them.
+fn field(stat: &str, number: usize) -> Option<u64> {
+    // pid (comm) state ppid: the name may have spaces and parentheses of its own.
+    stat.rsplit_once(") ")?.1.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
 }
 
 /// Whether a command line is that of the nspawn that runs this container.
@@ -261,28 +299,31 @@ fn is_nspawn_of(line: &[String], name: &str) -> bool {
     }
 }
 
-/// Starts the probe in a container that runs. nspawn has no command for it: the probe enters the
-/// container's cgroups and namespaces and keeps no capability that the container's first process has not.
+/// Starts the probe in a container that runs. nspawn has no command for it: a probe of this machine's enters the container's
+/// cgroups and namespaces, gives up what its first process has not, and only then begins anew in it, from memory.
+/// No file of the container's is executed.
 fn enter(setting: &Setting<'_>, name: &str) -> Result<Box<dyn Running>, StartError> {
     let system = setting.system;
     let pid = first_process(name, system)?;
-    let status = system.text(&format!("/proc/{pid}/status")).unwrap_or_default();
-    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
-    let Some(capabilities) = field("CapBnd:") else {
-        return Err(cannot(name, format!("the capabilities of its process {pid} cannot be read")));
+    let stat = system.text(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Its number may be another's by the time it is entered.
+    let Some(started) = field(&stat, 22) else {
+        return Err(cannot(name, format!("its process {pid} cannot be read")));
     };
+    if first_process(name, system)? != pid {
+        return Err(cannot(name, "it began anew meanwhile"));
+    }
     let mut notes = Vec::new();
-    if field("Seccomp:").is_some_and(|mode| mode != "0") {
+    if status(pid, "Seccomp:", system).is_some_and(|mode| mode != "0") {
         notes.push(Note::side_effect(
             "the container filters system calls (seccomp); the probe in it is not filtered: a system call costs it a \
 little less than it costs the container's own programs",
         ));
     }
-    let delivered = attach::deliver(setting, pid)?;
-    let target = pid.to_string();
-    let words = ["nsenter", "--target", &target, "--all", "--root", "--wd", "--", &delivered.inside];
-    let mut words: Vec<String> = words.map(str::to_owned).into();
-    words.extend(["confined".to_owned(), "--capabilities".into(), capabilities.to_owned()]);
+    let probe = probe::installed(system).map_err(|error| cannot("no probe", error))?;
+    let delivered = attach::in_memory(setting);
+    let words = [probe.display().to_string(), "enter".into(), pid.to_string(), started.to_string()];
+    let words = words.into_iter().chain([delivered.inside.clone()]).collect();
     let command = groups::within(&Cgroups::of(system).groups(system, pid), words);
     let running = support::start(setting, Invocation::new(command), Vec::new(), notes)?;
     Ok(attach::watched(setting, pid, running, delivered, Vec::new()))
@@ -315,12 +356,35 @@ mod tests {
         }
     }
 
+    /// A machine with a systemd-nspawn of `plc`.
+    fn machine(pid: u32, user: u32, numbers: &str, program: &str) -> Memory {
+        Memory::new().nspawn(pid, user, numbers, program)
+    }
+
+    trait Nspawns {
+        fn nspawn(self, pid: u32, user: u32, numbers: &str, program: &str) -> Self;
+    }
+
+    impl Nspawns for Memory {
+        fn nspawn(self, pid: u32, user: u32, numbers: &str, program: &str) -> Self {
+            let child = pid + 1;
+            self.file(format!("/proc/{pid}/cmdline"), "systemd-nspawn\0-M\0plc\0")
+                .file(
+                    format!("/proc/{pid}/status"),
+                    format!("Uid:\t{user}\t{user}\t{user}\t{user}\nNSpid:\t{numbers}\n"),
+                )
+                .links(format!("/proc/{pid}/exe"), program)
+                .file(format!("/proc/{child}/cmdline"), "/sbin/init\0")
+                .file(format!("/proc/{child}/status"), format!("NSpid:\t{child}\t1\n"))
+                .file(format!("/proc/{child}/stat"), format!("{child} (a (b) c) S {pid} 11 11 0\n"))
+        }
+    }
+
+    const REAL: &str = "/usr/bin/systemd-nspawn";
+
     #[test]
     fn the_first_process_is_what_machined_says_or_else_the_child_of_its_nspawn() {
-        let machine = Memory::new()
-            .file("/proc/10/cmdline", "systemd-nspawn\0-M\0plc\0")
-            .file("/proc/11/cmdline", "/sbin/init\0")
-            .file("/proc/11/stat", "11 (a (b) c) S 10 11 11 0\n");
+        let machine = machine(10, 0, "10", REAL);
         assert_eq!(first_process("plc", &machine), Ok(11));
         let error = first_process("other", &machine).unwrap_err();
         assert!(error.reason.contains("`other`") && error.hint.is_some());
@@ -331,5 +395,19 @@ mod tests {
             "",
         );
         assert_eq!(first_process("plc", &registered), Ok(4711));
+    }
+
+    #[test]
+    fn who_only_says_that_he_is_a_container_of_nspawn_is_refused_by_name() {
+        for (user, numbers, program) in
+            [(65534, "10", REAL), (0, "10", "/usr/bin/python3"), (0, "10\t7", REAL), (0, "10", "/x/systemd-nspawn2")]
+        {
+            let error = first_process("plc", &machine(10, user, numbers, program)).unwrap_err();
+            assert!(error.reason.contains("process [10] says") && error.hint.is_some(), "{error}");
+        }
+        let beside = machine(10, 65534, "10", REAL).nspawn(20, 0, "20", REAL);
+        assert_eq!(first_process("plc", &beside), Ok(21), "a lie beside the real one");
+        let two = beside.nspawn(30, 0, "30", REAL);
+        assert!(first_process("plc", &two).unwrap_err().reason.contains("[20, 30]"));
     }
 }

@@ -36,12 +36,17 @@ pub fn layout(name: &str, pid: u32, system: &dyn System, machine: &Topology) -> 
     Ok(Layout { cpus: cpus.iter().map(|cpu| (cpu, cpu)).collect(), measuring })
 }
 
-/// The probe as a file within a container that runs.
+/// The probe within a container that runs.
 pub struct Delivered {
-    /// Its path as the container sees it.
+    /// Its path as the container sees it, by which its process is called.
     pub inside: String,
-    /// Takes it away.
-    promise: Promise,
+    /// Takes it away; none: there is no file.
+    promise: Option<Promise>,
+}
+
+/// The probe where it comes into the container as memory: there is no file, and only its process has a name.
+pub fn in_memory(setting: &Setting<'_>) -> Delivered {
+    Delivered { inside: format!("/.{}", container_name(setting)), promise: None }
 }
 
 /// Puts the probe into the container whose first process is `pid`.
@@ -63,7 +68,7 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
             .map_err(|error| cannot("the guardian cannot be told", error))?;
         // Whoever may mount in the container may put a link in the place of one of these meanwhile, which would lead out.
         match system.install_beneath(&root(pid), beneath(&inside), bytes, 0o755) {
-            Ok(()) => return Ok(Delivered { inside: inside.display().to_string(), promise }),
+            Ok(()) => return Ok(Delivered { inside: inside.display().to_string(), promise: Some(promise) }),
             Err(error) => failures.push(format!("{}: {error}", dir.display())),
         }
     }
@@ -126,8 +131,8 @@ fn places(mountinfo: &str) -> Vec<PathBuf> {
     found.into_iter().map(|(_, place)| place).collect()
 }
 
-/// Watches over a probe that was started from a delivered file: says where it has come to lie and takes
-/// the file away once it runs. `pid` is the first process of the container.
+/// Watches over a probe that was delivered and started: says where it has come to lie and takes its file, if it has one,
+/// away once it runs. `pid` is the first process of the container.
 pub fn watched(
     setting: &Setting<'_>,
     pid: u32,
@@ -139,7 +144,7 @@ pub fn watched(
     let settle = move || {
         let mut notes = look(&delivered.inside, pid, &*system);
         // It runs: its file is no longer needed, and need not be found if the container ends first.
-        if let Err(error) = delivered.promise.revert() {
+        if let Some(Err(error)) = delivered.promise.map(Promise::revert) {
             notes.push(Note::obstacle(
                 format!("{} could not be removed from the container: {error}", delivered.inside),
                 "it is tried again at the end of the run",

@@ -38,6 +38,9 @@ pub use network::{give_address, raise};
 pub use pages::{PageSize, Pages};
 #[cfg(target_arch = "x86_64")]
 pub use ports::Port;
-pub use process::{children_time, die_with_parent, fork, own_mounts, separate_processes, set_name};
+pub use process::{
+    children_time, close_others_on_exec, die_with_parent, execute, fork, own_mounts, separate_processes,
+    set_name,
+};
 pub use ptrace::{resume_thread, stop_thread};
 pub use select::Writable;

@@ -1,7 +1,10 @@
 //! Children, and what this process has to itself.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
+use std::ffi::CString;
+use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 
 use rustix::io::Errno;
 use rustix::thread::{
@@ -27,9 +30,45 @@ pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
     }
 }
 
+/// Becomes the program that is open there, with these words and this environment and nothing more. Returns only where that
+/// fails, with why.
+pub fn execute(program: &File, words: &[CString], environment: &[CString]) -> io::Error {
+    let list = |of: &[CString]| -> Vec<*const libc::c_char> {
+        of.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let (words, environment) = (list(words), list(environment));
+    // SAFETY: both lists end with a null pointer, and they and what they point to live until the call returns.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            program.as_raw_fd(),
+            c"".as_ptr(),
+            words.as_ptr(),
+            environment.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        );
+    }
+    io::Error::last_os_error()
+}
+
+/// Lets all descriptors but stdin, stdout and stderr end with the next exec, also those that were handed on to us.
+///
+/// # Errors
+/// When they are not known.
+pub fn close_others_on_exec() -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let number = entry?.file_name().to_str().and_then(|name| name.parse::<libc::c_int>().ok());
+        if let Some(number) = number.filter(|number| *number > libc::STDERR_FILENO) {
+            // SAFETY: sets a flag of a descriptor, and fails where there is none; no memory is handed over.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+    Ok(())
+}
+
 /// Names this thread, by its first 15 bytes; a process is called as its first thread is.
 pub fn set_name(name: &str) {
-    if let Ok(name) = std::ffi::CString::new(name) {
+    if let Ok(name) = CString::new(name) {
         // What it is called changes nothing of what it does.
         let _ = rustix::thread::set_name(&name);
     }

@@ -8,7 +8,7 @@ use tactus_model::undo::{Entry, Undo, marked, outstanding, undo, unknown};
 
 use super::actions::SystemActions;
 use super::journal::Journal;
-use crate::{System, state_dir};
+use crate::{System, own, state_dir};
 
 /// How long the guardian of a run that has just died may take.
 const GUARDIAN: Duration = Duration::from_secs(20);
@@ -117,8 +117,17 @@ fn guarded(journal: &Path, system: &dyn System) -> bool {
             let line = system.read(&process.join("cmdline")).unwrap_or_default();
             let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
             words.get(1) == Some(&b"guardian".as_slice())
+                && is_of(process, system)
                 && words.contains(&journal.as_os_str().as_encoded_bytes())
         })
+}
+
+/// Whether a process is root's or this user's: what others call theirs holds nobody up.
+fn is_of(process: &Path, system: &dyn System) -> bool {
+    let status = system.text(&process.join("status").to_string_lossy()).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let effective = users.and_then(|users| users.split_whitespace().nth(1)?.parse().ok());
+    effective.is_some_and(own::is_ours)
 }
 
 #[cfg(test)]
@@ -187,6 +196,21 @@ mod tests {
         let sentences = recover_one(&path, &Real);
         assert!(sentences.len() == 1 && sentences[0].contains("another release"), "{sentences:?}");
         assert!(!Real.exists(&made) && !Real.exists(&path));
+    }
+
+    #[test]
+    fn who_only_says_that_he_is_a_guardian_is_not_waited_for() {
+        let journal = Path::new("/j.jsonl");
+        let of = |user: u32| {
+            let machine = crate::Memory::new();
+            let machine =
+                machine.file("/proc/7", "").file("/proc/7/cmdline", "probe\0guardian\0--journal\0/j.jsonl\0");
+            guarded(
+                journal,
+                &machine.file("/proc/7/status", format!("Uid:\t{user}\t{user}\t{user}\t{user}\n")),
+            )
+        };
+        assert!(of(0) && !of(54321));
     }
 
     #[test]
