@@ -252,13 +252,17 @@ fn first_process(name: &str, system: &dyn System) -> Result<u32, StartError> {
 /// Whether a process is root's, of this machine and no container's, and its program systemd-nspawn: what a command line
 /// says is its process's own word.
 fn is_roots_nspawn(pid: u32, system: &dyn System) -> bool {
-    let of_root = status(pid, "Uid:", system).is_some_and(|users| users.split_whitespace().all(|user| user == "0"));
-    let of_here = status(pid, "NSpid:", system).is_some_and(|numbers| numbers.split_whitespace().count() == 1);
+    let of_root =
+        status(pid, "Uid:", system).is_some_and(|users| users.split_whitespace().all(|user| user == "0"));
+    let of_here =
+        status(pid, "NSpid:", system).is_some_and(|numbers| numbers.split_whitespace().count() == 1);
     let program = system.link(Path::new(&format!("/proc/{pid}/exe")));
     // "(deleted)" is added where the package was upgraded meanwhile.
     let real = program.is_ok_and(|path| {
         let path = path.to_string_lossy();
-        Path::new(path.strip_suffix(" (deleted)").unwrap_or(&path)).file_name().is_some_and(|file| file == PROGRAM)
+        Path::new(path.strip_suffix(" (deleted)").unwrap_or(&path))
+            .file_name()
+            .is_some_and(|file| file == PROGRAM)
     });
     of_root && of_here && real
 }
@@ -399,9 +403,12 @@ mod tests {
 
     #[test]
     fn who_only_says_that_he_is_a_container_of_nspawn_is_refused_by_name() {
-        for (user, numbers, program) in
-            [(65534, "10", REAL), (0, "10", "/usr/bin/python3"), (0, "10\t7", REAL), (0, "10", "/x/systemd-nspawn2")]
-        {
+        for (user, numbers, program) in [
+            (65534, "10", REAL),
+            (0, "10", "/usr/bin/python3"),
+            (0, "10\t7", REAL),
+            (0, "10", "/x/systemd-nspawn2"),
+        ] {
             let error = first_process("plc", &machine(10, user, numbers, program)).unwrap_err();
             assert!(error.reason.contains("process [10] says") && error.hint.is_some(), "{error}");
         }

@@ -34,7 +34,9 @@ pub use compare::Compare;
 pub use cyclictest::{Cyclictest, Lacking};
 pub use data::Collect;
 pub use detach::{Attach, Stop};
-pub use fleet::{Fleet, FleetCollect, FleetCommand, FleetJob, FleetRender, FleetRun, FleetShow, FleetStatus, Wanted};
+pub use fleet::{
+    Fleet, FleetCollect, FleetCommand, FleetJob, FleetRender, FleetRun, FleetShow, FleetStatus, Wanted,
+};
 pub use generate::{Accel as GenerateAccel, Generate};
 pub use lock::Lock;
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
