@@ -86,3 +86,49 @@ fn histograms_of_a_machine_over_days_are_added_up_by_the_library_of_python() {
     let most = found["node001"]["cpu2"][1].as_u64().unwrap();
     assert!(most.abs_diff(30_000) <= 30, "{found:#}");
 }
+
+/// Each query of the book runs, and says of this data set what it must.
+#[test]
+fn the_queries_of_the_book_are_run_by_duckdb_as_they_stand_there() {
+    let Some(python) = python("duckdb") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let bundles = dir.path().join("bundles");
+    std::fs::create_dir_all(&bundles).unwrap();
+    for day in 1..=5 {
+        for number in 1..=3 {
+            // The third one stops, the second one gets other firmware and a longer command line, the first one misses.
+            if number == 3 && day > 1 {
+                continue;
+            }
+            let mut own = made(number, day);
+            if number == 2 && day > 3 {
+                own.machine.bios = Some("Maker 3.0".into());
+                own.facts[0].1 = "quiet isolcpus=1".into();
+            }
+            if number == 1 && day == 5 {
+                own.max_ns[1] = 180_000;
+            }
+            own.write(&bundles.join(format!("{number}-{day}")));
+        }
+    }
+    let data = dir.path().join("data");
+    collected(&[&bundles], &data);
+    let book = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/data-set.md");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/readers.py");
+    let out = Command::new(python).arg(script).arg("queries").arg(&data).arg(book).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let found: Vec<Vec<Vec<String>>> = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(found.len(), 10);
+    let first = |query: usize| found[query][0].iter().map(String::as_str).collect::<Vec<_>>();
+    assert_eq!((found[0].len(), first(0)), (1, vec!["node001", "180.0"]));
+    assert_eq!((found[1].len(), &first(1)[..5]), (10, &["node001", "host", "idle", "2", "180.0"][..]));
+    assert_eq!(found[2].iter().map(|row| row[3].parse::<u32>().unwrap()).sum::<u32>(), 3);
+    assert_eq!(first(3), ["cpu-not-isolated", "1", "2"]);
+    assert_eq!(found[4].len(), 4, "two CPUs of each of the two that ran more than once");
+    assert_eq!((found[5].len(), first(5)[1]), (1, "node003"));
+    assert_eq!((found[6].len(), first(6)[0], first(6)[3]), (1, "node002", "Maker 3.0"));
+    assert_eq!((found[7].len(), first(7)[3]), (1, "/proc/cmdline"));
+    let now: Vec<&str> = found[8].iter().map(|row| row[2].as_str()).collect();
+    assert_eq!(now, ["quiet", "quiet isolcpus=1", "quiet"]);
+    assert_eq!((found[9].len(), first(9)[2]), (3, "11"));
+}

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use parquet::basic::{Compression, GzipLevel, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::basic::{Compression, Encoding, GzipLevel, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{Type, TypePtr};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use crate::export::table::{Cell, Column, Kind};
 use crate::export::{ExportError, Out};
@@ -37,11 +37,18 @@ impl<'a> Writer<'a> {
         out: Out<'a>,
     ) -> Result<Self, ExportError> {
         let about = about.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect();
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::GZIP(GzipLevel::default()))
             .set_created_by(format!("tactus version {}", env!("CARGO_PKG_VERSION")))
-            .set_key_value_metadata(Some(about))
-            .build();
+            .set_key_value_metadata(Some(about));
+        // Moments are never twice the same: a dictionary of them is longer than they are, and their differences shorter.
+        for column in columns.iter().filter(|column| column.kind == Kind::Moment) {
+            let path = ColumnPath::from(column.name);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+        let properties = properties.build();
         let file = SerializedFileWriter::new(out, schema(name, columns)?, Arc::new(properties))?;
         let held = columns.iter().map(|column| Values::of(column.kind)).collect();
         Ok(Self { name, columns, file, held })
