@@ -152,7 +152,7 @@ fn series<'a>(
         ("measurement", "timer".into()),
         ("interval_ns", Cell::Whole(200_000)),
         ("load", "[]".into()),
-        ("proven", Cell::Flag(true)),
+        ("self_test_passed", Cell::Flag(true)),
         ("scenario", Cell::Whole(1)),
         ("series", format!("cpu{cpu}/t{cpu}/thread").into()),
         ("cpu", Cell::Whole(cpu)),

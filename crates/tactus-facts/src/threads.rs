@@ -40,6 +40,9 @@ struct Stat<'a> {
     policy: u32,
 }
 
+/// The daemon that boosts threads which starve.
+const RESCUER: &str = "stalld";
+
 const PF_KTHREAD: u32 = 0x0020_0000;
 
 /// Keeps them all; returns the user processes.
@@ -52,6 +55,12 @@ pub fn keep(it: &mut Collector, affinity: Affinity) -> Vec<Group> {
     it.facts.keep_parts("threads", &list.lines);
     if list.left_out > 0 {
         it.facts.keep("threads:cut", list.left_out.to_string());
+    }
+    // Anybody may call his process so.
+    for group in list.groups.iter().filter(|group| group.name == RESCUER).take(MOST_PROCESSES) {
+        let owner = status(group.pid).as_deref().and_then(|text| owner(text).map(str::to_owned));
+        let owner = owner.map_or(Reading::Absent, Reading::Text);
+        it.facts.0.insert(format!("process:{}:uid", group.pid), owner);
     }
     for group in list.groups.iter().filter(|group| group.realtime).take(MOST_PROCESSES) {
         let pid = group.pid;
@@ -66,6 +75,11 @@ pub fn keep(it: &mut Collector, affinity: Affinity) -> Vec<Group> {
 /// /proc/PID/status.
 pub fn status(pid: u32) -> Option<String> {
     text(&format!("/proc/{pid}/status"))
+}
+
+/// The effective user of a process, by its /proc/PID/status.
+fn owner(status: &str) -> Option<&str> {
+    field(status, "Uid")?.split_whitespace().nth(1)
 }
 
 /// A value of /proc/PID/status, /proc/PID/smaps and the like.
