@@ -13,9 +13,9 @@ use super::set::{Place, Set};
 pub enum Judged {
     /// A latency was above the deadline, or a requirement of the plan failed.
     Missed,
-    /// None was, in all that was measured, and the instrument was proven.
+    /// None was, in all that was measured, and the self-test was passed.
     Held,
-    /// None was, but some measurement's instrument did not see its control.
+    /// None was, but some measurement's instrument did not pass its self-test.
     Unproven,
     /// There is no deadline, and no requirement.
     NoDeadline,
@@ -30,7 +30,7 @@ impl Judged {
         match self {
             Self::Missed => "missed",
             Self::Held => "held",
-            Self::Unproven => "not proven",
+            Self::Unproven => "self-test failed",
             Self::NoDeadline => "no deadline",
             Self::NotJudged => "not judged",
         }
@@ -97,7 +97,7 @@ pub fn judged(set: &Set, max_ns: Option<u64>, from_us: i64) -> Vec<MachineEntry>
         let missed = runs.iter().filter(missed).count();
         let asked = max_ns.is_some() || places.iter().any(|place| place.verdict.is_some());
         let unsure = |place: &&Place| {
-            place.proven == Some(false)
+            place.self_test_passed == Some(false)
                 || (max_ns.is_none() && !matches!(place.verdict.as_deref(), None | Some("pass" | "warn")))
         };
         let outcome = match () {

@@ -81,7 +81,7 @@ fn headline(of: &Answers) -> Vec<String> {
         _ => {
             let unproven = count(of, Judged::Unproven);
             let unproven = if unproven > 0 {
-                format!("; of {unproven} that held it the instrument is not proven")
+                format!("; {unproven} held it, and did not pass the self-test")
             } else {
                 String::new()
             };

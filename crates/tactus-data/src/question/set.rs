@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tactus_format::columnar::{Found, Values};
+use tactus_format::export::columnar::{Found, Values};
 
 use crate::table::{FINDING, RUN, SERIES, Table, columns};
 use crate::{DataError, DataSet};
@@ -55,8 +55,8 @@ pub struct Place {
     pub p999_ns: Option<u64>,
     /// Wake-ups.
     pub cycles: u64,
-    /// Whether every thread saw its control; none: there was none.
-    pub proven: Option<bool>,
+    /// Whether every thread passed its self-test; none: there was none.
+    pub self_test_passed: Option<bool>,
     /// What the plan's requirements say.
     pub verdict: Option<String>,
 }
@@ -145,11 +145,11 @@ impl Set {
             "max_ns",
             "p999_ns",
             "cycles",
-            "proven",
+            "self_test_passed",
             "verdict",
         ];
         all(data, &SERIES, &names, &mut |found| {
-            let [run, scenario, name, environment, evidence, max, p999, cycles, proven, verdict] =
+            let [run, scenario, name, environment, evidence, max, p999, cycles, self_test, verdict] =
                 found.columns.as_slice()
             else {
                 return;
@@ -166,7 +166,7 @@ impl Set {
                         environment: text(environment).unwrap_or_default(),
                         scenario: text(name).unwrap_or_default(),
                         evidence: text(evidence),
-                        proven: proven.flag(row),
+                        self_test_passed: self_test.flag(row),
                         verdict: text(verdict),
                         ..Place::default()
                     });

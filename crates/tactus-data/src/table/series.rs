@@ -89,8 +89,8 @@ columns! { row: Own<'_>;
     interval_ns: Whole = Some(row.one.row.result.interval_ns).filter(|ns| *ns > 0);
     /// The loads that ran beside it: a list of the plan's tables, as JSON.
     load: Text = serde_json::Value::from(row.one.entry.load.as_slice()).to_string();
-    /// Whether every measuring thread of the scenario saw its control, the known fault that proves the instrument; null where there was none.
-    proven: Flag = row.one.entry.control.as_ref().map(|control| control.proven);
+    /// Whether every measuring thread of the scenario passed its self-test, a known fault that must be seen; null where there was none.
+    self_test_passed: Flag = row.one.entry.self_test.as_ref().map(|test| test.passed);
     /// What the plan's requirements say of the scenario: `pass`, `warn`, `fail` or `inconclusive`; null where there are none.
     verdict: Text = row.one.entry.verdict.as_ref().map(|verdict| verdict.outcome.word());
 }

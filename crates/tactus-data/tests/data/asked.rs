@@ -65,7 +65,7 @@ pub fn fleet(machines: u32, days: u32, seed: u64) -> Set {
                 max_ns: Some(tactus_model::number::whole(level * 2.0)),
                 p999_ns: Some(tactus_model::number::whole(level)),
                 cycles: 1_000_000,
-                proven: Some(true),
+                self_test_passed: Some(true),
                 verdict: None,
             });
         }
@@ -101,7 +101,7 @@ fn who_missed_the_deadline_is_named_the_worst_first() {
 #[test]
 fn what_is_not_proven_emulated_or_failed_by_its_plan_is_told_apart() {
     let mut set = fleet(3, 1, 2);
-    set.places[0].proven = Some(false);
+    set.places[0].self_test_passed = Some(false);
     set.places[1].evidence = Some("emulated".into());
     set.places[1].max_ns = Some(9_000_000);
     let answers = ask(&set, &asked(Some(100_000), 1));

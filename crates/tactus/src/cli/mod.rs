@@ -94,7 +94,7 @@ pub enum Command {
     Report(Report),
     /// Show the bundles of a directory in a browser, and follow runs that go on
     Serve(Serve),
-    /// Measure many machines by the engine that they have: Slurm, Ansible, Kubernetes
+    /// Measure many machines by the engine that they have (Slurm, Ansible, Kubernetes), and ask what they have in common
     Fleet(Fleet),
     /// Hold the runs of bundles against each other: what became worse, and what is as before
     Compare(Compare),
@@ -106,8 +106,6 @@ pub enum Command {
     Export(Export),
     /// Verify bundles of many machines and put them into one data set of Parquet tables
     Collect(Collect),
-    /// Ask what many machines have in common: who misses the deadline, what drifts, who is missing
-    Fleet(Fleet),
     /// List the environments: usable or not, and what would make the rest so
     Environments(Environments),
     /// Find, fetch and choose guest kernels
