@@ -89,13 +89,12 @@ fn data(dir: &Path, machines: u64, days: i64) -> Result<(), Box<dyn Error>> {
         let begin = BEGIN_US + day * DAY_US;
         let name = jiff::Timestamp::from_microsecond(begin)?.strftime("%Y-%m-%d").to_string();
         // Of 50 runs one is not there.
-        let there: Vec<(usize, &Machine, String)> = machines
-            .iter()
-            .enumerate()
-            .filter_map(|(at, machine)| {
-                (random.below(50) > 0).then(|| (at, machine, format!("{:016x}", random.next())))
-            })
-            .collect();
+        let mut there: Vec<(usize, &Machine, String)> = Vec::new();
+        for (at, machine) in machines.iter().enumerate() {
+            if random.below(50) > 0 {
+                there.push((at, machine, format!("{:016x}", random.next())));
+            }
+        }
         data.write(&SERIES, &name, |take| {
             for (at, machine, run) in &there {
                 for cpu in 0..CPUS {
@@ -114,7 +113,7 @@ fn data(dir: &Path, machines: u64, days: i64) -> Result<(), Box<dyn Error>> {
                         ("id", format!("check-{check}").into()),
                         ("state", "finding".into()),
                         ("severity", "minor".into()),
-                        ("said", format!("what check {check} says of this system, in a sentence").into()),
+                        ("message", format!("what check {check} says of this system, in a sentence").into()),
                     ];
                     take(&row(&FINDING, &cells))?;
                 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tactus_format::export::ExportError;
 use tactus_model::bundle::Format;
 
-use crate::place::VERSION;
+use crate::version::VERSION;
 
 /// An error with a data set.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,9 @@ mod identity;
 mod place;
 pub mod question;
 pub mod table;
+mod version;
 
 pub use error::DataError;
 pub use identity::{Identity, Known, run_key};
-pub use place::{DataSet, VERSION};
+pub use place::DataSet;
+pub use version::VERSION;

@@ -12,18 +12,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tactus_format::columnar::{self, Found, Writer};
 use tactus_format::export::ExportError;
+use tactus_format::export::columnar::{self, Found, Writer};
 use tactus_format::export::table::{Cell, Column};
 use tactus_model::bundle::Format;
 use tactus_system::{Directory, FileLock};
 
 use crate::DataError;
 use crate::table::{TABLES, Table};
-
-/// The version of the data set that this program writes. Another major version is refused; of a minor one only columns,
-/// or tables, were added.
-pub const VERSION: Format = Format { major: 1, minor: 0 };
+use crate::version::VERSION;
 
 /// The file that says so.
 const ABOUT: &str = "data-set.json";

@@ -3,6 +3,8 @@
 //! An entry of [`EXPORTS`] is one file here. What a format cannot say of a bundle is said in [`Export::notes`]: nothing
 //! is left out silently.
 
+#[cfg(feature = "parquet")]
+pub mod columnar;
 mod csv;
 mod cyclictest;
 mod cyclictest_histogram;

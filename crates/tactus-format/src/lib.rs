@@ -1,8 +1,6 @@
 //! The formats of the field, read and written: what instruments other than the probe print and leave in files, and a
 //! bundle as their readers want it. Pure: bytes in, bytes out.
 
-#[cfg(feature = "parquet")]
-pub mod columnar;
 pub mod export;
 pub mod hlog;
 pub mod import;

@@ -79,7 +79,7 @@ fn unpack_to(from: &mut impl Read, into: &Directory) -> io::Result<()> {
                 let lines = text.split(|byte| *byte == b'\n');
                 let named = lines
                     .filter_map(|line| line.splitn(2, |byte| *byte == b' ').nth(1)?.strip_prefix(b"path="));
-                long = named.last().map(path).or(long);
+                long = named.map(path).fold(long, |_, last| Some(last));
             }
             _ => long = None,
         }

@@ -42,8 +42,12 @@ fn is_volatile(path: &str) -> bool {
 
 /// A reading, in its state and words.
 type Value = (&'static str, Option<Arc<str>>);
-/// The readings of a machine, by environment and path.
-type State = BTreeMap<(Arc<str>, Arc<str>), Value>;
+/// Environment and path.
+type Key = (Arc<str>, Arc<str>);
+/// The readings of a machine.
+type State = BTreeMap<Key, Value>;
+/// What rows say of a machine: readings, and those that are gone.
+type Told = (String, Vec<(Key, Option<Value>)>);
 
 /// The readings of machines, as their last runs had them.
 #[derive(Debug, Default)]
@@ -59,8 +63,7 @@ impl History {
         let mut own = Self::default();
         let wanted = columns(&FACT, &["run", "environment", "path", "value", "state", "change"]);
         // Of a machine in the order of its runs.
-        let mut told: BTreeMap<(i64, String), (String, Vec<((Arc<str>, Arc<str>), Option<Value>)>)> =
-            BTreeMap::new();
+        let mut told: BTreeMap<(i64, String), Told> = BTreeMap::new();
         for day in data.days(&FACT)? {
             let Some(found) = data.read(&FACT, &day, &wanted)? else { continue };
             let [run, environment, path, value, state, change] = found.columns.as_slice() else { continue };
@@ -142,7 +145,7 @@ impl History {
             Some((last, _)) if started_us < *last => (Change::Late, &none),
             Some((_, state)) => (Change::Changed, state),
         };
-        let fact = |(environment, path): &(Arc<str>, Arc<str>), state, value: Option<&Arc<str>>| Fact {
+        let fact = |(environment, path): &Key, state, value: Option<&Arc<str>>| Fact {
             environment: environment.to_string(),
             path: path.to_string(),
             value: value.map(ToString::to_string),

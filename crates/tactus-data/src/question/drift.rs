@@ -18,6 +18,9 @@ pub const LEAST_DAYS: f64 = 14.0;
 /// The last so many runs are looked at: all pairs of them are.
 const MOST_RUNS: usize = 400;
 
+/// Machine, environment, scenario, plan.
+type Scenario<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
+
 /// What drifted.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Drift {
@@ -57,7 +60,7 @@ pub struct Drifted {
 /// Looks for what drifts: the 99.9th percentile of each scenario on each machine.
 pub fn drift(set: &Set) -> Drift {
     let called = set.called();
-    let mut all: BTreeMap<(&str, &str, &str, Option<&str>), Vec<(i64, u64)>> = BTreeMap::new();
+    let mut all: BTreeMap<Scenario<'_>, Vec<(i64, u64)>> = BTreeMap::new();
     for place in set.places.iter().filter(|place| counts(place)) {
         let run = &set.runs[place.run];
         if let Some(p999) = place.p999_ns.filter(|p999| *p999 > 0) {

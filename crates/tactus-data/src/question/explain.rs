@@ -160,9 +160,9 @@ fn divisions(set: &Set, all: &[&MachineEntry], from_us: i64) -> BTreeMap<BTreeSe
     let machines = set.machines();
     let mut with: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     for (number, machine) in all.iter().enumerate() {
-        let runs = machines.get(machine.machine.as_str()).into_iter().flatten();
+        let mut runs = machines.get(machine.machine.as_str()).into_iter().flatten();
         // As it was in its last run.
-        let Some(run) = runs.filter(|run| set.runs[**run].started_us >= from_us).next_back() else {
+        let Some(run) = runs.rfind(|run| set.runs[**run].started_us >= from_us) else {
             continue;
         };
         let run = &set.runs[*run];

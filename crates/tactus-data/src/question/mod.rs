@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tactus_model::bundle::Format;
 
-use crate::place::VERSION;
+use crate::version::VERSION;
 
 pub use change::Changed;
 pub use deadline::{Judged, MachineEntry};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tactus_format::columnar::{Found, Values};
+use tactus_format::export::columnar::{Found, Values};
 
 use crate::table::{FINDING, RUN, SERIES, Table, columns};
 use crate::{DataError, DataSet};

@@ -19,8 +19,9 @@ pub const TABLE: Table = Table {
     }),
 };
 
-static EXPORTED: LazyLock<Exported> =
-    LazyLock::new(|| Exported::of("findings", &["environment", "role", "id", "state", "severity", "said"]));
+static EXPORTED: LazyLock<Exported> = LazyLock::new(|| {
+    Exported::of("findings", &["environment", "role", "id", "state", "severity", "message"])
+});
 
 static ALL: LazyLock<Vec<Column>> =
     LazyLock::new(|| COLUMNS.iter().copied().chain(EXPORTED.columns()).collect());

@@ -13,7 +13,7 @@ mod series;
 use tactus_format::export::table::{Cell, Column, TakeRow};
 use tactus_format::export::{ExportError, Source};
 
-use crate::place::VERSION;
+use crate::version::VERSION;
 
 pub use fact::{Change, Fact, fact_rows};
 pub use machine::Seen;

@@ -81,11 +81,11 @@ fn finding(id: &str) -> Finding {
         severity: Severity::Major,
         family: "kernel".into(),
         title: id.into(),
-        said: format!("{id} was found."),
+        message: format!("{id} was found."),
         read: Vec::new(),
         expected: String::new(),
         why: String::new(),
-        mend: String::new(),
+        fix: String::new(),
         risk: String::new(),
     }
 }

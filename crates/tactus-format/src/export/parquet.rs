@@ -1,8 +1,8 @@
 //! Tables as Parquet.
 
+use super::columnar::Writer;
 use super::table::Table;
 use super::{Export, ExportError, Out, Shape, Source};
-use crate::columnar::Writer;
 
 /// The entry.
 pub static ENTRY: Export = Export {
