@@ -91,6 +91,21 @@ const EXAMPLES: Examples = &[
         ],
     ),
     (
+        "tactus-fleet",
+        &[
+            (
+                "tactus fleet run plan.toml --on slurm --select rt --out lab",
+                "One job for each node with the feature rt; the same command again measures who is missing.",
+            ),
+            ("tactus fleet status lab", "How far each machine is, and why one is not."),
+            ("tactus fleet show data --max 100us", "Who of a data set misses the deadline."),
+        ],
+    ),
+    (
+        "tactus-collect",
+        &[("tactus collect lab/bundles --into data", "Bundles of many machines as tables of one data set.")],
+    ),
+    (
         "tactus-report",
         &[
             ("tactus report --open", "The page of the newest bundle, in a browser."),
