@@ -41,7 +41,7 @@ fn bundles(dir: &Path, from: &Path, count: u32) -> Result<(), Box<dyn Error>> {
         copy(from, &to)?;
         let mut manifest = own.clone();
         manifest.machine.name = format!("node{number:05}");
-        manifest.machine.id = Some(format!("{number:032x}"));
+        manifest.machine.id = Some(format!("{number:08x}{:024x}", 0));
         manifest.machine.hardware = None;
         std::fs::write(to.join("manifest.json"), serde_json::to_vec(&manifest)?)?;
     }
@@ -82,7 +82,7 @@ fn data(dir: &Path, machines: u64, days: i64) -> Result<(), Box<dyn Error>> {
     let machines: Vec<Machine> = (0..machines)
         .map(|_| Machine {
             kinds: [random.below(3), random.below(3), random.below(4)],
-            key: format!("{:016x}{:016x}", random.next(), random.next()),
+            key: format!("{:016x}", random.next()),
         })
         .collect();
     for day in 0..days {

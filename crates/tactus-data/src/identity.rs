@@ -100,8 +100,8 @@ impl Known {
             _ => None,
         };
         let key = by_hardware.or_else(by_installation).cloned().unwrap_or_else(|| match identity {
-            Identity::Hardware => machine.hardware.clone().unwrap_or_default(),
-            Identity::Installation => machine.id.clone().unwrap_or_default(),
+            Identity::Hardware => short(&["hardware", machine.hardware.as_deref().unwrap_or_default()]),
+            Identity::Installation => short(&["installation", machine.id.as_deref().unwrap_or_default()]),
             Identity::Name => format!("name:{}", machine.name),
         });
         (key, identity)
@@ -132,26 +132,38 @@ mod tests {
         machines.iter().map(key).collect()
     }
 
+    fn hardware(number: &str) -> String {
+        short(&["hardware", number])
+    }
+
+    fn installed(number: &str) -> String {
+        short(&["installation", number])
+    }
+
     #[test]
     fn a_machine_that_root_and_a_user_measured_is_one_whoever_came_first() {
         let (root, user) = (machine("a", Some("i"), Some("h")), machine("a", Some("i"), None));
-        assert_eq!(keys(&[root.clone(), user.clone(), root.clone()]), ["h", "h", "h"]);
-        assert_eq!(keys(&[user.clone(), root.clone(), user]), ["i", "i", "i"]);
+        assert_eq!(
+            keys(&[root.clone(), user.clone(), root.clone()]),
+            [hardware("h"), hardware("h"), hardware("h")]
+        );
+        assert_eq!(
+            keys(&[user.clone(), root.clone(), user]),
+            [installed("i"), installed("i"), installed("i")]
+        );
     }
 
     #[test]
     fn clones_of_one_image_are_as_many_machines_as_there_are_mainboards() {
-        let of = |hardware| machine("a", Some("i"), hardware);
-        assert_eq!(
-            keys(&[of(Some("h1")), of(Some("h2")), of(None), of(Some("h2"))]),
-            ["h1", "h2", "i", "h2"]
-        );
+        let of = |number| machine("a", Some("i"), number);
+        let wanted = [hardware("h1"), hardware("h2"), installed("i"), hardware("h2")];
+        assert_eq!(keys(&[of(Some("h1")), of(Some("h2")), of(None), of(Some("h2"))]), wanted);
     }
 
     #[test]
     fn two_machines_of_one_name_are_two_and_without_an_identity_they_are_one() {
         let named = keys(&[machine("vm", Some("i1"), None), machine("vm", Some("i2"), None)]);
-        assert_eq!(named, ["i1", "i2"]);
+        assert_eq!(named, [installed("i1"), installed("i2")]);
         assert_eq!(keys(&[machine("vm", None, None), machine("vm", None, None)]), ["name:vm", "name:vm"]);
         let known = Known::default();
         assert_eq!(known.key(&machine("vm", None, None)).1.word(), "name");

@@ -119,14 +119,14 @@ fn chapters(of: &Answers, most: usize) -> Vec<Chapter> {
     let all = [
         Chapter {
             id: "deadline",
-            heading: "Who misses the deadline",
+            heading: "Who misses it",
             about: "Machines with a latency above the deadline (without one: that failed a requirement of their plan) in any of \
                     their runs meanwhile, the worst first.",
             parts: machines("Machines that missed it", &missed, most).into_iter().collect(),
         },
         Chapter {
             id: "worst",
-            heading: "The worst machines",
+            heading: "The worst",
             about: "The machines with the largest latencies, missed or not, and where those were.",
             parts: machines("The worst machines", &of.judged.iter().take(of.worst).collect::<Vec<_>>(), most)
                 .into_iter()
@@ -134,7 +134,7 @@ fn chapters(of: &Answers, most: usize) -> Vec<Chapter> {
         },
         Chapter {
             id: "explained",
-            heading: "What machines with outliers have in common",
+            heading: "What outliers have in common",
             about: "Each value of firmware, microcode, kernel, profile and the like, and each finding, divides the machines in \
                     two. What is found goes together with outliers more than chance has it, all of it together with 95 % (Fisher, \
                     Holm). It is no cause: what is written in one line has the same machines, and what was not recorded may \

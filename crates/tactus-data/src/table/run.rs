@@ -41,7 +41,7 @@ fn counted(of: &Taken<'_>, status: RowStatus) -> usize {
 columns! { row: Taken<'_>;
     /// Key of the run: the same for a bundle wherever it is collected, made of its machine, plan and beginning.
     run: Text = row.run;
-    /// Key of the machine: that of its mainboard (DMI), else of its installed system (machine-id), else `name:` and its name.
+    /// Key of the machine: made of the number of its mainboard (DMI), else of its installed system (machine-id), which `machine` has; else `name:` and its name.
     machine: Text = row.machine;
     /// What it was told from others by: `hardware`, `installation`, or `name`, which others may have, too.
     identity: Text = row.identity;
@@ -74,7 +74,7 @@ columns! { row: Taken<'_>;
     /// The version of the bundle's format.
     format: Text = format!("{}.{}", manifest(row).format.major, manifest(row).format.minor);
     /// What the numbers of the machine itself are worth: `bare metal`, `virtual host`, `emulated` or `imported`; null where nothing was measured on it.
-    evidence: Text = host(row.source.contents).and_then(|(own, _)| own.result.evidence).map(|evidence| evidence.to_string());
+    evidence: Text = host(row.source.contents).and_then(|(own, _)| own.result.evidence).map(|evidence| evidence.key().to_owned());
     /// Its processor.
     processor: Text = Some(&of_machine(row).processor).filter(|text| !text.is_empty());
     /// Its CPUs that are on.

@@ -82,7 +82,7 @@ columns! { row: Own<'_>;
     /// The kind of that: `host`, `podman`, `qemu`, ...; `imported`: tactus did not measure.
     environment_kind: Text = &row.one.entry.kind;
     /// What the numbers are worth: `bare metal`, `virtual host`, `emulated` (nothing about hardware) or `imported`.
-    evidence: Text = row.one.entry.evidence.map(|evidence| evidence.to_string());
+    evidence: Text = row.one.entry.evidence.map(|evidence| evidence.key().to_owned());
     /// What was measured: `timer`, `spin`, ...
     measurement: Text = &row.one.entry.measurement;
     /// Time between two wake-ups, in ns; null where there is none, or it is not known.

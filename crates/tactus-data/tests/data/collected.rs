@@ -197,7 +197,8 @@ fn versions_of_tactus_imports_and_runs_that_were_interrupted_are_taken_as_what_t
         own.format.minor = 99;
     });
     Made { evidence: Evidence::Imported, ..made(3, 1) }.write(&there.join("imported"));
-    manifest(&made(4, 1).write(&there.join("interrupted")), |own| {
+    let virtual_host = Made { evidence: Evidence::VirtualHost, ..made(4, 1) };
+    manifest(&virtual_host.write(&there.join("interrupted")), |own| {
         own.status = tactus_model::event::RunStatus::Interrupted;
     });
     let data = dir.path().join("data");
@@ -207,7 +208,9 @@ fn versions_of_tactus_imports_and_runs_that_were_interrupted_are_taken_as_what_t
     versions.sort();
     assert_eq!(versions, ["0.0.9", env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_VERSION"), "0.9.0"]);
     assert!(texts(&data, &RUN, "format").contains(&format!("{}.99", FORMAT.major)));
-    assert!(texts(&data, &RUN, "evidence").contains(&"imported".to_owned()));
+    let evidence = texts(&data, &RUN, "evidence");
+    assert!(evidence.contains(&"imported".to_owned()) && evidence.contains(&"virtual host".to_owned()));
+    assert!(texts(&data, &SERIES, "evidence").contains(&"virtual host".to_owned()));
     assert!(texts(&data, &RUN, "status").contains(&"interrupted".to_owned()));
 }
 

@@ -39,8 +39,8 @@ pub fn machine(number: u32) -> Machine {
         cpus: "0-3".into(),
         kernel: "6.12.0-rt #1".into(),
         system: "Debian 13".into(),
-        id: Some(format!("{number:032x}")),
-        hardware: Some(format!("{:032x}", u128::from(number) + (1 << 64))),
+        id: Some(format!("{number:08x}{:024x}", 0)),
+        hardware: Some(format!("{number:08x}{:024x}", 1)),
         bios: Some("Maker 2.1 01/02/2026".into()),
         microcode: Some("0xa201025".into()),
     }

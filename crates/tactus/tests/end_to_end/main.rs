@@ -7,6 +7,7 @@ mod bare;
 mod baseline;
 mod blame;
 mod blocked;
+mod collect;
 mod command;
 mod common;
 mod compare;

@@ -41,8 +41,8 @@ impl<'a> Writer<'a> {
             .set_compression(Compression::GZIP(GzipLevel::default()))
             .set_created_by(format!("tactus version {}", env!("CARGO_PKG_VERSION")))
             .set_key_value_metadata(Some(about));
-        // Moments are never twice the same: a dictionary of them is longer than they are, and their differences shorter.
-        for column in columns.iter().filter(|column| column.kind == Kind::Moment) {
+        // Of moments and latencies few are twice the same: a dictionary is longer than they are, and differences shorter.
+        for column in columns.iter().filter(|column| matches!(column.kind, Kind::Moment | Kind::Whole)) {
             let path = ColumnPath::from(column.name);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
