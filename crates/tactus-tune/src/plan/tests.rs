@@ -176,7 +176,9 @@ fn throttling_and_the_fair_server_stay_where_stalld_does_not_run() {
     assert_eq!(withheld("rt-throttling").ask, "--with rt-throttling");
     assert!(withheld("fair-server").gives_up.contains("stalld"));
 
-    let with_stalld = rescues(&served().and("threads:0", STALLD), &[]);
+    let others = served().and("threads:0", STALLD).and("process:7:uid", "65534");
+    assert!(!sets(&rescues(&others, &[]), "rt-throttling"), "anybody may call his process stalld");
+    let with_stalld = rescues(&served().and("threads:0", STALLD).and("process:7:uid", "0"), &[]);
     assert!(sets(&with_stalld, "rt-throttling") && sets(&with_stalld, "fair-server"));
     assert!(with_stalld.refusals.is_empty());
 

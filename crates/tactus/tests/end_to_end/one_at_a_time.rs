@@ -64,9 +64,9 @@ fn a_bundle_says_which_machine_and_which_job_it_is_of() {
     };
     let (one, two) = (manifest("one", "slurm:7"), manifest("two", ""));
     assert_eq!(one["machine"]["name"], "rack 3");
-    assert_eq!(one["sittings"][0]["job"]["engine"], "slurm");
-    assert_eq!(one["sittings"][0]["job"]["id"], "7");
-    assert_eq!(two["sittings"][0].get("job"), None);
+    assert_eq!(one["sessions"][0]["job"]["engine"], "slurm");
+    assert_eq!(one["sessions"][0]["job"]["id"], "7");
+    assert_eq!(two["sessions"][0].get("job"), None);
     assert_eq!(one["machine"]["id"], two["machine"]["id"], "of one machine");
     if let Ok(id) = fs::read_to_string("/etc/machine-id") {
         assert!(!one.to_string().contains(id.trim()), "the machine's own number is told to nobody");

@@ -94,7 +94,7 @@ const EXAMPLES: Examples = &[
         "tactus-fleet",
         &[
             (
-                "tactus fleet run plan.toml --on slurm --select rt --out lab",
+                "tactus fleet run plan.toml --on slurm --select feature=rt --out lab",
                 "One job for each node with the feature rt; the same command again measures who is missing.",
             ),
             ("tactus fleet status lab", "How far each machine is, and why one is not."),

@@ -126,11 +126,11 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
         assert_eq!((&row["state"], &row["attempts"]), (&"measured".into(), &1.into()), "{row}\n{said}");
         let manifest = manifest(&dir, node);
         assert_eq!(manifest["machine"]["name"], node, "though all have one host name");
-        assert_eq!(manifest["sittings"].as_array().unwrap().last().unwrap()["job"]["engine"], "slurm");
+        assert_eq!(manifest["sessions"].as_array().unwrap().last().unwrap()["job"]["engine"], "slurm");
     }
-    assert_eq!(manifest(&dir, "n2")["sittings"].as_array().unwrap().len(), 1, "nobody measured n2 again");
+    assert_eq!(manifest(&dir, "n2")["sessions"].as_array().unwrap().len(), 1, "nobody measured n2 again");
     assert_eq!(
-        manifest(&dir, "n3")["sittings"].as_array().unwrap().len(),
+        manifest(&dir, "n3")["sessions"].as_array().unwrap().len(),
         2,
         "the requeued job went on with it"
     );
