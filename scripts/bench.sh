@@ -60,6 +60,6 @@ step "what an audit costs" python3 scripts/bench/audit.py "$tactus"
 step "what the bundle of a long run takes" python3 scripts/bench/long-run.py "$tactus"
 step "what recording and watching eight CPUs costs" python3 scripts/bench/watchers.py
 step "what importing a GB takes" python3 scripts/bench/import.py "$tactus"
-step "what a fleet costs for each machine" python3 scripts/bench/fleet.py "$tactus" 1000
+step "what a fleet costs for each machine" python3 scripts/bench/fleet_jobs.py "$tactus" 1000
 step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick
 [ -z "$steps_failed" ] || fail "over their limits or broken: $steps_failed"
