@@ -28,7 +28,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tactus_model::catalogue::Fault;
+use tactus_model::catalogue::{Fault, Load};
 use tactus_model::lot::LOAD_ON_NS;
 use tactus_model::message::{Activity, Injected, Note, Refusal, What};
 use tactus_model::outcome::breakdown::Breakdown;
@@ -418,7 +418,8 @@ pub fn main(task: &str) -> u8 {
             return 2;
         }
     };
-    let loads = matches!(task.activity.what, What::Load(_));
+    // A program of the user's may end before its first round, which is told, and not an answer to `go`.
+    let loads = matches!(&task.activity.what, What::Load(load) if !matches!(load, Load::Command(_)));
     match supervise(disturbance, finish, loads) {
         Ok(()) => 0,
         Err(error) => {
