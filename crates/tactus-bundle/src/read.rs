@@ -100,7 +100,7 @@ fn read_rows(
     }
     let plan = plan(dir, &mut memory, &mut damage);
     let mut results = Results::new();
-    let dirs = row_dirs(dir)?;
+    let dirs = row_dirs(dir, &mut damage)?;
     if let Some(more) = dirs.len().checked_sub(MOST_MEASURED).filter(|more| *more > 0) {
         damage.push(format!("{more} of its rows are more than a plan has: they are left out"));
     }
@@ -407,13 +407,19 @@ impl Happened {
     }
 }
 
-/// The directories of the rows by their number, from 0.
-fn row_dirs(dir: &Directory) -> Result<BTreeMap<usize, String>, BundleError> {
-    let names = dir.beneath(SCENARIOS).and_then(|dir| dir.names());
-    let names = names.map_err(|error| BundleError::NotABundle {
-        path: dir.path().to_owned(),
-        reason: format!("{SCENARIOS}: {error}"),
-    })?;
+/// The directories of the rows by their number, from 0. A run that died as soon as it began has none.
+fn row_dirs(dir: &Directory, damage: &mut Vec<String>) -> Result<BTreeMap<usize, String>, BundleError> {
+    let names = match dir.beneath(SCENARIOS).and_then(|dir| dir.names()) {
+        Ok(names) => names,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            damage.push(format!("{SCENARIOS} cannot be read: {error}"));
+            return Ok(BTreeMap::new());
+        }
+        Err(error) => {
+            let reason = format!("{SCENARIOS}: {error}");
+            return Err(BundleError::NotABundle { path: dir.path().to_owned(), reason });
+        }
+    };
     let numbered = |name: String| {
         let number = name.split('-').next()?.parse::<usize>().ok()?.checked_sub(1)?;
         Some((number, name))

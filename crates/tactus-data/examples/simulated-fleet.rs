@@ -7,6 +7,9 @@
 #![expect(clippy::print_stdout, reason = "an example says what it found")]
 #![expect(clippy::disallowed_methods, reason = "a tool of the developers, not a part of tactus")]
 
+#[path = "../tests/data/random.rs"]
+mod random;
+
 use std::error::Error;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
@@ -17,6 +20,8 @@ use tactus_data::table::{FINDING, RUN, SERIES, Table};
 use tactus_format::export::table::Cell;
 use tactus_model::bundle::Manifest;
 use tactus_model::number::float;
+
+use self::random::Random;
 
 /// 2026-10-01T03:00:00Z, in microseconds since 1970.
 const BEGIN_US: i64 = 1_790_823_600_000_000;
@@ -235,20 +240,4 @@ fn asked(dir: &Path) -> Result<(), Box<dyn Error>> {
         })
     );
     Ok(())
-}
-
-/// xorshift64*: the same fleet every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        (self.next() >> 16) % most
-    }
 }

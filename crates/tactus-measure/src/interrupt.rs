@@ -72,8 +72,9 @@ impl Measurement for Interrupt {
             let (Answer::At(at) | Answer::Lost(at)) = answer else { return };
             // In a control the card itself is held: that it raised the interrupt late is what is to be seen.
             let value = at - if run.control { due } else { raised };
-            writer.push(Sample { at, value });
-            card.leave_out(schedule.next(at).saturating_sub(value / run.interval_ns));
+            let sample = Sample { at, value };
+            writer.push(sample);
+            card.leave_out(schedule.next(at).saturating_sub(sample.overruns(run.interval_ns, run.end)));
             if lane.stopped() {
                 return;
             }
@@ -89,6 +90,8 @@ struct Schedule {
     most: u64,
     /// The number of the period, from 0.
     period: u64,
+    /// How many there are.
+    periods: u64,
 }
 
 impl Schedule {
@@ -97,7 +100,8 @@ impl Schedule {
         // Where all begin together who comes late is late; else what was due before is not this thread's.
         let passed = if run.open { 0 } else { now.saturating_sub(run.start).div_ceil(interval_ns) };
         let most = interval_ns / 100 * u64::from(spread);
-        Self { start: run.start, interval_ns, most, period: passed }
+        let periods = run.end.saturating_sub(run.start).div_ceil(interval_ns);
+        Self { start: run.start, interval_ns, most, period: passed, periods }
     }
 
     fn due(&self) -> u64 {
@@ -105,10 +109,10 @@ impl Schedule {
         self.start.saturating_add(self.period.saturating_mul(self.interval_ns)).saturating_add(moved)
     }
 
-    /// Goes on to the first period that begins after `at`. Returns how many lie between.
+    /// Goes on to the first period that begins after `at`. Returns how many lie between: none beyond the end.
     fn next(&mut self, at: u64) -> u64 {
         let next = (at.saturating_sub(self.start) / self.interval_ns + 1).max(self.period + 1);
-        let between = next - self.period - 1;
+        let between = next.min(self.periods).saturating_sub(self.period + 1);
         self.period = next;
         between
     }
@@ -130,6 +134,10 @@ mod tests {
         assert_eq!((schedule.next(1_350), schedule.due()), (2, 1_400), "two periods passed unanswered");
         assert_eq!((schedule.next(1_400), schedule.due()), (0, 1_500));
         assert_eq!(Schedule::new(run(false), 1_450, 0).due(), 1_500, "a late order is not measured");
+        let run = Run { end: 2_000, ..run(true) };
+        let mut schedule = Schedule::new(run, 0, 0);
+        assert_eq!((schedule.next(1_640), schedule.due()), (6, 1_700));
+        assert_eq!(schedule.next(2_350), 2, "those from the end on are none of this run's");
     }
 
     #[test]

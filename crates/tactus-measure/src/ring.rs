@@ -30,6 +30,12 @@ impl Sample {
             None => 0,
         }
     }
+
+    /// How many of them passed unanswered.
+    #[inline]
+    pub fn overruns(self, interval_ns: u64, end: u64) -> u64 {
+        swallowed(self.value, interval_ns).min(self.left(interval_ns, end))
+    }
 }
 
 /// Keeps what one side writes away from the cache line of the other (128 bytes: processors fetch lines in pairs).
@@ -150,7 +156,7 @@ impl Writer<'_> {
     fn count_only(&self, sample: Sample) {
         let full = &self.ring.full.0;
         let value = sample.value;
-        let overruns = swallowed(value, self.interval_ns).min(sample.left(self.interval_ns, self.end));
+        let overruns = sample.overruns(self.interval_ns, self.end);
         full.overruns.fetch_add(overruns, Ordering::Relaxed);
         full.min.fetch_min(value, Ordering::Relaxed);
         full.max.fetch_max(value, Ordering::Relaxed);

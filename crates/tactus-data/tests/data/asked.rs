@@ -5,28 +5,15 @@ use std::collections::BTreeSet;
 use tactus_data::question::{Answers, Asked, Judged, Place, Run, Set, ask};
 use tactus_model::number::float;
 
+use crate::random::Random;
+
 const DAY_US: i64 = 86_400_000_000;
 /// 2026-11-01T03:00:00Z.
 const BEGIN_US: i64 = 1_793_502_000_000_000;
 
-/// xorshift64*: numbers that are the same on every machine.
-pub struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        (self.next() >> 16) % most
-    }
-
-    fn unit(&mut self) -> f64 {
-        float(self.next() >> 11) / float(1 << 53)
-    }
+/// One of [0, 1).
+fn unit(random: &mut Random) -> f64 {
+    float(random.next() >> 11) / float(1 << 53)
 }
 
 /// A fleet without any pattern: machines that run once a day.
@@ -56,7 +43,7 @@ pub fn fleet(machines: u32, days: u32, seed: u64) -> Set {
                 ],
                 findings: BTreeSet::new(),
             });
-            let level = 20_000.0 * (1.0 + 0.2 * random.unit());
+            let level = 20_000.0 * (1.0 + 0.2 * unit(&mut random));
             set.places.push(Place {
                 run: set.runs.len() - 1,
                 environment: "host".into(),

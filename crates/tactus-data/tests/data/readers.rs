@@ -8,23 +8,7 @@ use tactus_data::table::TABLES;
 
 use crate::collected::collected;
 use crate::made::{TICKS, made};
-
-/// The Python of `scripts/setup.sh test`, if it has these modules; says so if not.
-pub fn python(modules: &str) -> Option<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
-    let python = target.join("tools/bin/python3");
-    let tried = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
-    let here = tried.is_ok_and(|out| out.status.success());
-    if !here {
-        assert!(
-            std::env::var_os("TACTUS_TEST_ALL").is_none(),
-            "{modules} are not installed (scripts/setup.sh test)"
-        );
-        eprintln!("SKIPPED: the Python packages {modules} are not installed (scripts/setup.sh test)");
-    }
-    here.then_some(python)
-}
+use crate::python::python;
 
 /// What the readers find.
 pub fn asked(python: &Path, what: &str, data: &Path) -> Value {

@@ -43,15 +43,26 @@ fn with_monitor(dir: &Path) -> Option<String> {
     Some(format!("{}:{path}", dir.display()))
 }
 
+/// The path with that program, where a guest can be started; it is said where none can.
+fn startable(dir: &Path) -> Option<String> {
+    let path = with_monitor(dir);
+    if path.is_none() {
+        skipped("there is no QEMU");
+        return None;
+    }
+    let document = json(&output(tactus().args(["environments", "--json"])));
+    if !document.as_array().unwrap().iter().any(|entry| entry["kind"] == "qemu" && entry["usable"] == true) {
+        skipped("no guest can be started");
+        return None;
+    }
+    path
+}
+
 #[test]
 fn a_guest_that_was_paused_has_a_gap_of_that_length_and_no_latency_of_it() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let Some(path) = with_monitor(dir.path()) else { return skipped("there is no QEMU") };
-    let document = json(&output(tactus().args(["environments", "--json"])));
-    if !document.as_array().unwrap().iter().any(|entry| entry["kind"] == "qemu" && entry["usable"] == true) {
-        return skipped("no guest can be started");
-    }
+    let Some(path) = startable(dir.path()) else { return };
     let out = dir.path().join("bundle");
     let words = ["measure", "--in", "qemu", "-i", "10000", "-D", "20", "--out"];
     let mut run = started(tactus().args(words).arg(&out).env("PATH", path));
@@ -106,11 +117,7 @@ dead_after = "3s"
 fn a_guest_that_is_paused_for_longer_than_one_may_be_silent_is_waited_for() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let Some(path) = with_monitor(dir.path()) else { return skipped("there is no QEMU") };
-    let document = json(&output(tactus().args(["environments", "--json"])));
-    if !document.as_array().unwrap().iter().any(|entry| entry["kind"] == "qemu" && entry["usable"] == true) {
-        return skipped("no guest can be started");
-    }
+    let Some(path) = startable(dir.path()) else { return };
     let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
     fs::write(&plan, WAITED_FOR).unwrap();
     let mut run = started(tactus().args(["run", "--out"]).arg(&out).arg(&plan).env("PATH", path));

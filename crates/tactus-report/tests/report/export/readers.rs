@@ -1,30 +1,14 @@
 //! Exported files in the hands of the field's readers: DuckDB, pandas and Polars, the parser of prometheus_client, the
 //! HdrHistogram of Python.
-#![expect(clippy::disallowed_methods, clippy::print_stderr, reason = "other programs read what was written")]
+#![expect(clippy::disallowed_methods, reason = "other programs read what was written")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::python::python;
 use super::*;
-
-/// The Python of `scripts/setup.sh test`, if it has these modules; says so if not.
-fn python(modules: &str) -> Option<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
-    let python = target.join("tools/bin/python3");
-    let tried = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
-    let here = tried.is_ok_and(|out| out.status.success());
-    if !here {
-        assert!(
-            std::env::var_os("TACTUS_TEST_ALL").is_none(),
-            "{modules} are not installed (scripts/setup.sh test)"
-        );
-        eprintln!("SKIPPED: the Python packages {modules} are not installed (scripts/setup.sh test)");
-    }
-    here.then_some(python)
-}
 
 /// What the readers find.
 fn asked(python: &Path, what: &str, paths: &[PathBuf]) -> Value {
