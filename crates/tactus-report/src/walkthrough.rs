@@ -13,6 +13,8 @@ use crate::section::{SECTIONS, Section};
 pub struct Told {
     /// The section.
     pub section: &'static (dyn Section + Sync),
+    /// Its heading, or the question that it answers.
+    pub heading: &'static str,
     /// What it says.
     pub parts: Vec<Part>,
 }
@@ -45,7 +47,7 @@ pub fn sections(contents: &Contents, reader: Reader) -> Vec<Told> {
 
 fn told(section: &'static (dyn Section + Sync), contents: &Contents, reader: Reader) -> Option<Told> {
     let parts = section.parts(contents, reader);
-    (!parts.is_empty()).then_some(Told { section, parts })
+    (!parts.is_empty()).then(|| Told { section, heading: section.question(contents), parts })
 }
 
 /// Every page of the plan, in its order.

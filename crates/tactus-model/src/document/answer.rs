@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Evidence;
 
-/// The answer of a run: whether a deadline was held; without one, what settings gain; without those, what was held.
+/// The answer of a run: whether a deadline was held; without one, what settings gain; without those, what was held, or what environments cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnswerEntry {
     /// In capitals: `MET`, `MET WITH A WARNING`, `NOT MET`, `NOT DECIDED`, `NO DEADLINE ASKED FOR`, `EFFECT SHOWN`,
-    /// `NO EFFECT SHOWN`, `NOT TESTED` or `NO ANSWER`.
+    /// `NO EFFECT SHOWN`, `NOT TESTED`, `COSTS SHOWN`, `NO COST SHOWN`, `COSTS NOT JUDGED` or `NO ANSWER`.
     pub word: String,
     /// How good the news is.
     pub tone: AnswerTone,

@@ -1,11 +1,20 @@
 //! Which question a run answers: whether a deadline was held; without one, what settings are worth; without those, what
-//! was held.
+//! was held; and where values were measured and no latency, what environments cost.
 
 use tactus_model::bundle::Contents;
 
-use super::{held, next, required, tested};
+use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
 use crate::stats::comparison;
+
+/// The question that a run answers.
+#[must_use]
+pub fn question(contents: &Contents) -> &'static str {
+    match answer(contents).word {
+        costs::SHOWN | costs::NONE_SHOWN | costs::NOT_JUDGED => "What does each environment cost?",
+        _ => "Can this machine hold the deadline?",
+    }
+}
 
 /// The answer of a run.
 #[must_use]
@@ -20,6 +29,9 @@ pub fn answer(contents: &Contents) -> Answer {
     }
     if let Some(held) = held::answer(&lines) {
         return Answer { next: next::step(contents), ..held };
+    }
+    if let Some(cost) = costs::answer(contents) {
+        return cost;
     }
     let sentence = match lines.iter().any(crate::stats::Line::has_numbers) {
         true => "no latency was measured, and no deadline was asked for: the values are in the tables below",

@@ -2,6 +2,7 @@
 //! help most.
 
 mod chosen;
+mod costs;
 mod headline;
 mod held;
 mod next;
@@ -10,7 +11,7 @@ mod tested;
 
 use tactus_model::Evidence;
 
-pub use chosen::answer;
+pub use chosen::{answer, question};
 pub use headline::headline;
 
 /// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one

@@ -43,7 +43,7 @@ pub fn render(contents: &Contents) -> String {
         shows.parts.iter().for_each(|part| write_part(&mut out, part));
     }
     for told in sections(contents, Reader::Markdown) {
-        let _ = writeln!(out, "\n### {}\n\n{}", told.section.heading(), told.section.about());
+        let _ = writeln!(out, "\n### {}\n\n{}", told.heading, told.section.about());
         told.parts.iter().for_each(|part| write_part(&mut out, part));
     }
     out

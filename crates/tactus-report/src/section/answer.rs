@@ -5,7 +5,7 @@ use tactus_model::document::Document;
 use tactus_model::number::float;
 
 use super::Section;
-use crate::answer::{answer, most_measured};
+use crate::answer::{answer, most_measured, question};
 use crate::figure::{CURVES, Reference, SERIES, exceedances};
 use crate::part::{Part, Reader};
 use crate::row::{figures, is_first_run};
@@ -22,7 +22,11 @@ impl Section for First {
     }
 
     fn heading(&self) -> &'static str {
-        "Can this machine hold the deadline?"
+        "The answer"
+    }
+
+    fn question(&self, contents: &Contents) -> &'static str {
+        question(contents)
     }
 
     fn about(&self) -> &'static str {

@@ -51,17 +51,19 @@ impl Section for Degradation {
 /// A difference in words: a part of a hundred, from ten times on a factor.
 #[must_use]
 pub fn words(of: Difference) -> String {
-    let value = if of.value < FACTOR {
-        format!("{} %", signed(of.value))
-    } else {
-        format!("x{}", number(of.value + 1.0))
-    };
+    let value = size(of.value);
     let shown = |value: f64| if of.value < FACTOR { number(value * 100.0) } else { number(value + 1.0) };
     match of.low.zip(of.high).map(|(low, high)| format!("({} to {})", shown(low), shown(high))) {
         Some(range) if of.seen || of.rounds < 2 => format!("{value} {range}"),
         Some(range) => format!("none shown {range}"),
         None => value,
     }
+}
+
+/// By how much something is worse: a part of a hundred, from ten times on a factor.
+#[must_use]
+pub fn size(value: f64) -> String {
+    if value < FACTOR { format!("{} %", signed(value)) } else { format!("x{}", number(value + 1.0)) }
 }
 
 /// What must be known of a difference that is no degradation: what it is judged from does not suffice.

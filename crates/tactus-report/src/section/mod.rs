@@ -13,6 +13,10 @@ pub trait Section {
     fn name(&self) -> &'static str;
     /// Its heading.
     fn heading(&self) -> &'static str;
+    /// The question that stands in its place where the section answers one.
+    fn question(&self, _contents: &Contents) -> &'static str {
+        self.heading()
+    }
     /// What it shows and how it is read, in one paragraph.
     fn about(&self) -> &'static str;
     /// Whether the report of this bundle has it.

@@ -7,6 +7,7 @@ use tactus_model::catalogue::measure::{Network, network};
 use tactus_model::outcome::exits::{CountedExits, KvmExits};
 use tactus_model::outcome::{Better, Unit};
 use tactus_model::plan::Reference;
+use tactus_report::answer::answer;
 use tactus_report::document;
 use tactus_report::part::{Part, Reader};
 use tactus_report::render::text::{Style, render};
@@ -73,6 +74,38 @@ fn study() -> Contents {
 fn part<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let text = &text[text.find(from).unwrap()..];
     &text[..text.find(to).unwrap_or(text.len())]
+}
+
+#[test]
+fn the_answer_to_values_alone_is_what_environments_cost() {
+    let first = |contents: &Contents| render(contents, Style::default()).lines().next().unwrap().to_owned();
+    let text = render(&study(), Style { colour: false, width: 400 });
+    let said = text.lines().next().unwrap();
+    assert!(
+        said.starts_with("COSTS SHOWN: container: 3 of 4 values are worse than in host, most "),
+        "{said}"
+    );
+    assert!(
+        said.contains("; guest (emulated, which says nothing about hardware): 3 of 4 values are"),
+        "{said}"
+    );
+    let page = html::render(&study()).unwrap();
+    assert!(page.contains("What does each environment cost?") && !page.contains("hold the deadline?"));
+    let alike =
+        &[("host", "host", Evidence::BareMetal, 1.0), ("container", "podman", Evidence::BareMetal, 1.0)];
+    let said = first(&measured(alike, 8, 3));
+    assert!(said.starts_with("NO COST SHOWN: container: none of 4 values"), "{said}");
+    for rounds in [1, 2] {
+        let once = measured(alike, rounds, 3);
+        assert!(
+            first(&once).starts_with("COSTS NOT JUDGED: container, host were measured"),
+            "{}",
+            first(&once)
+        );
+        assert_eq!(answer(&once).next.unwrap().command, "--repeat 6");
+    }
+    // With one environment there is nothing that anything is held against.
+    assert!(first(&measured(&alike[..1], 8, 3)).starts_with("NO ANSWER: "));
 }
 
 #[test]

@@ -47,8 +47,8 @@ struct Section {
 }
 
 impl From<Told> for Section {
-    fn from(Told { section, parts }: Told) -> Self {
-        Chapter { id: section.name(), heading: section.heading(), about: section.about(), parts }.into()
+    fn from(Told { section, heading, parts }: Told) -> Self {
+        Chapter { id: section.name(), heading, about: section.about(), parts }.into()
     }
 }
 

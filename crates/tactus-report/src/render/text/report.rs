@@ -30,7 +30,9 @@ pub fn render(contents: &Contents, style: Style) -> String {
 #[must_use]
 pub fn worth(contents: &Contents, style: Style) -> String {
     let mut page = Page::new(style);
-    let told = Told { section: &proofs::ENTRY, parts: proofs::ENTRY.parts(contents, Reader::Terminal) };
+    let proofs = &proofs::ENTRY;
+    let parts = proofs.parts(contents, Reader::Terminal);
+    let told = Told { section: proofs, heading: proofs.heading(), parts };
     section(&mut page, &told);
     page.list(&notes::obstacles(contents));
     page.out
@@ -148,7 +150,7 @@ fn paged(page: &mut Page, contents: &Contents) {
 
 fn section(page: &mut Page, told: &Told) {
     if !told.parts.first().is_some_and(Part::names_itself) {
-        page.heading(told.section.heading());
+        page.heading(told.heading);
     }
     parts(page, &told.parts);
 }
