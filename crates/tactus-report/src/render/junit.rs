@@ -1,17 +1,21 @@
 //! Verdicts for a CI server: a suite for each environment, a test case for each requirement of a scenario.
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use tactus_model::Nanos;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{CompareDocument, ComparedEntry, Judgement, LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
+use tactus_model::number::float;
+use tactus_model::plan::Require;
 
 use super::RenderError;
 use crate::stats::{Line, comparison};
 use crate::units::{clean, latency, number};
 
-/// The verdicts of a bundle as JUnit XML. A limit that is broken fails its case. A requirement that is inconclusive, and a
-/// measurement that failed, are errors: a server that counts what was skipped as passed would be told that they hold. What
-/// could not be tried is skipped. A measurement of which nothing is required has one case: that it was made.
+/// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
+/// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
+/// server that counts what was skipped as passed would be told that it holds. A measurement of which nothing is required has
+/// one case: that it was made.
 ///
 /// # Errors
 /// When the XML cannot be written.
@@ -86,44 +90,90 @@ fn cases(line: &Line, result: &RowResult) -> Vec<TestCase> {
     match (&line.verdict, result.status) {
         (None, RowStatus::Measured) => vec![case("measured", TestCaseStatus::success())],
         (None, RowStatus::Failed) => vec![case("measured", error(reason(line)))],
-        (_, RowStatus::Skipped) => vec![case("measured", skipped(reason(line)))],
-        (Some(verdict), _) if verdict.limits.is_empty() => {
-            vec![case("requirement", error(&verdict.reason))]
-        }
+        (None, RowStatus::Skipped) => vec![case("measured", skipped(reason(line)))],
         (Some(verdict), _) => {
-            let of = |entry: &LimitEntry| {
-                let mut case = case(&name(entry), status(verdict, entry));
-                if entry.warns && entry.side != Side::Kept {
+            let asked = result.require.as_ref().map(asked).unwrap_or_default();
+            if asked.is_empty() {
+                return vec![case("requirement", error(&verdict.reason))];
+            }
+            let of = |asked: &Asked| {
+                let of_it =
+                    |entry: &&LimitEntry| entry.quantity == asked.quantity && entry.warns == asked.warns;
+                let entry = verdict.limits.iter().find(of_it);
+                let mut case = case(&asked.name(), status(verdict, asked, entry));
+                if asked.warns && entry.is_none_or(|entry| entry.side != Side::Kept) {
                     case.set_system_out(clean(&verdict.reason));
                 }
                 case
             };
-            verdict.limits.iter().map(of).collect()
+            asked.iter().map(of).collect()
         }
     }
+}
+
+/// A limit as it was asked for.
+struct Asked {
+    quantity: String,
+    limit: String,
+    warns: bool,
+}
+
+impl Asked {
+    /// `max: limit 40 us`.
+    fn name(&self) -> String {
+        let warns = if self.warns { " (warns)" } else { "" };
+        format!("{}: limit {}{warns}", self.quantity, self.limit)
+    }
+}
+
+/// The limits of a requirement, those that warn behind the others, each list in the order of its verdict.
+fn asked(require: &Require) -> Vec<Asked> {
+    fn of(require: &Require, warns: bool) -> Vec<Asked> {
+        let time = |ns: Nanos| latency(float(ns.0)).trim_end().to_owned();
+        let max = require.max.map(|limit| ("max", time(limit)));
+        let quantiles = require.quantiles().into_iter().map(|(name, _, limit)| (name, time(limit)));
+        let tail = require.tail.map(|tail| ("tail", time(tail.max)));
+        let overruns = require.overruns.map(|limit| ("overruns", number(float(limit))));
+        let values = require.values.iter().map(|(item, bound)| (item.as_str(), bound.to_string()));
+        let all = max.into_iter().chain(quantiles).chain(tail).chain(overruns).chain(values);
+        all.map(|(quantity, limit)| Asked { quantity: quantity.to_owned(), limit, warns }).collect()
+    }
+    let soft = require.warn.iter().flat_map(|warn| of(warn, true));
+    of(require, false).into_iter().chain(soft).collect()
 }
 
 fn reason(line: &Line) -> &str {
     line.reason.as_deref().unwrap_or("no reason was kept")
 }
 
-/// `max: limit 40 us`.
-fn name(entry: &LimitEntry) -> String {
-    let limit = match entry.unit.as_str() {
-        "ns" => latency(entry.limit),
-        unit => format!("{} {unit}", number(entry.limit)),
+/// What came of a limit in a few words; the whole reason, which speaks of all limits, stands behind it.
+fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestCaseStatus {
+    let Some(entry) = entry else {
+        let said = format!("{} was not judged", asked.quantity);
+        return if asked.warns { TestCaseStatus::success() } else { described(error(&said), verdict) };
     };
-    let warns = if entry.warns { " (warns)" } else { "" };
-    format!("{}: limit {}{warns}", entry.quantity, limit.trim_end())
-}
-
-fn status(verdict: &Verdict, entry: &LimitEntry) -> TestCaseStatus {
+    let shown = |value: f64| match entry.unit.as_str() {
+        "ns" => latency(value),
+        unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
+    };
+    let (quantity, limit) = (&entry.quantity, &asked.limit);
+    let open = || error(&format!("{quantity} of at most {limit} is not decided"));
     match entry.side {
-        Side::Broken if !entry.warns => failure(&verdict.reason),
-        Side::Kept if verdict.outcome == Outcome::Inconclusive => error(&verdict.reason),
-        Side::Open if !entry.warns => error(&verdict.reason),
+        Side::Broken if !entry.warns => {
+            described(failure(&format!("{quantity} {}, limit {limit}", shown(entry.low))), verdict)
+        }
+        Side::Kept if verdict.outcome == Outcome::Inconclusive => {
+            let said = format!("{quantity} {} keeps {limit}, but nothing passes here", shown(entry.high));
+            described(error(&said), verdict)
+        }
+        Side::Open if !entry.warns => described(open(), verdict),
         _ => TestCaseStatus::success(),
     }
+}
+
+fn described(mut status: TestCaseStatus, verdict: &Verdict) -> TestCaseStatus {
+    status.set_description(clean(&verdict.reason));
+    status
 }
 
 fn error(reason: &str) -> TestCaseStatus {

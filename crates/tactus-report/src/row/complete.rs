@@ -7,6 +7,7 @@ use tactus_model::outcome::SeriesResult;
 use tactus_model::plan::Require;
 
 use super::grounds::Doubt;
+use crate::stats::tail::PROMISED_BLOCKS;
 use crate::units::{count, duration};
 
 /// The least part of its periods that a thread must have measured, or counted as missed.
@@ -15,6 +16,8 @@ const LEAST_PERIODS: f64 = 0.99;
 const LEAST_POLLED: f64 = 0.9;
 /// The least time for a pass, in ns.
 const LEAST_NS: u64 = 60_000_000_000;
+/// A tick of a run, of whose maxima the blocks of a tail are made, in ns.
+const TICK_NS: u64 = 1_000_000_000;
 /// How many periods above a quantile there must be, at the least, for a pass.
 const ABOVE: f64 = 10.0;
 
@@ -117,7 +120,9 @@ pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u
                 (have > 0).then(|| whole((float(result.measured_ns) * more).ceil()))
             }
         });
-    let least = LEAST_NS.saturating_sub(result.measured_ns);
+    // No requirement on a tail is decided by fewer blocks, and a block has one tick at least.
+    let least = if require.tail.is_some() { LEAST_NS.max(PROMISED_BLOCKS * TICK_NS) } else { LEAST_NS };
+    let least = least.saturating_sub(result.measured_ns);
     let longest = times.collect::<Option<Vec<u64>>>()?.into_iter().chain([least]).max()?;
     (longest > 0).then_some(longest)
 }

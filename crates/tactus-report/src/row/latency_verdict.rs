@@ -10,14 +10,18 @@ use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, too_short};
 use super::grounds::{Doubt, Found, asked, together};
-use super::standing::{CYCLES_FOR_A_VERDICT, ground};
+use super::standing::{CYCLES_FOR_A_VERDICT, proven_figures, too_few};
 use super::tail::tail_limit;
 use crate::units::{count, duration, latency};
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
-    let summary = ground(&row.result, require, least, |summary| already_broken(summary, require))?;
+    let summary = proven_figures(&row.result)?;
+    if let Some(doubt) = too_few(&row.result, require, least) {
+        let broken = already_broken(&row.result, summary, require).ok_or(doubt)?;
+        return Ok(judged(row, &broken, summary));
+    }
     if !require.bounds_latency() && !require.warn.as_ref().is_some_and(|warn| warn.bounds_latency()) {
         return Err("the requirement names no limit".into());
     }
@@ -31,14 +35,14 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     Ok(judged(row, require, summary))
 }
 
-/// One large value needs no second one: said even where there is no ground for a verdict.
-fn already_broken(summary: &Summary, require: &Require) -> String {
-    match (summary.max_ns, require.max) {
-        (Some(max), Some(Nanos(limit))) if max > limit => {
-            format!("; its maximum {} is already above {}", latency(float(max)), latency(float(limit)))
-        }
-        _ => String::new(),
-    }
+/// The limits that few cycles break as well as many: one large value needs no second one, and periods that were missed stay
+/// so.
+fn already_broken(result: &RowResult, summary: &Summary, require: &Require) -> Option<Require> {
+    let max = require.max.filter(|limit| summary.max_ns.is_some_and(|max| max > limit.0));
+    let has_periods = result.measurement.has_periods();
+    let overruns = require.overruns.filter(|limit| has_periods && summary.overruns > *limit);
+    let broken = Require { max, overruns, ..Require::default() };
+    (broken != Require::default()).then_some(broken)
 }
 
 /// The range in which a figure certainly lies.

@@ -24,18 +24,16 @@ pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
 /// The same, with how much longer would settle it.
 pub(super) fn doubts(result: &RowResult) -> Result<Option<Doubt>, Doubt> {
     let nothing = Require::default();
-    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| String::new())?;
+    proven_figures(result)?;
+    if let Some(doubt) = too_few(result, &nothing, CYCLES_FOR_A_VERDICT) {
+        return Err(doubt);
+    }
     let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
     Ok(doubt(result, arrived))
 }
 
-/// The figures to judge; `already` is what they say even where they are too few.
-pub(super) fn ground<'a>(
-    result: &'a RowResult,
-    require: &Require,
-    least: u64,
-    already: impl Fn(&Summary) -> String,
-) -> Result<&'a Summary, Doubt> {
+/// The figures to judge, of evidence that carries a verdict and by an instrument that passed its self-test.
+pub(super) fn proven_figures(result: &RowResult) -> Result<&Summary, Doubt> {
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
@@ -45,15 +43,15 @@ pub(super) fn ground<'a>(
     if let Some(why) = unproven(result) {
         return Err(format!("self-test not passed: {why}").into());
     }
-    let fewest = fewest_cycles(result);
-    if fewest < least {
-        let said = format!(
-            "{} cycles of a thread are too few for a verdict, which needs {}{}",
-            count(fewest),
-            count(least),
-            already(summary),
-        );
-        return Err(Doubt { said, longer_ns: longer_ns(result, require, least) });
-    }
     Ok(summary)
+}
+
+/// Why there are too few cycles for any verdict but that a limit is broken; none: there are enough.
+pub(super) fn too_few(result: &RowResult, require: &Require, least: u64) -> Option<Doubt> {
+    let fewest = fewest_cycles(result);
+    (fewest < least).then(|| {
+        let (fewest, needed) = (count(fewest), count(least));
+        let said = format!("{fewest} cycles of a thread are too few for a verdict, which needs {needed}");
+        Doubt { said, longer_ns: longer_ns(result, require, least) }
+    })
 }

@@ -260,7 +260,13 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
     let bound = match found {
         Ok(bound) => bound,
         Err(why) => {
-            let said = format!("no bound on the tail, and {asked} is open: {why}");
+            let decides = match &why {
+                NoTail::Series(_, Refusal::TooShort { .. }) => {
+                    format!(" for a bound, and {} to decide", count(PROMISED_BLOCKS))
+                }
+                _ => String::new(),
+            };
+            let said = format!("no bound on the tail, and {asked} is open: {why}{decides}");
             // Nothing is known of it: it may be anything.
             return Found {
                 longer_ns: why.longer_for(PROMISED_BLOCKS),

@@ -91,15 +91,18 @@ fn an_instrument_that_is_not_proven_gives_no_verdict() {
 }
 
 #[test]
-fn too_few_cycles_are_inconclusive_and_say_when_the_limit_is_broken_already() {
-    let default = Require { max: Some(Nanos::from_us(3)), ..Require::default() };
+fn too_few_cycles_are_inconclusive_unless_they_have_broken_the_limit() {
+    let default = Require { max: Some(GENEROUS), ..Require::default() };
     let (few, reason) = outcome(&required(default, Evidence::BareMetal));
     assert_eq!(few, Outcome::Inconclusive);
     assert!(
         reason.contains("10 000 cycles of a thread are too few") && reason.contains("needs 100 000"),
         "{reason}"
     );
-    assert!(reason.contains("already above 3 us"), "{reason}");
+    let default = Require { max: Some(Nanos::from_us(3)), overruns: Some(0), ..Require::default() };
+    let (broken, reason) = outcome(&required(default, Evidence::BareMetal));
+    assert_eq!(broken, Outcome::Fail, "{reason}");
+    assert!(reason.contains("exceeds the required 3 us") && !reason.contains("more of the same"), "{reason}");
 }
 
 #[test]

@@ -63,6 +63,9 @@ pub fn resolve(
         }
     }
     let Resolver { mut environments, rows, .. } = resolver;
+    if !choices.require.is_empty() && rows.iter().all(|row| row.result.require.is_none()) {
+        return Err(nothing_to_require(source));
+    }
     let mut measured = CpuSet::default();
     let activities: Vec<_> = scenarios.iter().flat_map(|scenario| &scenario.activities).cloned().collect();
     let measuring: Vec<CpuSet> =
@@ -77,6 +80,19 @@ pub fn resolve(
     let mut plan = written(plan, &scenarios, &environments);
     plan.seed = scenarios.iter().any(|one| one.repeat.is_some() || one.slice.is_some()).then_some(seed);
     Ok(Resolved { plan, environments, scenarios, rows, measured })
+}
+
+/// Limits were asked for, and nothing that is measured has what they limit.
+fn nothing_to_require(source: &Source) -> PlanError {
+    let hint = "limits like --max are on latencies; values have bounds in a plan: \
+                `require = { values = { \"system call\" = \"1us\" } }`";
+    PlanError {
+        file: source.file.clone(),
+        line: None,
+        key: None,
+        message: "limits are asked for, and nothing that is measured has a latency".into(),
+        hint: Some(hint.into()),
+    }
 }
 
 /// The plan with one kind for each environment that has several to choose from: the first one that can be

@@ -64,9 +64,13 @@ impl Choices {
         }
     }
 
-    /// What is required of an environment, before what the plan does.
-    pub(super) fn required(&self, environment: &str) -> Option<&Require> {
-        self.require.get(environment).or_else(|| self.require.get(""))
+    /// What is required of an environment, before what the plan does: what was said of it, and for what was not, what was
+    /// said of all.
+    pub(super) fn required(&self, environment: &str) -> Option<Require> {
+        match (self.require.get(environment), self.require.get("")) {
+            (Some(own), Some(all)) => Some(own.before(all)),
+            (one, other) => one.or(other).cloned(),
+        }
     }
 }
 

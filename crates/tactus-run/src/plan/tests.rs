@@ -1,6 +1,7 @@
 //! A plan from its text to what a machine can do of it.
 
 mod blame;
+mod limits;
 mod schema;
 mod slices;
 

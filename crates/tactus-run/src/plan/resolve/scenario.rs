@@ -386,7 +386,7 @@ impl Resolver<'_> {
                 planned_ns: resolved.duration_ns,
                 require: match (self.choices.required(&at.environment), &resolved.require) {
                     (Some(asked), Some(plan)) => asked.before(plan).on(measure.yields()),
-                    (one, other) => one.or(other.as_ref()).and_then(|of| of.on(measure.yields())),
+                    (one, other) => one.as_ref().or(other.as_ref()).and_then(|of| of.on(measure.yields())),
                 },
                 host: self
                     .host(scenario)
