@@ -55,10 +55,11 @@ fi
 
 version="-X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
 version="$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=30"
+# Without the clients of clouds, which are a third of what would be compiled.
 for program in $programs; do
   [ ! -e "$home/bin/$program" ] || continue
   say "Building $program $kubernetes." >&2
-  (cd "$tree" && nice -n 10 go build -p 2 -trimpath -ldflags "-s -w $version" -o "$home/bin/$program.part" "./cmd/$program") >&2
+  (cd "$tree" && nice -n 10 go build -p 2 -tags providerless -trimpath -ldflags "-s -w $version" -o "$home/bin/$program.part" "./cmd/$program") >&2
   mv "$home/bin/$program.part" "$home/bin/$program"
 done
 if [ ! -e "$home/bin/kwok" ]; then

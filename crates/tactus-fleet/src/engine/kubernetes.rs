@@ -1,8 +1,9 @@
 //! Kubernetes and OpenShift: one Job per node, pinned to it by the node's name, guaranteed and privileged. Its bundle stays
 //! on the node until it is finished, so that a pod that comes again goes on with it, and then comes by the pod's log, with its
-//! manifest as the container's last word.
+//! manifest as the container's last word; or by a volume.
 
 mod objects;
+mod volume;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,6 +35,12 @@ const OPTIONS: &[OptionEntry] = &[
     OptionEntry { name: "cpus", about: "whole CPUs that each pod has for itself; default: 2" },
     OptionEntry { name: "memory", about: "memory of each pod; default: 1Gi" },
     OptionEntry { name: "dir", about: "where bundles are made on the nodes; default: /var/lib/tactus-fleet" },
+    OptionEntry {
+        name: "volume",
+        about: "a volume that the pods make their bundles on, so that these come by it and not by the log: claim:NAME of a \
+PersistentVolumeClaim, or a directory that every node has mounted; with `here`",
+    },
+    OptionEntry { name: "here", about: "where that volume is mounted on the machine where tactus runs" },
     OptionEntry { name: "tolerate", about: "the key of a taint that pods tolerate" },
     OptionEntry { name: "account", about: "the service account of the pods, which may be privileged" },
     OptionEntry {
@@ -72,6 +79,7 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
                 "say --with image=REGISTRY/tactus:VERSION (`scripts/package.sh` makes one)",
             ));
         }
+        volume::check(site.order)?;
         let cpus = site.order.option("cpus").unwrap_or("1").parse::<u32>();
         if cpus.is_ok_and(|cpus| cpus > 0) {
             return Ok(());
@@ -160,9 +168,11 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
         if open.is_empty() {
             return Ok(obstacles);
         }
-        let pods = get(site, "pods")?;
+        let by_volume = volume::given(site.order).is_some();
+        let pods = if by_volume { Vec::new() } else { get(site, "pods")? };
         for row in open {
-            if let Err(reason) = fetched(site, row, &pods)? {
+            let came = if by_volume { volume::fetched(site, row)? } else { fetched(site, row, &pods)? };
+            if let Err(reason) = came {
                 obstacles.insert(row.key.clone(), reason);
             }
         }

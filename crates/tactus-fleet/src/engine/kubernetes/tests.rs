@@ -209,6 +209,53 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
 }
 
 #[test]
+fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_is_mounted() {
+    let here = tempfile::tempdir().unwrap();
+    let order =
+        order(&[("volume", "claim:lab"), ("here", here.path().to_str().unwrap()), ("namespace", "default")]);
+    let row = Row { job: Some("job".into()), ..Row::new("n1") };
+    let job = objects::job(&order, &row);
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"][1], json!({"name": "bundles", "persistentVolumeClaim": {"claimName": "lab"}}));
+    let command: Vec<&str> =
+        pod["containers"][0]["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(command.join(" ").contains("--archive /fleet/bundles/0badcafe/n1.tar.gz"), "{command:?}");
+    assert!(!command.contains(&"--log"), "{command:?}");
+    let system = Memory::new();
+    let fetch = || Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap().remove("n1");
+    assert_eq!(fetch().as_deref(), Some("no bundle is on the volume"));
+    let dir = here.path().join("0badcafe");
+    #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
+    {
+        std::fs::create_dir(&dir).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", dir.join("n1.tar.gz")).unwrap();
+    }
+    assert!(fetch().is_some(), "no link is followed");
+    #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
+    {
+        std::fs::remove_file(dir.join("n1.tar.gz")).unwrap();
+        std::fs::write(dir.join("n1.tar.gz"), "an archive").unwrap();
+    }
+    assert_eq!(fetch(), None);
+    assert_eq!(system.read(Path::new("/home/ada/fleet/incoming/n1.tar.gz")).unwrap(), b"an archive");
+    assert!(system.calls().is_empty(), "kubectl has nothing to do with it: {:?}", system.calls());
+}
+
+#[test]
+fn a_volume_is_a_claim_or_a_directory_and_is_mounted_here() {
+    let system = Memory::new();
+    let check = |options: &[(&str, &str)]| Kubernetes.check(&site(&order(options), &system)).is_ok();
+    assert!(check(&[("volume", "claim:lab"), ("here", "/mnt/lab")]));
+    assert!(check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "claim:lab")]));
+    assert!(!check(&[("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "claim:Lab/x"), ("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "lab"), ("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "/mnt/lab"), ("here", "lab")]));
+    assert!(!check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab"), ("dir", "/var/lib/x")]));
+}
+
+#[test]
 fn an_image_must_be_named_and_cpus_be_whole() {
     let system = Memory::new();
     let without = Order { options: BTreeMap::new(), ..order(&[]) };
