@@ -19,7 +19,7 @@ kwok=v0.6.1
 programs="kube-apiserver kube-scheduler kube-controller-manager kubectl kubelet"
 
 PATH="$PATH:/usr/local/go/bin"
-hash=$(sha256sum scripts/cluster/build.sh | cut -c1-16)
+hash=$(echo "$kubernetes $staging $proxy $kwok $(uname -m)" | sha256sum | cut -c1-16)
 home=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/tactus/cluster/$hash
 if [ -e "$home/built" ]; then
   say "$home"

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import pathlib
 import subprocess
 import time
 
@@ -148,6 +150,16 @@ class Lab:
     def environment(self):
         return {**self.control.environment(), "TACTUS_CACHE_DIR": f"{self.home}/cache"}
 
+    def record(self, name, fleet, kinds):
+        """With RECORD=DIR: what kubectl answers now, for the tests that have no cluster."""
+        if "RECORD" not in os.environ:
+            return
+        for kind in kinds:
+            selector = [] if kind == "nodes" else [f"--selector=tactus.fleet/id={fleet.id()}"]
+            text = self.control.kubectl("get", kind, "--output=json", *selector)
+            text = text.replace(str(fleet.bundles), "/var/lib/tactus-fleet").replace(self.home.name, "cluster")
+            (pathlib.Path(os.environ["RECORD"]) / f"{name}-{kind}.json").write_text(text)
+
     def settle(self):
         """After a case that failed: no job of it is left, and both nodes are as at the beginning."""
         words = ["delete", "jobs,pods", "--all", "--force", "--grace-period=0", "--wait=false"]
@@ -170,6 +182,7 @@ def machines_are_measured(lab):
     check(code == 0, f"exit {code}\n{printed}{said}", fleet.row("n1"), fleet.row("n2"))
     fleet.measured({"n1": 1, "n2": 1})
     check(fleet.exits() == {"n1": 0, "n2": 0}, fleet.exits())
+    lab.record("complete", fleet, ["nodes", "jobs", "pods"])
     for machine in ["n1", "n2"]:
         session = fleet.manifest(machine)["sessions"][-1]
         check(session["job"]["engine"] == "kubernetes", session)
@@ -232,6 +245,7 @@ def a_kubelet_that_dies_loses_nothing(lab):
     lab.nodes["n1"].await_ready("Unknown", 90)
     until("its row says why", lambda: "does not answer" in (fleet.row("n1").get("reason") or ""), 60)
     check(fleet.row("n1")["state"] == "running" and process.poll() is None, fleet.row("n1"), fleet.said())
+    lab.record("silent", fleet, ["nodes", "jobs", "pods"])
     lab.nodes["n1"].agent()
     code = fleet.ended(process)
     check(code == 0, f"exit {code}\n{fleet.said()}", fleet.row("n1"), fleet.row("n2"))
@@ -261,6 +275,7 @@ def a_cordoned_node_keeps_a_row(lab):
     row = fleet.row("n2")
     check(code == 3 and (row["state"], row["reason"], row["attempts"]) == ("away", "cordoned", 0), f"exit {code}\n{printed}{said}", row)
     fleet.measured({"n1": 1})
+    lab.record("cordoned", fleet, ["nodes"])
     lab.control.kubectl("uncordon", "n2")
     code, printed, said = fleet.run()
     check(code == 0, f"exit {code}\n{printed}{said}", fleet.row("n2"))
@@ -275,6 +290,7 @@ def a_drained_node_goes_on(lab):
     lab.control.kubectl("drain", "n1", "--force", "--ignore-daemonsets", "--grace-period=1", "--timeout=60s")
     until("its row says why", lambda: "unschedulable" in (fleet.row("n1").get("reason") or ""), 60)
     reason = fleet.row("n1")["reason"]
+    lab.record("drained", fleet, ["jobs", "pods"])
     lab.control.kubectl("uncordon", "n1")
     code = fleet.ended(process)
     check(code == 0, f"exit {code}\n{fleet.said()}", fleet.row("n1"), fleet.row("n2"))
@@ -295,6 +311,7 @@ def a_busy_node_waits(lab):
     code, printed, said = fleet.run(wait="15s")
     row = fleet.row("n1")
     check(code == 3 and row["state"] == "waiting" and "Insufficient cpu" in row["reason"], f"exit {code}\n{printed}{said}", row)
+    lab.record("busy", fleet, ["jobs", "pods"])
     lab.control.kubectl("delete", "pod", "busy", "--force", "--grace-period=0")
     code, printed, said = fleet.run()
     check(code == 0, f"exit {code}\n{printed}{said}", fleet.row("n1"))
@@ -308,12 +325,36 @@ def an_image_that_is_not_there_is_told(lab):
     code, printed, said = fleet.run(wait="20s")
     row = fleet.row("n1")
     check(code == 3 and row["state"] == "waiting" and "Image" in row["reason"], f"exit {code}\n{printed}{said}", row)
+    lab.record("image", fleet, ["jobs", "pods"])
     lab.control.kubectl("delete", "jobs", f"--selector=tactus.fleet/id={fleet.id()}")
     code, printed, said = fleet.command("collect", fleet.dir)
     check(code == 3 and "does not know its job" in fleet.row("n1")["reason"], printed, said, fleet.row("n1"))
     return f'"{row["reason"]}"'
 
 
+def a_volume_brings_bundles(lab):
+    """a volume brings bundles without the log: a claim, and a directory that both nodes have"""
+    shared = lab.home / "shared"
+    shared.mkdir()
+    node = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "tactus.test/real", "operator": "Exists"}]}]}
+    share, modes = {"storage": "1Gi"}, ["ReadWriteMany"]
+    lab.control.ask("POST", "/api/v1/persistentvolumes", {"metadata": {"name": "shared"}, "spec": {
+        "capacity": share, "accessModes": modes, "storageClassName": "it", "hostPath": {"path": str(shared)}, "nodeAffinity": {"required": node}}})
+    lab.control.ask("POST", "/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": "lab"}, "spec": {
+        "accessModes": modes, "storageClassName": "it", "resources": {"requests": share}}})
+    for name, volume in [("claim", "claim:lab"), ("directory", str(shared))]:
+        fleet = Fleet(lab, name)
+        at = next(n for n, word in enumerate(fleet.wanted) if str(word).startswith("dir="))
+        fleet.wanted[at:at + 1] = [f"volume={volume}", "--with", f"here={shared}"]
+        code, printed, said = fleet.run()
+        check(code == 0, f"exit {code}\n{printed}{said}", fleet.row("n1"), fleet.row("n2"))
+        fleet.measured({"n1": 1, "n2": 1})
+        pod = fleet.pods()[0]["metadata"]["name"]
+        log = lab.control.kubectl("logs", pod)
+        check("BEGIN TACTUS" not in log, log)
+        check((shared / fleet.id() / "n1.tar.gz").exists(), "it is on the volume")
+
+
 CASES = [machines_are_measured, what_is_rendered_is_taken, a_cut_log_is_refused, a_kubelet_that_dies_loses_nothing,
          a_node_that_dies_goes_on, a_cordoned_node_keeps_a_row, a_drained_node_goes_on, a_busy_node_waits,
-         an_image_that_is_not_there_is_told]
+         an_image_that_is_not_there_is_told, a_volume_brings_bundles]
