@@ -16,7 +16,7 @@ kubernetes=v1.30.14
 staging=v0.${kubernetes#v1.}
 proxy=v0.30.4
 kwok=v0.6.1
-programs="kube-apiserver kube-scheduler kube-controller-manager kubectl kubelet"
+programs="kube-apiserver kube-scheduler kube-controller-manager kubelet kubectl"
 
 PATH="$PATH:/usr/local/go/bin"
 hash=$(echo "$kubernetes $staging $proxy $kwok $(uname -m)" | sha256sum | cut -c1-16)

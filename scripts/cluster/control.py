@@ -91,7 +91,7 @@ class Control:
         openssl("x509", "-req", "-in", "all.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
                 "-extfile", "all.ext", "-out", "all.crt")
         openssl("genrsa", "-out", "accounts.key", "2048")
-        users = [("admin", "admin", "system:masters"), ("controllers", "system:kube-controller-manager", ""),
+        users = [("admin", "admin", "system:masters"), ("controllers", "system:kube-controller-manager", "system:masters"),
                  ("scheduler", "system:kube-scheduler", "")]
         users += [(node, f"system:node:{node}", "system:nodes") for node in self.nodes]
         (keys / "tokens.csv").write_text("".join(f'{self.tokens[who]},{user},{who},"{group}"\n' for who, user, group in users))

@@ -282,6 +282,11 @@ fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
     }
 }
 
+fn has_ended(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+        || pod.pointer("/status/containerStatuses/0/state/terminated").is_some()
+}
+
 /// Brings the bundle of a row from the log of its last pod; else why not.
 fn fetched(site: &Site<'_>, row: &Row, pods: &[Value]) -> Result<Result<(), String>, FleetError> {
     let Some(pod) = row.job.as_deref().and_then(|job| newest(pods, job)) else {
@@ -290,6 +295,10 @@ fn fetched(site: &Site<'_>, row: &Row, pods: &[Value]) -> Result<Result<(), Stri
     let name = text(pod, "/metadata/name").to_owned();
     if refused(&name).is_some() {
         return Ok(Err(format!("{name:?} is no name of a pod")));
+    }
+    // Of a node that does not answer a log is waited for half a minute, each; and who runs has not printed yet.
+    if !has_ended(pod) {
+        return Ok(Err("its pod has not ended".into()));
     }
     let log = ran(site.system, &kubectl(site, &["logs", "--tail=-1"], [name]))?;
     if !log.success() {

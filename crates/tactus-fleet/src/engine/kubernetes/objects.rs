@@ -12,6 +12,7 @@ use crate::row::Row;
 /// Where things are in a pod.
 const PLAN: &str = "/fleet/plan";
 const BUNDLES: &str = "/fleet/bundles";
+/// In the container's own files: a volume of the kind emptyDir is everybody's to write to, and tactus believes nothing there.
 const CACHE: &str = "/fleet/cache";
 const GROUPS: &str = "/fleet/cgroup";
 /// Where kubelets read a container's last word.
@@ -84,7 +85,6 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
         "volumes": [
             {"name": "plan", "configMap": {"name": format!("tactus-{}", order.id)}},
             bundles,
-            {"name": "cache", "emptyDir": {}},
             {"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}},
         ],
     });
@@ -129,7 +129,6 @@ fn container(order: &Order, job: &str, row: &Row) -> Value {
         "volumeMounts": [
             {"name": "plan", "mountPath": PLAN, "readOnly": true},
             {"name": "bundles", "mountPath": BUNDLES},
-            {"name": "cache", "mountPath": CACHE},
             {"name": "cgroup", "mountPath": GROUPS},
         ],
     })
