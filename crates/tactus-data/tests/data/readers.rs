@@ -80,7 +80,10 @@ fn spark_reads_the_tables_too() {
             assert_eq!(found["types"][column.name], wanted, "{}: {}", table.name, column.name);
         }
     }
-    assert_eq!((&found["run"]["rows"], &found["series"]["rows"], &found["interval"]["rows"]), (&5.into(), &10.into(), &30.into()));
+    assert_eq!(
+        (&found["run"]["rows"], &found["series"]["rows"], &found["interval"]["rows"]),
+        (&5.into(), &10.into(), &30.into())
+    );
     assert_eq!(found["joined"].as_array().unwrap().len(), 3, "{}", found["joined"]);
 }
 

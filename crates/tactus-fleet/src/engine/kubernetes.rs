@@ -267,9 +267,11 @@ fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
     if let Some(waiting) = container.and_then(|state| state.get("waiting")) {
         return JobState::Waiting(format!("{}: {}", text(waiting, "/reason"), text(waiting, "/message")));
     }
+    let says = |kind, status| condition(pod, kind).is_some_and(|condition| condition["status"] == status);
     match text(pod, "/status/phase") {
-        "Running" if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "False") => {
-            JobState::Running(Some("its node does not answer, or it has just begun or ended".into()))
+        // The controller of nodes takes Ready away, and leaves what the containers last said of themselves.
+        "Running" if says("Ready", "False") && says("ContainersReady", "True") => {
+            JobState::Running(Some("its node does not answer".into()))
         }
         "Running" => JobState::Running(None),
         "Pending" => {

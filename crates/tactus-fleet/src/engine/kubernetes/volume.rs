@@ -57,7 +57,9 @@ belong together",
 /// Where pods make their bundles.
 pub fn source(order: &Order) -> Value {
     match given(order) {
-        None => json!({"hostPath": {"path": order.option("dir").unwrap_or(ON_NODE), "type": "DirectoryOrCreate"}}),
+        None => {
+            json!({"hostPath": {"path": order.option("dir").unwrap_or(ON_NODE), "type": "DirectoryOrCreate"}})
+        }
         Some(volume) => match volume.strip_prefix(CLAIM) {
             Some(claim) => json!({"persistentVolumeClaim": {"claimName": claim}}),
             // One that is not mounted on a node is not made there: its bundles would be nowhere.

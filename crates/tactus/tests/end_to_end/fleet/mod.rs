@@ -60,7 +60,8 @@ fn a_job_that_its_engine_ends_softly_is_no_success_and_is_gone_on_with() {
     // As a drained node, a time limit and `scancel` do.
     kill_process(Pid::from_child(&running), Signal::TERM).unwrap();
     assert_ne!(ended(&mut running, Duration::from_secs(90)), Some(0), "an engine would not repeat it");
-    let manifest = || serde_json::from_slice::<Value>(&fs::read(bundle.join("manifest.json")).unwrap()).unwrap();
+    let manifest =
+        || serde_json::from_slice::<Value>(&fs::read(bundle.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest()["status"], "interrupted");
     let again = output(&mut job());
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
