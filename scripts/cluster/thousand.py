@@ -36,6 +36,10 @@ exit $status
 CORDONED, GONE, FULL = "k0001", "k0002", ["k0003", "k0004", "k0005"]
 
 
+def names(count):
+    return [f"k{n:04}" for n in range(1, count + 1)]
+
+
 def node(name):
     cpus = "0" if name in FULL else "8"
     share = {"cpu": cpus, "memory": "32Gi", "pods": "110"}
@@ -92,9 +96,9 @@ def job(order, machine):
 def a_thousand_nodes(lab, count):
     """a thousand nodes of kwok: waves, stragglers and nodes that are away keep their rows, and pods without a log say so"""
     control, home = lab.control, lab.home
-    names = [f"k{n:04}" for n in range(1, count + 1)]
+    machines = names(count)
     begun = time.monotonic()
-    every(lambda name: control.ask("POST", "/api/v1/nodes", node(name)), names)
+    every(lambda name: control.ask("POST", "/api/v1/nodes", node(name)), machines)
     port = free_ports(1)[0]
     control.start("kwok", [
         control.programs / "kwok", f"--kubeconfig={home}/keys/admin.conf", "--manage-all-nodes=false",
@@ -113,16 +117,16 @@ def a_thousand_nodes(lab, count):
     shim.write_text(KUBECTL.replace("HOME", str(home)).replace("PROGRAMS", str(control.programs)))
     shim.chmod(0o755)
     try:
-        figures += the_fleet(lab, names)
+        figures += the_fleet(lab, machines)
     finally:
         shim.unlink()
         control.stop("kwok")
-        every(lambda name: control.ask("DELETE", f"/api/v1/nodes/{name}"), names)
+        every(lambda name: control.ask("DELETE", f"/api/v1/nodes/{name}"), machines)
     return "; ".join(figures)
 
 
-def the_fleet(lab, names):
-    control, home, count = lab.control, lab.home, len(names)
+def the_fleet(lab, machines):
+    control, home, count = lab.control, lab.home, len(machines)
     fleet = Fleet(lab, "thousand", select="type=kwok")
     code, _, said = fleet.command("render", *fleet.wanted)
     check(code == 0, said)
@@ -147,17 +151,17 @@ def the_fleet(lab, names):
             words[word] = (have[0] + seconds, have[1] + number)
         rounds += 1
         check(code == 3, f"exit {code}\n{text[-2000:]}\n{said[-2000:]}")
-        states = [fleet.row(name) for name in names]
+        states = [fleet.row(name) for name in machines]
         if sum(row.get("state") == "listed" or row.get("state") in ("waiting", "running") for row in states) <= len(FULL):
             break
         check(time.monotonic() - begun < 1800, "it does not come to its end", text[-2000:], said[-2000:])
     took = time.monotonic() - begun
-    rows = {name: fleet.row(name) for name in names}
+    rows = {name: fleet.row(name) for name in machines}
     check(rows[CORDONED]["state"] == "away" and rows[CORDONED]["reason"] == "cordoned", rows[CORDONED])
     check(rows[GONE]["state"] == "away" and "does not name it" in rows[GONE]["reason"], rows[GONE])
     for name in FULL:
         check(rows[name]["state"] == "waiting" and "Insufficient cpu" in rows[name]["reason"], rows[name])
-    others = [name for name in names if name not in [CORDONED, GONE, *FULL]]
+    others = [name for name in machines if name not in [CORDONED, GONE, *FULL]]
     for name in others:
         row = rows[name]
         check(row["state"] == "failed" and ("no bundle" in row["reason"] or "kubectl logs" in row["reason"]), row)
