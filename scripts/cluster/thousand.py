@@ -30,7 +30,7 @@ case " $* " in
 esac
 status=0
 PROGRAMS/kubectl "$@" || status=$?
-echo "$begun $(date +%s%N) $3" >>HOME/calls
+echo "$begun $(date +%s%N) $2" >>HOME/calls
 exit $status
 """
 CORDONED, GONE, FULL = "k0001", "k0002", ["k0003", "k0004", "k0005"]
