@@ -57,9 +57,9 @@ class Fleet:
     def run(self, wait="3m", wave=50, every="1s"):
         return self.command("run", *self.wanted, "--every", every, "--wave", wave, "--wait", wait, *self.words)
 
-    def begun(self, wait="5m"):
+    def begun(self, wait="5m", wave=50):
         """The same, beside what is done to it."""
-        argv = [str(word) for word in [self.lab.tactus, "fleet", "run", *self.wanted, "--every", "1s", "--wait", wait, *self.words]]
+        argv = [str(word) for word in [self.lab.tactus, "fleet", "run", *self.wanted, "--every", "1s", "--wave", wave, "--wait", wait, *self.words]]
         said = open(f"{self.dir}.said", "w")
         return subprocess.Popen(argv, env=self.lab.environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
 

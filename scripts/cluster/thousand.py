@@ -125,6 +125,13 @@ def a_thousand_nodes(lab, count):
     return "; ".join(figures)
 
 
+def all_have_ended(fleet, machines, process):
+    check(process.poll() is None, f"the command has ended: {process.returncode}", fleet.said()[-2000:])
+    states = [fleet.row(name).get("state") for name in machines]
+    open_ = [state for state in states if state not in ("failed", "away", "measured")]
+    return len(open_) <= len(FULL) and "listed" not in open_
+
+
 def the_fleet(lab, machines):
     control, home, count = lab.control, lab.home, len(machines)
     fleet = Fleet(lab, "thousand", select="type=kwok")
@@ -134,28 +141,15 @@ def the_fleet(lab, machines):
     control.ask("DELETE", f"/api/v1/nodes/{GONE}")
     calls(home)
     begun = time.monotonic()
-    waiting = ["--wave", max(100, count // 5), "--wait", "20s"]
-    rounds = 0
-    own, engine, words = 0.0, 0.0, {}
-    while True:
-        # A wave that waits for those who never begin would wait for ever: each command waits a while, and goes on where
-        # the one before has ended.
-        at = time.monotonic()
-        code, text, said = fleet.command("run", *fleet.wanted, "--every", "1s", *waiting)
-        took = time.monotonic() - at
-        busy, by_word = calls(home)
-        engine += busy
-        own += took - busy
-        for word, (seconds, number) in by_word.items():
-            have = words.get(word, (0.0, 0))
-            words[word] = (have[0] + seconds, have[1] + number)
-        rounds += 1
-        check(code == 3, f"exit {code}\n{text[-2000:]}\n{said[-2000:]}")
-        states = [fleet.row(name) for name in machines]
-        if sum(row.get("state") == "listed" or row.get("state") in ("waiting", "running") for row in states) <= len(FULL):
-            break
-        check(time.monotonic() - begun < 1800, "it does not come to its end", text[-2000:], said[-2000:])
+    # Beside it: some never begin, and it would wait for them for as long as it may.
+    process = fleet.begun("1h", max(50, count // 5))
+    try:
+        until("all but those that never begin have ended", lambda: all_have_ended(fleet, machines, process), 3600, 1)
+    finally:
+        process.terminate()
+        process.wait()
     took = time.monotonic() - begun
+    engine, words = calls(home)
     rows = {name: fleet.row(name) for name in machines}
     check(rows[CORDONED]["state"] == "away" and rows[CORDONED]["reason"] == "cordoned", rows[CORDONED])
     check(rows[GONE]["state"] == "away" and "does not name it" in rows[GONE]["reason"], rows[GONE])
@@ -166,7 +160,7 @@ def the_fleet(lab, machines):
         row = rows[name]
         check(row["state"] == "failed" and ("no bundle" in row["reason"] or "kubectl logs" in row["reason"]), row)
     spent = ", ".join(f"{word} {seconds:.0f} s in {number}" for word, (seconds, number) in sorted(words.items()))
-    figures = [f"{took:.0f} s until each had its end, in {rounds} commands; kubectl {engine:.0f} s ({spent})"]
+    figures = [f"{took:.0f} s until each had its end, of it kubectl {engine:.0f} s ({spent})"]
     at = time.monotonic()
     code, text, _ = fleet.command("status", fleet.dir)
     busy, _ = calls(home)
