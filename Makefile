@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run format test crash aarch64 simulate bench sbom install package packagetest clean
+.PHONY: help build run format test crash cluster aarch64 simulate bench sbom install package packagetest clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -40,6 +40,9 @@ crash: build ## Kill runs at 100 random moments, cut the power of a machine that
 	scripts/setup.sh test
 	scripts/setup.sh kernel
 	scripts/crash.py --trials 100 --guest $(TACTUS)
+
+cluster: build ## Fleets on a real Kubernetes on this machine: two kubelets, 1,000 nodes of kwok (root; 15 minutes, and 15 more the first time)
+	scripts/cluster.sh $(TACTUS)
 
 aarch64: ## Cross-build the whole program for aarch64, and try it in an emulated arm64 machine
 	scripts/setup.sh test

@@ -26,12 +26,12 @@ export RUST_TEST_THREADS=1
 export INSTA_UPDATE=no
 
 scripts_parse() {
-  for script in scripts/*.sh scripts/lib/*.sh scripts/bench/*.sh scripts/crash/*.sh scripts/package/*.sh .ci/run; do
+  for script in scripts/*.sh scripts/lib/*.sh scripts/bench/*.sh scripts/crash/*.sh scripts/cluster/*.sh scripts/package/*.sh .ci/run; do
     [ ! -e "$script" ] || sh -n "$script"
   done
-  if has shellcheck; then shellcheck -x --severity=warning scripts/*.sh scripts/package/*.sh; else say "shellcheck is not installed"; fi
+  if has shellcheck; then shellcheck -x --severity=warning scripts/*.sh scripts/cluster/*.sh scripts/package/*.sh; else say "shellcheck is not installed"; fi
   if has python3; then
-    for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py scripts/crash/*.py scripts/package/*.py; do
+    for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py scripts/crash/*.py scripts/cluster/*.py scripts/package/*.py; do
       [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
     done
   fi

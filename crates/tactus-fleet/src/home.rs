@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tactus_bundle::BundleError;
 use tactus_model::bundle::Manifest;
+use tactus_model::outcome::RunStatus;
 use tactus_system::Directory;
 
 use crate::error::FleetError;
@@ -22,12 +23,19 @@ const LONGEST_NAME: usize = 64;
 pub enum Arrival {
     /// Nothing.
     Nothing,
-    /// A bundle that is being written, or was cut off.
+    /// A bundle that is being written, was cut off, or whose run was ended before its rows were.
     Unfinished,
     /// A finished one that holds; it is in `bundles` now.
     Here(Home),
     /// One that does not hold, or is another's; it is in `refused` now.
     Refused(String),
+}
+
+/// Whether a run has done all of its rows: engines end jobs softly, too (a drained node, a time limit), and what such a one
+/// leaves has an end and checksums, and is gone on with all the same.
+#[must_use]
+pub fn is_complete(manifest: &Manifest) -> bool {
+    manifest.finished.is_some() && manifest.status == RunStatus::Complete
 }
 
 /// Looks what has come of a machine, and takes home what is finished and holds.
@@ -51,7 +59,7 @@ pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
     }
     let Ok(bundle) = dir.beneath(&incoming) else { return Ok(Arrival::Nothing) };
     let Ok(manifest) = tactus_bundle::manifest(&bundle) else { return Ok(Arrival::Unfinished) };
-    if manifest.finished.is_none() {
+    if !is_complete(&manifest) {
         return Ok(Arrival::Unfinished);
     }
     match held(store, row, &bundle) {

@@ -22,7 +22,7 @@ pub mod waves;
 pub use advance::{Advance, Moved};
 pub use engine::{ENGINES, Engine, File, Machine, OptionEntry, Ready, Site, Submitted, find};
 pub use error::FleetError;
-pub use home::Arrival;
+pub use home::{Arrival, is_complete};
 pub use name::{file_name, quoted, sha256};
 pub use order::{FORMAT, Order, listed};
 pub use pending::JobState;

@@ -1,6 +1,6 @@
 """What the field's readers find in a data set: one JSON document on stdout.
 
-usage: readers.py tables|histograms|queries DATA [FILE.md]
+usage: readers.py tables|histograms|spark|queries DATA [FILE.md]
 """
 
 import json
@@ -54,6 +54,24 @@ def histograms():
     }
 
 
+def spark():
+    """Columns, types and rows of each table, by Spark; and who measured most, by its SQL."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    found = {}
+    for directory in sorted(path for path in Path(data).iterdir() if path.is_dir()):
+        frame = session.read.parquet(str(directory))
+        frame.createOrReplaceTempView(directory.name)
+        # Every value is read, not only counted by the files' ends.
+        found[directory.name] = {"columns": frame.columns, "rows": len(frame.collect()), "types": dict(frame.dtypes)}
+    joined = session.sql("SELECT r.name, max(s.max_ns) AS most FROM series s JOIN run r USING (run) GROUP BY r.name ORDER BY r.name")
+    found["joined"] = [list(row) for row in joined.collect()]
+    session.stop()
+    return found
+
+
 def queries():
     """Rows of each query of a page: what stands between ```sql and ```, with DATA for the directory."""
     import duckdb
@@ -67,4 +85,4 @@ def queries():
     return found
 
 
-json.dump({"tables": tables, "histograms": histograms, "queries": queries}[what](), sys.stdout)
+json.dump({"tables": tables, "histograms": histograms, "spark": spark, "queries": queries}[what](), sys.stdout)

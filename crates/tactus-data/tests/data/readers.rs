@@ -60,6 +60,33 @@ fn duckdb_pandas_and_polars_read_the_tables_alike() {
     assert_eq!(found["interval"]["rows"]["duckdb"], 30);
 }
 
+/// Half a gigabyte, and Java: for who has it. `TACTUS_SPARK=PYTHON cargo test -p tactus-data spark -- --ignored`
+#[test]
+#[ignore = "TACTUS_SPARK names a Python that has pyspark"]
+fn spark_reads_the_tables_too() {
+    let python = std::env::var_os("TACTUS_SPARK").expect("TACTUS_SPARK names a Python that has pyspark");
+    let dir = tempfile::tempdir().unwrap();
+    let found = asked(Path::new(&python), "spark", &data(dir.path()));
+    for table in TABLES {
+        let found = &found[table.name];
+        let columns: Vec<&str> = (table.columns)().iter().map(|column| column.name).collect();
+        assert_eq!(found["columns"], json!(columns), "{}", table.name);
+        for column in (table.columns)() {
+            let wanted = match column.kind.words().1 {
+                "INT64" => "bigint".to_owned(),
+                "TIMESTAMP(us, UTC)" => "timestamp".to_owned(),
+                other => other.to_lowercase(),
+            };
+            assert_eq!(found["types"][column.name], wanted, "{}: {}", table.name, column.name);
+        }
+    }
+    assert_eq!(
+        (&found["run"]["rows"], &found["series"]["rows"], &found["interval"]["rows"]),
+        (&5.into(), &10.into(), &30.into())
+    );
+    assert_eq!(found["joined"].as_array().unwrap().len(), 3, "{}", found["joined"]);
+}
+
 #[test]
 fn histograms_of_a_machine_over_days_are_added_up_by_the_library_of_python() {
     let Some(python) = python("duckdb, hdrh.histogram") else { return };

@@ -94,6 +94,15 @@ fn half(site: &Site<'_>, row: &Row) {
     bundle(site, row, &manifest(&row.machine, false));
 }
 
+fn ended_softly(site: &Site<'_>, row: &Row) {
+    bundle(site, row, &manifest(&row.machine, true).replace("complete", "interrupted"));
+}
+
+fn of_two_versions(site: &Site<'_>, row: &Row) {
+    let version = if row.machine == "n1" { "0.0.9" } else { "0.1.0" };
+    bundle(site, row, &manifest(&row.machine, true).replace("\"0.1.0\"", &format!("\"{version}\"")));
+}
+
 fn of_another(site: &Site<'_>, row: &Row) {
     bundle(site, row, &manifest("n7", true));
 }
@@ -184,6 +193,27 @@ fn a_half_done_bundle_stays_to_be_gone_on_with_and_comes_home_late() {
     campaign(&mut store, &fake(half, JobState::Ended("NODE_FAIL".into())), 9);
     let attempts: Vec<u32> = store.rows().iter().map(|row| row.attempts).collect();
     assert_eq!(attempts, [1, 1, 2, 2, 2]);
+}
+
+#[test]
+fn a_run_that_the_engine_has_ended_softly_is_half_done_though_its_bundle_has_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
+    campaign(&mut store, &fake(ended_softly, JobState::Ended("CANCELLED".into())), 9);
+    assert_eq!(states(&store), [State::Failed; 5]);
+    assert_eq!(store.rows()[0].reason.as_deref(), Some("CANCELLED; its bundle is not finished"));
+    campaign(&mut store, &fake(whole, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Measured; 5]);
+}
+
+#[test]
+fn bundles_of_two_versions_of_tactus_are_taken_and_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
+    campaign(&mut store, &fake(of_two_versions, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Measured; 5]);
+    let text = Status::new(&store.order, store.rows()).text(false);
+    assert!(text.contains("bundles of different versions of tactus: 0.0.9, 0.1.0"), "{text}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Kubernetes and OpenShift: one Job per node, pinned to it by the node's name, guaranteed and privileged. Its bundle stays
 //! on the node until it is finished, so that a pod that comes again goes on with it, and then comes by the pod's log, with its
-//! manifest as the container's last word.
+//! manifest as the container's last word; or by a volume.
 
 mod objects;
+mod volume;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,6 +35,12 @@ const OPTIONS: &[OptionEntry] = &[
     OptionEntry { name: "cpus", about: "whole CPUs that each pod has for itself; default: 2" },
     OptionEntry { name: "memory", about: "memory of each pod; default: 1Gi" },
     OptionEntry { name: "dir", about: "where bundles are made on the nodes; default: /var/lib/tactus-fleet" },
+    OptionEntry {
+        name: "volume",
+        about: "a volume that the pods make their bundles on, so that these come by it and not by the log: claim:NAME of a \
+PersistentVolumeClaim, or a directory that every node has mounted; with `here`",
+    },
+    OptionEntry { name: "here", about: "where that volume is mounted on the machine where tactus runs" },
     OptionEntry { name: "tolerate", about: "the key of a taint that pods tolerate" },
     OptionEntry { name: "account", about: "the service account of the pods, which may be privileged" },
     OptionEntry {
@@ -72,6 +79,7 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
                 "say --with image=REGISTRY/tactus:VERSION (`scripts/package.sh` makes one)",
             ));
         }
+        volume::check(site.order)?;
         let cpus = site.order.option("cpus").unwrap_or("1").parse::<u32>();
         if cpus.is_ok_and(|cpus| cpus > 0) {
             return Ok(());
@@ -160,9 +168,11 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
         if open.is_empty() {
             return Ok(obstacles);
         }
-        let pods = get(site, "pods")?;
+        let by_volume = volume::given(site.order).is_some();
+        let pods = if by_volume { Vec::new() } else { get(site, "pods")? };
         for row in open {
-            if let Err(reason) = fetched(site, row, &pods)? {
+            let came = if by_volume { volume::fetched(site, row)? } else { fetched(site, row, &pods)? };
+            if let Err(reason) = came {
                 obstacles.insert(row.key.clone(), reason);
             }
         }
@@ -257,9 +267,11 @@ fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
     if let Some(waiting) = container.and_then(|state| state.get("waiting")) {
         return JobState::Waiting(format!("{}: {}", text(waiting, "/reason"), text(waiting, "/message")));
     }
+    let says = |kind, status| condition(pod, kind).is_some_and(|condition| condition["status"] == status);
     match text(pod, "/status/phase") {
-        "Running" if condition(pod, "Ready").is_some_and(|ready| ready["status"] == "False") => {
-            JobState::Running(Some("its node does not answer, or it has just begun or ended".into()))
+        // The controller of nodes takes Ready away, and leaves what the containers last said of themselves.
+        "Running" if says("Ready", "False") && says("ContainersReady", "True") => {
+            JobState::Running(Some("its node does not answer".into()))
         }
         "Running" => JobState::Running(None),
         "Pending" => {
@@ -272,6 +284,11 @@ fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
     }
 }
 
+fn has_ended(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+        || pod.pointer("/status/containerStatuses/0/state/terminated").is_some()
+}
+
 /// Brings the bundle of a row from the log of its last pod; else why not.
 fn fetched(site: &Site<'_>, row: &Row, pods: &[Value]) -> Result<Result<(), String>, FleetError> {
     let Some(pod) = row.job.as_deref().and_then(|job| newest(pods, job)) else {
@@ -280,6 +297,10 @@ fn fetched(site: &Site<'_>, row: &Row, pods: &[Value]) -> Result<Result<(), Stri
     let name = text(pod, "/metadata/name").to_owned();
     if refused(&name).is_some() {
         return Ok(Err(format!("{name:?} is no name of a pod")));
+    }
+    // Of a node that does not answer a log is waited for half a minute, each; and who runs has not printed yet.
+    if !has_ended(pod) {
+        return Ok(Err("its pod has not ended".into()));
     }
     let log = ran(site.system, &kubectl(site, &["logs", "--tail=-1"], [name]))?;
     if !log.success() {

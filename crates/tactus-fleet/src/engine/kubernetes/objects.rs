@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::LABEL;
+use super::{LABEL, volume};
 use crate::engine::script::{self, Places};
 use crate::name::sha256;
 use crate::order::Order;
@@ -12,6 +12,7 @@ use crate::row::Row;
 /// Where things are in a pod.
 const PLAN: &str = "/fleet/plan";
 const BUNDLES: &str = "/fleet/bundles";
+/// In the container's own files: a volume of the kind emptyDir is everybody's to write to, and tactus believes nothing there.
 const CACHE: &str = "/fleet/cache";
 const GROUPS: &str = "/fleet/cgroup";
 /// Where kubelets read a container's last word.
@@ -72,6 +73,8 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
     tolerations.extend(order.option("tolerate").map(|key| json!({"key": key, "operator": "Exists"})));
     let this_node = json!({"key": "metadata.name", "operator": "In", "values": [row.machine]});
     let terms = json!({"nodeSelectorTerms": [{"matchFields": [this_node]}]});
+    let mut bundles = volume::source(order);
+    bundles["name"] = "bundles".into();
     let mut pod = json!({
         "restartPolicy": "Never",
         // One measurement at a time on a machine: the lock is in the node's network.
@@ -81,11 +84,7 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
         "containers": [container(order, job, row)],
         "volumes": [
             {"name": "plan", "configMap": {"name": format!("tactus-{}", order.id)}},
-            {"name": "bundles", "hostPath": {
-                "path": order.option("dir").unwrap_or("/var/lib/tactus-fleet"),
-                "type": "DirectoryOrCreate",
-            }},
-            {"name": "cache", "emptyDir": {}},
+            bundles,
             {"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}},
         ],
     });
@@ -98,11 +97,13 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
 fn container(order: &Order, job: &str, row: &Row) -> Value {
     let bundle = format!("{BUNDLES}/{}/{}", order.id, row.key);
     let plan = format!("{PLAN}/plan.toml");
-    let places = Places { plan: &plan, bundle: &bundle, home: None, archive: None };
+    let by_volume = volume::given(order).map(|_| format!("{BUNDLES}/{}", volume::archive(order, row)));
+    let places = Places { plan: &plan, bundle: &bundle, home: None, archive: by_volume.as_deref() };
     let mut words = script::job(order, order.option("program").unwrap_or("/usr/bin/tactus"), &places);
     // Behind `fleet job`, before what is for `tactus run`.
     let root = format!("{GROUPS}/cpu");
-    words.splice(3..3, ["--log", LAST_WORD, "--join", &root].map(str::to_owned));
+    let by_log = if by_volume.is_none() { &["--log", LAST_WORD][..] } else { &[] };
+    words.splice(3..3, by_log.iter().chain(&["--join", &root]).map(|word| (*word).to_owned()));
     // $(NAME) in a command is a variable; $$ is a dollar.
     let command: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
     let share = json!({
@@ -128,7 +129,6 @@ fn container(order: &Order, job: &str, row: &Row) -> Value {
         "volumeMounts": [
             {"name": "plan", "mountPath": PLAN, "readOnly": true},
             {"name": "bundles", "mountPath": BUNDLES},
-            {"name": "cache", "mountPath": CACHE},
             {"name": "cgroup", "mountPath": GROUPS},
         ],
     })

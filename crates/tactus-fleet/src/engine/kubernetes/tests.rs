@@ -1,5 +1,5 @@
-//! On a kubectl that is not there: its answers have the fields of the API of Kubernetes 1.30 that are read here, written by
-//! hand. What is given to it is held against Kubernetes' own schema.
+//! On a kubectl that is not there. What it answers is written by hand, and was recorded from two kubelets of Kubernetes 1.30.14
+//! (`RECORD=DIR make cluster`; of it the fields that matter). What is given to it is held against Kubernetes' own schema.
 
 use std::path::Path;
 use std::process::Command;
@@ -148,7 +148,7 @@ fn why_a_pod_waits_is_told_in_kubernetes_words() {
         job("a", json!([])), job("b", json!([])), job("c", json!([])), job("d", failed),
         job("e", json!([{"type": "Complete", "status": "True"}])), job("f", json!([])),
     ]});
-    let silent = json!([{"type": "Ready", "status": "False"}]);
+    let silent = json!([{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]);
     let pods = json!({"items": [
         pod("a", "1", &json!({"phase": "Pending", "conditions": scheduled})),
         pod("b", "1", &json!({"phase": "Pending", "containerStatuses": image})),
@@ -176,6 +176,50 @@ fn why_a_pod_waits_is_told_in_kubernetes_words() {
     assert_eq!(states["e"], JobState::Ended("exit 0 (Completed)".into()), "the newest pod counts");
     assert!(matches!(&states["f"], JobState::Running(Some(reason)) if reason.contains("does not answer")));
     assert!(!states.contains_key("gone"));
+}
+
+/// What kubectl of a real cluster has answered: its nodes, or the states of a fleet's two machines.
+fn recorded(moment: &str) -> (Vec<Machine>, Vec<Option<JobState>>) {
+    let all: Value = serde_json::from_str(include_str!("recorded.json")).unwrap();
+    let answers = &all[moment];
+    let order = order(&[]);
+    let system = ["nodes", "jobs", "pods"].iter().fold(Memory::new(), |system, kind| {
+        system.answer(&asked(&["get", kind]), 0, &answers[kind].to_string(), "")
+    });
+    let site = site(&order, &system);
+    if answers["jobs"].is_null() {
+        return (Kubernetes.machines(&site).unwrap(), Vec::new());
+    }
+    let of = |machine: &str| {
+        let jobs = answers["jobs"]["items"].as_array().unwrap();
+        let name = |job: &&Value| text(job, "/metadata/name").contains(&format!("-{machine}-"));
+        let job = text(jobs.iter().find(name).unwrap(), "/metadata/name").to_owned();
+        Row { job: Some(job), ..Row::new(machine) }
+    };
+    let rows = [of("n1"), of("n2")];
+    let mut states = Kubernetes.jobs(&site, &rows.iter().collect::<Vec<_>>()).unwrap();
+    let machines = if answers["nodes"].is_null() { Vec::new() } else { Kubernetes.machines(&site).unwrap() };
+    (machines, ["n1", "n2"].map(|machine| states.remove(machine)).into())
+}
+
+#[test]
+fn what_a_real_cluster_has_answered_is_told_as_it_was() {
+    let ended = || Some(JobState::Ended("exit 0 (Completed)".into()));
+    let (machines, states) = recorded("complete");
+    assert_eq!(machines.iter().map(|machine| &machine.ready).collect::<Vec<_>>(), [&Ready::Idle; 2]);
+    assert_eq!(states, [ended(), ended()]);
+    let (machines, states) = recorded("silent");
+    assert_eq!(machines[0].ready, Ready::Away("NotReady: Kubelet stopped posting node status.".into()));
+    assert_eq!(states, [Some(JobState::Running(Some("its node does not answer".into()))), ended()]);
+    let (machines, _) = recorded("cordoned");
+    assert_eq!([&machines[0].ready, &machines[1].ready], [&Ready::Idle, &Ready::Away("cordoned".into())]);
+    for (moment, why) in [("drained", "1 node(s) were unschedulable"), ("busy", "1 Insufficient cpu")] {
+        let (_, states) = recorded(moment);
+        assert!(
+            matches!(&states[0], Some(JobState::Waiting(reason)) if reason.starts_with("Pending: 0/2 nodes") && reason.contains(why)),
+            "{moment}: {states:?}"
+        );
+    }
 }
 
 #[test]
@@ -206,6 +250,53 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
     assert!(!came && why.unwrap().contains("not the one whose manifest"));
     let (why, came) = fetched("", manifest);
     assert!(!came && why.unwrap().contains("no bundle"));
+}
+
+#[test]
+fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_is_mounted() {
+    let here = tempfile::tempdir().unwrap();
+    let order =
+        order(&[("volume", "claim:lab"), ("here", here.path().to_str().unwrap()), ("namespace", "default")]);
+    let row = Row { job: Some("job".into()), ..Row::new("n1") };
+    let job = objects::job(&order, &row);
+    let pod = &job["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"][1], json!({"name": "bundles", "persistentVolumeClaim": {"claimName": "lab"}}));
+    let command: Vec<&str> =
+        pod["containers"][0]["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(command.join(" ").contains("--archive /fleet/bundles/0badcafe/n1.tar.gz"), "{command:?}");
+    assert!(!command.contains(&"--log"), "{command:?}");
+    let system = Memory::new();
+    let fetch = || Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap().remove("n1");
+    assert_eq!(fetch().as_deref(), Some("no bundle is on the volume"));
+    let dir = here.path().join("0badcafe");
+    #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
+    {
+        std::fs::create_dir(&dir).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", dir.join("n1.tar.gz")).unwrap();
+    }
+    assert!(fetch().is_some(), "no link is followed");
+    #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
+    {
+        std::fs::remove_file(dir.join("n1.tar.gz")).unwrap();
+        std::fs::write(dir.join("n1.tar.gz"), "an archive").unwrap();
+    }
+    assert_eq!(fetch(), None);
+    assert_eq!(system.read(Path::new("/home/ada/fleet/incoming/n1.tar.gz")).unwrap(), b"an archive");
+    assert!(system.calls().is_empty(), "kubectl has nothing to do with it: {:?}", system.calls());
+}
+
+#[test]
+fn a_volume_is_a_claim_or_a_directory_and_is_mounted_here() {
+    let system = Memory::new();
+    let check = |options: &[(&str, &str)]| Kubernetes.check(&site(&order(options), &system)).is_ok();
+    assert!(check(&[("volume", "claim:lab"), ("here", "/mnt/lab")]));
+    assert!(check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "claim:lab")]));
+    assert!(!check(&[("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "claim:Lab/x"), ("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "lab"), ("here", "/mnt/lab")]));
+    assert!(!check(&[("volume", "/mnt/lab"), ("here", "lab")]));
+    assert!(!check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab"), ("dir", "/var/lib/x")]));
 }
 
 #[test]

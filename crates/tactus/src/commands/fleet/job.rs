@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tactus_fleet::{armor, pack};
+use tactus_fleet::{armor, is_complete, pack};
 use tactus_system::{Directory, Real, System};
 
 use super::plan;
@@ -58,7 +58,7 @@ fn measured(arguments: &FleetJob) -> Result<Exit, Failure> {
 
 fn is_finished(bundle: &Path) -> bool {
     let Ok(dir) = Directory::open(bundle) else { return false };
-    tactus_bundle::manifest(&dir).is_ok_and(|manifest| manifest.finished.is_some())
+    tactus_bundle::manifest(&dir).is_ok_and(|manifest| is_complete(&manifest))
 }
 
 /// What was cut off before it had a manifest is no bundle to go on with, and what is finished and does not hold is none to

@@ -6,8 +6,12 @@ mod slurm;
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+use crate::common::{ended, measures_beside_others, output, started, stderr, tactus};
 
 /// A plan of two scenarios, so that a bundle can be half done.
 const PLAN: &str = "name = \"two\"
@@ -33,4 +37,35 @@ fn row(fleet: &Path, machine: &str) -> Value {
 fn manifest(fleet: &Path, machine: &str) -> Value {
     let file = fleet.join(format!("bundles/{machine}/manifest.json"));
     serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
+#[test]
+fn a_job_that_its_engine_ends_softly_is_no_success_and_is_gone_on_with() {
+    let Some(mut turn) = measures_beside_others() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, bundle) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    fs::write(&plan, PLAN).unwrap();
+    let job = || {
+        let mut command = tactus();
+        command.args(["fleet", "job", "--wait", "1m", "--plan"]).arg(&plan).arg("--bundle").arg(&bundle);
+        command.env("TACTUS_CACHE_DIR", dir.path().join("cache"));
+        command
+    };
+    let mut running = started(&mut job());
+    let until = Instant::now() + Duration::from_secs(90);
+    while !slurm::first_is_complete(&bundle) {
+        assert!(Instant::now() < until, "it never came to its second scenario");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // As a drained node, a time limit and `scancel` do.
+    kill_process(Pid::from_child(&running), Signal::TERM).unwrap();
+    assert_ne!(ended(&mut running, Duration::from_secs(90)), Some(0), "an engine would not repeat it");
+    let manifest =
+        || serde_json::from_slice::<Value>(&fs::read(bundle.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest()["status"], "interrupted");
+    let again = output(&mut job());
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert_eq!(manifest()["status"], "complete");
+    assert_eq!(manifest()["sessions"].as_array().unwrap().len(), 2, "it was gone on with");
+    turn.leaves_nothing();
 }

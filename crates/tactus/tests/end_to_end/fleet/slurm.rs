@@ -60,7 +60,7 @@ impl<'a> Fleet<'a> {
 }
 
 /// Whether the first of the two scenarios of a bundle that is being written is complete.
-fn first_is_complete(bundle: &Path) -> bool {
+pub fn first_is_complete(bundle: &Path) -> bool {
     let result = fs::read_to_string(bundle.join("scenarios/01-first/result.json")).unwrap_or_default();
     serde_json::from_str::<serde_json::Value>(&result).is_ok_and(|result| result["status"] == "measured")
         && fs::read_to_string(bundle.join("scenarios/02-second/ticks.csv")).is_ok()
