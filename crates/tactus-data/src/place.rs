@@ -25,6 +25,8 @@ use crate::version::VERSION;
 /// The file that says so.
 const ABOUT: &str = "data-set.json";
 const LOCK: &str = ".lock";
+/// What archives are unpacked in, while bundles are collected. Whoever reads tables looks at none of it.
+const WORKING: &str = ".unpacked";
 /// Longest `data-set.json`, in bytes.
 const MOST_ABOUT: u64 = 64 * 1024;
 /// How files of tables end.
@@ -88,7 +90,34 @@ impl DataSet {
         for table in TABLES {
             dir.make_dir(table.name).map_err(io)?;
         }
-        Ok(Self { dir, _lock: Some(lock) })
+        let own = Self { dir, _lock: Some(lock) };
+        // Of somebody who was killed.
+        own.remove_working_directory()?;
+        Ok(own)
+    }
+
+    /// Makes a directory beside the tables, for what is needed only while bundles come.
+    pub(crate) fn working_directory(&self) -> Result<PathBuf, DataError> {
+        let path = self.dir.path().join(WORKING);
+        match self.dir.make_dir(WORKING) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(DataError::Io { path, error }),
+        }
+    }
+
+    /// Removes it, if there is one.
+    pub(crate) fn remove_working_directory(&self) -> Result<(), DataError> {
+        let remove = || {
+            if self.dir.entry(WORKING).is_err() {
+                return Ok(());
+            }
+            // One after the other: together they may have more entries than one tree may.
+            for name in self.dir.beneath(WORKING)?.names()? {
+                self.dir.remove_tree(Path::new(WORKING).join(name))?;
+            }
+            self.dir.remove_tree(WORKING)
+        };
+        remove().map_err(|error: io::Error| DataError::Io { path: self.dir.path().join(WORKING), error })
     }
 
     /// Where it is.

@@ -78,7 +78,7 @@ pub fn status(pid: u32) -> Option<String> {
 }
 
 /// The effective user of a process, by its /proc/PID/status.
-fn owner(status: &str) -> Option<&str> {
+pub fn owner(status: &str) -> Option<&str> {
     field(status, "Uid")?.split_whitespace().nth(1)
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader};
 use tactus_model::facts::Reading;
 
 use crate::read::{Collector, refused};
-use crate::threads::{Group, field, status};
+use crate::threads::{Group, field, owner, status};
 
 /// Machines that are looked at.
 const MOST_MACHINES: usize = 32;
@@ -23,6 +23,8 @@ pub fn keep(it: &mut Collector, groups: &[Group]) {
         let arguments = fs::read(format!("/proc/{pid}/cmdline")).map(|bytes| arguments(&bytes));
         it.keep_result(format!("vm:{pid}:cmdline"), arguments);
         let text = status(pid).unwrap_or_default();
+        let user = owner(&text).map_or(Reading::Absent, |user| Reading::Text(user.into()));
+        it.facts.0.insert(format!("vm:{pid}:uid"), user);
         for key in ["VmLck", "VmRSS", "HugetlbPages"] {
             let reading = field(&text, key).map_or(Reading::Absent, |value| Reading::Text(value.into()));
             it.facts.0.insert(format!("vm:{pid}:{key}"), reading);

@@ -267,6 +267,30 @@ impl Directory {
         }
     }
 
+    /// Removes a directory and everything beneath it; what is not there is no error.
+    ///
+    /// # Errors
+    /// When it has more entries, or lies deeper, than [`Self::walk`] goes, or something cannot be removed.
+    pub fn remove_tree(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        let inside = match self.beneath(name.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            inside => inside?,
+        };
+        // What is in a directory goes before it.
+        for entry in inside.walk()?.iter().rev() {
+            match entry.kind {
+                Kind::Directory => inside.remove_empty(&entry.path)?,
+                _ => inside.remove(&entry.path)?,
+            }
+        }
+        self.remove_empty(name.as_ref())
+    }
+
+    fn remove_empty(&self, name: &Path) -> io::Result<()> {
+        let (above, last) = self.above(name)?;
+        Ok(rustix::fs::unlinkat(&above.fd, last, AtFlags::REMOVEDIR)?)
+    }
+
     /// The names in it, sorted.
     ///
     /// # Errors

@@ -16,6 +16,9 @@ pub struct Vm {
     pub pid: u32,
     /// What it is called: the guest's name, else the process's.
     pub name: String,
+    /// The ordinary user whose process it is, of whom anybody may call threads as QEMU does; nobody where it is root's or a
+    /// service's, or no reading tells.
+    pub ordinary_user: Option<u32>,
     /// What program it is.
     pub monitor: Monitor,
     /// Whether the processor is emulated (QEMU's TCG); `None` when nothing tells.
@@ -104,6 +107,10 @@ impl Vm {
         Self {
             pid,
             name: shown(called),
+            ordinary_user: facts
+                .text(&format!("vm:{pid}:uid"))
+                .and_then(|uid| uid.parse().ok())
+                .filter(|uid| is_ordinary(*uid)),
             monitor,
             emulated: arguments.as_ref().and_then(emulated),
             arguments,
@@ -154,6 +161,12 @@ impl Vm {
             None => bytes(arguments.kind("m")?, 1 << 20),
         }
     }
+}
+
+/// Whether a user is a person, or a container's, and no service: below 1000 and from 60000 to 65535 are the system's
+/// (Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS).
+fn is_ordinary(uid: u32) -> bool {
+    matches!(uid, 1000..=59_999 | 65_536..)
 }
 
 /// A name as it is shown: on one line, and not endless.
@@ -253,6 +266,15 @@ mod tests {
         assert!(machines(&[("threads:0", "1\t1\t0\t0\tOTHER\t0\t0\tinit")]).is_empty());
         let known = machines(&[("vm:7:name", "kvm")]);
         assert_eq!((known.len(), known[0].title().as_str(), known[0].vcpus.len()), (1, "kvm (process 7)", 0));
+    }
+
+    #[test]
+    fn a_machine_of_an_ordinary_user_is_known_as_his() {
+        let of = |uid: &str| machines(&[("vm:7:name", "kvm"), ("vm:7:uid", uid)])[0].ordinary_user;
+        assert_eq!(
+            ["0", "107", "64055", "x", "1000", "100000"].map(of),
+            [None, None, None, None, Some(1000), Some(100_000)]
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Archives of bundles: what a node printed into a log, or was carried on a stick. They are anybody's bytes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -10,42 +11,86 @@ use tempfile::TempDir;
 
 /// Length of a header, and of what a file's bytes fill up.
 const BLOCK: usize = 512;
-/// Most bytes that an archive is unpacked to.
-const MOST: u64 = 1 << 30;
-/// Most files in one.
-const MOST_FILES: usize = 65_536;
+/// Most bytes that an archive is unpacked to, and that lie unpacked at any time.
+pub const MOST: u64 = 1 << 30;
+/// Most files and directories in one.
+const MOST_ENTRIES: usize = 65_536;
+/// Most headers in one, those of links and of long names among them.
+const MOST_HEADERS: usize = 4 * MOST_ENTRIES;
+/// Deepest name: a bundle's own are of three parts, and bundles are not looked for in deeper places than six.
+const DEEPEST: usize = 10;
+/// Longest name, in bytes.
+const LONGEST: u64 = 4096;
 
-/// Unpacks the regular files of an archive into a directory of its own, which goes with what is returned. Links, devices
-/// and whatever else there is are left out: a bundle has none.
+/// Unpacks the regular files of an archive into a directory of its own within `beneath`, which goes with what is returned.
+/// Links, devices and whatever else there is are left out: a bundle has none. Returns also how many bytes its files are said to
+/// have; at most `most` are unpacked.
 ///
 /// # Errors
-/// When it is no archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut, names a place outside, or is too
-/// large.
-pub fn unpack(path: &Path) -> io::Result<TempDir> {
+/// When it is no archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut, names a place outside or a deep one, or
+/// has too much in it; [`io::ErrorKind::FileTooLarge`]: more bytes than `most`.
+pub fn unpack(path: &Path, beneath: &Path, most: u64) -> io::Result<(TempDir, u64)> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = Directory::open(above)?.file(path.file_name().unwrap_or(OsStr::new("")))?;
-    let there = tempfile::tempdir()?;
+    let there = tempfile::tempdir_in(beneath)?;
     let into = Directory::open(there.path())?;
-    unpack_to(&mut MultiGzDecoder::new(file), &into)?;
-    Ok(there)
+    let bytes = unpack_to(&mut MultiGzDecoder::new(file), &into, most)?;
+    Ok((there, bytes))
 }
 
 fn wrong(words: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, words)
 }
 
-fn unpack_to(from: &mut impl Read, into: &Directory) -> io::Result<()> {
-    let (mut left, mut files) = (MOST, 0);
+/// Files and the directories above them, as they are made.
+struct Into<'a> {
+    dir: &'a Directory,
+    made: BTreeSet<PathBuf>,
+    entries: usize,
+}
+
+impl Into<'_> {
+    fn count(&mut self) -> io::Result<()> {
+        self.entries += 1;
+        if self.entries > MOST_ENTRIES {
+            return Err(wrong("it has more files than any that is unpacked"));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, name: &Path, bytes: &mut impl Read) -> io::Result<()> {
+        self.count()?;
+        let above: Vec<&Path> =
+            name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
+        for above in above.into_iter().rev() {
+            if !self.made.contains(above) {
+                self.count()?;
+                self.dir.make_dir(above)?;
+                self.made.insert(above.to_owned());
+            }
+        }
+        self.dir.install_with(name, 0o644, |file| io::copy(bytes, file).map(drop))
+    }
+}
+
+fn unpack_to(from: &mut impl Read, into: &Directory, most: u64) -> io::Result<u64> {
+    let (mut left, mut headers) = (most, 0);
+    let mut into = Into { dir: into, made: BTreeSet::new(), entries: 0 };
     // The name of what follows, where its own header has no room for it.
     let mut long: Option<PathBuf> = None;
     loop {
         let mut header = [0; BLOCK];
         from.read_exact(&mut header).map_err(|_| wrong("it is cut"))?;
         if header.iter().all(|byte| *byte == 0) {
-            return Ok(());
+            return Ok(most - left);
+        }
+        headers += 1;
+        if headers > MOST_HEADERS {
+            return Err(wrong("it has more entries than any that is unpacked"));
         }
         let size = octal(&header[124..136]).ok_or_else(|| wrong("it is no tar archive"))?;
-        left = left.checked_sub(size).ok_or_else(|| wrong("it is larger than any that is unpacked"))?;
+        let larger = || io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than any that is unpacked");
+        left = left.checked_sub(size).ok_or_else(larger)?;
         if octal(&header[148..156]) != Some(sum(&header)) {
             return Err(wrong("it is no tar archive, or damaged"));
         }
@@ -53,23 +98,16 @@ fn unpack_to(from: &mut impl Read, into: &Directory) -> io::Result<()> {
         let mut bytes = from.take(size);
         match kind {
             b'0' | 0 => {
-                files += 1;
-                if files > MOST_FILES {
-                    return Err(wrong("it has more files than any that is unpacked"));
-                }
                 let name = long.take().unwrap_or_else(|| name(&header));
                 let name = inside(&name)?;
                 if let Some(name) = name {
-                    let above: Vec<&Path> =
-                        name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
-                    above.into_iter().rev().try_for_each(|above| into.make_dir(above))?;
-                    into.install_with(&name, 0o644, |file| io::copy(&mut bytes, file).map(drop))?;
+                    into.file(&name, &mut bytes)?;
                 }
             }
             // GNU tar's long names.
             b'L' => {
                 let mut text = Vec::new();
-                bytes.by_ref().take(4096).read_to_end(&mut text)?;
+                bytes.by_ref().take(LONGEST).read_to_end(&mut text)?;
                 long = Some(path(&text));
             }
             // POSIX: `LENGTH path=NAME\n` among others.
@@ -135,6 +173,9 @@ fn inside(name: &Path) -> io::Result<Option<PathBuf>> {
             _ => return Err(wrong("it names a place outside of it")),
         }
     }
+    if plain.components().count() > DEEPEST {
+        return Err(wrong("it names a place deeper than bundles lie"));
+    }
     Ok(Some(plain).filter(|plain| !plain.as_os_str().is_empty()))
 }
 
@@ -176,7 +217,60 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.tar.gz");
         std::fs::write(&path, packed(bytes)).unwrap();
-        unpack(&path)
+        unpacked_from(&path)
+    }
+
+    fn unpacked_from(path: &Path) -> io::Result<TempDir> {
+        unpack(path, &std::env::temp_dir(), MOST).map(|(there, _)| there)
+    }
+
+    /// A header of a regular file, or of another kind, whose name is this.
+    fn header(name: &str, kind: u8, size: usize) -> [u8; BLOCK] {
+        let mut header = [0; BLOCK];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[124..135].copy_from_slice(format!("{size:011o}").as_bytes());
+        header[156] = kind;
+        let sum = sum(&header);
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        header
+    }
+
+    #[test]
+    fn a_name_of_very_many_parts_is_refused_before_anything_is_made_of_it() {
+        let deep = "d/".repeat(2000);
+        let mut name = deep.clone().into_bytes();
+        name.resize(4096, b'x');
+        let whole = [&header("long", b'L', name.len())[..], &name, &header("f", b'0', 0), &[0; 2 * BLOCK]];
+        let error = unpacked(&whole.concat()).unwrap_err();
+        assert!(error.to_string().contains("deeper than bundles lie"), "{error}");
+    }
+
+    #[test]
+    fn an_archive_of_headers_without_end_is_refused() {
+        let one = header("d", b'5', 0);
+        let whole = one.repeat(MOST_HEADERS + 1);
+        assert!(unpacked(&whole).unwrap_err().to_string().contains("more entries"));
+    }
+
+    #[test]
+    fn directories_count_with_the_files_that_are_in_them() {
+        let mut whole = Vec::new();
+        for number in 0..=MOST_ENTRIES / 9 {
+            whole.extend(header(&format!("{number}/b/c/d/e/f/g/h/i"), b'0', 0));
+        }
+        whole.extend([0; 2 * BLOCK]);
+        assert!(unpacked(&whole).unwrap_err().to_string().contains("more files"));
+    }
+
+    #[test]
+    fn what_is_larger_than_there_is_room_for_is_told_from_what_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.tar.gz");
+        std::fs::write(&path, packed(&tar("gnu", &[("b/manifest.json", &[b' '; 3000])]))).unwrap();
+        let error = unpack(&path, dir.path(), 2999).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing of it stays");
+        assert_eq!(unpack(&path, dir.path(), 3000).unwrap().1, 3000);
     }
 
     #[test]
@@ -202,7 +296,7 @@ mod tests {
         let path = dir.path().join("a.tar.gz");
         let bytes = packed(&whole);
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        assert!(unpack(&path).is_err());
+        assert!(unpacked_from(&path).is_err());
         let mut link = whole.clone();
         let at = whole.windows(15).position(|some| some == b"b/manifest.json").unwrap();
         link[at + 156 - 2] = b'2';
@@ -217,13 +311,7 @@ mod tests {
     #[test]
     fn no_name_leads_out_of_an_archive() {
         for name in ["../evil", "/etc/evil", "a/../../evil"] {
-            let mut header = [0; BLOCK];
-            header[..name.len()].copy_from_slice(name.as_bytes());
-            header[124..135].copy_from_slice(b"00000000000");
-            header[156] = b'0';
-            let sum = sum(&header);
-            header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-            let error = unpacked(&[&header[..], &[0; 2 * BLOCK]].concat()).unwrap_err();
+            let error = unpacked(&[&header(name, b'0', 0)[..], &[0; 2 * BLOCK]].concat()).unwrap_err();
             assert!(error.to_string().contains("outside"), "{name}: {error}");
         }
     }
@@ -238,7 +326,7 @@ mod tests {
             let _ = unpacked(&whole);
             let dir = tempfile::tempdir().unwrap();
             std::fs::write(dir.path().join("a.tgz"), &bytes).unwrap();
-            prop_assert!(unpack(&dir.path().join("a.tgz")).is_err());
+            prop_assert!(unpacked_from(&dir.path().join("a.tgz")).is_err());
         }
     }
 }

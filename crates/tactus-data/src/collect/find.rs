@@ -1,14 +1,11 @@
 //! The bundles in what was named: bundles, directories in which bundles lie, archives of bundles.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tactus_model::bundle::Manifest;
 use tactus_system::{Directory, Kind};
 use tempfile::TempDir;
-
-use super::archive;
 
 /// What a bundle's directory has.
 const MANIFEST: &str = "manifest.json";
@@ -35,6 +32,8 @@ pub struct Candidate {
 pub struct Found {
     /// Bundles.
     pub candidates: Vec<Candidate>,
+    /// Archives, which are not opened yet.
+    pub archives: Vec<PathBuf>,
     /// What is none, and why.
     pub refused: Vec<(PathBuf, String)>,
 }
@@ -44,15 +43,15 @@ pub fn find(places: &[PathBuf]) -> Found {
     let mut found = Found::default();
     for place in places {
         if is_archive(place) {
-            found.archive(place);
+            found.archives.push(place.clone());
             continue;
         }
-        let before = found.candidates.len() + found.refused.len();
+        let before = found.count();
         match Directory::open(place) {
             Ok(dir) => found.directory(&dir, place, 0),
             Err(error) => found.refused.push((place.clone(), error.to_string())),
         }
-        if found.candidates.len() + found.refused.len() == before {
+        if found.count() == before {
             found.refused.push((place.clone(), "it is no bundle, and has none in it".into()));
         }
     }
@@ -64,9 +63,13 @@ fn is_archive(path: &Path) -> bool {
 }
 
 impl Found {
+    fn count(&self) -> usize {
+        self.candidates.len() + self.archives.len() + self.refused.len()
+    }
+
     fn directory(&mut self, dir: &Directory, path: &Path, depth: usize) {
         if dir.entry(MANIFEST).is_ok() {
-            return self.bundle(path.to_owned(), dir, None);
+            return self.bundle(path.to_owned(), dir);
         }
         let names = match dir.names() {
             Ok(names) => names,
@@ -82,46 +85,42 @@ impl Found {
                         Err(error) => self.refused.push((own, error.to_string())),
                     }
                 }
-                Ok(Kind::File) if is_archive(&own) => self.archive(&own),
+                Ok(Kind::File) if is_archive(&own) => self.archives.push(own),
                 _ => {}
             }
         }
     }
 
-    fn bundle(&mut self, path: PathBuf, dir: &Directory, unpacked: Option<Arc<TempDir>>) {
+    fn bundle(&mut self, path: PathBuf, dir: &Directory) {
         match tactus_bundle::manifest(dir) {
             Ok(manifest) => {
-                self.candidates.push(Candidate { path, at: dir.path().to_owned(), manifest, unpacked });
+                self.candidates.push(Candidate { path, at: dir.path().to_owned(), manifest, unpacked: None });
             }
             Err(error) => self.refused.push((path, reason(&error))),
         }
     }
+}
 
-    /// The bundles of an archive; what was unpacked goes when they were read.
-    fn archive(&mut self, path: &Path) {
-        let unpacked = archive::unpack(path).and_then(|there| {
-            let there = Arc::new(there);
-            let mut inside = Self::default();
-            let dir = Directory::open(there.path())?;
-            inside.directory(&dir, there.path(), 0);
-            for one in inside.candidates {
-                self.candidates.push(Candidate {
-                    path: path.to_owned(),
-                    unpacked: Some(there.clone()),
-                    ..one
-                });
-            }
-            for (_, reason) in inside.refused {
-                self.refused.push((path.to_owned(), reason));
-            }
-            Ok::<bool, io::Error>(dir.names()?.is_empty())
-        });
-        match unpacked {
-            Ok(false) => {}
-            Ok(true) => self.refused.push((path.to_owned(), "there is nothing in it".into())),
-            Err(error) => self.refused.push((path.to_owned(), format!("it cannot be unpacked: {error}"))),
-        }
+/// The bundles of an archive that was unpacked there, which goes when they were read. An archive within it is none.
+pub fn within(archive: &Path, there: TempDir) -> Found {
+    let there = Arc::new(there);
+    let mut inside = Found::default();
+    match Directory::open(there.path()) {
+        Ok(dir) => inside.directory(&dir, there.path(), 0),
+        Err(error) => inside.refused.push((archive.to_owned(), error.to_string())),
     }
+    let held = |one: Candidate| Candidate { path: archive.to_owned(), unpacked: Some(there.clone()), ..one };
+    let candidates: Vec<Candidate> = inside.candidates.into_iter().map(held).collect();
+    let mut refused: Vec<_> =
+        inside.refused.into_iter().map(|(_, reason)| (archive.to_owned(), reason)).collect();
+    if candidates.is_empty() && refused.is_empty() {
+        let reason = match inside.archives.is_empty() {
+            true => "there is no bundle in it",
+            false => "there are archives in it, and no bundle: those are not opened",
+        };
+        refused.push((archive.to_owned(), reason.to_owned()));
+    }
+    Found { candidates, archives: Vec::new(), refused }
 }
 
 /// What is wrong with a bundle, without its path, which is said beside it.

@@ -9,6 +9,7 @@ mod facts;
 mod find;
 mod sort;
 mod take;
+mod unpack;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -18,8 +19,9 @@ use crate::{DataError, DataSet};
 
 use day::Batch;
 use facts::History;
-use find::Candidate;
+use find::Found;
 use sort::{Planned, Present};
+use unpack::Archives;
 
 /// Bundles that are held in memory at once.
 const HELD: usize = 256;
@@ -71,45 +73,78 @@ pub fn collect(
     tell: &mut dyn FnMut(&Path, &Outcome),
 ) -> Result<Summary, DataError> {
     let data = DataSet::open_to_write(into)?;
-    let mut summary = Summary::default();
-    let mut told = |path: &Path, outcome: &Outcome, summary: &mut Summary| {
-        summary.count(outcome);
-        tell(path, outcome);
-    };
-    let found = find::find(places);
-    for (path, reason) in &found.refused {
-        told(path, &Outcome::Refused(reason.clone()), &mut summary);
-    }
     let mut present = Present::read(&data)?;
-    let mut history = History::read(&data, &present)?;
-    let mut planned: Vec<Planned> = Vec::new();
-    for candidate in found.candidates {
-        match sort::sort(candidate, &mut present) {
-            Ok(one) => planned.push(one),
-            Err((path, outcome)) => told(&path, &outcome, &mut summary),
-        }
+    let mut own = Collecting {
+        history: History::read(&data, &present)?,
+        summary: Summary::default(),
+        data: &data,
+        present: &mut present,
+        tell,
+    };
+    let mut found = find::find(places);
+    let mut archives = Archives::new(std::mem::take(&mut found.archives), data.working_directory()?);
+    // Archives that there is room for go with what lies there as directories: what runs of a machine changed is told in
+    // the order of their time.
+    archives.unpack_into(&mut found);
+    own.take(found)?;
+    while !archives.is_empty() {
+        let mut found = Found::default();
+        archives.unpack_into(&mut found);
+        own.take(found)?;
     }
+    let mut summary = own.summary;
+    data.remove_working_directory()?;
     summary.remarks = present.remarks();
-    // The runs of a machine in the order of their time: what changed is told against the one before.
-    planned.sort_by(|one, other| (one.started_us, &one.run).cmp(&(other.started_us, &other.run)));
-    while let Some(first) = planned.first() {
-        let mut batch = Batch::of(&first.day);
-        let many = planned.iter().take(HELD).take_while(|one| one.day == first.day).count();
-        let now: Vec<Planned> = planned.drain(..many).collect();
-        for (one, read) in now.iter().zip(all(&now)) {
-            let outcome = match read {
-                Ok(read) => {
-                    batch.add(one, read, &mut history);
-                    if one.instead { Outcome::GoneOnWith } else { Outcome::Taken }
-                }
-                Err(reason) => Outcome::Refused(reason),
-            };
-            told(one.path(), &outcome, &mut summary);
-        }
-        present.save_machines(&data)?;
-        batch.save(&data)?;
-    }
     Ok(summary)
+}
+
+/// A data set while bundles come.
+struct Collecting<'a> {
+    data: &'a DataSet,
+    present: &'a mut Present,
+    history: History,
+    summary: Summary,
+    tell: &'a mut dyn FnMut(&Path, &Outcome),
+}
+
+impl Collecting<'_> {
+    fn told(&mut self, path: &Path, outcome: &Outcome) {
+        self.summary.count(outcome);
+        (self.tell)(path, outcome);
+    }
+
+    fn take(&mut self, found: Found) -> Result<(), DataError> {
+        for (path, reason) in found.refused {
+            self.told(&path, &Outcome::Refused(reason));
+        }
+        let mut planned: Vec<Planned> = Vec::new();
+        for candidate in found.candidates {
+            match sort::sort(candidate, self.present) {
+                Ok(one) => planned.push(one),
+                Err((path, outcome)) => self.told(&path, &outcome),
+            }
+        }
+        // The runs of a machine in the order of their time: what changed is told against the one before.
+        planned.sort_by(|one, other| (one.started_us, &one.run).cmp(&(other.started_us, &other.run)));
+        while let Some(first) = planned.first() {
+            let mut batch = Batch::of(&first.day);
+            let many = planned.iter().take(HELD).take_while(|one| one.day == first.day).count();
+            let now: Vec<Planned> = planned.drain(..many).collect();
+            for (one, read) in now.iter().zip(all(&now)) {
+                let outcome = match read {
+                    Ok(read) => {
+                        batch.add(one, read, &mut self.history);
+                        if one.instead { Outcome::GoneOnWith } else { Outcome::Taken }
+                    }
+                    Err(reason) => Outcome::Refused(reason),
+                };
+                self.told(one.path(), &outcome);
+            }
+            self.present.save_machines(self.data)?;
+            batch.save(self.data)?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads bundles, as many at once as there are CPUs.

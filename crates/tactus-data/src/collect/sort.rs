@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::{Candidate, Outcome};
+use super::Outcome;
+use super::find::Candidate;
 use crate::identity::{Identity, Known, content_key, run_key};
 use crate::table::{MACHINE, RUN, Seen, columns};
 use crate::{DataError, DataSet};

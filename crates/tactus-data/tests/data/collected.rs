@@ -247,6 +247,49 @@ fn an_archive_is_a_bundle_and_a_cut_one_is_none() {
 }
 
 #[test]
+fn what_was_unpacked_is_gone_behind_a_collection_and_behind_one_that_was_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let bundles = some(dir.path(), 3, 1);
+    let data = dir.path().join("data");
+    let sticks = dir.path().join("sticks");
+    fs::create_dir_all(&sticks).unwrap();
+    for (stick, bundle) in [("a.tgz", "0-1"), ("b.tgz", "1-1")] {
+        let tar = Command::new("tar")
+            .arg("-C")
+            .arg(&bundles)
+            .arg("-czf")
+            .arg(sticks.join(stick))
+            .arg(bundle)
+            .status();
+        assert!(tar.unwrap().success());
+    }
+    // An archive of archives is none.
+    let tar = Command::new("tar")
+        .arg("-C")
+        .arg(&sticks)
+        .arg("-czf")
+        .arg(sticks.join("c.tgz"))
+        .arg("a.tgz")
+        .status();
+    assert!(tar.unwrap().success());
+    let nothing_is_left = || {
+        let left = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with(".un")).collect();
+        assert!(left.is_empty(), "{left:?}");
+    };
+    let (told, summary) = collected(&[&sticks], &data);
+    assert_eq!((&told["a.tgz"], &told["b.tgz"]), (&Outcome::Taken, &Outcome::Taken));
+    assert!(refused(&told["c.tgz"]).contains("those are not opened"), "{told:?}");
+    assert_eq!((summary.taken, summary.refused), (2, 1));
+    nothing_is_left();
+    fs::create_dir_all(data.join(".unpacked/.tmpAbCdEf/bundle/scenarios")).unwrap();
+    fs::write(data.join(".unpacked/.tmpAbCdEf/bundle/manifest.json"), "half").unwrap();
+    let (told, _) = collected(&[&bundles], &data);
+    assert_eq!((&told["0-1"], &told["2-1"]), (&Outcome::There, &Outcome::Taken));
+    nothing_is_left();
+}
+
+#[test]
 fn what_was_being_written_when_it_ended_is_not_doubled_and_disturbs_no_reader() {
     let dir = tempfile::tempdir().unwrap();
     let (bundles, data) = (some(dir.path(), 2, 1), dir.path().join("data"));

@@ -66,12 +66,13 @@ pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
     })
 }
 
-/// A receiving and a sending end.
+/// A receiving and a sending end, each of which hears the other and nobody else.
 #[inline(never)]
 fn ends() -> io::Result<(UdpSocket, UdpSocket)> {
     let any = || UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
     let (from, to) = (any()?, any()?);
     to.connect(from.local_addr()?)?;
+    from.connect(to.local_addr()?)?;
     Ok((from, to))
 }
 
@@ -105,6 +106,16 @@ mod tests {
         assert!(works(0).is_err());
         assert!(works(MOST + 1).is_err());
         assert_eq!(works(MOST), Ok(4), "a sender and a receiver per CPU");
+    }
+
+    #[test]
+    fn what_others_send_is_not_heard() {
+        let (from, to) = ends().unwrap();
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        // Whether the kernel tells that nobody hears it is the kernel's affair.
+        let _ = other.send_to(&[], from.local_addr().unwrap());
+        to.send(&[1, 2]).unwrap();
+        assert_eq!(from.recv(&mut [0; 8]).unwrap(), 2);
     }
 
     #[test]

@@ -229,3 +229,17 @@ fn directories_without_end_end_a_walk() {
     }
     assert!(dir.walk().unwrap_err().to_string().contains("too deep"));
 }
+
+#[test]
+fn a_tree_is_removed_with_all_that_is_in_it_and_links_lead_nowhere() {
+    let (root, dir, outside) = place();
+    fs::create_dir_all(root.path().join("in/tree/a/b")).unwrap();
+    fs::write(root.path().join("in/tree/a/b/c"), "x").unwrap();
+    symlink(root.path(), root.path().join("in/tree/a/out")).unwrap();
+    dir.remove_tree("tree").unwrap();
+    assert!(dir.entry("tree").is_err() && outside.exists());
+    dir.remove_tree("tree").unwrap();
+    symlink(root.path(), root.path().join("in/link")).unwrap();
+    assert!(dir.remove_tree("link").is_err());
+    assert!(outside.exists());
+}

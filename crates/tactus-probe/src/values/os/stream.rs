@@ -41,7 +41,14 @@ pub fn tcp() -> io::Result<Ends> {
 pub fn connection() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let ours = TcpStream::connect(listener.local_addr()?)?;
-    Ok((ours, listener.accept()?.0))
+    let own = ours.local_addr()?;
+    loop {
+        // Others of this machine may connect as well.
+        let (theirs, from) = listener.accept()?;
+        if from == own {
+            return Ok((ours, theirs));
+        }
+    }
 }
 
 impl End {
