@@ -50,7 +50,8 @@ impl Store {
         Directory::open(path).is_ok_and(|dir| dir.entry(ORDER).is_ok())
     }
 
-    /// Begins a fleet in a directory, which is made and must be empty.
+    /// Begins a fleet in a directory, which is made and must be empty, but for what an earlier one of this kind left that was
+    /// cut off before there was a fleet.
     ///
     /// # Errors
     /// When there is something, somebody else could put something there, or it cannot be written.
@@ -62,16 +63,22 @@ impl Store {
         }
         .map_err(FleetError::file(&path))?;
         dir.is_private().map_err(FleetError::file(&path))?;
-        if !dir.names().map_err(FleetError::file(&path))?.is_empty() {
-            return Err(FleetError::new(
+        let free = || {
+            if is_free(&dir, plan).map_err(FleetError::file(&path))? {
+                return Ok(());
+            }
+            Err(FleetError::new(
                 format!("{} is not empty, and no fleet", path.display()),
                 "name another directory with --out",
-            ));
-        }
+            ))
+        };
+        free()?;
+        let lock = locked(&path)?;
+        // Somebody else may have begun one in the meantime.
+        free()?;
         for sub in SUBDIRECTORIES {
             dir.make_dir(sub).map_err(FleetError::file(&path.join(sub)))?;
         }
-        let lock = locked(&path)?;
         dir.replace(PLAN, plan).map_err(FleetError::file(&path.join(PLAN)))?;
         let rows: Vec<Row> = order.machines.iter().map(|name| Row::new(name)).collect();
         let store = Self { dir, path, order, rows, written: Vec::new(), lock: Some(lock) };
@@ -86,6 +93,8 @@ impl Store {
     /// When there is none, somebody else could have written it, or another process goes on with it.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
         let path = absolute(path)?;
+        // Where no fleet is nothing is written, not even a lock.
+        Self::look(&path)?;
         let lock = locked(&path)?;
         Ok(Self { lock: Some(lock), ..Self::look(&path)? })
     }
@@ -175,6 +184,21 @@ impl Store {
         Ok(())
     }
 
+    /// Writes one row, if it has changed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn save_row(&mut self, at: usize) -> Result<(), FleetError> {
+        let row = &self.rows[at];
+        if self.written.get(at) != Some(row) {
+            self.json(&row_file(row), row)?;
+            if let Some(written) = self.written.get_mut(at) {
+                written.clone_from(row);
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what is for the engine.
     ///
     /// # Errors
@@ -219,6 +243,22 @@ impl Store {
             })
             .map_err(FleetError::file(&self.path.join(name)))
     }
+}
+
+/// Whether there is nothing but a lock, empty directories of ours, and this plan.
+fn is_free(dir: &Directory, plan: &[u8]) -> io::Result<bool> {
+    for name in dir.names()? {
+        let is_ours = match name.to_str() {
+            Some(LOCK) => true,
+            Some(PLAN) => dir.read(PLAN, MOST_ORDER).is_ok_and(|found| found == plan),
+            Some(sub) if SUBDIRECTORIES.contains(&sub) => dir.beneath(sub)?.names()?.is_empty(),
+            _ => false,
+        };
+        if !is_ours {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn row_file(row: &Row) -> String {
