@@ -9,7 +9,7 @@ use tactus_model::plan::Plan;
 use tactus_system::Directory;
 
 use crate::error::FleetError;
-use crate::name::sha256;
+use crate::name::{as_told, sha256};
 use crate::pack;
 use crate::row::{Home, Row};
 use crate::store::Store;
@@ -21,8 +21,6 @@ const SOURCE: &str = "source.toml";
 const MOST_SOURCE: u64 = 4 << 20;
 /// How far the clock of a machine may be behind, in seconds.
 const MOST_BEHIND: i64 = 3600;
-/// The longest name of a machine that a bundle keeps, in characters.
-const LONGEST_NAME: usize = 64;
 
 /// What has come of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +49,7 @@ pub fn is_complete(manifest: &Manifest) -> bool {
 pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
     let dir = store.dir();
     let incoming = format!("incoming/{}", row.key);
-    let archive = format!("{incoming}.tar.gz");
+    let archive = row.archive();
     let place = format!("bundles/{}", row.key);
     // It was brought home before, by one who ended before he could write that down.
     if let Ok(bundle) = dir.beneath(&place) {
@@ -123,7 +121,7 @@ fn unpacked(dir: &Directory, archive: &str, into: &str) -> std::io::Result<()> {
 fn held(store: &Store, row: &Row, bundle: &Directory) -> Result<Home, String> {
     let manifest = tactus_bundle::verify(bundle).map_err(|error: BundleError| error.to_string())?;
     let Manifest { machine, plan, started, .. } = &manifest;
-    if machine.name != as_named(&row.machine) {
+    if machine.name != as_told(&row.machine) {
         return Err(format!("it is of the machine {:?}", machine.name));
     }
     if *plan != store.order.plan {
@@ -171,9 +169,4 @@ fn is_before(run: &str, fleet: &str) -> bool {
         (None, Some(_)) => true,
         (_, None) => false,
     }
-}
-
-/// The name of a machine as a run keeps it, which was given it in `TACTUS_MACHINE`.
-fn as_named(machine: &str) -> String {
-    machine.trim().chars().filter(|letter| !letter.is_control()).take(LONGEST_NAME).collect()
 }

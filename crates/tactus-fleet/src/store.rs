@@ -6,7 +6,8 @@
 //! machines/KEY.json    a row for each machine
 //! objects/             what was written for the engine
 //! log/KEY.log          what a job said, where the engine shares files
-//! incoming/KEY         bundles that are being written or fetched; KEY.tar.gz: as one file
+//! incoming/KEY         bundles that are being written or fetched
+//! archives/KEY.tar.gz  those that come as one file
 //! bundles/KEY          those that are here, are finished, and hold
 //! refused/KEY-N        those that did not hold
 //! ```
@@ -26,7 +27,8 @@ use crate::row::Row;
 const ORDER: &str = "fleet.json";
 const PLAN: &str = "plan.toml";
 const LOCK: &str = ".lock";
-const SUBDIRECTORIES: [&str; 6] = ["machines", "objects", "log", "incoming", "bundles", "refused"];
+const SUBDIRECTORIES: [&str; 7] =
+    ["machines", "objects", "log", "incoming", "archives", "bundles", "refused"];
 /// The longest files that are read, in bytes.
 const MOST_ORDER: u64 = 64 << 20;
 const MOST_ROW: u64 = 1 << 20;
@@ -96,7 +98,10 @@ impl Store {
         // Where no fleet is nothing is written, not even a lock.
         Self::look(&path)?;
         let lock = locked(&path)?;
-        Ok(Self { lock: Some(lock), ..Self::look(&path)? })
+        let store = Self { lock: Some(lock), ..Self::look(&path)? };
+        // Fleets of before had none.
+        store.dir.make_dir("archives").map_err(FleetError::file(&path))?;
+        Ok(store)
     }
 
     /// Opens a fleet to look at it; nothing is written.

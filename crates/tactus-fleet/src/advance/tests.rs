@@ -289,6 +289,27 @@ fn who_ended_between_bringing_a_bundle_home_and_writing_it_down_finds_it_there()
 }
 
 #[test]
+fn a_machine_that_is_called_as_the_archive_of_another_is_in_nobodys_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let order = Order { machines: ["n1", "n1.tar.gz"].map(str::to_owned).into(), ..order() };
+    let mut store = Store::create(&path, order, PLAN).unwrap();
+    // n1's comes as one file, the other's as a directory.
+    let leaves = |site: &Site<'_>, row: &Row| {
+        whole(site, row);
+        let incoming = site.path(&format!("incoming/{}", row.key));
+        if row.machine == "n1" {
+            let bundle = tactus_system::Directory::open(&incoming).unwrap();
+            fs::write(site.path(&row.archive()), crate::pack::pack(&bundle, Vec::new()).unwrap()).unwrap();
+            fs::remove_dir_all(incoming).unwrap();
+        }
+    };
+    campaign(&mut store, &fake(leaves, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Measured; 2]);
+    assert_eq!(below(&path.join("refused")), [""; 0]);
+}
+
+#[test]
 fn what_is_wrong_with_the_files_of_one_machine_keeps_no_other_bundle_from_home() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("fleet");
@@ -297,7 +318,7 @@ fn what_is_wrong_with_the_files_of_one_machine_keeps_no_other_bundle_from_home()
     Advance::new(&engine, &Memory::new()).step(&mut store, 9).unwrap();
     // A file, where only a directory can be: nothing is renamed over it, and it can be moved nowhere.
     fs::remove_dir(path.join("refused")).unwrap();
-    fs::write(path.join("incoming/n1.tar.gz"), "no archive").unwrap();
+    fs::write(path.join("archives/n1.tar.gz"), "no archive").unwrap();
     Advance::new(&engine, &Memory::new()).look(&mut store, true).unwrap();
     assert_eq!(
         states(&store),

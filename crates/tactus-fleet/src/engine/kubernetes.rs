@@ -322,7 +322,7 @@ fn fetched(site: &Site<'_>, row: &Row, jobs: &[Value], pods: &[Value]) -> Result
     if said.is_some() && said != found {
         return Err("the bundle in the job's log is not the one whose manifest the pod has told".into());
     }
-    let file = site.path(&format!("incoming/{}.tar.gz", row.key));
+    let file = site.path(&row.archive());
     site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))
 }
 

@@ -11,7 +11,7 @@ use super::{
     unusable,
 };
 use crate::error::FleetError;
-use crate::name::quoted;
+use crate::name::{as_told, quoted};
 use crate::pending::JobState;
 use crate::row::Row;
 
@@ -319,7 +319,7 @@ fn batch(site: &Site<'_>, row: &Row) -> String {
     let (bundle, home) = (path("incoming"), path("bundles"));
     let places = Places { plan: &site.word("plan.toml"), bundle: &bundle, home: Some(&home), archive: None };
     let _ = writeln!(text, "exec >>{} 2>&1", quoted(&format!("{}.log", path("log"))));
-    let _ = writeln!(text, "TACTUS_MACHINE={}\nexport TACTUS_MACHINE", quoted(&row.machine));
+    let _ = writeln!(text, "TACTUS_MACHINE={}\nexport TACTUS_MACHINE", quoted(&as_told(&row.machine)));
     if let Some(cache) = order.option("cache") {
         let _ = writeln!(text, "TACTUS_CACHE_DIR={}\nexport TACTUS_CACHE_DIR", quoted(cache));
     }

@@ -8,6 +8,7 @@ use serde_json::json;
 use tactus_system::{Directory, Memory, System};
 
 use super::*;
+use crate::name::as_told;
 use crate::order::{FORMAT, Order};
 
 fn order(options: &[(&str, &str)]) -> Order {
@@ -62,6 +63,8 @@ fn a_job_is_named_by_its_machine_and_a_dollar_is_a_dollar() {
     order.arguments = vec!["--only=$(id)".into()];
     insta::assert_json_snapshot!(objects::job(&order, &Row::new("worker-1.lab.example.org")));
     let long = format!("{}.example.org", "x".repeat(240));
+    let told = &objects::job(&order, &Row::new(&long))["spec"]["template"]["spec"]["containers"][0]["env"][0];
+    assert_eq!(told["value"], as_told(&long), "a node's name that a bundle would cut is told by its sum");
     for name in ["n1", &long, "a.b", "a-b"] {
         let job = objects::name(&order, name);
         assert!(job.len() <= 63 && refused(&job).is_none(), "{job}");
@@ -200,7 +203,7 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
         let system = with_log(&pods, log);
         let row = Row { job: Some("n1".into()), ..Row::new("n1") };
         let mut obstacles = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap();
-        (obstacles.remove("n1"), system.exists(Path::new("/home/ada/fleet/incoming/n1.tar.gz")))
+        (obstacles.remove("n1"), system.exists(Path::new("/home/ada/fleet/archives/n1.tar.gz")))
     };
     let (text, manifest) = (format!("measuring\n{log}"), word.as_str());
     assert_eq!(fetched(&text, manifest), (None, true));
@@ -283,12 +286,15 @@ fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_
     assert_eq!(pod["volumes"][1], json!({"name": "bundles", "persistentVolumeClaim": {"claimName": "lab"}}));
     let command: Vec<&str> =
         pod["containers"][0]["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    assert!(command.join(" ").contains("--archive /fleet/bundles/0badcafe/n1.tar.gz"), "{command:?}");
+    assert!(
+        command.join(" ").contains("--archive /fleet/bundles/0badcafe-archives/n1.tar.gz"),
+        "{command:?}"
+    );
     assert!(!command.contains(&"--log"), "{command:?}");
     let system = Memory::new();
     let fetch = || Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap().remove("n1");
     assert_eq!(fetch().as_deref(), Some("no bundle is on the volume"));
-    let dir = here.path().join("0badcafe");
+    let dir = here.path().join("0badcafe-archives");
     #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
     {
         std::fs::create_dir(&dir).unwrap();
@@ -301,7 +307,7 @@ fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_
         std::fs::write(dir.join("n1.tar.gz"), "an archive").unwrap();
     }
     assert_eq!(fetch(), None);
-    assert_eq!(system.read(Path::new("/home/ada/fleet/incoming/n1.tar.gz")).unwrap(), b"an archive");
+    assert_eq!(system.read(Path::new("/home/ada/fleet/archives/n1.tar.gz")).unwrap(), b"an archive");
     assert!(system.calls().is_empty(), "kubectl has nothing to do with it: {:?}", system.calls());
 }
 

@@ -68,9 +68,9 @@ pub fn source(order: &Order) -> Value {
     }
 }
 
-/// The archive of a machine, beneath the volume.
+/// The archive of a machine, beneath the volume: apart from the bundles, whose machines may be called anything.
 pub fn archive(order: &Order, row: &Row) -> String {
-    format!("{}/{}.tar.gz", order.id, row.key)
+    format!("{}-archives/{}.tar.gz", order.id, row.key)
 }
 
 /// Brings the bundle of a row; else why not.
@@ -83,6 +83,6 @@ pub fn fetched(site: &Site<'_>, row: &Row) -> Result<(), String> {
         return Err("no bundle is on the volume".into());
     }
     let bytes = volume.read(&name, MOST_UNPACKED).map_err(|error| format!("{here}/{name}: {error}"))?;
-    let file = site.path(&format!("incoming/{}.tar.gz", row.key));
+    let file = site.path(&row.archive());
     site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))
 }
