@@ -352,7 +352,7 @@ def a_volume_brings_bundles(lab):
         pod = fleet.pods()[0]["metadata"]["name"]
         log = lab.control.kubectl("logs", pod)
         check("BEGIN TACTUS" not in log, log)
-        check((shared / fleet.id() / "n1.tar.gz").exists(), "it is on the volume")
+        check((shared / f"{fleet.id()}-archives" / "n1.tar.gz").exists(), "it is on the volume")
 
 
 CASES = [machines_are_measured, what_is_rendered_is_taken, a_cut_log_is_refused, a_kubelet_that_dies_loses_nothing,

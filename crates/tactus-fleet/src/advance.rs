@@ -22,6 +22,16 @@ pub struct Moved {
     pub arrived: usize,
     /// Jobs that are under way.
     pub under_way: usize,
+    /// Machines whose turn it was: those whose jobs the engine refused among them.
+    pub tried: usize,
+}
+
+impl Moved {
+    /// Whether nothing is left to wait for, or to try.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.under_way == 0 && self.tried == 0
+    }
 }
 
 /// A fleet that is gone on with.
@@ -45,9 +55,11 @@ impl<'a> Advance<'a> {
     /// Those of the engine's client, and of the fleet's files.
     pub fn step(&mut self, store: &mut Store, wave: usize) -> Result<Moved, FleetError> {
         let arrived = self.look(store, false)?;
-        let submitted = self.submit(store, wave)?;
+        let before = self.tried.len();
+        let submitted = self.submit(store, wave);
         store.save()?;
-        Ok(Moved { submitted, arrived, under_way: under_way(store).len() })
+        let (submitted, tried) = (submitted?, self.tried.len() - before);
+        Ok(Moved { submitted, arrived, under_way: under_way(store).len(), tried })
     }
 
     /// Asks the engine how its jobs are, and brings home what has come. With `everything` also what those had whose jobs have
@@ -72,6 +84,8 @@ impl<'a> Advance<'a> {
                 ended.push(at);
             }
         }
+        // Whatever happens to the bundles: what was heard is not asked again.
+        store.save()?;
         // Where files are shared a bundle is seen as soon as it is finished, whatever the engine says.
         let seen = everything || self.engine.shares_files();
         let wanted = |row: &Row| seen && row.state != State::Measured && row.attempts > 0;
@@ -107,24 +121,27 @@ impl<'a> Advance<'a> {
     ) -> Result<usize, FleetError> {
         let mut arrived = 0;
         for at in late {
-            let came = arrival(store, &store.rows()[*at])?;
+            let came = arrival(store, &store.rows()[*at]);
             let row = store.row(*at);
             match came {
-                Arrival::Here(home) => {
+                // What is wrong with the files of one machine keeps nobody else's bundle from home.
+                Err(error) => row.reason = Some(with(row.reason.as_deref(), &error.to_string())),
+                Ok(Arrival::Here(home)) => {
                     row.measured(home);
                     arrived += 1;
                 }
-                Arrival::Refused(reason) => row.refused(reason),
-                Arrival::Nothing | Arrival::Unfinished if row.state.is_under_way() => {}
-                Arrival::Unfinished => {
+                Ok(Arrival::Refused(reason)) => row.refused(reason),
+                Ok(Arrival::Nothing | Arrival::Unfinished) if row.state.is_under_way() => {}
+                Ok(Arrival::Unfinished) => {
                     row.reason = Some(with(row.reason.as_deref(), "its bundle is not finished"));
                 }
-                Arrival::Nothing => {
+                Ok(Arrival::Nothing) => {
                     if let Some(obstacle) = obstacles.get(&row.key) {
                         row.reason = Some(with(row.reason.as_deref(), obstacle));
                     }
                 }
             }
+            store.save_row(*at)?;
         }
         Ok(arrived)
     }
@@ -181,10 +198,14 @@ fn verify(store: &mut Store) -> Result<(), FleetError> {
         if store.rows()[at].state != State::Measured {
             continue;
         }
-        if let Some(reason) = still_holds(store, &store.rows()[at])? {
-            store.row(at).refused(reason);
-            store.row(at).state = State::Refused;
-        }
+        let reason = match still_holds(store, &store.rows()[at]) {
+            Ok(None) => continue,
+            Ok(Some(reason)) => reason,
+            Err(error) => error.to_string(),
+        };
+        store.row(at).refused(reason);
+        store.row(at).state = State::Refused;
+        store.save_row(at)?;
     }
     Ok(())
 }

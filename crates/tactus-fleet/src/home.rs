@@ -5,18 +5,22 @@ use std::path::Path;
 use tactus_bundle::BundleError;
 use tactus_model::bundle::Manifest;
 use tactus_model::outcome::RunStatus;
+use tactus_model::plan::Plan;
 use tactus_system::Directory;
 
 use crate::error::FleetError;
-use crate::name::sha256;
+use crate::name::{as_told, sha256};
 use crate::pack;
 use crate::row::{Home, Row};
 use crate::store::Store;
 
 /// The longest manifest, in bytes.
 const MOST_MANIFEST: u64 = 16 << 20;
-/// The longest name of a machine that a bundle keeps, in characters.
-const LONGEST_NAME: usize = 64;
+/// The plan of a bundle as its user wrote it, and the longest one, in bytes.
+const SOURCE: &str = "source.toml";
+const MOST_SOURCE: u64 = 4 << 20;
+/// How far the clock of a machine may be behind, in seconds.
+const MOST_BEHIND: i64 = 3600;
 
 /// What has come of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,14 +49,25 @@ pub fn is_complete(manifest: &Manifest) -> bool {
 pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
     let dir = store.dir();
     let incoming = format!("incoming/{}", row.key);
-    let archive = format!("{incoming}.tar.gz");
+    let archive = row.archive();
+    let place = format!("bundles/{}", row.key);
+    // It was brought home before, by one who ended before he could write that down.
+    if let Ok(bundle) = dir.beneath(&place) {
+        match held(store, row, &bundle) {
+            Ok(home) => {
+                store.remove(&archive)?;
+                return Ok(Arrival::Here(home));
+            }
+            Err(_) => store.refuse(&place, &row.key)?,
+        }
+    }
     if dir.entry(&archive).is_ok() {
         // What stands there is of an archive that came before.
         store.remove(&incoming)?;
         let unpacked = unpacked(dir, &archive, &incoming);
         if let Err(error) = unpacked {
-            store.refuse(&archive, &row.key)?;
             store.remove(&incoming)?;
+            store.refuse(&archive, &row.key)?;
             return Ok(Arrival::Refused(format!("what came of its bundle is no whole archive: {error}")));
         }
         store.remove(&archive)?;
@@ -64,7 +79,6 @@ pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
     }
     match held(store, row, &bundle) {
         Ok(home) => {
-            let place = format!("bundles/{}", row.key);
             if dir.entry(&place).is_ok() {
                 store.refuse(&place, &row.key)?;
             }
@@ -106,12 +120,25 @@ fn unpacked(dir: &Directory, archive: &str, into: &str) -> std::io::Result<()> {
 /// Every file of a bundle as its manifest has it, and the bundle this machine's, of this plan.
 fn held(store: &Store, row: &Row, bundle: &Directory) -> Result<Home, String> {
     let manifest = tactus_bundle::verify(bundle).map_err(|error: BundleError| error.to_string())?;
-    let Manifest { machine, plan, .. } = &manifest;
-    if machine.name != as_named(&row.machine) {
+    let Manifest { machine, plan, started, .. } = &manifest;
+    if machine.name != as_told(&row.machine) {
         return Err(format!("it is of the machine {:?}", machine.name));
     }
     if *plan != store.order.plan {
         return Err(format!("it is of the plan {plan:?}"));
+    }
+    if !manifest.files.contains_key(SOURCE) {
+        return Err(format!("{SOURCE}, the plan that was measured, is not among its files"));
+    }
+    let source = bundle.read(SOURCE, MOST_SOURCE).map_err(|error| error.to_string())?;
+    if !is_plan(store, &source)? {
+        return Err(format!("it is of another plan that is called {plan:?}, too"));
+    }
+    if is_before(started, &store.order.started) {
+        let begun = &store.order.started;
+        return Err(format!(
+            "its run began at {started:?}, before the fleet ({begun}): it is an older one, or the machine's clock is wrong"
+        ));
     }
     let bytes = bundle.read(Path::new("manifest.json"), MOST_MANIFEST).map_err(|error| error.to_string())?;
     Ok(Home {
@@ -122,7 +149,24 @@ fn held(store: &Store, row: &Row, bundle: &Directory) -> Result<Home, String> {
     })
 }
 
-/// The name of a machine as a run keeps it, which was given it in `TACTUS_MACHINE`.
-fn as_named(machine: &str) -> String {
-    machine.trim().chars().filter(|letter| !letter.is_control()).take(LONGEST_NAME).collect()
+/// Whether what a bundle keeps as its plan says the same as the fleet's: a run writes it anew, and so do other versions. All of
+/// it is compared as it is read here.
+pub(crate) fn is_plan(store: &Store, source: &[u8]) -> Result<bool, String> {
+    let read = |bytes: &[u8]| toml::from_slice::<Plan>(bytes).map_err(|error| error.message().to_owned());
+    let ours = store.dir().read("plan.toml", MOST_SOURCE).map_err(|error| error.to_string())?;
+    if sha256(&ours) != store.order.plan_sha256 {
+        return Err("plan.toml is not the plan that this fleet was begun with".into());
+    }
+    Ok(source == ours || read(source).map_err(|error| format!("{SOURCE}: {error}"))? == read(&ours)?)
+}
+
+/// Whether a run began before its fleet, where both say when.
+fn is_before(run: &str, fleet: &str) -> bool {
+    let second = |text: &str| text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second);
+    match (second(run), second(fleet)) {
+        (Some(run), Some(fleet)) => run < fleet - MOST_BEHIND,
+        // It would be believed whatever it says.
+        (None, Some(_)) => true,
+        (_, None) => false,
+    }
 }

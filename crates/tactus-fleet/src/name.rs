@@ -5,6 +5,9 @@ use sha2::{Digest, Sha256};
 /// The longest name of a file, in bytes: suffixes and directories of others must still fit.
 const LONGEST: usize = 100;
 
+/// The longest name of a machine that a bundle keeps, in characters.
+const LONGEST_TOLD: usize = 64;
+
 /// The name of a machine as that of a file: letters, digits, `_`, and inside of it `-` and `.`, stay; all other bytes
 /// become `=` and their two hexadecimal digits. Two names never become one; none leads elsewhere, is hidden, or is an
 /// option. Of a long name the end is its SHA-256.
@@ -39,6 +42,17 @@ pub fn quoted(word: &str) -> String {
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The name of a machine as a job is told it in `TACTUS_MACHINE`, and as its bundle keeps it: without control characters, and no
+/// longer than a bundle keeps names. Of a long one the end is its SHA-256, so that two never become one by being cut.
+pub fn as_told(machine: &str) -> String {
+    let plain = || machine.trim().chars().filter(|letter| !letter.is_control());
+    if plain().count() <= LONGEST_TOLD {
+        return plain().collect();
+    }
+    let begin: String = plain().take(LONGEST_TOLD - 33).collect();
+    format!("{begin}-{}", &sha256(machine.as_bytes())[..32])
 }
 
 /// A name that clients of engines take for one machine and nothing else: no list, no range, no pattern, no option.
@@ -78,6 +92,14 @@ mod tests {
         for name in ["n1", "node-7.lab.example.org", "rack_3"] {
             assert_eq!(file_name(name), name);
         }
+    }
+
+    #[test]
+    fn machines_whose_long_names_begin_alike_are_told_apart_in_their_bundles() {
+        let [one, two] = ["1", "2"].map(|end| as_told(&format!("{}{end}", "n".repeat(80))));
+        assert_ne!(one, two);
+        assert_eq!((one.len(), two.len()), (LONGEST_TOLD, LONGEST_TOLD), "a run cuts nothing of it");
+        assert_eq!(as_told(&"n".repeat(64)), "n".repeat(64));
     }
 
     #[test]

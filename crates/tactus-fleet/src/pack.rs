@@ -1,8 +1,9 @@
 //! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. What comes back may be anybody's:
 //! regular files of plain names alone are taken, and no more than a bundle has.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -13,8 +14,10 @@ use tactus_system::{Directory, Kind};
 pub const MOST_UNPACKED: u64 = 1 << 30;
 /// The longest manifest, in bytes.
 const MOST_MANIFEST: u64 = 16 << 20;
-/// The most files of an archive.
-const MOST_FILES: usize = 1 << 16;
+/// The most files and directories of an archive, and the most headers.
+const MOST_ENTRIES: usize = 1 << 16;
+/// The deepest name, in parts: a bundle's own have three.
+const DEEPEST: usize = 10;
 
 /// Writes the files of a bundle, but for reports (which anybody can draw from the rest) and what is hidden.
 ///
@@ -44,29 +47,50 @@ pub fn pack<W: Write>(dir: &Directory, out: W) -> io::Result<W> {
 /// Unpacks what [`pack`] wrote into an empty directory.
 ///
 /// # Errors
-/// When it is cut, no archive, too large, or has anything in it but regular files beneath it.
+/// When it is cut, no archive, too large or too deep, or has anything in it but regular files beneath it.
 pub fn unpack(bytes: impl Read, into: &Directory) -> io::Result<()> {
+    unpack_up_to(MOST_ENTRIES, bytes, into)
+}
+
+fn unpack_up_to(most: usize, bytes: impl Read, into: &Directory) -> io::Result<()> {
     let wrong = |words: String| io::Error::new(io::ErrorKind::InvalidData, words);
     // A byte more, so that what is too long is told from what is just as long.
     let mut plain = MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
     let mut archive = tar::Archive::new(&mut plain);
     // Raw: no name and no length comes from anywhere but an entry's own header.
-    for (count, entry) in archive.entries()?.raw(true).enumerate() {
+    let (mut made, mut count): (BTreeSet<PathBuf>, usize) = (BTreeSet::new(), 0);
+    let mut counted = || {
+        count += 1;
+        if count > most {
+            return Err(wrong(format!("it has more than {most} files and directories")));
+        }
+        Ok(())
+    };
+    for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
+        // Every header is a file's, or the last one: what is counted limits both.
+        counted()?;
         let path = entry.path()?.into_owned();
         let shown = path.display();
-        if count >= MOST_FILES {
-            return Err(wrong(format!("it has more than {MOST_FILES} files")));
-        }
         if entry.header().entry_type() != tar::EntryType::Regular {
             return Err(wrong(format!("{shown} is no regular file")));
         }
         if !path.components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(wrong(format!("{shown} lies outside of the bundle")));
         }
+        // Before anything of it is made: a header has room for a hundred directories.
+        if path.components().count() > DEEPEST {
+            return Err(wrong(format!("{shown} lies deeper than bundles have files")));
+        }
         let above: Vec<&Path> =
             path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
-        above.into_iter().rev().try_for_each(|above| into.make_dir(above))?;
+        for above in above.into_iter().rev() {
+            if !made.contains(above) {
+                counted()?;
+                into.make_dir(above)?;
+                made.insert(above.to_owned());
+            }
+        }
         if into.entry(&path).is_ok() {
             return Err(wrong(format!("{shown} is in it twice")));
         }
@@ -88,7 +112,7 @@ pub fn unpack(bytes: impl Read, into: &Directory) -> io::Result<()> {
 pub fn manifest(archive: &[u8]) -> Option<Vec<u8>> {
     let mut archive = tar::Archive::new(MultiGzDecoder::new(archive).take(MOST_UNPACKED));
     let mut found = Vec::new();
-    for entry in archive.entries().ok()?.raw(true).take(MOST_FILES) {
+    for entry in archive.entries().ok()?.raw(true).take(MOST_ENTRIES) {
         let entry = entry.ok()?;
         if entry.path().is_ok_and(|path| path == Path::new("manifest.json")) {
             entry.take(MOST_MANIFEST).read_to_end(&mut found).ok()?;
@@ -178,6 +202,26 @@ mod tests {
         }
         let (_to, there) = into();
         assert!(unpack(&b"no archive"[..], &there).is_err());
+    }
+
+    #[test]
+    fn a_deep_name_is_refused_before_a_directory_is_made_of_it() {
+        let deep = format!("{}f", "d/".repeat(DEEPEST));
+        let (_to, there) = into();
+        let error = unpack(&archive(&[(&deep, tar::EntryType::Regular, "")])[..], &there).unwrap_err();
+        assert!(error.to_string().contains("deeper"), "{error}");
+        assert!(there.walk().unwrap().is_empty());
+    }
+
+    #[test]
+    fn directories_count_with_the_files_that_are_in_them() {
+        let names: Vec<String> = (0..5).map(|n| format!("{n}/b/c/d/e/f/g/h/i/j")).collect();
+        let entries: Vec<(&str, tar::EntryType, &str)> =
+            names.iter().map(|name| (name.as_str(), tar::EntryType::Regular, "")).collect();
+        let bytes = archive(&entries);
+        assert!(unpack_up_to(50, &bytes[..], &into().1).is_ok());
+        let error = unpack_up_to(49, &bytes[..], &into().1).unwrap_err();
+        assert!(error.to_string().contains("files and directories"), "{error}");
     }
 
     #[test]

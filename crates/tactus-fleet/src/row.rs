@@ -102,6 +102,12 @@ impl Row {
         }
     }
 
+    /// Its bundle as one file, in the fleet's directory: where no machine's own name is one.
+    #[must_use]
+    pub fn archive(&self) -> String {
+        format!("archives/{}.tar.gz", self.key)
+    }
+
     /// The engine took its job.
     pub fn submitted(&mut self, job: String, now: String) {
         (self.state, self.reason) = (State::Waiting, None);

@@ -6,7 +6,8 @@
 //! machines/KEY.json    a row for each machine
 //! objects/             what was written for the engine
 //! log/KEY.log          what a job said, where the engine shares files
-//! incoming/KEY         bundles that are being written or fetched; KEY.tar.gz: as one file
+//! incoming/KEY         bundles that are being written or fetched
+//! archives/KEY.tar.gz  those that come as one file
 //! bundles/KEY          those that are here, are finished, and hold
 //! refused/KEY-N        those that did not hold
 //! ```
@@ -26,7 +27,8 @@ use crate::row::Row;
 const ORDER: &str = "fleet.json";
 const PLAN: &str = "plan.toml";
 const LOCK: &str = ".lock";
-const SUBDIRECTORIES: [&str; 6] = ["machines", "objects", "log", "incoming", "bundles", "refused"];
+const SUBDIRECTORIES: [&str; 7] =
+    ["machines", "objects", "log", "incoming", "archives", "bundles", "refused"];
 /// The longest files that are read, in bytes.
 const MOST_ORDER: u64 = 64 << 20;
 const MOST_ROW: u64 = 1 << 20;
@@ -50,7 +52,8 @@ impl Store {
         Directory::open(path).is_ok_and(|dir| dir.entry(ORDER).is_ok())
     }
 
-    /// Begins a fleet in a directory, which is made and must be empty.
+    /// Begins a fleet in a directory, which is made and must be empty, but for what an earlier one of this kind left that was
+    /// cut off before there was a fleet.
     ///
     /// # Errors
     /// When there is something, somebody else could put something there, or it cannot be written.
@@ -62,16 +65,22 @@ impl Store {
         }
         .map_err(FleetError::file(&path))?;
         dir.is_private().map_err(FleetError::file(&path))?;
-        if !dir.names().map_err(FleetError::file(&path))?.is_empty() {
-            return Err(FleetError::new(
+        let free = || {
+            if is_free(&dir, plan).map_err(FleetError::file(&path))? {
+                return Ok(());
+            }
+            Err(FleetError::new(
                 format!("{} is not empty, and no fleet", path.display()),
                 "name another directory with --out",
-            ));
-        }
+            ))
+        };
+        free()?;
+        let lock = locked(&path)?;
+        // Somebody else may have begun one in the meantime.
+        free()?;
         for sub in SUBDIRECTORIES {
             dir.make_dir(sub).map_err(FleetError::file(&path.join(sub)))?;
         }
-        let lock = locked(&path)?;
         dir.replace(PLAN, plan).map_err(FleetError::file(&path.join(PLAN)))?;
         let rows: Vec<Row> = order.machines.iter().map(|name| Row::new(name)).collect();
         let store = Self { dir, path, order, rows, written: Vec::new(), lock: Some(lock) };
@@ -86,8 +95,13 @@ impl Store {
     /// When there is none, somebody else could have written it, or another process goes on with it.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
         let path = absolute(path)?;
+        // Where no fleet is nothing is written, not even a lock.
+        Self::look(&path)?;
         let lock = locked(&path)?;
-        Ok(Self { lock: Some(lock), ..Self::look(&path)? })
+        let store = Self { lock: Some(lock), ..Self::look(&path)? };
+        // Fleets of before had none.
+        store.dir.make_dir("archives").map_err(FleetError::file(&path))?;
+        Ok(store)
     }
 
     /// Opens a fleet to look at it; nothing is written.
@@ -175,6 +189,21 @@ impl Store {
         Ok(())
     }
 
+    /// Writes one row, if it has changed.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn save_row(&mut self, at: usize) -> Result<(), FleetError> {
+        let row = &self.rows[at];
+        if self.written.get(at) != Some(row) {
+            self.json(&row_file(row), row)?;
+            if let Some(written) = self.written.get_mut(at) {
+                written.clone_from(row);
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what is for the engine.
     ///
     /// # Errors
@@ -219,6 +248,22 @@ impl Store {
             })
             .map_err(FleetError::file(&self.path.join(name)))
     }
+}
+
+/// Whether there is nothing but a lock, empty directories of ours, and this plan.
+fn is_free(dir: &Directory, plan: &[u8]) -> io::Result<bool> {
+    for name in dir.names()? {
+        let is_ours = match name.to_str() {
+            Some(LOCK) => true,
+            Some(PLAN) => dir.read(PLAN, MOST_ORDER).is_ok_and(|found| found == plan),
+            Some(sub) if SUBDIRECTORIES.contains(&sub) => dir.beneath(sub)?.names()?.is_empty(),
+            _ => false,
+        };
+        if !is_ours {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn row_file(row: &Row) -> String {

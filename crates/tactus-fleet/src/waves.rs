@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::engine::Ready;
 use crate::row::{Row, State};
 
-/// The machines, by their place in `rows`, that get a job now: so many that no more than `wave` are under way, idle ones
-/// first, in the order of the list. `tried` are those (by key) that had one in this campaign: they get no second one by
+/// The machines, by their place in `rows`, that get a job now: so many that no more than `wave` are under way, those first
+/// whose turn never came, of these idle ones first, in the order of the list. `tried` are those (by key) that had one in this campaign: they get no second one by
 /// themselves. A machine that is away, or that the engine does not name any more, gets none.
 #[must_use]
 pub fn next(
@@ -20,15 +20,21 @@ pub fn next(
         matches!(row.state, State::Listed | State::Away | State::Failed | State::Refused)
             && !tried.contains(&row.key)
     };
-    let of = |wanted: fn(&Ready) -> bool| {
-        (0..rows.len()).filter(move |at| {
-            let row = &rows[*at];
-            may(row) && ready.get(&row.machine).is_some_and(wanted)
-        })
+    let turn = |row: &Row| match ready.get(&row.machine) {
+        None | Some(Ready::Away(_)) => None,
+        Some(ready) => {
+            let before = match row.state {
+                State::Listed => 0,
+                State::Away => 1,
+                _ => 2,
+            };
+            Some((before, *ready != Ready::Idle))
+        }
     };
-    let idle = of(|ready| matches!(ready, Ready::Idle));
-    let busy = of(|ready| matches!(ready, Ready::Busy(_)));
-    idle.chain(busy).take(wave.saturating_sub(under_way)).collect()
+    let open = rows.iter().enumerate().filter(|(_, row)| may(row));
+    let mut chosen: Vec<_> = open.filter_map(|(at, row)| Some((turn(row)?, at))).collect();
+    chosen.sort_unstable();
+    chosen.into_iter().map(|(_, at)| at).take(wave.saturating_sub(under_way)).collect()
 }
 
 #[cfg(test)]
@@ -73,10 +79,17 @@ mod tests {
     }
 
     #[test]
+    fn whose_turn_never_came_comes_before_who_failed_though_he_is_busy() {
+        let rows = fleet(&[State::Failed, State::Refused, State::Listed, State::Listed]);
+        let of = [Ready::Idle, Ready::Idle, Ready::Busy("allocated".into()), Ready::Idle];
+        assert_eq!(next(&rows, &ready(&of), &BTreeSet::new(), 3), [3, 2, 0]);
+    }
+
+    #[test]
     fn who_failed_before_is_tried_again_once_and_who_is_measured_never() {
         let rows = fleet(&[State::Failed, State::Refused, State::Measured, State::Away]);
         let idle = ready(&[Ready::Idle, Ready::Idle, Ready::Idle, Ready::Idle]);
-        assert_eq!(next(&rows, &idle, &BTreeSet::new(), 9), [0, 1, 3]);
+        assert_eq!(next(&rows, &idle, &BTreeSet::new(), 9), [3, 0, 1]);
         assert_eq!(next(&rows, &idle, &["n0".to_owned(), "n3".into()].into(), 9), [1]);
     }
 }

@@ -22,7 +22,8 @@ struct Begun {
     started: String,
     #[serde(default)]
     status: Option<RunStatus>,
-    #[serde(default, rename = "sittings")]
+    // Format 1 called them sittings.
+    #[serde(default, rename = "sessions", alias = "sittings")]
     sessions: Vec<Sat>,
 }
 
@@ -120,6 +121,19 @@ mod tests {
         // Root alone can give a directory away.
         let given = chown(dir.path().join("planted"), Some(65_534), None).is_ok();
         assert_eq!(found().unwrap(), if given { "own" } else { "planted" });
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test makes the directory")]
+    fn the_last_session_is_when_somebody_began_in_either_format() {
+        for word in ["sessions", "sittings"] {
+            let dir = tempfile::tempdir().unwrap();
+            let manifest = format!(
+                r#"{{"started": "2026-03-01T10:00:00Z", "{word}": [{{"started": "2026-03-01T10:00:00Z"}}, {{"started": "2026-03-02T09:00:00Z"}}]}}"#
+            );
+            std::fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+            assert_eq!(session(dir.path(), &Real), "2026-03-02T09:00:00Z".parse().ok(), "{word}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use tactus_system::Memory;
 
 use super::*;
 use crate::engine::{File, Machine, OptionEntry, Site};
+use crate::home::is_plan;
 use crate::order::{FORMAT, Order};
 use crate::status::Status;
 
@@ -21,6 +22,7 @@ struct Fake {
     leaves: RefCell<fn(&Site<'_>, &Row)>,
     ends: RefCell<JobState>,
     away: Vec<&'static str>,
+    refuses: Vec<&'static str>,
 }
 
 impl Engine for Fake {
@@ -56,8 +58,14 @@ impl Engine for Fake {
         rows.iter().map(|row| File { name: format!("{}.sh", row.key), text: String::new() }).collect()
     }
     fn submit(&self, site: &Site<'_>, rows: &[&Row]) -> Result<Vec<Submitted>, FleetError> {
-        rows.iter().for_each(|row| (self.leaves.borrow())(site, row));
-        Ok(rows.iter().map(|row| Submitted::As(format!("job of {}", row.key))).collect())
+        let outcome = |row: &&Row| {
+            if self.refuses.contains(&row.machine.as_str()) {
+                return Submitted::Refused("no".into());
+            }
+            (self.leaves.borrow())(site, row);
+            Submitted::As(format!("job of {}", row.key))
+        };
+        Ok(rows.iter().map(outcome).collect())
     }
     fn jobs(&self, _site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError> {
         Ok(rows.iter().map(|row| (row.key.clone(), self.ends.borrow().clone())).collect())
@@ -69,12 +77,12 @@ impl Engine for Fake {
 
 fn manifest(machine: &str, finished: bool) -> String {
     let machine: String = machine.chars().filter(|letter| !letter.is_control()).collect();
-    let sum = crate::name::sha256(b"events\n");
+    let (sum, plan) = (crate::name::sha256(b"events\n"), crate::name::sha256(PLAN));
     serde_json::json!({
-        "format": {"major": 1, "minor": 7}, "tactus": "0.1.0", "plan": "lab", "started": "then",
+        "format": {"major": 1, "minor": 7}, "tactus": "0.1.0", "plan": "lab", "started": "2026-03-02T10:00:00Z",
         "finished": finished.then_some("now"), "status": if finished { "complete" } else { "interrupted" },
         "machine": {"name": machine, "processor": "", "cpus": "", "kernel": "", "system": "", "id": "same"},
-        "files": {"events.jsonl": sum},
+        "files": {"events.jsonl": sum, "source.toml": plan},
     })
     .to_string()
 }
@@ -83,6 +91,7 @@ fn bundle(site: &Site<'_>, row: &Row, manifest: &str) {
     let dir = site.path(&format!("incoming/{}", row.key));
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("events.jsonl"), "events\n").unwrap();
+    fs::write(dir.join("source.toml"), PLAN).unwrap();
     fs::write(dir.join("manifest.json"), manifest).unwrap();
 }
 
@@ -103,6 +112,24 @@ fn of_two_versions(site: &Site<'_>, row: &Row) {
     bundle(site, row, &manifest(&row.machine, true).replace("\"0.1.0\"", &format!("\"{version}\"")));
 }
 
+fn of_another_plan(site: &Site<'_>, row: &Row) {
+    let other = b"name = \"lab\"\nseed = 7\n";
+    let manifest =
+        manifest(&row.machine, true).replace(&crate::name::sha256(PLAN), &crate::name::sha256(other));
+    bundle(site, row, &manifest);
+    fs::write(site.path(&format!("incoming/{}/source.toml", row.key)), other).unwrap();
+}
+
+fn without_a_plan(site: &Site<'_>, row: &Row) {
+    bundle(site, row, &manifest(&row.machine, true).replace("source.toml", "events.json"));
+    let dir = site.path(&format!("incoming/{}", row.key));
+    fs::rename(dir.join("source.toml"), dir.join("events.json")).unwrap();
+}
+
+fn older(site: &Site<'_>, row: &Row) {
+    bundle(site, row, &manifest(&row.machine, true).replace("2026-03-02T10", "2026-03-01T10"));
+}
+
 fn of_another(site: &Site<'_>, row: &Row) {
     bundle(site, row, &manifest("n7", true));
 }
@@ -110,7 +137,7 @@ fn of_another(site: &Site<'_>, row: &Row) {
 fn nothing(_site: &Site<'_>, _row: &Row) {}
 
 fn fake(leaves: fn(&Site<'_>, &Row), ends: JobState) -> Fake {
-    Fake { leaves: leaves.into(), ends: ends.into(), away: Vec::new() }
+    Fake { leaves: leaves.into(), ends: ends.into(), away: Vec::new(), refuses: Vec::new() }
 }
 
 fn order() -> Order {
@@ -118,7 +145,7 @@ fn order() -> Order {
         format: FORMAT,
         tactus: "0.1.0".into(),
         id: String::new(),
-        started: "then".into(),
+        started: "2026-03-02T09:00:00Z".into(),
         engine: "fake".into(),
         select: "all".into(),
         options: BTreeMap::new(),
@@ -137,7 +164,7 @@ fn campaign(store: &mut Store, engine: &Fake, wave: usize) -> usize {
     for count in 1..20 {
         let moved = advance.step(store, wave).unwrap();
         assert!(moved.under_way <= wave);
-        if moved.under_way == 0 && moved.submitted == 0 {
+        if moved.is_over() {
             return count;
         }
     }
@@ -233,6 +260,116 @@ fn a_bundle_of_another_machine_and_one_that_was_altered_here_are_refused() {
     assert!(store.rows()[0].reason.as_deref().unwrap().contains("checksum"));
     assert_eq!(states(&store)[1..], [State::Measured; 4]);
     assert_eq!(below(&path.join("refused")).len(), 6, "what is refused is kept");
+}
+
+#[test]
+fn a_bundle_of_another_plan_of_this_name_and_one_from_before_the_fleet_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
+    for (leaves, said) in [
+        (of_another_plan as fn(&Site<'_>, &Row), "another plan that is called \"lab\""),
+        (without_a_plan, "is not among its files"),
+        (older, "before the fleet"),
+    ] {
+        campaign(&mut store, &fake(leaves, JobState::Ended("COMPLETED".into())), 9);
+        assert_eq!(states(&store), [State::Refused; 5], "{said}");
+        let reason = store.rows()[0].reason.clone().unwrap();
+        assert!(reason.contains(said), "{reason}");
+    }
+    // A run writes the plan anew: what it says counts, and not how it is written.
+    assert!(is_plan(&store, b"# ours\nname = 'lab'\n").unwrap());
+    campaign(&mut store, &fake(whole, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Measured; 5]);
+}
+
+#[test]
+fn who_ended_between_bringing_a_bundle_home_and_writing_it_down_finds_it_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    let engine = fake(whole, JobState::Ended("COMPLETED".into()));
+    Advance::new(&engine, &Memory::new()).step(&mut store, 9).unwrap();
+    let before = store.rows()[0].clone();
+    assert_eq!(before.state, State::Waiting);
+    assert!(matches!(arrival(&store, &before), Ok(Arrival::Here(_))));
+    drop(store);
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(store.rows()[0], before);
+    let forgets = fake(nothing, JobState::Ended("forgotten".into()));
+    Advance::new(&forgets, &Memory::new()).look(&mut store, true).unwrap();
+    assert_eq!(states(&store), [State::Measured; 5]);
+    // Each was written down as it came.
+    let rows = Store::look(&path).unwrap();
+    assert_eq!(states(&rows), [State::Measured; 5]);
+}
+
+#[test]
+fn a_machine_that_is_called_as_the_archive_of_another_is_in_nobodys_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let order = Order { machines: ["n1", "n1.tar.gz"].map(str::to_owned).into(), ..order() };
+    let mut store = Store::create(&path, order, PLAN).unwrap();
+    // n1's comes as one file, the other's as a directory.
+    let leaves = |site: &Site<'_>, row: &Row| {
+        whole(site, row);
+        let incoming = site.path(&format!("incoming/{}", row.key));
+        if row.machine == "n1" {
+            let bundle = tactus_system::Directory::open(&incoming).unwrap();
+            fs::write(site.path(&row.archive()), crate::pack::pack(&bundle, Vec::new()).unwrap()).unwrap();
+            fs::remove_dir_all(incoming).unwrap();
+        }
+    };
+    campaign(&mut store, &fake(leaves, JobState::Ended("COMPLETED".into())), 9);
+    assert_eq!(states(&store), [State::Measured; 2]);
+    assert_eq!(below(&path.join("refused")), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_with_the_files_of_one_machine_keeps_no_other_bundle_from_home() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    let engine = fake(whole, JobState::Ended("COMPLETED".into()));
+    Advance::new(&engine, &Memory::new()).step(&mut store, 9).unwrap();
+    // A file, where only a directory can be: nothing is renamed over it, and it can be moved nowhere.
+    fs::remove_dir(path.join("refused")).unwrap();
+    fs::write(path.join("archives/n1.tar.gz"), "no archive").unwrap();
+    Advance::new(&engine, &Memory::new()).look(&mut store, true).unwrap();
+    assert_eq!(
+        states(&store),
+        [State::Failed, State::Measured, State::Measured, State::Measured, State::Measured]
+    );
+    let reason = store.rows()[0].reason.clone().unwrap();
+    assert!(reason.contains("n1.tar.gz"), "{reason}");
+}
+
+#[test]
+fn a_wave_that_is_refused_is_not_the_end_and_those_of_it_come_last_the_next_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
+    let engine = Fake { refuses: NAMES[..2].to_vec(), ..fake(whole, JobState::Ended("COMPLETED".into())) };
+    let moved = Advance::new(&engine, &Memory::new()).step(&mut store, 2).unwrap();
+    assert_eq!((moved.submitted, moved.tried, moved.is_over()), (0, 2, false));
+    let moved = Advance::new(&engine, &Memory::new()).step(&mut store, 2).unwrap();
+    assert_eq!(moved.submitted, 2, "the command again takes others first");
+    campaign(&mut store, &engine, 2);
+    assert_eq!(
+        states(&store),
+        [State::Failed, State::Failed, State::Measured, State::Measured, State::Measured]
+    );
+}
+
+#[test]
+fn who_looks_where_no_fleet_is_leaves_nothing_and_a_fleet_may_begin_where_one_was_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Store::open(dir.path()).is_err());
+    assert_eq!(below(dir.path()), [""; 0]);
+    fs::write(dir.path().join(".lock"), "").unwrap();
+    fs::create_dir(dir.path().join("bundles")).unwrap();
+    fs::write(dir.path().join("plan.toml"), "name = 'mine'").unwrap();
+    assert!(Store::create(dir.path(), order(), PLAN).is_err(), "another plan is somebody's");
+    fs::write(dir.path().join("plan.toml"), PLAN).unwrap();
+    assert!(Store::create(dir.path(), order(), PLAN).is_ok());
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::{
     Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, plain_dir, plain_options, unusable,
 };
 use crate::error::FleetError;
-use crate::name::is_plain;
+use crate::name::{as_told, is_plain};
 use crate::pending::JobState;
 use crate::row::Row;
 
@@ -142,7 +142,7 @@ The machines need Python, as all of Ansible does, and tactus, or --with bring=FI
 
     fn fetch(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError> {
         // Whoever was asked how its job is has given its bundle, too.
-        let there = |row: &Row| site.system.exists(&site.path(&format!("incoming/{}.tar.gz", row.key)));
+        let there = |row: &Row| site.system.exists(&site.path(&row.archive()));
         let open: Vec<&Row> = rows.iter().copied().filter(|row| row.job.is_some() && !there(row)).collect();
         if open.is_empty() {
             return Ok(BTreeMap::new());
@@ -259,7 +259,7 @@ fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
     };
     // What a machine said is its job is anybody's text.
     let jid = |row: &Row| row.job.clone().filter(|jid| is_plain(jid)).unwrap_or_else(|| "0".into());
-    let incoming = |row: &Row| site.path(&format!("incoming/{}.tar.gz", row.key)).display().to_string();
+    let incoming = |row: &Row| site.path(&row.archive()).display().to_string();
     json!({
         "tactus_id": order.id,
         "tactus_machines": rows.iter().map(|row| &row.machine).collect::<Vec<_>>(),
@@ -269,6 +269,7 @@ fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
         "tactus_time": order.option("time").and_then(|time| time.parse::<u32>().ok()).unwrap_or(86_400),
         "tactus_places": by_machine(&|row| place(row).into()),
         "tactus_words": by_machine(&|row| words(row).into()),
+        "tactus_names": by_machine(&|row| as_told(&row.machine).into()),
         "tactus_jobs": by_machine(&|row| jid(row).into()),
         "tactus_incoming": by_machine(&|row| incoming(row).into()),
     })

@@ -49,6 +49,8 @@ PersistentVolumeClaim, or a directory that every node has mounted; with `here`",
     },
 ];
 
+/// The most that is read of a pod's log, in bytes: kubelets keep 10 MB by default, and more than this is taken from no client.
+const MOST_LOG: usize = 48 << 20;
 /// The label of all objects of a fleet.
 const LABEL: &str = "tactus.fleet/id";
 
@@ -157,7 +159,7 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
         let state = |row: &&&Row| {
             let name = row.job.as_deref()?;
             let job = jobs.iter().find(|job| job["metadata"]["name"] == name)?;
-            Some((row.key.clone(), job_state(job, newest(&pods, name))))
+            Some((row.key.clone(), job_state(job, newest(&pods, job, &row.machine))))
         };
         Ok(rows.iter().filter_map(|row| state(&row)).collect())
     }
@@ -169,9 +171,10 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
             return Ok(obstacles);
         }
         let by_volume = volume::given(site.order).is_some();
-        let pods = if by_volume { Vec::new() } else { get(site, "pods")? };
+        let (jobs, pods) =
+            if by_volume { Default::default() } else { (get(site, "jobs")?, get(site, "pods")?) };
         for row in open {
-            let came = if by_volume { volume::fetched(site, row)? } else { fetched(site, row, &pods)? };
+            let came = if by_volume { volume::fetched(site, row) } else { fetched(site, row, &jobs, &pods) };
             if let Err(reason) = came {
                 obstacles.insert(row.key.clone(), reason);
             }
@@ -243,9 +246,20 @@ fn refused(machine: &str) -> Option<String> {
     (!holds).then(|| format!("{machine:?} is no name of a node: nothing is started there"))
 }
 
-/// The last pod of a Job.
-fn newest<'a>(pods: &'a [Value], job: &str) -> Option<&'a Value> {
-    let of_job = |pod: &&Value| pod.pointer("/metadata/labels/job-name").and_then(Value::as_str) == Some(job);
+/// The last pod of a Job, on its machine or on none yet. Labels are anybody's who may make pods: the Job's controller owns what
+/// it has made, by the Job's own number.
+fn newest<'a>(pods: &'a [Value], job: &Value, machine: &str) -> Option<&'a Value> {
+    let uid = text(job, "/metadata/uid");
+    let owns = |owner: &Value| {
+        text(owner, "/kind") == "Job" && text(owner, "/uid") == uid && owner["controller"] == true
+    };
+    let of_job = |pod: &&Value| {
+        let owners = pod.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let node = text(pod, "/spec/nodeName");
+        !uid.is_empty()
+            && owners.is_some_and(|owners| owners.iter().any(owns))
+            && (node.is_empty() || node == machine)
+    };
     pods.iter().filter(of_job).max_by_key(|pod| text(pod, "/metadata/creationTimestamp"))
 }
 
@@ -290,35 +304,37 @@ fn has_ended(pod: &Value) -> bool {
 }
 
 /// Brings the bundle of a row from the log of its last pod; else why not.
-fn fetched(site: &Site<'_>, row: &Row, pods: &[Value]) -> Result<Result<(), String>, FleetError> {
-    let Some(pod) = row.job.as_deref().and_then(|job| newest(pods, job)) else {
-        return Ok(Err("its pod is gone, and the log with it".into()));
-    };
+fn fetched(site: &Site<'_>, row: &Row, jobs: &[Value], pods: &[Value]) -> Result<(), String> {
+    let job = row.job.as_deref().and_then(|job| jobs.iter().find(|found| found["metadata"]["name"] == job));
+    let pod = job.and_then(|job| newest(pods, job, &row.machine));
+    let pod = pod.filter(|pod| text(pod, "/spec/nodeName") == row.machine);
+    let pod = pod.ok_or("its pod is gone, and the log with it")?;
     let name = text(pod, "/metadata/name").to_owned();
     if refused(&name).is_some() {
-        return Ok(Err(format!("{name:?} is no name of a pod")));
+        return Err(format!("{name:?} is no name of a pod"));
     }
     // Of a node that does not answer a log is waited for half a minute, each; and who runs has not printed yet.
     if !has_ended(pod) {
-        return Ok(Err("its pod has not ended".into()));
+        return Err("its pod has not ended".into());
     }
-    let log = ran(site.system, &kubectl(site, &["logs", "--tail=-1"], [name]))?;
+    let limit = format!("--limit-bytes={MOST_LOG}");
+    let argv = kubectl(site, &["logs", "--tail=-1", &limit], [name]);
+    let log = ran(site.system, &argv).map_err(|error| error.to_string())?;
     if !log.success() {
-        return Ok(Err(format!("kubectl logs: {}", log.words())));
+        return Err(format!("kubectl logs: {}", log.words()));
     }
-    let bytes = match armor::read(&log.text()) {
-        Ok(bytes) => bytes,
-        Err(reason) => return Ok(Err(reason.to_owned())),
-    };
+    if log.stdout.len() >= MOST_LOG {
+        return Err(format!("its log has more than {} MiB: a volume brings such bundles", MOST_LOG >> 20));
+    }
+    let bytes = armor::read(&log.text())?;
     // The last word came by another way than the log.
     let word = text(pod, "/status/containerStatuses/0/state/terminated/message");
     let (said, found) = (armor::manifest_sum(word), pack::manifest(&bytes[..]).map(|bytes| sha256(&bytes)));
     if said.is_some() && said != found {
-        return Ok(Err("the bundle in the job's log is not the one whose manifest the pod has told".into()));
+        return Err("the bundle in the job's log is not the one whose manifest the pod has told".into());
     }
-    let file = site.path(&format!("incoming/{}.tar.gz", row.key));
-    site.system.install(&file, &bytes, 0o600).map_err(FleetError::file(&file))?;
-    Ok(Ok(()))
+    let file = site.path(&row.archive());
+    site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]

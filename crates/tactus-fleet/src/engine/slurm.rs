@@ -11,7 +11,7 @@ use super::{
     unusable,
 };
 use crate::error::FleetError;
-use crate::name::quoted;
+use crate::name::{as_told, quoted};
 use crate::pending::JobState;
 use crate::row::Row;
 
@@ -111,13 +111,14 @@ a file system that the nodes share."
     }
 
     fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError> {
-        let known = named(site)?;
+        let known = queue(site, &[])?;
         let mut states = BTreeMap::new();
         for row in rows {
-            let own = known.get(&row.key).filter(|(id, _)| row.job.as_ref() == Some(id));
+            // By its number: a name is anybody's.
+            let own = row.job.as_ref().and_then(|job| known.get(job));
             let state = match own {
-                Some((_, state)) => state.clone(),
-                None => remembered(site, row),
+                Some((name, state)) if *name == job_name(site, &row.key) => state.clone(),
+                _ => remembered(site, row),
             };
             states.insert(row.key.clone(), state);
         }
@@ -209,28 +210,37 @@ fn readiness(state: &str, reason: &str) -> Ready {
     }
 }
 
-/// The name of a machine's job; nobody else's begins so.
+/// The name of a machine's job; of this user's no other one begins so.
 fn job_name(site: &Site<'_>, key: &str) -> String {
     format!("tactus-{}-{key}", site.order.id)
 }
 
-/// The jobs that Slurm has of this fleet, by the key of their machines: number and state. Of several of one machine the
-/// last one.
+/// The jobs of this fleet that this user has given to Slurm, by the key of their machines: number and state. Of several of one
+/// machine the last one.
 fn named(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
-    let argv = words(&["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r"]);
-    let said = client(site.system, &argv)?.text();
     let prefix = job_name(site, "");
     let mut jobs: BTreeMap<String, (String, JobState)> = BTreeMap::new();
-    for line in said.lines() {
-        let columns: Vec<&str> = line.trim().splitn(4, COLUMN).collect();
-        let &[id, name, state, reason] = columns.as_slice() else { continue };
+    for (id, (name, state)) in queue(site, &["--me"])? {
         let (Some(key), Ok(number)) = (name.strip_prefix(&prefix), id.parse::<u64>()) else { continue };
         let later = |(found, _): &(String, JobState)| found.parse::<u64>().is_ok_and(|found| found > number);
         if !jobs.get(key).is_some_and(later) {
-            jobs.insert(key.to_owned(), (id.to_owned(), job_state(state, reason)));
+            jobs.insert(key.to_owned(), (id, state));
         }
     }
     Ok(jobs)
+}
+
+/// Slurm's jobs by their number, with name and state.
+fn queue(site: &Site<'_>, further: &[&str]) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
+    let mut argv = words(&["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r"]);
+    argv.extend(words(further));
+    let said = client(site.system, &argv)?.text();
+    let columns = said.lines().filter_map(|line| {
+        let columns: Vec<&str> = line.trim().splitn(4, COLUMN).collect();
+        let &[id, name, state, reason] = columns.as_slice() else { return None };
+        Some((id.to_owned(), (name.to_owned(), job_state(state, reason))))
+    });
+    Ok(columns.collect())
 }
 
 fn job_state(state: &str, reason: &str) -> JobState {
@@ -309,7 +319,7 @@ fn batch(site: &Site<'_>, row: &Row) -> String {
     let (bundle, home) = (path("incoming"), path("bundles"));
     let places = Places { plan: &site.word("plan.toml"), bundle: &bundle, home: Some(&home), archive: None };
     let _ = writeln!(text, "exec >>{} 2>&1", quoted(&format!("{}.log", path("log"))));
-    let _ = writeln!(text, "TACTUS_MACHINE={}\nexport TACTUS_MACHINE", quoted(&row.machine));
+    let _ = writeln!(text, "TACTUS_MACHINE={}\nexport TACTUS_MACHINE", quoted(&as_told(&row.machine)));
     if let Some(cache) = order.option("cache") {
         let _ = writeln!(text, "TACTUS_CACHE_DIR={}\nexport TACTUS_CACHE_DIR", quoted(cache));
     }

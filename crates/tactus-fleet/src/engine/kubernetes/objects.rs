@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{LABEL, volume};
 use crate::engine::script::{self, Places};
-use crate::name::sha256;
+use crate::name::{as_told, sha256};
 use crate::order::Order;
 use crate::row::Row;
 
@@ -110,12 +110,18 @@ fn container(order: &Order, job: &str, row: &Row) -> Value {
         "cpu": order.option("cpus").unwrap_or("2"),
         "memory": order.option("memory").unwrap_or("1Gi"),
     });
+    let told = as_told(&row.machine);
+    let named = if told == row.machine {
+        json!({"name": "TACTUS_MACHINE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
+    } else {
+        json!({"name": "TACTUS_MACHINE", "value": told})
+    };
     json!({
         "name": "tactus",
         "image": order.option("image").unwrap_or_default(),
         "command": command,
         "env": [
-            {"name": "TACTUS_MACHINE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            named,
             {"name": "TACTUS_JOB", "value": format!("kubernetes:{}/{job}", namespace(order))},
             {"name": "TACTUS_CACHE_DIR", "value": CACHE},
         ],

@@ -8,6 +8,7 @@ use serde_json::json;
 use tactus_system::{Directory, Memory, System};
 
 use super::*;
+use crate::name::as_told;
 use crate::order::{FORMAT, Order};
 
 fn order(options: &[(&str, &str)]) -> Order {
@@ -62,6 +63,8 @@ fn a_job_is_named_by_its_machine_and_a_dollar_is_a_dollar() {
     order.arguments = vec!["--only=$(id)".into()];
     insta::assert_json_snapshot!(objects::job(&order, &Row::new("worker-1.lab.example.org")));
     let long = format!("{}.example.org", "x".repeat(240));
+    let told = &objects::job(&order, &Row::new(&long))["spec"]["template"]["spec"]["containers"][0]["env"][0];
+    assert_eq!(told["value"], as_told(&long), "a node's name that a bundle would cut is told by its sum");
     for name in ["n1", &long, "a.b", "a-b"] {
         let job = objects::name(&order, name);
         assert!(job.len() <= 63 && refused(&job).is_none(), "{job}");
@@ -126,10 +129,21 @@ fn a_wave_is_given_at_once_and_an_old_job_makes_room() {
     assert!(calls[1].ends_with(&[name("n1")]), "n2 was never there: {:?}", calls[1]);
 }
 
+/// A Job, whose machine has its name; the API server gives it a number of its own.
+fn job(name: &str, conditions: Value) -> Value {
+    json!({"metadata": {"name": name, "uid": format!("uid-of-{name}")}, "status": {"conditions": conditions}})
+}
+
+/// A pod that the Job's controller has made.
 fn pod(job: &str, created: &str, status: &Value) -> Value {
     let labels = json!({"job-name": job});
-    let metadata = json!({"name": format!("{job}-{}", created.to_lowercase()), "labels": labels, "creationTimestamp": created});
-    json!({"metadata": metadata, "status": status})
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": format!("uid-of-{job}"),
+        "controller": true, "blockOwnerDeletion": true});
+    let metadata = json!({"name": format!("{job}-{}", created.to_lowercase()), "labels": labels,
+        "creationTimestamp": created, "ownerReferences": [owner]});
+    // One that waits for its node has none yet.
+    let node = if status["phase"] == "Pending" { json!({}) } else { json!({"nodeName": job}) };
+    json!({"metadata": metadata, "spec": node, "status": status})
 }
 
 fn terminated(code: u32, message: &str) -> Value {
@@ -139,7 +153,6 @@ fn terminated(code: u32, message: &str) -> Value {
 
 #[test]
 fn why_a_pod_waits_is_told_in_kubernetes_words() {
-    let job = |name: &str, condition: Value| json!({"metadata": {"name": name}, "status": {"conditions": condition}});
     let scheduled =
         json!([{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]);
     let image = json!([{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]);
@@ -230,16 +243,11 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
     let (log, word) = armor::written(&Directory::open(dir.path()).unwrap()).unwrap();
     let fetched = |log: &str, word: &str| {
         let order = order(&[]);
-        let pods = json!({"items": [pod("job", "1", &terminated(0, word))]});
-        let system = Memory::new().answer(&asked(&["get", "pods"]), 0, &pods.to_string(), "").answer(
-            &asked(&["logs", "--tail=-1", "job-1"]),
-            0,
-            log,
-            "",
-        );
-        let row = Row { job: Some("job".into()), ..Row::new("n1") };
+        let pods = json!({"items": [pod("n1", "1", &terminated(0, word))]});
+        let system = with_log(&pods, log);
+        let row = Row { job: Some("n1".into()), ..Row::new("n1") };
         let mut obstacles = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap();
-        (obstacles.remove("n1"), system.exists(Path::new("/home/ada/fleet/incoming/n1.tar.gz")))
+        (obstacles.remove("n1"), system.exists(Path::new("/home/ada/fleet/archives/n1.tar.gz")))
     };
     let (text, manifest) = (format!("measuring\n{log}"), word.as_str());
     assert_eq!(fetched(&text, manifest), (None, true));
@@ -250,6 +258,65 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
     assert!(!came && why.unwrap().contains("not the one whose manifest"));
     let (why, came) = fetched("", manifest);
     assert!(!came && why.unwrap().contains("no bundle"));
+}
+
+/// A cluster with the Job n1, these pods, and this log of the first one.
+fn with_log(pods: &Value, log: &str) -> Memory {
+    let jobs = json!({"items": [job("n1", json!([]))]});
+    let limit = format!("--limit-bytes={MOST_LOG}");
+    Memory::new()
+        .answer(&asked(&["get", "jobs"]), 0, &jobs.to_string(), "")
+        .answer(&asked(&["get", "pods"]), 0, &pods.to_string(), "")
+        .answer(&asked(&["logs", "--tail=-1", &limit, "n1-1"]), 0, log, "")
+}
+
+#[test]
+fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_answers_for_nobody() {
+    let own = pod("n1", "1", &terminated(0, ""));
+    let ended = [("Complete", "True")].map(|(kind, status)| json!({"type": kind, "status": status}));
+    let mut made = pod("n1", "2", &terminated(7, ""));
+    made["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+    let mut of_another = made.clone();
+    of_another["metadata"]["ownerReferences"] =
+        json!([{"kind": "Job", "name": "n1", "uid": "other", "controller": true}]);
+    let mut elsewhere = pod("n1", "2", &terminated(7, ""));
+    elsewhere["spec"]["nodeName"] = "n2".into();
+    for stranger in [made, of_another, elsewhere] {
+        let order = order(&[]);
+        let pods = json!({"items": [own, stranger]});
+        let jobs = json!({"items": [job("n1", json!(ended))]});
+        let system = Memory::new().answer(&asked(&["get", "jobs"]), 0, &jobs.to_string(), "").answer(
+            &asked(&["get", "pods"]),
+            0,
+            &pods.to_string(),
+            "",
+        );
+        let row = Row { job: Some("n1".into()), ..Row::new("n1") };
+        let states = Kubernetes.jobs(&site(&order, &system), &[&row]).unwrap();
+        assert_eq!(states["n1"], JobState::Ended("exit 0 (Completed)".into()), "{stranger}");
+        let system = with_log(&json!({"items": [stranger]}), "");
+        let obstacles = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap();
+        assert_eq!(obstacles["n1"], "its pod is gone, and the log with it");
+        assert!(!system.calls().iter().any(|call| call.contains(&"logs".to_owned())), "{stranger}");
+    }
+}
+
+#[test]
+fn a_log_without_an_end_or_without_an_answer_is_an_obstacle_of_its_own_machine_alone() {
+    let order = order(&[]);
+    let pods = json!({"items": [pod("n1", "1", &terminated(0, "")), pod("n2", "1", &terminated(0, ""))]});
+    // Nobody answers for n2: its client ends with an error.
+    let system = with_log(&pods, &"x".repeat(MOST_LOG));
+    let system = system.answer(
+        &asked(&["get", "jobs"]),
+        0,
+        &json!({"items": [job("n1", json!([])), job("n2", json!([]))]}).to_string(),
+        "",
+    );
+    let rows = ["n1", "n2"].map(|name| Row { job: Some(name.into()), ..Row::new(name) });
+    let obstacles = Kubernetes.fetch(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
+    assert!(obstacles["n1"].contains("more than 48 MiB"), "{obstacles:?}");
+    assert!(obstacles.contains_key("n2"), "{obstacles:?}");
 }
 
 #[test]
@@ -263,12 +330,15 @@ fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_
     assert_eq!(pod["volumes"][1], json!({"name": "bundles", "persistentVolumeClaim": {"claimName": "lab"}}));
     let command: Vec<&str> =
         pod["containers"][0]["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    assert!(command.join(" ").contains("--archive /fleet/bundles/0badcafe/n1.tar.gz"), "{command:?}");
+    assert!(
+        command.join(" ").contains("--archive /fleet/bundles/0badcafe-archives/n1.tar.gz"),
+        "{command:?}"
+    );
     assert!(!command.contains(&"--log"), "{command:?}");
     let system = Memory::new();
     let fetch = || Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap().remove("n1");
     assert_eq!(fetch().as_deref(), Some("no bundle is on the volume"));
-    let dir = here.path().join("0badcafe");
+    let dir = here.path().join("0badcafe-archives");
     #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
     {
         std::fs::create_dir(&dir).unwrap();
@@ -281,7 +351,7 @@ fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_
         std::fs::write(dir.join("n1.tar.gz"), "an archive").unwrap();
     }
     assert_eq!(fetch(), None);
-    assert_eq!(system.read(Path::new("/home/ada/fleet/incoming/n1.tar.gz")).unwrap(), b"an archive");
+    assert_eq!(system.read(Path::new("/home/ada/fleet/archives/n1.tar.gz")).unwrap(), b"an archive");
     assert!(system.calls().is_empty(), "kubectl has nothing to do with it: {:?}", system.calls());
 }
 

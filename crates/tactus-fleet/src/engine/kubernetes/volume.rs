@@ -68,28 +68,21 @@ pub fn source(order: &Order) -> Value {
     }
 }
 
-/// The archive of a machine, beneath the volume.
+/// The archive of a machine, beneath the volume: apart from the bundles, whose machines may be called anything.
 pub fn archive(order: &Order, row: &Row) -> String {
-    format!("{}/{}.tar.gz", order.id, row.key)
+    format!("{}-archives/{}.tar.gz", order.id, row.key)
 }
 
 /// Brings the bundle of a row; else why not.
-pub fn fetched(site: &Site<'_>, row: &Row) -> Result<Result<(), String>, FleetError> {
+pub fn fetched(site: &Site<'_>, row: &Row) -> Result<(), String> {
     let here = site.order.option("here").unwrap_or_default();
     // Whoever may write there may put a link there: none is followed.
-    let volume = match Directory::reach(Path::new(here)) {
-        Ok(volume) => volume,
-        Err(error) => return Ok(Err(format!("{here}: {error}"))),
-    };
+    let volume = Directory::reach(Path::new(here)).map_err(|error| format!("{here}: {error}"))?;
     let name = archive(site.order, row);
     if volume.entry(&name).is_err() {
-        return Ok(Err("no bundle is on the volume".into()));
+        return Err("no bundle is on the volume".into());
     }
-    let bytes = match volume.read(&name, MOST_UNPACKED) {
-        Ok(bytes) => bytes,
-        Err(error) => return Ok(Err(format!("{here}/{name}: {error}"))),
-    };
-    let file = site.path(&format!("incoming/{}.tar.gz", row.key));
-    site.system.install(&file, &bytes, 0o600).map_err(FleetError::file(&file))?;
-    Ok(Ok(()))
+    let bytes = volume.read(&name, MOST_UNPACKED).map_err(|error| format!("{here}/{name}: {error}"))?;
+    let file = site.path(&row.archive());
+    site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -73,7 +73,7 @@ fn a_selection_is_given_to_sinfo_as_words_of_its_own() {
 }
 
 #[test]
-fn jobs_are_known_by_the_name_of_their_machine_and_the_last_one_counts() {
+fn jobs_are_known_by_their_number_and_what_else_has_their_name_answers_for_nobody() {
     let squeue = "\
 7|tactus-0badcafe-n1|COMPLETED|None
 9|tactus-0badcafe-n1|PENDING|BeginTime
@@ -82,6 +82,7 @@ fn jobs_are_known_by_the_name_of_their_machine_and_the_last_one_counts() {
 11|tactus-00000000-n4|RUNNING|None
 12|tactus-0badcafe-n5|RUNNING|None
 13|other|weird
+14|tactus-0badcafe-n2|RUNNING|None
 ";
     let order = order("all");
     let system = Memory::new().answer(&["squeue"], 0, squeue, "").answer(
@@ -123,6 +124,18 @@ fn a_job_that_slurm_has_already_is_not_given_twice() {
     let rows = [Row::new("n1"), Row::new("n2")];
     let submitted = Slurm.submit(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
     assert_eq!(submitted, [Submitted::As("7".into()), Submitted::As("8".into())]);
+}
+
+#[test]
+fn a_job_of_another_user_that_has_the_name_of_ours_keeps_no_machine_from_its_own() {
+    let order = order("all");
+    let mine = ["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r", "--me"];
+    let system = Memory::new()
+        .answer(&["squeue"], 0, "7|tactus-0badcafe-n1|PENDING|JobHeldUser\n", "")
+        .answer(&mine, 0, "", "")
+        .answer(&["sbatch"], 0, "8\n", "");
+    let submitted = Slurm.submit(&site(&order, &system), &[&Row::new("n1")]).unwrap();
+    assert_eq!(submitted, [Submitted::As("8".into())]);
 }
 
 #[test]

@@ -72,7 +72,8 @@ fn set_aside(bundle: &Path) -> Result<(), Failure> {
     }
     let aside = (1u32..).map(|n| {
         let mut name = bundle.as_os_str().to_owned();
-        name.push(format!(".cut-{n}"));
+        // No machine's file is called so: in their names `=` stands before its two digits.
+        name.push(format!("=.cut-{n}"));
         name
     });
     let free = aside.into_iter().find(|name| !Real.exists(Path::new(name))).unwrap_or_default();

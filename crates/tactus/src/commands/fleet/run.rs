@@ -67,12 +67,16 @@ fn watched(
                 store.save()?;
                 Moved { under_way: 1, ..Moved::default() }
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                store.save()?;
+                return Err(error.into());
+            }
         };
         if moved.submitted + moved.arrived > 0 {
             say(Counts::of(store.rows()).line());
         }
-        if moved.under_way == 0 && moved.submitted == 0 {
+        // Where the engine refused a whole wave, it is the next one's turn.
+        if moved.is_over() {
             return Ok(());
         }
         let rest = wait.map_or(pause, |wait| wait.saturating_sub(began.elapsed()));
