@@ -8,3 +8,4 @@ mod made;
 mod python;
 mod random;
 mod readers;
+mod rivals;
