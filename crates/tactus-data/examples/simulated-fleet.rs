@@ -174,6 +174,7 @@ fn series<'a>(
         ("p9999_ns", digits(base * 2 + 2_600 + random.below(1_024))),
         ("p99999_ns", digits(base * 3 + 2_600 + random.below(2_048))),
         ("max_ns", Cell::Whole(max)),
+        ("suffices", Cell::Flag(true)),
     ];
     row(&SERIES, &cells)
 }

@@ -40,7 +40,7 @@ fn short(parts: &[&str]) -> String {
 }
 
 /// Longest name, number or word that a machine says of itself, in bytes: host names have 64.
-const MOST_NAME: usize = 256;
+pub const MOST_NAME: usize = 256;
 
 /// The beginning of a text, of so many bytes at most.
 #[must_use]

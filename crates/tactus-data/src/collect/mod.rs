@@ -14,8 +14,9 @@ mod unpack;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
-use crate::{DataError, DataSet};
+use crate::{AHEAD_US, DataError, DataSet};
 
 use day::Batch;
 use facts::History;
@@ -72,10 +73,25 @@ pub fn collect(
     into: &Path,
     tell: &mut dyn FnMut(&Path, &Outcome),
 ) -> Result<Summary, DataError> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    collect_at(places, into, now, tell)
+}
+
+/// The same at a moment since 1970.
+///
+/// # Errors
+/// As those of [`collect`].
+pub fn collect_at(
+    places: &[PathBuf],
+    into: &Path,
+    now: Duration,
+    tell: &mut dyn FnMut(&Path, &Outcome),
+) -> Result<Summary, DataError> {
+    let until_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX).saturating_add(AHEAD_US);
     let data = DataSet::open_to_write(into)?;
     let mut present = Present::read(&data)?;
     let mut own = Collecting {
-        history: History::read(&data, &present)?,
+        history: History::read(&data, &present, until_us)?,
         summary: Summary::default(),
         data: &data,
         present: &mut present,
@@ -94,7 +110,7 @@ pub fn collect(
     }
     let mut summary = own.summary;
     data.remove_working_directory()?;
-    summary.remarks = present.remarks();
+    summary.remarks = present.remarks(until_us);
     Ok(summary)
 }
 

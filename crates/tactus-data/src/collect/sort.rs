@@ -162,6 +162,7 @@ impl Present {
             hardware: own.hardware.clone(),
         });
         let run = Run { content: planned.content.clone(), sessions: planned.sessions };
+        self.of.insert(planned.run.clone(), (machine.clone(), planned.started_us));
         let instead = self.runs.insert(planned.run.clone(), run).is_some();
         Entered { machine, identity, instead }
     }
@@ -182,7 +183,7 @@ impl Present {
     }
 
     /// What is to be known of the machines: names that several have, and machines that are known by their names alone.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self, until_us: i64) -> Vec<String> {
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut by_installation: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for seen in &self.machines {
@@ -192,6 +193,27 @@ impl Present {
             }
         }
         let mut remarks = Vec::new();
+        let future: BTreeSet<&str> = self
+            .of
+            .values()
+            .filter(|(_, started)| *started > until_us)
+            .map(|(machine, _)| machine.as_str())
+            .collect();
+        let called =
+            |machine: &str| self.machines.iter().find(|seen| seen.machine == machine).map(|seen| &seen.name);
+        if !future.is_empty() {
+            let named: Vec<&str> = future
+                .iter()
+                .take(5)
+                .filter_map(|machine| called(machine))
+                .map(|name| cut(name, MOST_SAID))
+                .collect();
+            remarks.push(format!(
+                "{} machines have runs from the future, and a wrong clock: {}",
+                future.len(),
+                named.join(", ")
+            ));
+        }
         for (name, machines) in by_name.iter().filter(|(_, machines)| machines.len() > 1) {
             remarks.push(format!(
                 "{} machines are called `{}`: they are kept apart (TACTUS_MACHINE gives one another name)",

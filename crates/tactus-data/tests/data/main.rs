@@ -3,6 +3,7 @@
 
 mod asked;
 mod collected;
+mod decided;
 mod made;
 #[path = "../../../tactus-report/tests/report/export/python.rs"]
 mod python;

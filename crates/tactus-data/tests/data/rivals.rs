@@ -73,8 +73,8 @@ fn a_machine_is_known_by_bundles_that_hold_and_its_words_have_a_length() {
     fs::create_dir_all(&there).unwrap();
     for (number, name) in [(1, "damaged"), (2, "long"), (3, "other")] {
         let mut own = made(number, 1);
-        own.machine.name = "n".repeat(5_000_000);
-        own.machine.bios = Some("b".repeat(1_000_000));
+        own.machine.name = "n".repeat(1_000);
+        own.machine.bios = Some("b".repeat(1_000));
         own.write(&there.join(name));
     }
     fs::remove_file(there.join("damaged/plan.toml")).unwrap();
@@ -87,4 +87,23 @@ fn a_machine_is_known_by_bundles_that_hold_and_its_words_have_a_length() {
     }
     assert!(texts(&data, &RUN, "machine").iter().all(|machine| machine.len() == 16));
     assert!(summary.remarks.len() == 1 && summary.remarks[0].len() < 256, "{}", summary.remarks.len());
+}
+
+/// Every series of a scenario has its loads: a list of 200 KB and a thousand series were 200 MB.
+#[test]
+fn the_loads_of_a_scenario_have_a_length_in_the_rows_of_its_series() {
+    let dir = tempfile::tempdir().unwrap();
+    let (there, data) = (dir.path().join("there"), dir.path().join("data"));
+    fs::create_dir_all(&there).unwrap();
+    for (number, loads) in [(1, 1), (2, 500)] {
+        let mut own = made(number, 1);
+        own.load = vec![serde_json::json!({ "kind": "cpu", "in": "host" }); loads];
+        own.write(&there.join(format!("{loads}")));
+    }
+    let (told, _) = collected(&[&there], &data);
+    assert!(told.values().all(|outcome| *outcome == Outcome::Taken), "{told:?}");
+    let mut loads = texts(&data, &SERIES, "load");
+    loads.sort();
+    assert!(loads[..2].iter().all(|load| load == "-"), "{loads:?}");
+    assert!(loads[2..].iter().all(|load| load.starts_with("[{") && load.len() < 100), "{loads:?}");
 }
