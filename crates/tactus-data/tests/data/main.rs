@@ -10,3 +10,4 @@ mod python;
 mod random;
 mod readers;
 mod rivals;
+mod tables;
