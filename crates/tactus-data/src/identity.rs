@@ -39,6 +39,29 @@ fn short(parts: &[&str]) -> String {
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Longest name, number or word that a machine says of itself, in bytes: host names have 64.
+pub const MOST_NAME: usize = 256;
+
+/// The beginning of a text, of so many bytes at most.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// A machine whose words have a length: a manifest is anybody's.
+#[must_use]
+pub fn cut_machine(machine: &Machine) -> Machine {
+    let short = |text: &Option<String>| text.as_deref().map(|text| cut(text, MOST_NAME).to_owned());
+    Machine {
+        name: cut(&machine.name, MOST_NAME).to_owned(),
+        id: short(&machine.id),
+        hardware: short(&machine.hardware),
+        bios: short(&machine.bios),
+        microcode: short(&machine.microcode),
+        ..machine.clone()
+    }
+}
+
 /// The key of a run: of the machine as it named itself, the plan, and the moment at which it began. A run that is gone on
 /// with keeps it.
 #[must_use]

@@ -11,6 +11,9 @@ pub mod question;
 pub mod table;
 mod version;
 
+/// So far ahead a clock may be, in microseconds: who says that a run begins later than that has a wrong one.
+pub const AHEAD_US: i64 = 3_600_000_000;
+
 pub use error::DataError;
 pub use identity::{Identity, Known, run_key};
 pub use place::DataSet;

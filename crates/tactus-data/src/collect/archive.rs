@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 /// Length of a header, and of what a file's bytes fill up.
 const BLOCK: usize = 512;
-/// Most bytes that an archive is unpacked to, and that lie unpacked at any time.
-pub const MOST: u64 = 1 << 30;
+/// Most bytes that an archive is unpacked to.
+const MOST: u64 = 1 << 30;
 /// Most files and directories in one.
 const MOST_ENTRIES: usize = 65_536;
 /// Most headers in one, those of links and of long names among them.
@@ -22,20 +22,36 @@ const DEEPEST: usize = 10;
 /// Longest name, in bytes.
 const LONGEST: u64 = 4096;
 
+/// What there is room for, of one archive and of all that lie unpacked at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    bytes: u64,
+    /// Files and directories.
+    entries: usize,
+}
+
+impl Room {
+    /// While nothing lies there.
+    pub const WHOLE: Self = Self { bytes: MOST, entries: MOST_ENTRIES };
+}
+
 /// Unpacks the regular files of an archive into a directory of its own within `beneath`, which goes with what is returned.
-/// Links, devices and whatever else there is are left out: a bundle has none. Returns also how many bytes its files are said to
-/// have; at most `most` are unpacked.
+/// Links, devices and whatever else there is are left out: a bundle has none. Returns also what of the room is left.
 ///
 /// # Errors
 /// When it is no archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut, names a place outside or a deep one, or
-/// has too much in it; [`io::ErrorKind::FileTooLarge`]: more bytes than `most`.
-pub fn unpack(path: &Path, beneath: &Path, most: u64) -> io::Result<(TempDir, u64)> {
+/// has too much in it; [`io::ErrorKind::FileTooLarge`]: more than there is room for.
+pub fn unpack(path: &Path, beneath: &Path, room: Room) -> io::Result<(TempDir, Room)> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = Directory::open(above)?.file(path.file_name().unwrap_or(OsStr::new("")))?;
     let there = tempfile::tempdir_in(beneath)?;
     let into = Directory::open(there.path())?;
-    let bytes = unpack_to(&mut MultiGzDecoder::new(file), &into, most)?;
-    Ok((there, bytes))
+    let left = unpack_to(&mut MultiGzDecoder::new(file), &into, room)?;
+    Ok((there, left))
+}
+
+fn larger(words: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, words)
 }
 
 fn wrong(words: &str) -> io::Error {
@@ -46,15 +62,14 @@ fn wrong(words: &str) -> io::Error {
 struct Into<'a> {
     dir: &'a Directory,
     made: BTreeSet<PathBuf>,
-    entries: usize,
+    /// How many there is room for.
+    left: usize,
 }
 
 impl Into<'_> {
     fn count(&mut self) -> io::Result<()> {
-        self.entries += 1;
-        if self.entries > MOST_ENTRIES {
-            return Err(wrong("it has more files than any that is unpacked"));
-        }
+        let larger = || larger("it has more files than any that is unpacked");
+        self.left = self.left.checked_sub(1).ok_or_else(larger)?;
         Ok(())
     }
 
@@ -73,23 +88,23 @@ impl Into<'_> {
     }
 }
 
-fn unpack_to(from: &mut impl Read, into: &Directory, most: u64) -> io::Result<u64> {
-    let (mut left, mut headers) = (most, 0);
-    let mut into = Into { dir: into, made: BTreeSet::new(), entries: 0 };
+fn unpack_to(from: &mut impl Read, into: &Directory, room: Room) -> io::Result<Room> {
+    let (mut left, mut headers) = (room.bytes, 0);
+    let mut into = Into { dir: into, made: BTreeSet::new(), left: room.entries };
     // The name of what follows, where its own header has no room for it.
     let mut long: Option<PathBuf> = None;
     loop {
         let mut header = [0; BLOCK];
         from.read_exact(&mut header).map_err(|_| wrong("it is cut"))?;
         if header.iter().all(|byte| *byte == 0) {
-            return Ok(most - left);
+            return Ok(Room { bytes: left, entries: into.left });
         }
         headers += 1;
         if headers > MOST_HEADERS {
             return Err(wrong("it has more entries than any that is unpacked"));
         }
         let size = octal(&header[124..136]).ok_or_else(|| wrong("it is no tar archive"))?;
-        let larger = || io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than any that is unpacked");
+        let larger = || larger("it is larger than any that is unpacked");
         left = left.checked_sub(size).ok_or_else(larger)?;
         if octal(&header[148..156]) != Some(sum(&header)) {
             return Err(wrong("it is no tar archive, or damaged"));
@@ -221,7 +236,7 @@ mod tests {
     }
 
     fn unpacked_from(path: &Path) -> io::Result<TempDir> {
-        unpack(path, &std::env::temp_dir(), MOST).map(|(there, _)| there)
+        unpack(path, &std::env::temp_dir(), Room::WHOLE).map(|(there, _)| there)
     }
 
     /// A header of a regular file, or of another kind, whose name is this.
@@ -267,10 +282,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.tar.gz");
         std::fs::write(&path, packed(&tar("gnu", &[("b/manifest.json", &[b' '; 3000])]))).unwrap();
-        let error = unpack(&path, dir.path(), 2999).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing of it stays");
-        assert_eq!(unpack(&path, dir.path(), 3000).unwrap().1, 3000);
+        // A file, and the directory that it is in.
+        for room in [Room { bytes: 2999, entries: 2 }, Room { bytes: 3000, entries: 1 }] {
+            let error = unpack(&path, dir.path(), room).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+            assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing of it stays");
+        }
+        let room = Room { bytes: 3001, entries: 7 };
+        assert_eq!(unpack(&path, dir.path(), room).unwrap().1, Room { bytes: 1, entries: 5 });
     }
 
     #[test]

@@ -4,11 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_format::export::ExportError;
 
-use super::Planned;
 use super::facts::History;
+use super::sort::{Entered, Planned};
 use super::take::{Read, Rows};
-use crate::table::{FACT, TABLES, fact_rows};
+use crate::table::{FACT, RUN, TABLES, fact_rows};
 use crate::{DataError, DataSet};
+
+/// Bundles whose rows are held in memory at once.
+const HELD: usize = 256;
+/// Bytes of their rows, about: with these no more bundles are read before they are written.
+const HELD_BYTES: usize = 128 << 20;
 
 /// What is to be written to a day.
 #[derive(Debug)]
@@ -19,25 +24,41 @@ pub struct Batch {
     /// Those of them whose facts stay as they are.
     known: BTreeSet<String>,
     rows: BTreeMap<&'static str, Rows>,
+    bytes: usize,
 }
 
 impl Batch {
     /// Nothing yet.
     pub fn of(day: &str) -> Self {
-        Self { day: day.to_owned(), runs: BTreeSet::new(), known: BTreeSet::new(), rows: BTreeMap::new() }
+        Self {
+            day: day.to_owned(),
+            runs: BTreeSet::new(),
+            known: BTreeSet::new(),
+            rows: BTreeMap::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Whether it has as much as is held in memory at once.
+    pub fn is_full(&self) -> bool {
+        self.runs.len() >= HELD || self.bytes >= HELD_BYTES
     }
 
     /// Adds a bundle.
-    pub fn add(&mut self, planned: &Planned, read: Read, history: &mut History) {
+    pub fn add(&mut self, planned: &Planned, entered: &Entered, read: Read, history: &mut History) {
         self.runs.insert(planned.run.clone());
-        for (table, rows) in read.rows {
+        self.bytes = self.bytes.saturating_add(read.bytes());
+        for (table, mut rows) in read.rows {
+            if table == RUN.name {
+                entered.tell(&mut rows);
+            }
             self.rows.entry(table).or_default().extend(rows);
         }
         // Later runs may be told against the facts of one that was gone on with: they stay.
-        if planned.instead {
+        if entered.instead {
             self.known.insert(planned.run.clone());
         } else {
-            let told = history.changes(&planned.machine, planned.started_us, &read.facts);
+            let told = history.changes(&entered.machine, planned.started_us, &read.facts);
             self.rows.entry(FACT.name).or_default().extend(fact_rows(&planned.run, &told));
         }
     }

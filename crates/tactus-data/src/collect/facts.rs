@@ -53,14 +53,16 @@ type Told = (String, Vec<(Key, Option<Value>)>);
 #[derive(Debug, Default)]
 pub struct History {
     machines: BTreeMap<String, (i64, State)>,
+    /// No run began after this moment; what says so has a wrong clock, and no later run is told against it.
+    until_us: i64,
     /// Texts that many have, once.
     texts: BTreeSet<Arc<str>>,
 }
 
 impl History {
     /// As the data set has them.
-    pub fn read(data: &DataSet, present: &Present) -> Result<Self, DataError> {
-        let mut own = Self::default();
+    pub fn read(data: &DataSet, present: &Present, until_us: i64) -> Result<Self, DataError> {
+        let mut own = Self { until_us, ..Self::default() };
         let wanted = columns(&FACT, &["run", "environment", "path", "value", "state", "change"]);
         // Of a machine in the order of its runs.
         let mut told: BTreeMap<(i64, String), Told> = BTreeMap::new();
@@ -71,7 +73,7 @@ impl History {
                 let Some(run) = run.text(row) else { continue };
                 // What no run names was being written when somebody ended that.
                 let Some((machine, started)) = present.of.get(run) else { continue };
-                if change.text(row) == Some("late") {
+                if change.text(row) == Some("late") || *started > until_us {
                     continue;
                 }
                 let key = (
@@ -102,7 +104,7 @@ impl History {
             }
         }
         // A run in which nothing changed has no rows.
-        for (machine, started) in present.of.values() {
+        for (machine, started) in present.of.values().filter(|(_, started)| *started <= until_us) {
             if let Some((last, _)) = own.machines.get_mut(machine) {
                 *last = (*last).max(*started);
             }
@@ -141,6 +143,7 @@ impl History {
         let none = State::new();
         let before = self.machines.get(machine);
         let (change, before) = match before {
+            _ if started_us > self.until_us => (Change::Late, &none),
             None => (Change::First, &none),
             Some((last, _)) if started_us < *last => (Change::Late, &none),
             Some((_, state)) => (Change::Changed, state),
@@ -187,13 +190,17 @@ mod tests {
         [("host".to_owned(), all)].into()
     }
 
+    fn history() -> History {
+        History { until_us: 100, ..History::default() }
+    }
+
     fn said(told: &[Fact]) -> Vec<(&str, &str, Option<&str>)> {
         told.iter().map(|fact| (fact.path.as_str(), fact.state, fact.value.as_deref())).collect()
     }
 
     #[test]
     fn the_first_run_has_all_and_the_next_what_changed() {
-        let mut history = History::default();
+        let mut history = history();
         let first =
             history.changes("m", 1, &facts(&[("/proc/cmdline", "quiet"), ("/proc/uptime", "5"), ("a", "1")]));
         assert_eq!(said(&first), [("/proc/cmdline", "text", Some("quiet")), ("a", "text", Some("1"))]);
@@ -208,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_late_run_has_all_and_nothing_is_told_against_it() {
-        let mut history = History::default();
+        let mut history = history();
         history.changes("m", 5, &facts(&[("a", "1")]));
         let late = history.changes("m", 3, &facts(&[("a", "2")]));
         assert!(late.len() == 1 && late[0].change == Change::Late);
@@ -216,8 +223,17 @@ mod tests {
     }
 
     #[test]
+    fn a_run_from_the_future_has_all_and_makes_no_run_late() {
+        let mut history = history();
+        history.changes("m", 1, &facts(&[("a", "1")]));
+        let future = history.changes("m", 101, &facts(&[("a", "2")]));
+        assert!(future.len() == 1 && future[0].change == Change::Late);
+        assert_eq!(history.changes("m", 2, &facts(&[("a", "1")])), []);
+    }
+
+    #[test]
     fn an_environment_that_another_plan_did_not_have_is_not_gone() {
-        let mut history = History::default();
+        let mut history = history();
         let mut both = facts(&[("a", "1")]);
         both.extend([("guest".to_owned(), facts(&[("b", "2")]).remove("host").unwrap())]);
         history.changes("m", 1, &both);
@@ -227,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_clock_of_a_cpu_is_no_change_of_it() {
-        let mut history = History::default();
+        let mut history = history();
         history.changes("m", 1, &facts(&[("/proc/cpuinfo", "model : x\ncpu MHz\t: 2000\nmicrocode : 1\n")]));
         let same = facts(&[("/proc/cpuinfo", "model : x\ncpu MHz\t: 2700\nmicrocode : 1\n")]);
         assert_eq!(history.changes("m", 2, &same), []);

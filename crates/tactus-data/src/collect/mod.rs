@@ -14,17 +14,18 @@ mod unpack;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
 
-use crate::{DataError, DataSet};
+use crate::{AHEAD_US, DataError, DataSet};
 
 use day::Batch;
 use facts::History;
 use find::Found;
-use sort::{Planned, Present};
+use sort::{OfRun, Planned, Present};
 use unpack::Archives;
 
-/// Bundles that are held in memory at once.
-const HELD: usize = 256;
+/// Bundles that are read before it is looked whether what is held is enough.
+const AT_ONCE: usize = 16;
 
 /// What became of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,10 +73,25 @@ pub fn collect(
     into: &Path,
     tell: &mut dyn FnMut(&Path, &Outcome),
 ) -> Result<Summary, DataError> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    collect_at(places, into, now, tell)
+}
+
+/// The same at a moment since 1970.
+///
+/// # Errors
+/// As those of [`collect`].
+pub fn collect_at(
+    places: &[PathBuf],
+    into: &Path,
+    now: Duration,
+    tell: &mut dyn FnMut(&Path, &Outcome),
+) -> Result<Summary, DataError> {
+    let until_us = i64::try_from(now.as_micros()).unwrap_or(i64::MAX).saturating_add(AHEAD_US);
     let data = DataSet::open_to_write(into)?;
     let mut present = Present::read(&data)?;
     let mut own = Collecting {
-        history: History::read(&data, &present)?,
+        history: History::read(&data, &present, until_us)?,
         summary: Summary::default(),
         data: &data,
         present: &mut present,
@@ -94,7 +110,7 @@ pub fn collect(
     }
     let mut summary = own.summary;
     data.remove_working_directory()?;
-    summary.remarks = present.remarks();
+    summary.remarks = present.remarks(until_us);
     Ok(summary)
 }
 
@@ -124,26 +140,55 @@ impl Collecting<'_> {
                 Err((path, outcome)) => self.told(&path, &outcome),
             }
         }
-        // The runs of a machine in the order of their time: what changed is told against the one before.
-        planned.sort_by(|one, other| (one.started_us, &one.run).cmp(&(other.started_us, &other.run)));
-        while let Some(first) = planned.first() {
-            let mut batch = Batch::of(&first.day);
-            let many = planned.iter().take(HELD).take_while(|one| one.day == first.day).count();
-            let now: Vec<Planned> = planned.drain(..many).collect();
-            for (one, read) in now.iter().zip(all(&now)) {
-                let outcome = match read {
-                    Ok(read) => {
-                        batch.add(one, read, &mut self.history);
-                        if one.instead { Outcome::GoneOnWith } else { Outcome::Taken }
-                    }
-                    Err(reason) => Outcome::Refused(reason),
-                };
-                self.told(one.path(), &outcome);
+        let mut runs = sort::by_run(planned);
+        while let Some(day) = runs.front().and_then(OfRun::front).map(|one| one.day.clone()) {
+            let mut batch = Batch::of(&day);
+            while !batch.is_full() {
+                let of_day = |run: &&OfRun| run.front().is_some_and(|one| one.day == day);
+                let many = runs.iter().take(AT_ONCE).take_while(of_day).count();
+                if many == 0 {
+                    break;
+                }
+                let now = runs.drain(..many).collect();
+                self.add(now, &mut batch);
             }
             self.present.save_machines(self.data)?;
             batch.save(self.data)?;
         }
         Ok(())
+    }
+
+    /// Puts of each run the first bundle that holds to the others of its day.
+    fn add(&mut self, mut runs: Vec<OfRun>, batch: &mut Batch) {
+        // What each run has that holds, in their order.
+        let mut holds: Vec<Option<(Planned, take::Read)>> = runs.iter().map(|_| None).collect();
+        loop {
+            let open = runs.iter_mut().zip(&mut holds).filter(|(_, holds)| holds.is_none());
+            let (now, into): (Vec<Planned>, Vec<_>) =
+                open.filter_map(|(run, into)| Some((run.pop_front()?, into))).unzip();
+            if now.is_empty() {
+                break;
+            }
+            let read = all(&now);
+            for ((one, read), into) in now.into_iter().zip(read).zip(into) {
+                match read {
+                    Ok(read) => *into = Some((one, read)),
+                    Err(reason) => self.told(one.path(), &Outcome::Refused(reason)),
+                }
+            }
+        }
+        for (one, read) in holds.into_iter().flatten() {
+            let entered = self.present.enter(&one);
+            batch.add(&one, &entered, read, &mut self.history);
+            let outcome = if entered.instead { Outcome::GoneOnWith } else { Outcome::Taken };
+            self.told(one.path(), &outcome);
+        }
+        // Those that nobody had to read.
+        for rest in runs.into_iter().flatten() {
+            if let Some(outcome) = self.present.already(&rest) {
+                self.told(rest.path(), &outcome);
+            }
+        }
     }
 }
 

@@ -1,19 +1,23 @@
 //! What is to be read of what was found: runs that are not there yet, each once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tactus_format::export::table::Cell;
+use tactus_model::bundle::Machine;
 use tempfile::TempDir;
 
 use super::Outcome;
 use super::find::Candidate;
-use crate::identity::{Identity, Known, content_key, run_key};
+use crate::identity::{Identity, Known, content_key, cut, cut_machine, run_key};
 use crate::table::{MACHINE, RUN, Seen, columns};
 use crate::{DataError, DataSet};
 
 /// The only file of the machines.
 const ALL: &str = "all";
+/// Longest name in a remark, in bytes.
+const MOST_SAID: usize = 64;
 
 /// A bundle that is to be read.
 #[derive(Debug)]
@@ -23,18 +27,16 @@ pub struct Planned {
     pub at: PathBuf,
     /// Key of its run.
     pub run: String,
-    /// Key of its machine.
-    pub machine: String,
-    /// How that is known.
-    pub identity: Identity,
+    /// Its machine, as it says.
+    machine: Machine,
     /// What it is told from another bundle of the same run by.
     pub content: String,
+    /// How often somebody sat down to it.
+    sessions: i64,
     /// When it began, in microseconds since 1970.
     pub started_us: i64,
     /// The day on which that was, UTC.
     pub day: String,
-    /// Whether it is there already, with less.
-    pub instead: bool,
     /// What it was unpacked to goes with the last bundle of its archive.
     _unpacked: Option<Arc<TempDir>>,
 }
@@ -44,6 +46,47 @@ impl Planned {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// What a bundle that was verified is put to.
+#[derive(Debug)]
+pub struct Entered {
+    /// Key of its machine.
+    pub machine: String,
+    /// How that is known.
+    pub identity: Identity,
+    /// Whether its run was there already, with less.
+    pub instead: bool,
+}
+
+impl Entered {
+    /// Says in the rows of `run` which machine it is.
+    pub fn tell(&self, rows: &mut [Vec<Cell<'static>>]) {
+        let told = [("machine", self.machine.clone()), ("identity", self.identity.word().to_owned())];
+        for (name, text) in told {
+            let Some(at) = (RUN.columns)().iter().position(|column| column.name == name) else { continue };
+            rows.iter_mut()
+                .filter_map(|row| row.get_mut(at))
+                .for_each(|cell| *cell = Cell::Text(text.clone().into()));
+        }
+    }
+}
+
+/// The bundles of one run, the first to be tried at the front: of one that does not hold another may.
+pub type OfRun = VecDeque<Planned>;
+
+/// Bundles by run, in the order of their time: what changed is told against the run before. Of a run those with most
+/// sessions come first.
+pub fn by_run(planned: Vec<Planned>) -> VecDeque<OfRun> {
+    let mut runs: BTreeMap<(i64, String), Vec<Planned>> = BTreeMap::new();
+    for one in planned {
+        runs.entry((one.started_us, one.run.clone())).or_default().push(one);
+    }
+    let ordered = |mut all: Vec<Planned>| {
+        all.sort_by_key(|one| std::cmp::Reverse(one.sessions));
+        all.into()
+    };
+    runs.into_values().map(ordered).collect()
 }
 
 /// A run that is there.
@@ -97,6 +140,33 @@ impl Present {
         Ok(own)
     }
 
+    /// What becomes of a bundle for what is there of its run; none: it is to be read.
+    pub fn already(&self, planned: &Planned) -> Option<Outcome> {
+        let there = self.runs.get(&planned.run)?;
+        if there.content == planned.content {
+            return Some(Outcome::There);
+        }
+        let reason =
+            "another bundle of this run (same machine, plan and beginning) is there, with other contents";
+        (planned.sessions <= there.sessions).then(|| Outcome::Refused(reason.to_owned()))
+    }
+
+    /// Takes note of a bundle that was verified, and of its machine: nothing is known of what was refused.
+    pub fn enter(&mut self, planned: &Planned) -> Entered {
+        let own = &planned.machine;
+        let (machine, identity) = self.known.key(own);
+        self.see(Seen {
+            machine: machine.clone(),
+            name: own.name.clone(),
+            installation: own.id.clone(),
+            hardware: own.hardware.clone(),
+        });
+        let run = Run { content: planned.content.clone(), sessions: planned.sessions };
+        self.of.insert(planned.run.clone(), (machine.clone(), planned.started_us));
+        let instead = self.runs.insert(planned.run.clone(), run).is_some();
+        Entered { machine, identity, instead }
+    }
+
     fn see(&mut self, seen: Seen) {
         self.known.add(&seen.machine, seen.installation.as_deref(), seen.hardware.as_deref());
         self.machines.insert(seen);
@@ -113,7 +183,7 @@ impl Present {
     }
 
     /// What is to be known of the machines: names that several have, and machines that are known by their names alone.
-    pub fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self, until_us: i64) -> Vec<String> {
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut by_installation: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for seen in &self.machines {
@@ -123,10 +193,32 @@ impl Present {
             }
         }
         let mut remarks = Vec::new();
+        let future: BTreeSet<&str> = self
+            .of
+            .values()
+            .filter(|(_, started)| *started > until_us)
+            .map(|(machine, _)| machine.as_str())
+            .collect();
+        let called =
+            |machine: &str| self.machines.iter().find(|seen| seen.machine == machine).map(|seen| &seen.name);
+        if !future.is_empty() {
+            let named: Vec<&str> = future
+                .iter()
+                .take(5)
+                .filter_map(|machine| called(machine))
+                .map(|name| cut(name, MOST_SAID))
+                .collect();
+            remarks.push(format!(
+                "{} machines have runs from the future, and a wrong clock: {}",
+                future.len(),
+                named.join(", ")
+            ));
+        }
         for (name, machines) in by_name.iter().filter(|(_, machines)| machines.len() > 1) {
             remarks.push(format!(
-                "{} machines are called `{name}`: they are kept apart (TACTUS_MACHINE gives one another name)",
-                machines.len()
+                "{} machines are called `{}`: they are kept apart (TACTUS_MACHINE gives one another name)",
+                machines.len(),
+                cut(name, MOST_SAID)
             ));
         }
         for machines in by_installation.values().filter(|machines| machines.len() > 1) {
@@ -149,7 +241,7 @@ impl Present {
 }
 
 /// Whether a bundle is to be read; what became of it, if not.
-pub fn sort(candidate: Candidate, present: &mut Present) -> Result<Planned, (PathBuf, Outcome)> {
+pub fn sort(candidate: Candidate, present: &Present) -> Result<Planned, (PathBuf, Outcome)> {
     let Candidate { path, at, manifest, unpacked } = candidate;
     let refused = |path: PathBuf, reason: &str| Err((path, Outcome::Refused(reason.to_owned())));
     if manifest.finished.is_none() {
@@ -160,29 +252,19 @@ pub fn sort(candidate: Candidate, present: &mut Present) -> Result<Planned, (Pat
     let Ok(started) = manifest.started.parse::<jiff::Timestamp>() else {
         return refused(path, "when it began is no moment");
     };
-    let (run, content) = (run_key(&manifest), content_key(&manifest));
-    let sessions = i64::try_from(manifest.sessions.len().max(1)).unwrap_or(i64::MAX);
-    let mut instead = false;
-    if let Some(there) = present.runs.get(&run) {
-        if there.content == content {
-            return Err((path, Outcome::There));
-        }
-        instead = sessions > there.sessions;
-        if !instead {
-            let reason =
-                "another bundle of this run (same machine, plan and beginning) is there, with other contents";
-            return refused(path, reason);
-        }
+    let planned = Planned {
+        path,
+        at,
+        run: run_key(&manifest),
+        machine: cut_machine(&manifest.machine),
+        content: content_key(&manifest),
+        sessions: i64::try_from(manifest.sessions.len().max(1)).unwrap_or(i64::MAX),
+        started_us: started.as_microsecond(),
+        day: started.strftime("%Y-%m-%d").to_string(),
+        _unpacked: unpacked,
+    };
+    match present.already(&planned) {
+        Some(outcome) => Err((planned.path, outcome)),
+        None => Ok(planned),
     }
-    let (machine, identity) = present.known.key(&manifest.machine);
-    present.see(Seen {
-        machine: machine.clone(),
-        name: manifest.machine.name.clone(),
-        installation: manifest.machine.id.clone(),
-        hardware: manifest.machine.hardware.clone(),
-    });
-    present.runs.insert(run.clone(), Run { content: content.clone(), sessions });
-    let day = started.strftime("%Y-%m-%d").to_string();
-    let started_us = started.as_microsecond();
-    Ok(Planned { path, at, run, machine, identity, content, started_us, day, instead, _unpacked: unpacked })
 }

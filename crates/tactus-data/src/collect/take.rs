@@ -9,8 +9,9 @@ use tactus_format::export::{self, Source, TakeInterval, TakeTick};
 use tactus_model::facts::Facts;
 use tactus_report::document;
 
-use super::Planned;
 use super::find::reason;
+use super::sort::Planned;
+use crate::identity::{cut, cut_machine};
 use crate::table::{FACT, TABLES, Taken, owned};
 
 /// The rows that a bundle has in a table.
@@ -23,6 +24,32 @@ pub struct Read {
     pub rows: BTreeMap<&'static str, Rows>,
     /// Its facts, which are held against those of the run before.
     pub facts: BTreeMap<String, Facts>,
+}
+
+impl Read {
+    /// About how much memory its rows take.
+    pub fn bytes(&self) -> usize {
+        let cell = |cell: &Cell<'_>| {
+            size_of::<Cell<'_>>()
+                + match cell {
+                    Cell::Text(text) => text.len(),
+                    Cell::Bytes(bytes) => bytes.len(),
+                    _ => 0,
+                }
+        };
+        self.rows.values().flatten().flatten().map(cell).sum()
+    }
+}
+
+/// Longest text of a cell, in bytes: a series has those of its scenario, and there are thousands.
+const MOST_TEXT: usize = 16 * 1024;
+
+/// A cell of its own memory whose text has a length.
+fn short(cell: &Cell<'_>) -> Cell<'static> {
+    match cell {
+        Cell::Text(text) => Cell::Text(cut(text, MOST_TEXT).to_owned().into()),
+        cell => owned(cell),
+    }
 }
 
 /// The logs of a bundle.
@@ -44,7 +71,7 @@ impl export::Logs for Logs {
 /// Why it is refused, in a sentence.
 pub fn take(planned: &Planned) -> Result<Read, String> {
     let dir = bundle::open(&planned.at).map_err(|error| reason(&error))?;
-    let (contents, logs) = bundle::read_with_logs(&dir, Trust::Whole).map_err(|error| reason(&error))?;
+    let (mut contents, logs) = bundle::read_with_logs(&dir, Trust::Whole).map_err(|error| reason(&error))?;
     if let Some(first) = contents.damage.first() {
         return Err(format!("it is not whole: {first}"));
     }
@@ -52,13 +79,15 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     if crate::identity::content_key(&contents.manifest) != planned.content {
         return Err("it was changed while it was read".into());
     }
+    contents.manifest.machine = cut_machine(&contents.manifest.machine);
     let document = document(&contents);
     let numbers: Vec<usize> = (0..contents.rows.len()).collect();
     let logs = Logs(logs);
     let taken = Taken {
         run: &planned.run,
-        machine: &planned.machine,
-        identity: planned.identity.word(),
+        // Which machine it is depends on those before it, and is told where it is put to them.
+        machine: "",
+        identity: "",
         content: &planned.content,
         source: Source { contents: &contents, document: &document, numbers: &numbers, logs: &logs },
     };
@@ -67,7 +96,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
         let Some(of) = table.rows else { continue };
         let own: &mut Rows = rows.entry(table.name).or_default();
         let read = of(&taken, &mut |cells| {
-            own.push(cells.iter().map(owned).collect());
+            own.push(cells.iter().map(short).collect());
             Ok(())
         });
         read.map_err(|error| format!("its {} cannot be told: {error}", table.name))?;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
-use super::archive::{self, MOST};
+use super::archive::{self, Room};
 use super::find::{self, Found};
 
 /// Archives that are unpacked at once.
@@ -29,17 +29,17 @@ impl Archives {
 
     /// Unpacks those that there is room for beside each other, the first whatever its size, and adds what is in them.
     pub fn unpack_into(&mut self, found: &mut Found) {
-        let mut room = MOST;
+        let mut room = Room::WHOLE;
         for _ in 0..MOST_AT_ONCE {
             let Some(path) = self.left.pop_front() else { return };
             match archive::unpack(&path, &self.beneath, room) {
-                Ok((there, bytes)) => {
-                    room -= bytes;
+                Ok((there, left)) => {
+                    room = left;
                     let inside = find::within(&path, there);
                     found.candidates.extend(inside.candidates);
                     found.refused.extend(inside.refused);
                 }
-                Err(error) if error.kind() == io::ErrorKind::FileTooLarge && room < MOST => {
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge && room != Room::WHOLE => {
                     return self.left.push_front(path);
                 }
                 Err(error) => found.refused.push((path, format!("it cannot be unpacked: {error}"))),

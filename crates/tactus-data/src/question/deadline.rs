@@ -13,9 +13,9 @@ use super::set::{Place, Set};
 pub enum Judged {
     /// A latency was above the deadline, or a requirement of the plan failed.
     Missed,
-    /// None was, in all that was measured, and the self-test was passed.
+    /// None was, in runs that are complete, with a passed self-test and evidence that suffices for a verdict.
     Held,
-    /// None was, but some measurement's instrument did not pass its self-test.
+    /// None was, but something was not measured, or not as a verdict needs it.
     Unproven,
     /// There is no deadline, and no requirement.
     NoDeadline,
@@ -30,7 +30,7 @@ impl Judged {
         match self {
             Self::Missed => "missed",
             Self::Held => "held",
-            Self::Unproven => "self-test failed",
+            Self::Unproven => "not decided",
             Self::NoDeadline => "no deadline",
             Self::NotJudged => "not judged",
         }
@@ -46,6 +46,8 @@ pub struct MachineEntry {
     pub name: String,
     /// What it came to.
     pub outcome: Judged,
+    /// Why it is not decided.
+    pub why: Option<&'static str>,
     /// Its runs meanwhile.
     pub runs: usize,
     /// Those of them that missed the deadline.
@@ -77,12 +79,34 @@ fn misses(place: &Place, max_ns: Option<u64>) -> bool {
     }
 }
 
+/// Why it cannot be said of a scenario that it keeps to what is asked of it; none: it can.
+fn unsure(place: &Place, max_ns: Option<u64>) -> Option<&'static str> {
+    let verdict = place.verdict.as_deref();
+    let passed = matches!(verdict, Some("pass" | "warn"));
+    match () {
+        () if place.evidence.as_deref() == Some("emulated") => None,
+        () if !counts(place) => Some("a scenario has no number, or nobody knows what it is worth"),
+        // Nothing is asked of it.
+        () if max_ns.is_none() && verdict.is_none() => None,
+        () if place.self_test_passed != Some(true) => Some("a self-test was not passed, or not made"),
+        () if verdict == Some("inconclusive") => Some("the verdict of its own plan is inconclusive"),
+        () if max_ns.is_some() && !passed && place.suffices != Some(true) => {
+            Some("a scenario has too little evidence for a verdict")
+        }
+        () => None,
+    }
+}
+
 /// The machines that ran since a moment, the worst first.
 pub fn judged(set: &Set, max_ns: Option<u64>, from_us: i64) -> Vec<MachineEntry> {
     let called = set.called();
     let mut of: BTreeMap<usize, Vec<&Place>> = BTreeMap::new();
-    for place in set.places.iter().filter(|place| counts(place)) {
-        of.entry(place.run).or_default().push(place);
+    let mut everything: BTreeMap<usize, Vec<&Place>> = BTreeMap::new();
+    for place in &set.places {
+        everything.entry(place.run).or_default().push(place);
+        if counts(place) {
+            of.entry(place.run).or_default().push(place);
+        }
     }
     let mut all: Vec<MachineEntry> = Vec::new();
     for (machine, runs) in set.machines() {
@@ -96,15 +120,18 @@ pub fn judged(set: &Set, max_ns: Option<u64>, from_us: i64) -> Vec<MachineEntry>
             |run: &&usize| of.get(run).is_some_and(|own| own.iter().any(|place| misses(place, max_ns)));
         let missed = runs.iter().filter(missed).count();
         let asked = max_ns.is_some() || places.iter().any(|place| place.verdict.is_some());
-        let unsure = |place: &&Place| {
-            place.self_test_passed == Some(false)
-                || (max_ns.is_none() && !matches!(place.verdict.as_deref(), None | Some("pass" | "warn")))
+        let own = runs.iter().filter_map(|run| everything.get(run)).flatten();
+        let cut = runs.iter().any(|run| !set.runs[*run].complete);
+        let doubt = if cut {
+            Some("a run was interrupted, or a scenario of it was skipped or failed")
+        } else {
+            own.filter_map(|place| unsure(place, max_ns)).next()
         };
         let outcome = match () {
             () if places.is_empty() => Judged::NotJudged,
             () if missed > 0 => Judged::Missed,
             () if !asked => Judged::NoDeadline,
-            () if places.iter().any(unsure) => Judged::Unproven,
+            () if doubt.is_some() => Judged::Unproven,
             () => Judged::Held,
         };
         let of_run = |place: &&Place| &set.runs[place.run];
@@ -112,6 +139,7 @@ pub fn judged(set: &Set, max_ns: Option<u64>, from_us: i64) -> Vec<MachineEntry>
             machine: machine.to_owned(),
             name: called.get(machine).cloned().unwrap_or_default(),
             outcome,
+            why: doubt.filter(|_| outcome == Judged::Unproven),
             runs: runs.len(),
             missed,
             max_ns: worst.and_then(|place| place.max_ns),

@@ -18,6 +18,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tactus_model::bundle::Format;
 
+use crate::AHEAD_US;
 use crate::version::VERSION;
 
 pub use change::Changed;
@@ -38,7 +39,7 @@ pub struct Asked {
     pub max_ns: Option<u64>,
     /// How many machines are listed as the worst.
     pub worst: usize,
-    /// How far back from the newest run machines are looked at, in days.
+    /// How far back from the newest run machines are looked at, in days. What begins after `now_us` is left out.
     pub days: u32,
     /// After how many days without a run a machine is missing.
     pub missing_after: u32,
@@ -57,11 +58,27 @@ impl Asked {
     }
 }
 
+/// What all of it comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fleet {
+    /// A machine missed the deadline, or failed a requirement of its plan.
+    Missed,
+    /// It cannot be said of a machine, or of one that is expected, or of any, whether it holds.
+    NotDecided,
+    /// All machines held it.
+    Held,
+    /// There is no deadline, and no requirement.
+    NoDeadline,
+}
+
 /// The answers: the document of `tactus fleet show --json`. All latencies are in ns.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answers {
     /// Version of this contract, which is the data set's.
     pub format: Format,
+    /// What all of it comes to.
+    pub outcome: Fleet,
     /// Runs in the data set.
     pub runs: usize,
     /// Machines in it.
@@ -98,14 +115,17 @@ fn moment(us: i64) -> Option<String> {
 /// Answers.
 #[must_use]
 pub fn ask(set: &Set, asked: &Asked) -> Answers {
+    let (all, (set, future)) = (set, set.until(asked.now_us.saturating_add(AHEAD_US)));
+    let set = &set;
     let last = set.runs.iter().map(|run| run.started_us).max();
     let from_us = last.map_or(0, |last| last.saturating_sub(i64::from(asked.days).saturating_mul(DAY_US)));
     let judged = deadline::judged(set, asked.max_ns, from_us);
     let explained = explain::explained(set, &judged, asked.max_ns, from_us);
     Answers {
         format: VERSION,
-        runs: set.runs.len(),
-        machines: set.machines().len(),
+        outcome: outcome(set, asked, &judged),
+        runs: all.runs.len(),
+        machines: all.machines().len(),
         first: set.runs.iter().map(|run| run.started_us).min().and_then(moment),
         last: last.and_then(moment),
         days: asked.days,
@@ -115,12 +135,34 @@ pub fn ask(set: &Set, asked: &Asked) -> Answers {
         drift: drift::drift(set),
         missing: missing::missing(set, asked),
         changes: change::changes(set, from_us),
-        limits: limits(set, &judged),
+        limits: limits(set, &judged, &future),
         judged,
     }
 }
 
-fn limits(set: &Set, judged: &[MachineEntry]) -> Vec<String> {
+fn outcome(set: &Set, asked: &Asked, judged: &[MachineEntry]) -> Fleet {
+    let any = |outcome: Judged| judged.iter().any(|machine| machine.outcome == outcome);
+    let of = |name: &String| {
+        judged.iter().any(|machine| {
+            let runs = set.runs.iter().filter(|run| run.machine == machine.machine);
+            machine.machine == *name || runs.into_iter().any(|run| run.name == *name)
+        })
+    };
+    // One that is expected, and has no run of late: missing, or not in the time that is looked at.
+    let lacking = !missing::missing(set, asked).is_empty() && !asked.expect.is_empty();
+    let lacking = lacking || !asked.expect.iter().all(of);
+    if any(Judged::Missed) {
+        Fleet::Missed
+    } else if judged.is_empty() || lacking || any(Judged::Unproven) || any(Judged::NotJudged) {
+        Fleet::NotDecided
+    } else if any(Judged::Held) {
+        Fleet::Held
+    } else {
+        Fleet::NoDeadline
+    }
+}
+
+fn limits(set: &Set, judged: &[MachineEntry], future: &[&Run]) -> Vec<String> {
     let mut said = vec![
         "A machine that held the deadline held it while it was measured, and nothing is promised for other times or loads."
             .to_owned(),
@@ -133,6 +175,16 @@ fn limits(set: &Set, judged: &[MachineEntry]) -> Vec<String> {
     if nameless > 0 {
         said.push(format!(
             "{nameless} machines are known by their names alone: two of one name are taken for one."
+        ));
+    }
+    if !future.is_empty() {
+        let named: BTreeSet<&str> = future.iter().map(|run| run.name.as_str()).collect();
+        let first: Vec<&str> = named.iter().take(5).copied().collect();
+        said.push(format!(
+            "{} runs say that they begin in the future, and are left out: the clock is wrong of {}{}.",
+            future.len(),
+            first.join(", "),
+            if named.len() > first.len() { " and others" } else { "" }
         ));
     }
     let emulated = judged.iter().filter(|machine| machine.outcome == Judged::NotJudged).count();

@@ -4,6 +4,8 @@ use tactus_report::part::{Cell, Chapter, Chapters, Head, Item, Mark, Part, Reade
 use tactus_report::render::{RenderError, html, json, markdown, text};
 use tactus_report::units::{NONE, clean, latency_or_none, latency_up};
 
+use crate::identity::{MOST_NAME, cut};
+
 use super::deadline::{Judged, MachineEntry};
 use super::{Answers, Changed, Drifted, Missing, Property};
 
@@ -81,7 +83,7 @@ fn headline(of: &Answers) -> Vec<String> {
         _ => {
             let unproven = count(of, Judged::Unproven);
             let unproven = if unproven > 0 {
-                format!("; {unproven} held it, and did not pass the self-test")
+                format!("; of {unproven} it is not decided")
             } else {
                 String::new()
             };
@@ -181,7 +183,7 @@ fn table(title: &str, head: Vec<Head>, rows: Vec<Vec<Cell>>, most: usize) -> Opt
 }
 
 fn words(text: &str) -> Cell {
-    Cell::from(clean(text))
+    Cell::from(clean(cut(text, MOST_NAME)))
 }
 
 fn or_none(text: Option<&str>) -> Cell {
@@ -211,7 +213,13 @@ fn machines(title: &str, all: &[&MachineEntry], most: usize) -> Option<Part> {
     let row = |machine: &&MachineEntry| {
         vec![
             words(&machine.name),
-            Cell::marked(machine.outcome.word(), Mark::Tone(tone(machine.outcome))),
+            Cell::marked(
+                machine.why.map_or_else(
+                    || machine.outcome.word().to_owned(),
+                    |why| format!("{}: {why}", machine.outcome.word()),
+                ),
+                Mark::Tone(tone(machine.outcome)),
+            ),
             Cell::from(latency_or_none(machine.max_ns)),
             Cell::from(machine.runs.to_string()),
             Cell::from(machine.missed.to_string()),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tactus_format::export::columnar::{Found, Values};
 
+use crate::identity::{MOST_NAME, cut};
 use crate::table::{FINDING, RUN, SERIES, Table, columns};
 use crate::{DataError, DataSet};
 
@@ -24,6 +25,8 @@ pub struct Run {
     pub properties: Vec<Option<String>>,
     /// Findings of its host, by check.
     pub findings: BTreeSet<String>,
+    /// Whether its plan came to its end, and all of its scenarios were measured.
+    pub complete: bool,
 }
 
 /// What is known of the machine at each run, by column of `run`.
@@ -59,6 +62,8 @@ pub struct Place {
     pub self_test_passed: Option<bool>,
     /// What the plan's requirements say.
     pub verdict: Option<String>,
+    /// Whether what was measured suffices to say that the largest latency keeps to a limit.
+    pub suffices: Option<bool>,
 }
 
 /// Which of them is the plan.
@@ -111,19 +116,25 @@ impl Set {
         let mut own = Self::default();
         let mut names = vec!["run", "machine", "identity", "name", "started"];
         names.extend(PROPERTIES.iter().map(|(column, _)| *column));
+        let of_plan = names.len();
+        names.extend(["status", "scenarios", "measured"]);
         all(data, &RUN, &names, &mut |found| {
             for row in 0..found.rows {
                 let text =
                     |column: usize| found.columns.get(column).and_then(|of| of.text(row)).map(str::to_owned);
+                let number = |column: usize| found.columns.get(column).and_then(|of| whole(of, row));
                 let (Some(run), Some(machine)) = (text(0), text(1)) else { continue };
                 own.runs.push(Run {
                     run,
                     machine,
                     identity: text(2),
-                    name: text(3).unwrap_or_default(),
+                    name: cut(&text(3).unwrap_or_default(), MOST_NAME).to_owned(),
                     started_us: found.columns.get(4).and_then(|of| of.whole(row)).unwrap_or(0),
-                    properties: (5..names.len()).map(text).collect(),
+                    properties: (5..of_plan).map(text).collect(),
                     findings: BTreeSet::new(),
+                    complete: text(of_plan).as_deref() == Some("complete")
+                        && number(of_plan + 1).is_some()
+                        && number(of_plan + 1) == number(of_plan + 2),
                 });
             }
         })?;
@@ -147,9 +158,10 @@ impl Set {
             "cycles",
             "self_test_passed",
             "verdict",
+            "suffices",
         ];
         all(data, &SERIES, &names, &mut |found| {
-            let [run, scenario, name, environment, evidence, max, p999, cycles, self_test, verdict] =
+            let [run, scenario, name, environment, evidence, max, p999, cycles, self_test, verdict, suffices] =
                 found.columns.as_slice()
             else {
                 return;
@@ -168,6 +180,7 @@ impl Set {
                         evidence: text(evidence),
                         self_test_passed: self_test.flag(row),
                         verdict: text(verdict),
+                        suffices: suffices.flag(row),
                         ..Place::default()
                     });
                     self.places.len() - 1
@@ -192,6 +205,15 @@ impl Set {
                 }
             }
         })
+    }
+
+    /// Without the runs that begin after a moment, and those: whoever says that has a wrong clock.
+    #[must_use]
+    pub fn until(&self, us: i64) -> (Self, Vec<&Run>) {
+        // They are in the order of their time.
+        let many = self.runs.partition_point(|run| run.started_us <= us);
+        let places = self.places.iter().filter(|place| place.run < many).cloned().collect();
+        (Self { runs: self.runs[..many].to_vec(), places }, self.runs[many..].iter().collect())
     }
 
     /// The runs of each machine, by number, in the order of their time.

@@ -8,7 +8,7 @@ use super::{Table, owned};
 /// The table.
 pub const TABLE: Table = Table {
     name: "fact",
-    about: "A row for each reading of an environment that is another than in the machine's last run before, and for each of its first run. Readings that are never twice the same are left out: counters, times, what runs. A run that was collected after a later one of its machine has all of its readings (`late`), and later runs are not told against it.",
+    about: "A row for each reading of an environment that is another than in the machine's last run before, and for each of its first run. Readings that are never twice the same are left out: counters, times, what runs. A run that was collected after a later one of its machine, or that says it begins after it was collected, has all of its readings (`late`), and later runs are not told against it.",
     columns: || COLUMNS,
     // They are held against those of the run before.
     rows: Some(|_, _| Ok(())),
@@ -21,7 +21,7 @@ pub enum Change {
     First,
     /// It is another than before.
     Changed,
-    /// A later run was there before.
+    /// A later run was there before, or its clock is wrong.
     Late,
 }
 
@@ -72,6 +72,6 @@ columns! { row: Own<'_>;
     value: Text = row.fact.value.as_deref();
     /// `text`; `cut` (the beginning of a longer one); `unreadable`; `absent`; `gone` (no longer among the readings).
     state: Text = row.fact.state;
-    /// Why it is told: `first` (of the machine's first run), `changed`, or `late` (collected after a later run of its machine).
+    /// Why it is told: `first` (of the machine's first run), `changed`, or `late` (collected after a later run of its machine, or before it began, as a wrong clock has it).
     change: Text = row.fact.change.word();
 }

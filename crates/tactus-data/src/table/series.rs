@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use tactus_format::columns;
 use tactus_format::export::Measured;
-use tactus_format::export::table::{Cell, Column};
+use tactus_format::export::table::{Cell, Column, Kind};
+use tactus_report::row::standing;
 
 use super::Table;
 use super::joined::Exported;
@@ -16,15 +17,29 @@ pub const TABLE: Table = Table {
     about: "A row for each series of each scenario: what one measuring thread saw, and what its scenario was.",
     columns: || &ALL,
     rows: Some(|taken, take| {
-        let of: BTreeMap<u64, Measured<'_>> =
-            taken.source.rows().map(|one| (u64::try_from(one.number).unwrap_or(u64::MAX), one)).collect();
-        let own = |exported: &[Cell<'_>]| match exported.first() {
-            Some(Cell::Whole(scenario)) if of.contains_key(scenario) => {
-                cells(&Own { run: taken.run, one: of[scenario] }).iter().map(super::owned).collect()
-            }
-            _ => vec![Cell::Empty; COLUMNS.len()],
+        // Once for each scenario: it may have thousands of series.
+        let of: BTreeMap<u64, (Vec<Cell<'static>>, bool)> = taken
+            .source
+            .rows()
+            .map(|one| {
+                let number = u64::try_from(one.number).unwrap_or(u64::MAX);
+                let own = cells(&Own { run: taken.run, one }).iter().map(super::owned).collect();
+                (number, (own, matches!(standing(&one.row.result), Ok(None))))
+            })
+            .collect();
+        let told = |cells: &[Cell<'_>]| match cells.first() {
+            Some(Cell::Whole(scenario)) => of.get(scenario),
+            _ => None,
         };
-        EXPORTED.rows(&taken.source, &own, take)
+        let own = |exported: &[Cell<'_>]| {
+            told(exported).map_or_else(|| vec![Cell::Empty; COLUMNS.len()], |(own, _)| own.clone())
+        };
+        EXPORTED.rows(&taken.source, &own, &mut |cells| {
+            let mut cells = cells.to_vec();
+            let suffices = cells.get(COLUMNS.len()..).and_then(told).map(|(_, suffices)| *suffices);
+            cells.push(suffices.into());
+            take(&cells)
+        })
     }),
 };
 
@@ -60,7 +75,22 @@ static EXPORTED: LazyLock<Exported> = LazyLock::new(|| {
 });
 
 static ALL: LazyLock<Vec<Column>> =
-    LazyLock::new(|| COLUMNS.iter().copied().chain(EXPORTED.columns()).collect());
+    LazyLock::new(|| COLUMNS.iter().copied().chain(EXPORTED.columns()).chain([SUFFICES]).collect());
+
+const SUFFICES: Column = Column {
+    name: "suffices",
+    kind: Kind::Flag,
+    about: "Whether what was measured of the scenario suffices to say that its largest latency keeps to a limit, as its report judges: all of its time, all that was counted, a passed self-test, enough cycles of each thread, and numbers that are worth it; null before version 1.1.",
+};
+
+/// Longest list of loads, in bytes.
+const MOST_LOAD: usize = 4096;
+
+/// The loads of a scenario as JSON, if they are no longer than a cell may be.
+fn load(one: &Measured<'_>) -> Option<String> {
+    let text = serde_json::Value::from(one.entry.load.as_slice()).to_string();
+    (text.len() <= MOST_LOAD).then_some(text)
+}
 
 struct Own<'a> {
     run: &'a str,
@@ -87,8 +117,8 @@ columns! { row: Own<'_>;
     measurement: Text = &row.one.entry.measurement;
     /// Time between two wake-ups, in ns; null where there is none, or it is not known.
     interval_ns: Whole = Some(row.one.row.result.interval_ns).filter(|ns| *ns > 0);
-    /// The loads that ran beside it: a list of the plan's tables, as JSON.
-    load: Text = serde_json::Value::from(row.one.entry.load.as_slice()).to_string();
+    /// The loads that ran beside it: a list of the plan's tables, as JSON; null where that is longer than 4096 bytes.
+    load: Text = load(&row.one);
     /// Whether every measuring thread of the scenario passed its self-test, a known fault that must be seen; null where there was none.
     self_test_passed: Flag = row.one.entry.self_test.as_ref().map(|test| test.passed);
     /// What the plan's requirements say of the scenario: `pass`, `warn`, `fail` or `inconclusive`; null where there are none.

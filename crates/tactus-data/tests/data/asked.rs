@@ -7,9 +7,9 @@ use tactus_model::number::float;
 
 use crate::random::Random;
 
-const DAY_US: i64 = 86_400_000_000;
+pub const DAY_US: i64 = 86_400_000_000;
 /// 2026-11-01T03:00:00Z.
-const BEGIN_US: i64 = 1_793_502_000_000_000;
+pub const BEGIN_US: i64 = 1_793_502_000_000_000;
 
 /// One of [0, 1).
 fn unit(random: &mut Random) -> f64 {
@@ -42,6 +42,7 @@ pub fn fleet(machines: u32, days: u32, seed: u64) -> Set {
                     Some("fleet".into()),
                 ],
                 findings: BTreeSet::new(),
+                complete: true,
             });
             let level = 20_000.0 * (1.0 + 0.2 * unit(&mut random));
             set.places.push(Place {
@@ -54,6 +55,7 @@ pub fn fleet(machines: u32, days: u32, seed: u64) -> Set {
                 cycles: 1_000_000,
                 self_test_passed: Some(true),
                 verdict: None,
+                suffices: Some(true),
             });
         }
     }

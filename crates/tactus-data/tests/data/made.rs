@@ -29,6 +29,8 @@ pub struct Made {
     pub max_ns: [u64; 2],
     pub findings: Vec<&'static str>,
     pub facts: Vec<(String, String)>,
+    /// The loads that ran beside it, as a plan's tables.
+    pub load: Vec<serde_json::Value>,
 }
 
 /// A machine that tells all of itself.
@@ -55,6 +57,7 @@ pub fn made(number: u32, day: u32) -> Made {
         evidence: Evidence::BareMetal,
         max_ns: [20_000 + u64::from(number), 30_000],
         findings: vec!["cpu-not-isolated"],
+        load: Vec::new(),
         facts: vec![
             ("/proc/cmdline".into(), "quiet".into()),
             ("/etc/tuned/active_profile".into(), "realtime".into()),
@@ -99,6 +102,7 @@ impl Made {
             planned_ns,
             measured_ns: planned_ns,
             started: Some(self.started.clone()),
+            load: self.load.clone(),
             ..RowResult::unmeasured("idle", "host", "host")
         };
         let mut writer = Writer::create(dir, &plan(), &[row.clone()], self.machine.clone()).unwrap();

@@ -3,8 +3,11 @@
 
 mod asked;
 mod collected;
+mod decided;
 mod made;
 #[path = "../../../tactus-report/tests/report/export/python.rs"]
 mod python;
 mod random;
 mod readers;
+mod rivals;
+mod tables;

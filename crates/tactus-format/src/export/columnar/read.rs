@@ -12,10 +12,14 @@ use crate::export::table::{Cell, Column, Kind};
 
 /// So many values are read at one go.
 const BATCH: usize = 64 * 1024;
+/// Most rows of a group: those that are written here have 64 Ki, and other programs write up to this.
+const MOST_ROWS: usize = 1 << 20;
 
 /// The cells of a column, one for each row of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
+    /// The file lacks the column: no row has anything.
+    Nothing,
     /// Texts: each of them once, and which one a row has.
     Text {
         /// The texts.
@@ -55,17 +59,6 @@ impl Values {
         }
     }
 
-    /// Rows that have nothing.
-    fn nothing(&mut self, rows: usize) {
-        match self {
-            Self::Text { of, .. } => of.resize(of.len() + rows, None),
-            Self::Bytes(all) => all.resize(all.len() + rows, None),
-            Self::Whole(all) => all.resize(all.len() + rows, None),
-            Self::Real(all) => all.resize(all.len() + rows, None),
-            Self::Flag(all) => all.resize(all.len() + rows, None),
-        }
-    }
-
     /// The text of a row.
     #[must_use]
     pub fn text(&self, row: usize) -> Option<&str> {
@@ -89,6 +82,7 @@ impl Values {
     #[must_use]
     pub fn cell(&self, row: usize, kind: Kind) -> Cell<'_> {
         match self {
+            Self::Nothing => Cell::Empty,
             Self::Text { .. } => self.text(row).into(),
             Self::Bytes(all) => {
                 let bytes = all.get(row).and_then(Option::as_deref);
@@ -114,10 +108,10 @@ fn place<T, U>(there: &[i16], values: Vec<T>, mut into: impl FnMut(Option<U>), m
 }
 
 /// Reads these columns of a file, all of its rows. A column that the file lacks is empty: it was added to the table
-/// since.
+/// since. The first is the key of the table, which every file has: how many rows there are it tells, and not what the file says.
 ///
 /// # Errors
-/// When it is no such file, or a column of it is of another kind.
+/// When it is no such file, the first column is not there, a column is of another kind, or a group has more rows than any.
 pub fn read(file: File, columns: &[Column]) -> Result<Found, ExportError> {
     let file = SerializedFileReader::new(file)?;
     let metadata = file.metadata().file_metadata();
@@ -125,21 +119,29 @@ pub fn read(file: File, columns: &[Column]) -> Result<Found, ExportError> {
     let about = about.map(|one| (one.key.clone(), one.value.clone().unwrap_or_default())).collect();
     let names: Vec<String> =
         metadata.schema_descr().columns().iter().map(|column| column.name().to_owned()).collect();
-    let mut found: Vec<Values> = columns.iter().map(|column| Values::of(column.kind)).collect();
+    let at: Vec<Option<usize>> =
+        columns.iter().map(|column| names.iter().position(|name| name == column.name)).collect();
+    if let (Some(None), Some(key)) = (at.first(), columns.first()) {
+        return Err(ExportError::Table(format!("the column {} is not there", key.name)));
+    }
+    let empty =
+        |(column, at): (&Column, &Option<usize>)| at.map_or(Values::Nothing, |_| Values::of(column.kind));
+    let mut found: Vec<Values> = columns.iter().zip(&at).map(empty).collect();
     let mut known: Vec<HashMap<Vec<u8>, u32>> = vec![HashMap::new(); columns.len()];
     let mut rows = 0;
     for number in 0..file.num_row_groups() {
         let group = file.get_row_group(number)?;
         let many = usize::try_from(group.metadata().num_rows())
-            .map_err(|_| ExportError::Table("fewer than no rows".into()))?;
-        rows += many;
-        for ((column, values), known) in columns.iter().zip(&mut found).zip(&mut known) {
-            let Some(at) = names.iter().position(|name| name == column.name) else {
-                values.nothing(many);
-                continue;
-            };
-            column_of(group.get_column_reader(at)?, column, many, values, known)?;
+            .ok()
+            .filter(|many| *many <= MOST_ROWS)
+            .ok_or_else(|| ExportError::Table("a group has more rows than any".into()))?;
+        for (((column, at), values), known) in columns.iter().zip(&at).zip(&mut found).zip(&mut known) {
+            if let Some(at) = *at {
+                column_of(group.get_column_reader(at)?, column, many, values, known)?;
+            }
         }
+        // They were read: there are so many.
+        rows += many;
     }
     Ok(Found { rows, columns: found, about })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use tactus_data::DataSet;
-use tactus_data::question::{Answers, Asked, FORMATS, Judged, Set, ask, page};
+use tactus_data::question::{Answers, Asked, FORMATS, Fleet, Set, ask, page};
 use tactus_report::part::Reader;
 use tactus_report::render::text::{self, Style};
 use tactus_system::{Real, System};
@@ -58,14 +58,11 @@ pub fn show(arguments: &FleetShow) -> Result<Exit, Failure> {
 }
 
 /// A machine that missed is a finding; where it cannot be said of one whether it holds, nothing is said of all.
-fn exit(answers: &Answers) -> Exit {
-    let any = |outcome: Judged| answers.judged.iter().any(|machine| machine.outcome == outcome);
-    if any(Judged::Missed) {
-        Exit::Findings
-    } else if any(Judged::Unproven) {
-        Exit::Inconclusive
-    } else {
-        Exit::Good
+const fn exit(answers: &Answers) -> Exit {
+    match answers.outcome {
+        Fleet::Missed => Exit::Findings,
+        Fleet::NotDecided => Exit::Inconclusive,
+        Fleet::Held | Fleet::NoDeadline => Exit::Good,
     }
 }
 
