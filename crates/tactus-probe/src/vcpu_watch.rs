@@ -30,7 +30,7 @@ use tactus_measure::thread::make_fifo;
 use tactus_model::CpuSet;
 use tactus_model::lot::Lots;
 
-use crate::blame::{Blame, Kept};
+use crate::blame::{Kept, Tracepoints};
 use crate::sys;
 
 /// The argument that makes a process a watch.
@@ -94,7 +94,7 @@ pub fn main(words: &[String]) -> u8 {
     match begin(words) {
         Ok((every, watched)) => {
             let cpus: CpuSet = watched.iter().filter_map(|thread| thread.on).collect();
-            let blame = if cpus.is_empty() { None } else { Some(Blame::threads(&cpus)) };
+            let blame = if cpus.is_empty() { None } else { Some(Tracepoints::threads(&cpus)) };
             if let Some(Err(why)) = &blame {
                 println!("blind {why}");
             }
@@ -145,7 +145,7 @@ impl Watched {
         Ok(Self { cpu, thread, on, schedstat, stat, first, before: first, stopped: None })
     }
 
-    fn look(&mut self, last: u64, now: u64, blame: Option<&Blame>) {
+    fn look(&mut self, last: u64, now: u64, blame: Option<&Tracepoints>) {
         if let Some(waited) = waited(&self.schedstat) {
             let longest = waited.longest_since(self.before, now.saturating_sub(last));
             self.before = waited;
@@ -186,7 +186,7 @@ fn is_stopped(stat: &File) -> bool {
     state == Some(&b't')
 }
 
-fn look(every: u64, mut watched: Vec<Watched>, blame: Option<&Blame>) {
+fn look(every: u64, mut watched: Vec<Watched>, blame: Option<&Tracepoints>) {
     let stdin = io::stdin();
     let pause = Timespec {
         tv_sec: i64::try_from(every / 1_000_000_000).unwrap_or(1),

@@ -41,6 +41,7 @@ use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
 use crate::scheduling::Policy;
 use crate::series::SeriesKey;
+use crate::trace::Source;
 use crate::windows::Moments;
 use crate::wire::row::row;
 
@@ -178,6 +179,9 @@ pub struct Job {
     /// ns; none: of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_above: Option<u64>,
+    /// Who is to say so, and nobody else; none: the first that can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame_by: Option<Source>,
 }
 
 /// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at

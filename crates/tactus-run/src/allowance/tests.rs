@@ -45,6 +45,7 @@ fn job(what: What, cpus: &str, duration_ns: u64, tick_ns: u64) -> Job {
         budget: 0,
         cache_misses: false,
         blame_above: None,
+        blame_by: None,
         lock_in: None,
     }
 }
