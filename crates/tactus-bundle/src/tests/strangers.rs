@@ -337,7 +337,7 @@ fn latencies_traces_and_waits_beyond_those_that_a_run_keeps_are_left_out_and_sai
     };
     let wait = |n: u64| {
         let by = (n == 900).then(|| "7 ".to_owned() + &"ü".repeat(500_000));
-        Wait { cpu: 1, at_ns: 1, waited_ns: n, stopped: false, by }
+        Wait { cpu: 1, at_ns: 1, waited_ns: n, stopped: false, by, outside: false }
     };
     let mut own = row(10);
     own.outcome = Outcome::Latency(LatencyOutcome { series: vec![series], all: None });

@@ -57,6 +57,10 @@ pub struct HostSide {
     pub by: Option<String>,
     /// A tracer had stopped it.
     pub stopped: bool,
+    /// It had its CPU, and was out of its guest for so long: the hypervisor's own work, or that of the program that runs the
+    /// machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// How long it was kept from running, in ns.
     pub waited_ns: u64,
     /// Its end, in ns since the measurement started, on the environment's clock.

@@ -38,6 +38,10 @@ pub enum EventKind {
     Sleeps = 8,
     /// A thread leaves the CPU because another one is to have it: a place in [`Trace::threads`].
     Preempted = 9,
+    /// On the machine of a guest: the thread of a virtual CPU leaves the guest; its number. Of no latency's trace.
+    GuestLeft = 10,
+    /// It enters the guest again.
+    GuestEntered = 11,
 }
 
 /// Names of soft interrupts, by their numbers (`include/linux/interrupt.h`).
@@ -70,6 +74,8 @@ impl EventKind {
             7 => Self::VectorEnds,
             8 => Self::Sleeps,
             9 => Self::Preempted,
+            10 => Self::GuestLeft,
+            11 => Self::GuestEntered,
             _ => return None,
         })
     }

@@ -3,6 +3,7 @@
 //! one of them is among the largest.
 
 mod counters;
+mod outside;
 mod program;
 mod record;
 mod ring;
@@ -18,6 +19,7 @@ use tactus_model::message::{Note, Unknowable};
 use tactus_model::trace::{Source, Trace};
 
 use self::counters::Counters;
+pub use self::outside::{Out, Outside};
 pub use self::ring::Kept;
 use self::tracefs::Instance;
 pub use self::tracepoints::Tracepoints;

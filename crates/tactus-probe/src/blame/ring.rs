@@ -45,7 +45,7 @@ impl<'a> Ring<'a> {
     }
 
     /// The records of that time, in its order, and whether none of them is missing.
-    fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
+    pub fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
         let head = self.begun();
         let kept = head.saturating_sub(self.records.saturating_sub(UNSETTLED));
         // By halves: to read a record takes its line from the CPU that writes it.

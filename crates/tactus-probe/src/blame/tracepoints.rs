@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use tactus_model::CpuSet;
 use tactus_model::trace::{EventKind, Trace, VECTORS};
 
+use super::outside::{Out, Outside};
 use super::program::{HEAD, RECORD, program};
 use super::ring::{Kept, Ring};
 use crate::bpf::why::{self, Place, Step};
@@ -30,7 +31,13 @@ pub struct Tracepoints {
     memory: Mapped,
     cpus: Vec<u32>,
     words: usize,
+    /// It is written down when threads leave guests and enter them.
+    guests: bool,
 }
+
+/// When virtual CPUs leave their guests and enter them. The thread that runs the program is the virtual CPU's.
+const GUESTS: [(&CStr, EventKind); 2] =
+    [(c"kvm_exit", EventKind::GuestLeft), (c"kvm_entry", EventKind::GuestEntered)];
 
 impl Tracepoints {
     /// Begins for these CPUs.
@@ -38,15 +45,15 @@ impl Tracepoints {
     /// # Errors
     /// Why it cannot be known.
     pub fn begin(cpus: &CpuSet) -> Result<Self, String> {
-        Self::try_begin(cpus, true)
+        Self::try_begin(cpus, true, &[])
     }
 
-    /// Begins with which threads have these CPUs, and no more.
+    /// Begins with which threads have these CPUs, and when virtual CPUs leave their guests and enter them there.
     ///
     /// # Errors
     /// Why it cannot be known.
     pub fn threads(cpus: &CpuSet) -> Result<Self, String> {
-        Self::try_begin(cpus, false)
+        Self::try_begin(cpus, false, &GUESTS)
     }
 
     /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
@@ -69,7 +76,15 @@ impl Tracepoints {
         Ring::new(&self.memory.words()[place * self.words..][..self.words])
     }
 
-    fn try_begin(cpus: &CpuSet, interrupts: bool) -> Result<Self, String> {
+    /// What a thread did on a CPU between two moments, for [`Outside`]; none: nobody writes down when guests are left. To be
+    /// asked some ms after the later one.
+    pub fn outside(&self, cpu: u32, outside: &mut Outside, from: u64, until: u64) -> Option<Out> {
+        let place = self.cpus.iter().position(|own| *own == cpu).filter(|_| self.guests)?;
+        let (records, whole) = self.ring(place).records(from, until);
+        outside.take(&records, whole)
+    }
+
+    fn try_begin(cpus: &CpuSet, interrupts: bool, guests: &[(&CStr, EventKind)]) -> Result<Self, String> {
         let cpus: Vec<u32> = cpus.iter().collect();
         if cpus.len() > MOST_CPUS {
             return Err(["more than ", &MOST_CPUS.to_string(), " CPUs"].concat());
@@ -122,8 +137,10 @@ impl Tracepoints {
                 }
             }
         }
+        // Only where KVM is there, and both or none: of one alone nothing follows.
+        let guests = !interrupts && guests.iter().all(|(name, kind)| attach(name, *kind, None).is_ok());
         let words = HEAD + records * RECORD;
-        Ok(Self { _attached: attached, memory, cpus, words })
+        Ok(Self { _attached: attached, memory, cpus, words, guests })
     }
 }
 
@@ -159,6 +176,39 @@ mod tests {
             trace.events().all(|(at, kind, _)| at <= seen - began && kind != EventKind::Lost),
             "{trace:?}"
         );
+        sys::set_affinity(&allowed).unwrap();
+    }
+
+    /// Any two tracepoints that a thread comes to by turns will do: KVM's are there only where KVM is, and on some machines
+    /// one of them is never come to.
+    #[test]
+    fn a_thread_is_outside_between_two_tracepoints_as_long_as_it_has_the_cpu() {
+        const BUSY: u64 = 3_000_000;
+        let allowed = sys::affinity().unwrap();
+        let cpu = allowed.first().unwrap();
+        sys::set_affinity(&CpuSet::one(cpu)).unwrap();
+        // It leaves "the guest" at the end of a call, and enters it at the beginning of the next.
+        let calls = [(c"sys_exit", EventKind::GuestLeft), (c"sys_enter", EventKind::GuestEntered)];
+        let tracepoints = match Tracepoints::try_begin(&CpuSet::one(cpu), false, &calls) {
+            Ok(tracepoints) if tracepoints.guests => tracepoints,
+            Ok(_) => return eprintln!("SKIPPED: this kernel has no tracepoints of system calls"),
+            Err(why) => return eprintln!("SKIPPED: {why}"),
+        };
+        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let from = sys::now();
+        sys::sleep_until(from + 1_000_000);
+        let busy = sys::own_time() + BUSY;
+        while sys::own_time() < busy {}
+        sys::sleep_until(sys::now() + 1_000_000);
+        let until = sys::now();
+        sys::sleep_until(until + 20_000_000);
+        // What one knows of the time that another thread would have to be outside is nothing.
+        let mut nobody = Outside::new(u64::MAX >> 8);
+        assert_eq!(tracepoints.outside(cpu, &mut nobody, from, until), None);
+        // The clock of its own time is a call, too: it is outside for the sum of what lies between.
+        let mut outside = Outside::new(own.into());
+        let out = tracepoints.outside(cpu, &mut outside, from, until);
+        assert!(out.is_some_and(|out| out.ns > 0 && out.until <= until && out.ns < until - from), "{out:?}");
         sys::set_affinity(&allowed).unwrap();
     }
 }

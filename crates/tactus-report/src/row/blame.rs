@@ -53,6 +53,7 @@ fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Ve
             EventKind::InterruptEnds => account.end((EventKind::InterruptBegins, number)),
             EventKind::SoftEnds => account.end((EventKind::SoftBegins, number)),
             EventKind::VectorEnds => account.end((EventKind::VectorBegins, number)),
+            EventKind::GuestLeft | EventKind::GuestEntered => {}
         }
     }
     account.until(length);
@@ -308,6 +309,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
             host: host.filter(|_| cause == Cause::Hypervisor).map(|(wait, within_ns)| HostSide {
                 by: wait.by.clone(),
                 stopped: wait.stopped,
+                outside: wait.outside,
                 waited_ns: wait.waited_ns,
                 at_ns: wait.at_ns,
                 within_ns: *within_ns,

@@ -172,7 +172,11 @@ fn had(latency: &BlamedLatency) -> String {
     let had: Vec<String> = parts.chain(unaccounted).map(part).collect();
     let host = latency.host.as_ref().map(|host| {
         let by = host.by.as_deref().map_or("another", |by| by.split_once(' ').map_or(by, |(_, name)| name));
-        let by = if host.stopped { "a tracer".to_owned() } else { clean(by) };
+        let by = match (host.stopped, host.outside) {
+            (true, _) => "a tracer".to_owned(),
+            (_, true) => "the hypervisor itself, out of the guest".to_owned(),
+            _ => clean(by),
+        };
         let (waited, within) = (latency_up(host.waited_ns), latency_up(host.within_ns));
         format!("; on the machine: {by} {waited} (clocks: within {within})")
     });
@@ -222,10 +226,14 @@ mod tests {
         let host = HostSide {
             by: Some("7 hog".into()),
             stopped: false,
+            outside: false,
             waited_ns: 900_000,
             at_ns: 0,
             within_ns: 20_000,
         };
+        let outside = HostSide { by: None, outside: true, ..host.clone() };
+        let own = BlamedLatency { host: Some(outside), ..entry.latencies[0].clone() };
+        assert!(had(&own).contains("; on the machine: the hypervisor itself, out of the guest 900 us"));
         let held = BlamedLatency { host: Some(host), ..entry.latencies[0].clone() };
         assert!(
             had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"),

@@ -136,7 +136,7 @@ fn contents(message: &FromProbe) -> usize {
         // Only those that nobody asked for come here.
         FromProbe::Answer(answer) => answer.data.len() + list(answer.words.iter().map(String::len)),
         FromProbe::Output(output) => output.data.len(),
-        FromProbe::Card(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
+        FromProbe::Card(_) | FromProbe::Clock(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
     }
 }
 
