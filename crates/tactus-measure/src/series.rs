@@ -30,6 +30,9 @@ const WITNESSED: usize = 10;
 
 /// What knows what the kernel did on a CPU.
 pub trait Witness {
+    /// Whatever it reads now and then, not to be asked for what it has not: before it is asked, each time that samples are
+    /// taken in.
+    fn look(&self) {}
     /// What it did between two moments of CLOCK_MONOTONIC, in ns.
     fn between(&self, due: u64, seen: u64) -> Trace;
 }
@@ -172,6 +175,9 @@ impl Series {
         let (now, largest, began, end) = (&mut self.now, &mut self.largest, self.began, self.end);
         let (timed, mut windows) = (self.polled.is_none(), self.windows.as_mut());
         let witness = self.witness.as_ref();
+        if let Some((witness, _)) = witness {
+            witness.look();
+        }
         let witnessed = |at: u64, value: u64| {
             move |place: usize| {
                 let (witness, above_ns) = witness?;

@@ -328,8 +328,9 @@ pub struct Sliced {
 
 /// The clock of an environment against that of the machine that runs the scenario.
 ///
-/// A tick arrives when it has ended, or later: of all lines below all points (end, arrival) it is the one that they
-/// lie closest to. What it leaves open is one-sided: true moments are up to `late_ns` before those it gives.
+/// By questions and answers, where `error_ns` says to how much. Else by the arrival of ticks: a tick arrives when it has ended, or
+/// later; of all lines below all points (end, arrival) it is the one that they lie closest to. What that leaves open is
+/// one-sided: true moments are up to `late_ns` before those it gives.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockFit {
     /// When the environment began to measure, CLOCK_MONOTONIC of this machine in ns.
@@ -338,8 +339,12 @@ pub struct ClockFit {
     pub ppm: f64,
     /// How long they were compared, in ns.
     pub span_ns: u64,
-    /// How late even the earliest ticks may have arrived, in ns.
+    /// How late even the earliest ticks may have arrived, in ns; the same as `error_ns` where there is that.
     pub late_ns: u64,
+    /// Where it was asked for: true moments are up to so much before those that it gives, or after them, in ns. Between questions
+    /// the clocks are taken to run evenly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_ns: Option<u64>,
 }
 
 impl ClockFit {
@@ -398,6 +403,10 @@ pub struct Wait {
     /// microsecond on this machine's clock, and not to a look. Since format 1.6.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// It had its CPU, and was out of its guest: what the hypervisor, and the program that runs the machine, did for it. The end is
+    /// known to the microsecond, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
 }
 
 /// What a fault did, and where.

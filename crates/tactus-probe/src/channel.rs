@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tactus_model::message::{FromProbe, Note, ToProbe};
+use tactus_model::message::{ClockAnswer, FromProbe, Note, ToProbe};
 use tactus_model::wire::{Decoder, Encoder, Item};
 
 use crate::rpc::RpcServer;
@@ -58,6 +58,8 @@ pub struct Channel {
     heard: u64,
     /// How long nothing may be heard while a job runs, in ns: where the stream has no end to be noticed.
     patience: u64,
+    /// When the last measurement began, CLOCK_MONOTONIC in ns.
+    began: u64,
     rpc: RpcServer,
 }
 
@@ -82,6 +84,7 @@ impl Channel {
             narrow: None,
             heard: sys::now(),
             patience: u64::MAX,
+            began: 0,
             rpc: RpcServer::default(),
         }
     }
@@ -89,6 +92,11 @@ impl Channel {
     /// Ends jobs when nothing was heard for so long, in ns.
     pub const fn expect_signs_of_life(&mut self, patience: u64) {
         self.patience = patience;
+    }
+
+    /// A measurement began then.
+    pub const fn begins(&mut self, began: u64) {
+        self.began = began;
     }
 
     /// Writes no more than so many bytes a second from now on.
@@ -260,6 +268,15 @@ impl Channel {
         let what = match item {
             Item::Message(ToProbe::Call(call)) => {
                 return self.rpc.serve(call).map_or(Ok(()), |answer| self.say(&FromProbe::Answer(answer)));
+            }
+            Item::Message(ToProbe::Clock(question)) => {
+                let (n, heard_ns, began_ns) = (question.n, self.heard, self.began);
+                return self.say(&FromProbe::Clock(ClockAnswer {
+                    n,
+                    heard_ns,
+                    said_ns: sys::now(),
+                    began_ns,
+                }));
             }
             Item::Message(message) => {
                 self.waiting.push_back(message);

@@ -353,7 +353,9 @@ fn begin_blame(job: &Job, threads: &[Measuring], notes: &mut Vec<Note>) -> Optio
     if cpus.is_empty() {
         return None;
     }
-    Blame::begin(&cpus).map_err(|why| notes.push(why)).ok().map(|blame| (blame, above))
+    let (blame, note) = Blame::begin(&cpus, job.blame_by);
+    notes.extend(note);
+    Some((blame?, above))
 }
 
 /// Finds the trace that is to be stopped when a latency exceeds its limit. Not where a fault of this job may be one
@@ -394,6 +396,7 @@ mod tests {
             budget: 0,
             cache_misses: false,
             blame_above: None,
+            blame_by: None,
             lock_in: None,
         }
     }

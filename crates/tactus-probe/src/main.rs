@@ -7,6 +7,7 @@
 
 mod actions;
 mod answer;
+mod arrivals;
 mod blame;
 mod bpf;
 mod breakdown;
@@ -21,6 +22,7 @@ mod guardian;
 mod guest;
 mod housekeeping;
 mod job;
+mod keeper;
 mod kvm_exits;
 mod load;
 mod memory;

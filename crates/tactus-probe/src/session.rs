@@ -3,7 +3,9 @@
 use std::io;
 
 use tactus_model::clock::ClockCheck;
-use tactus_model::message::{Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Proven, Refusal, ToProbe};
+use tactus_model::message::{
+    CLOCK, Done, End, FromProbe, Hello, Job, Note, PROTOCOL, Proven, Refusal, ToProbe,
+};
 
 use crate::channel::{Channel, Incoming, SessionEnd};
 use crate::job::{Prepared, Running};
@@ -64,7 +66,7 @@ pub fn converse(channel: &mut Channel) -> io::Result<SessionEnd> {
             Incoming::Message(ToProbe::Prove | ToProbe::Go | ToProbe::Stop) => {
                 channel.note(Note::info("there is no job to start or to stop"))?;
             }
-            Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
+            Incoming::Nothing | Incoming::Message(ToProbe::Call(_) | ToProbe::Clock(_)) => {}
             Incoming::Ended => return Ok(SessionEnd::Ended),
         }
     }
@@ -80,7 +82,7 @@ fn answer(channel: &mut Channel) -> io::Result<()> {
 fn hello() -> Hello {
     let measurements = tactus_measure::MEASUREMENTS.iter().map(|entry| entry.name());
     let values = values::MEASUREMENTS.iter().map(|entry| entry.name());
-    let beside = [load::NAMES, fault::NAMES].concat();
+    let beside = [load::NAMES, fault::NAMES, &[CLOCK]].concat();
     Hello {
         protocol: PROTOCOL,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -157,7 +159,7 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Result<Option<Prepare
                 let reason = "a job is already prepared; stop it first".to_owned();
                 channel.say(&FromProbe::Refused(Refusal { reason, hint: None }))?;
             }
-            Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
+            Incoming::Nothing | Incoming::Message(ToProbe::Call(_) | ToProbe::Clock(_)) => {}
         }
     }
     if prepared.is_unproven() {

@@ -10,6 +10,7 @@
 //! waited CPU UNTIL NS        a wait for a CPU that ended within the look that ended at UNTIL, at least so long
 //! kept CPU UNTIL NS ID NAME  the same, where that is known: when it came to its CPU, and which thread had it meanwhile
 //! blind WHY                  that is not known
+//! outside CPU UNTIL NS       it had its CPU so long, and was out of its guest, until it entered that
 //! stopped CPU UNTIL NS       it was stopped (by a tracer) so long until then
 //! held CPU FROM TO           the fault kept it off its CPU
 //! total CPU NS               at the end: all that it waited
@@ -30,13 +31,15 @@ use tactus_measure::thread::make_fifo;
 use tactus_model::CpuSet;
 use tactus_model::lot::Lots;
 
-use crate::blame::{Blame, Kept};
+use crate::blame::{Kept, Out, Outside, Tracepoints};
 use crate::sys;
 
 /// The argument that makes a process a watch.
 pub const ARGUMENT: &str = "watch";
 /// The least time of waiting within a look that is told, in ns.
 const WORTH_TELLING_NS: u64 = 100_000;
+/// How long after an event its record is there at the latest, in ns.
+const WRITTEN_NS: u64 = 2_000_000;
 /// Priority of the task that holds a vCPU.
 const ABOVE_ALL: u32 = 99;
 
@@ -52,6 +55,9 @@ struct Watched {
     before: Waited,
     /// Since when it has been seen stopped.
     stopped: Option<u64>,
+    /// Where it is, by KVM, and until when that was looked at.
+    outside: Outside,
+    looked: u64,
 }
 
 /// What the record of a thread says.
@@ -94,7 +100,7 @@ pub fn main(words: &[String]) -> u8 {
     match begin(words) {
         Ok((every, watched)) => {
             let cpus: CpuSet = watched.iter().filter_map(|thread| thread.on).collect();
-            let blame = if cpus.is_empty() { None } else { Some(Blame::threads(&cpus)) };
+            let blame = if cpus.is_empty() { None } else { Some(Tracepoints::threads(&cpus)) };
             if let Some(Err(why)) = &blame {
                 println!("blind {why}");
             }
@@ -142,10 +148,11 @@ impl Watched {
         let open = |name: &str| File::open(format!("/proc/{thread}/{name}"));
         let (schedstat, stat) = (open("schedstat")?, open("stat")?);
         let first = waited(&schedstat).ok_or_else(|| io::Error::other("its schedstat cannot be read"))?;
-        Ok(Self { cpu, thread, on, schedstat, stat, first, before: first, stopped: None })
+        let (outside, looked) = (Outside::new(thread.into()), sys::now());
+        Ok(Self { cpu, thread, on, schedstat, stat, first, before: first, stopped: None, outside, looked })
     }
 
-    fn look(&mut self, last: u64, now: u64, blame: Option<&Blame>) {
+    fn look(&mut self, last: u64, now: u64, blame: Option<&Tracepoints>) {
         if let Some(waited) = waited(&self.schedstat) {
             let longest = waited.longest_since(self.before, now.saturating_sub(last));
             self.before = waited;
@@ -155,6 +162,17 @@ impl Watched {
                     Some(Kept { until, ns, by }) => println!("kept {} {until} {ns} {by}", self.cpu),
                     None => println!("waited {} {now} {longest}", self.cpu),
                 }
+            }
+        }
+        // What was begun then is written.
+        let until = now.saturating_sub(WRITTEN_NS);
+        if let (Some(blame), Some(on)) = (blame, self.on)
+            && until > self.looked
+        {
+            let out = blame.outside(on, &mut self.outside, self.looked, until);
+            self.looked = until + 1;
+            if let Some(Out { until, ns }) = out.filter(|out| out.ns >= WORTH_TELLING_NS) {
+                println!("outside {} {until} {ns}", self.cpu);
             }
         }
         match (is_stopped(&self.stat), self.stopped) {
@@ -186,7 +204,7 @@ fn is_stopped(stat: &File) -> bool {
     state == Some(&b't')
 }
 
-fn look(every: u64, mut watched: Vec<Watched>, blame: Option<&Blame>) {
+fn look(every: u64, mut watched: Vec<Watched>, blame: Option<&Tracepoints>) {
     let stdin = io::stdin();
     let pause = Timespec {
         tv_sec: i64::try_from(every / 1_000_000_000).unwrap_or(1),

@@ -39,7 +39,7 @@ use tactus_model::windows::Moments;
 use crate::fault::{Count, Disturbance, Held, Made};
 use crate::sys::Shared;
 use crate::work::{Pace, die_with, over};
-use crate::{answer, fault, load, memory, sys, timerlat, values};
+use crate::{answer, fault, keeper, load, memory, sys, timerlat, values};
 
 /// The argument that makes a process a worker.
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
@@ -386,6 +386,9 @@ pub fn adopt_orphans() {
 
 /// The worker's side: what `tactus-probe worker JSON` does. Returns its exit code.
 pub fn main(task: &str) -> u8 {
+    if let Some(code) = keeper::main(task) {
+        return code;
+    }
     let Ok(task) = serde_json::from_str::<Task>(task) else {
         crate::stderr::say!("tactus-probe: worker: the task cannot be read");
         return 2;

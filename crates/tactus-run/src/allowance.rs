@@ -158,7 +158,7 @@ impl Allowance {
             FromProbe::Card(card) => self.reports.card(card)?,
             FromProbe::Injected(injected) => self.reports.injected(injected)?,
             // The connection has taken those that were asked for.
-            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {
+            FromProbe::Clock(_) | FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {
                 count(&mut self.unasked, MOST_UNASKED, "answers to what nobody asked")?;
             }
         }

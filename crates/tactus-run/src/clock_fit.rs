@@ -54,13 +54,19 @@ impl Arrivals {
         let over = self.hull.windows(2).find(|pair| mean <= pair[1].0);
         let (at, arrival) = first;
         let Some(&[from, to]) = over.and_then(|pair| pair.first_chunk()) else {
-            return Some(ClockFit { began_ns: arrival.saturating_sub(at), ppm: 0.0, span_ns: 0, late_ns });
+            return Some(ClockFit {
+                began_ns: arrival.saturating_sub(at),
+                ppm: 0.0,
+                span_ns: 0,
+                late_ns,
+                error_ns: None,
+            });
         };
         let rate = (float(to.1) - float(from.1)) / (float(to.0) - float(from.0));
         let began_ns = whole((float(from.1) - float(from.0) * rate).max(0.0));
         // To a thousandth: more digits say nothing, and do not come back from JSON as they were.
         let ppm = ((rate - 1.0) * 1e9).round() / 1e3;
-        Some(ClockFit { began_ns, ppm, span_ns: last.0 - first.0, late_ns })
+        Some(ClockFit { began_ns, ppm, span_ns: last.0 - first.0, late_ns, error_ns: None })
     }
 }
 

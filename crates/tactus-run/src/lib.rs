@@ -4,6 +4,7 @@
 mod allowance;
 mod audits;
 mod clock_bounds;
+mod clock_exchange;
 mod clock_fit;
 mod context;
 mod counting;

@@ -266,10 +266,14 @@ impl ScenarioRun<'_> {
         self.watch(context)?;
         self.count(context)?;
         self.count_exits(context)?;
+        self.ask_clocks(context, self.planned.blame_above.is_some())?;
         self.start(context)?;
         self.collecting = true;
         let collected = self.collect(context);
         self.collecting = false;
+        if collected.is_ok() && !context.interrupt.asked() {
+            self.ask_clocks(context, false)?;
+        }
         self.tell_waits(context)?;
         self.tell_exits(context)?;
         self.tell_cpu_time(context)?;

@@ -1,8 +1,8 @@
 //! The conversation with the probe of one environment.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use tactus_environment::{Running, Stream};
 use tactus_model::bundle::ClockFit;
 use tactus_model::clock::Hole;
 use tactus_model::facts::Facts;
-use tactus_model::message::{FromProbe, Hello, Job, ToProbe};
+use tactus_model::message::{CLOCK, ClockQuestion, FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::guardian::Guardian;
@@ -18,6 +18,7 @@ use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, boottime_ns, m
 
 use super::allowance::{Allowance, Backlog, Excess, Share, clip, weight};
 use super::clock_bounds::ClockBounds;
+use super::clock_exchange::{Exchange, FEW};
 use super::clock_fit::Arrivals;
 use super::nested::Nest;
 use super::standstill::Standstills;
@@ -74,6 +75,11 @@ pub struct Session {
     pub ended: bool,
     /// When its ticks arrived, by which its clock is held against this machine's.
     pub arrivals: Arrivals,
+    /// What its clock answered, which is heard by who listens to it.
+    exchange: Arc<Mutex<Exchange>>,
+    /// It is asked while it measures, too, and when it last was.
+    asks: bool,
+    asked: Instant,
     /// The same, for when its clock stood still.
     standstills: Standstills,
     /// When the probe last said anything.
@@ -98,6 +104,8 @@ pub struct Session {
     reader: Option<JoinHandle<()>>,
 }
 
+/// How often its clock is asked for while it measures.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 const FOREIGN_LINES: usize = 20;
 /// How much of a line that was no frame is kept, in bytes.
 const FOREIGN_LINE: usize = 400;
@@ -119,9 +127,12 @@ impl Session {
         };
         let connection = Arc::new(Connection::new(writer));
         let backlog = Arc::new(Backlog::default());
+        let exchange = Arc::<Mutex<Exchange>>::default();
         let (heard, waiting) = (Arc::clone(&connection), Arc::clone(&backlog));
-        let reader =
-            reader.map(|reader| std::thread::spawn(move || listen(reader, &heard, &waiting, number, &to)));
+        let answers = Arc::clone(&exchange);
+        let reader = reader.map(|reader| {
+            std::thread::spawn(move || listen(reader, &heard, &answers, &waiting, number, &to))
+        });
         Self {
             number,
             name: name.to_owned(),
@@ -143,6 +154,9 @@ impl Session {
             refused: false,
             ended: false,
             arrivals: Arrivals::default(),
+            exchange,
+            asks: false,
+            asked: Instant::now(),
             standstills: Standstills::default(),
             heard: Instant::now(),
             paused: Duration::ZERO,
@@ -201,6 +215,8 @@ impl Session {
     pub fn give(&mut self, job: Job) -> io::Result<()> {
         (self.ready, self.done, self.refused) = (false, false, false);
         self.arrivals = Arrivals::default();
+        *self.exchange() = Exchange::default();
+        self.asks = false;
         self.standstills = Standstills::default();
         self.proves = job.control.is_some();
         self.proven = !self.proves;
@@ -240,6 +256,10 @@ impl Session {
     pub fn ticked(&mut self, at_ns: u64) {
         (self.heard_ns, self.stands) = (boottime_ns(), false);
         self.arrivals.add(at_ns, monotonic_ns());
+        // It has just spoken: what carries its words is awake.
+        if self.asks && self.asked.elapsed() >= ASK_AGAIN {
+            self.ask(FEW);
+        }
         // A channel of few bytes a second may lag more and more.
         if self.running.budget().is_none() {
             self.standstills.add(at_ns, self.heard_ns);
@@ -253,9 +273,46 @@ impl Session {
         holes
     }
 
-    /// Its clock against this machine's; none where it has not reported.
+    /// Asks for its clock so many times, one after the other.
+    pub fn ask(&mut self, times: u32) {
+        self.asked = Instant::now();
+        // One that was lost on the way holds nothing up.
+        self.exchange().give_up();
+        let question = self.exchange().begin(times, monotonic_ns());
+        // A broken stream shows itself as its end.
+        let _ = question.map(|n| self.say(&ToProbe::Clock(ClockQuestion { n })));
+    }
+
+    /// Whether all that was asked for is answered.
+    pub fn is_asked(&self) -> bool {
+        self.ended || self.exchange().is_over()
+    }
+
+    /// What is not answered yet is not waited for. `asks`: it is asked now and then while it measures.
+    pub fn stop_asking(&mut self, asks: bool) {
+        self.exchange().give_up();
+        self.asks = asks;
+    }
+
+    /// Whether its clock can be asked for: it is heard at once, and is not this machine's own.
+    pub fn has_a_clock(&self, system: &dyn System) -> bool {
+        let can = self.hello.as_ref().is_some_and(|hello| hello.can.iter().any(|word| word == CLOCK));
+        can && self.running.hears() && self.running.budget().is_none() && !self.is_of_this_kernel(system)
+    }
+
+    fn exchange(&self) -> std::sync::MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its clock against this machine's, as it answered, else as its ticks arrived; none where it has not reported.
     pub fn clock(&self) -> Option<ClockFit> {
-        self.arrivals.fit(self.running.budget().is_some())
+        let arrived = self.arrivals.fit(self.running.budget().is_some());
+        let answered = self.exchange().fit();
+        // What ticks contradict is no clock: none arrives before it was said.
+        let late = |own: &ClockFit| {
+            arrived.is_none_or(|tick| own.began_ns <= tick.began_ns.saturating_add(own.late_ns))
+        };
+        answered.filter(late).or(arrived)
     }
 
     /// Keeps a line that was no frame, for the case that something goes wrong.
@@ -298,16 +355,29 @@ impl Session {
 fn listen(
     mut reader: Box<dyn io::Read + Send>,
     connection: &Connection,
+    exchange: &Mutex<Exchange>,
     backlog: &Arc<Backlog>,
     number: usize,
     to: &Sender<(usize, Arrival)>,
 ) {
     let mut decoder = Decoder::new();
     let mut buffer = vec![0; 64 * 1024];
-    // Passes items on; false: nobody takes them.
-    let pass = |items: Vec<Item<FromProbe>>| {
+    // Passes items on that came then; false: nobody takes them.
+    let pass = |items: Vec<Item<FromProbe>>, now: u64| {
         items.into_iter().all(|item| {
             let item = match item {
+                Item::Message(FromProbe::Clock(answer)) => {
+                    let mut asks = exchange.lock().unwrap_or_else(PoisonError::into_inner);
+                    if !asks.heard(&answer, now) {
+                        Item::Message(FromProbe::Clock(answer))
+                    } else {
+                        let question = asks.next(monotonic_ns());
+                        drop(asks);
+                        // A broken stream shows itself as its end.
+                        let _ = question.map(|n| connection.say(&ToProbe::Clock(ClockQuestion { n })));
+                        return true;
+                    }
+                }
                 Item::Message(message) => match connection.take(message) {
                     Some(message) => Item::Message(message),
                     None => return true,
@@ -319,19 +389,21 @@ fn listen(
         })
     };
     loop {
-        let items = match reader.read(&mut buffer) {
+        let read = reader.read(&mut buffer);
+        let now = monotonic_ns();
+        let items = match read {
             Ok(0) => break,
             Ok(n) => decoder.feed(&buffer[..n]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        if !pass(items) {
+        if !pass(items, now) {
             connection.ended();
             return;
         }
     }
     connection.ended();
-    if pass(decoder.finish()) {
+    if pass(decoder.finish(), monotonic_ns()) {
         let _ = to.send((number, Arrival::Ended));
     }
 }

@@ -304,7 +304,7 @@ mod tests {
             let outlier = Outlier { activity: 0, series, at_ns: 1, value_ns: 1, trace };
             weight(&Event::Outlier { row: 0, outlier })
         };
-        let trace = Trace { events: vec![1; 768], threads: vec!["1 x".into(); 256] };
+        let trace = Trace { events: vec![1; 768], threads: vec!["1 x".into(); 256], ..Trace::default() };
         assert!(outlier(Some(trace)) - outlier(None) > 768 * 8 + 256 * size_of::<String>());
         let account = |cpus| {
             let breakdown = Breakdown { cpus: vec![CpuTime::default(); cpus], ..Breakdown::default() };

@@ -73,6 +73,7 @@ struct Seen {
     ns: u64,
     stopped: bool,
     by: Option<String>,
+    outside: bool,
 }
 
 impl Said {
@@ -94,7 +95,7 @@ impl Said {
             let by: Vec<&str> = words.collect();
             if let Ok(cpu) = u32::try_from(cpu) {
                 let by = Some(longest(&by.join(" "), LONGEST_THREAD));
-                self.waits.push(Seen { cpu, until, ns, stopped: false, by });
+                self.waits.push(Seen { cpu, until, ns, stopped: false, by, outside: false });
                 self.trim(4 * KEPT);
             }
             return;
@@ -106,9 +107,10 @@ impl Said {
         let numbers: Option<Vec<u64>> = words.map(|word| word.parse().ok()).collect();
         let small = |n: u64| u32::try_from(n).ok();
         match (word, numbers.as_deref()) {
-            ("waited" | "stopped", Some(&[cpu, until, ns])) => {
+            ("waited" | "stopped" | "outside", Some(&[cpu, until, ns])) => {
                 if let Some(cpu) = small(cpu) {
-                    self.waits.push(Seen { cpu, until, ns, stopped: word == "stopped", by: None });
+                    let (stopped, outside) = (word == "stopped", word == "outside");
+                    self.waits.push(Seen { cpu, until, ns, stopped, by: None, outside });
                     self.trim(4 * KEPT);
                 }
             }
@@ -275,6 +277,7 @@ fn waits(mut said: Said, clock: &ClockFit) -> Waits {
         waited_ns: seen.ns,
         stopped: seen.stopped,
         by: seen.by.clone(),
+        outside: seen.outside,
     };
     let longest = said.waits.iter().map(wait).collect();
     Waits { look_ns: LOOK_NS, totals: said.totals, longest, cut_ns: said.cut }
@@ -297,7 +300,7 @@ mod tests {
         Hold { activity: 2, cpus: CpuSet::one(1), table, seed: 7 }
     }
 
-    const EVEN: ClockFit = ClockFit { began_ns: 1_000, ppm: 0.0, span_ns: 1, late_ns: 0 };
+    const EVEN: ClockFit = ClockFit { began_ns: 1_000, ppm: 0.0, span_ns: 1, late_ns: 0, error_ns: None };
 
     fn layout() -> Layout {
         Layout { cpus: vec![(0, 4), (1, 6)], measuring: CpuSet::one(1) }
@@ -324,6 +327,7 @@ mod tests {
             "held 0 1 99",
             "total 1 740",
             "kept 1 6000 300 812 a hog",
+            "outside 1 3000 200",
             "kept 1 6000 x 812 hog",
             "kept 1",
             "blind no BPF",
@@ -340,7 +344,8 @@ mod tests {
         let waits = waits(said, &EVEN);
         let told: Vec<_> =
             waits.longest.iter().map(|wait| (wait.at_ns, wait.waited_ns, wait.stopped)).collect();
-        assert_eq!(told, [(4_000, 700, false), (5_000, 300, false), (-100, 40, true)]);
+        assert_eq!(told, [(4_000, 700, false), (5_000, 300, false), (2_000, 200, false), (-100, 40, true)]);
+        assert!(waits.longest[2].outside && !waits.longest[1].outside);
         assert_eq!(waits.longest[1].by.as_deref(), Some("812 a hog"));
         assert_eq!(waits.totals, [(1, 740)]);
     }

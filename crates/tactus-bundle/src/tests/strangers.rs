@@ -321,8 +321,11 @@ fn latencies_traces_and_waits_beyond_those_that_a_run_keeps_are_left_out_and_sai
     let (_home, dir) = begun();
     let key = SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
     let outlier = |value_ns: u64| {
-        let trace = (value_ns == 1_000 || value_ns == 1)
-            .then(|| Trace { events: vec![1; 15_000], threads: vec!["1 x".repeat(9_999); 300] });
+        let trace = (value_ns == 1_000 || value_ns == 1).then(|| Trace {
+            events: vec![1; 15_000],
+            threads: vec!["1 x".repeat(9_999); 300],
+            ..Trace::default()
+        });
         Outlier { activity: 0, series: key.clone(), at_ns: 1, value_ns, trace }
     };
     let series = SeriesResult {
@@ -334,7 +337,7 @@ fn latencies_traces_and_waits_beyond_those_that_a_run_keeps_are_left_out_and_sai
     };
     let wait = |n: u64| {
         let by = (n == 900).then(|| "7 ".to_owned() + &"ü".repeat(500_000));
-        Wait { cpu: 1, at_ns: 1, waited_ns: n, stopped: false, by }
+        Wait { cpu: 1, at_ns: 1, waited_ns: n, stopped: false, by, outside: false }
     };
     let mut own = row(10);
     own.outcome = Outcome::Latency(LatencyOutcome { series: vec![series], all: None });

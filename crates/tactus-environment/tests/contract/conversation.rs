@@ -211,6 +211,7 @@ impl Conversation {
             budget: self.running.budget().unwrap_or(0),
             cache_misses: false,
             blame_above: None,
+            blame_by: None,
             lock_in: None,
         }));
         loop {
@@ -244,6 +245,7 @@ impl Conversation {
             budget: self.running.budget().unwrap_or(0),
             cache_misses: false,
             blame_above: None,
+            blame_by: None,
             lock_in: None,
         }));
         loop {

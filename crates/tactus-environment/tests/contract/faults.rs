@@ -49,7 +49,7 @@ const FILES: [(&str, Form, &str); 13] = [
 ];
 
 /// The tracers' instances, which are gone afterwards.
-const INSTANCES: [&str; 3] = ["hwlat", "osnoise", "timerlat"];
+const INSTANCES: [&str; 4] = ["hwlat", "osnoise", "timerlat", "blame"];
 
 /// What a job brought.
 pub struct Heard {
@@ -85,6 +85,7 @@ pub fn job(duration: Duration) -> Job {
         budget: 0,
         cache_misses: false,
         blame_above: None,
+        blame_by: None,
         lock_in: None,
     }
 }

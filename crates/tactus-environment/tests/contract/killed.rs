@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::fault::{BlockWay, Off};
-use tactus_model::catalogue::measure::Timerlat;
+use tactus_model::catalogue::measure::{Timer, Timerlat};
 use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
 use tactus_model::scheduling::Policy;
-use tactus_model::undo::block::{undo_of_timerlat, undos};
+use tactus_model::trace::{EventKind, Source, Trace};
+use tactus_model::undo::block::{undo_of_blame, undo_of_timerlat, undos};
 use tactus_system::{Child, Connection, Invocation, Remote, System};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
@@ -50,6 +51,21 @@ impl Second {
         let what = What::Measure { measure, interval_ns: 2_000_000, priority: 90, policy: Policy::Other };
         let activities = vec![Activity::new(0, cpus("1"), what)];
         self.begin(Job { activities, ..job(Duration::from_secs(600)) }, begins);
+    }
+
+    /// Has it keep by tracefs who has CPU 1 while a timer is late there.
+    fn keep(&mut self, begins: bool) {
+        let measure = Measure::Timer(Timer::default());
+        let what = What::Measure { measure, interval_ns: 2_000_000, priority: 90, policy: Policy::Fifo };
+        let job = Job {
+            activities: vec![Activity::new(0, cpus("1"), what)],
+            no_side_effects: false,
+            housekeeping: cpus("0"),
+            blame_above: Some(0),
+            blame_by: Some(Source::Tracefs),
+            ..job(Duration::from_secs(600))
+        };
+        self.begin(job, begins);
     }
 
     fn begin(&mut self, job: Job, begins: bool) {
@@ -267,5 +283,91 @@ fn reader_and_worker(guest: &Remote, first: &mut Conversation) {
     second.child.kill();
     assert_traced(guest);
     drop(promise);
+    assert_undone(first);
+}
+
+#[test]
+fn where_tracefs_keeps_who_had_the_cpu_it_says_so_and_its_instance_goes_whoever_made_it_is_killed() {
+    in_a_traced_guest(&[who_had_the_cpu, who_keeps_alone, who_removes_alone, who_keeps_and_who_removes]);
+}
+
+const KEPT: &str = "instances/tactus-blame/events/sched/sched_switch/enable";
+
+fn await_gone(guest: &Remote) {
+    let until = Instant::now() + PATIENCE;
+    while guest.exists(format!("{TRACING}/instances/tactus-blame").as_ref()) {
+        assert!(Instant::now() < until, "the instance is there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Latencies come with the kernel's events of their time, which name who left the CPU.
+fn who_had_the_cpu(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.keep(true);
+    assert_eq!(says(guest, KEPT), "1");
+    let mut traces: Vec<(u64, Trace)> = Vec::new();
+    while traces.len() < 12 {
+        match second.hear(PATIENCE) {
+            FromProbe::Outlier(outlier) => traces.push((outlier.value_ns, outlier.trace.unwrap())),
+            FromProbe::Done(done) => panic!("{done:?}"),
+            _ => {}
+        }
+    }
+    let (mut interrupts, mut leaves) = (0, 0);
+    for (value, trace) in &traces {
+        assert_eq!(trace.source, Source::Tracefs);
+        assert!(trace.events().all(|(at, ..)| at <= *value), "{value}: {trace:?}");
+        let kinds: Vec<EventKind> = trace.events().map(|(_, kind, _)| kind).collect();
+        interrupts += usize::from(kinds.iter().any(|kind| {
+            matches!(kind, EventKind::VectorBegins | EventKind::VectorEnds | EventKind::InterruptEnds)
+        }));
+        leaves += usize::from(kinds.iter().any(|kind| kind.is_switch()));
+    }
+    // In every wake-up the timer interrupts, and somebody leaves the CPU; what is lost would be said.
+    assert!(interrupts >= 10 && leaves >= 10, "{interrupts} {leaves}: {traces:#?}");
+    second.say(&ToProbe::Stop);
+    while !matches!(second.hear(PATIENCE), FromProbe::Done(_)) {}
+    second.connection.say(&ToProbe::Quit).unwrap();
+    assert_eq!(await_workers(guest, 0).len(), 0);
+    assert_undone(first);
+}
+
+/// The one who waits for its end removes the instance.
+fn who_keeps_alone(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.keep(true);
+    assert_eq!(says(guest, KEPT), "1");
+    second.child.kill();
+    await_workers(guest, 0);
+    await_gone(guest);
+    assert_undone(first);
+}
+
+/// Who made the instance removes it at the end, as ever.
+fn who_removes_alone(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.keep(true);
+    kill_worker(guest);
+    second.say(&ToProbe::Stop);
+    while !matches!(second.hear(PATIENCE), FromProbe::Done(_)) {}
+    second.connection.say(&ToProbe::Quit).unwrap();
+    await_gone(guest);
+    assert_undone(first);
+}
+
+/// What the run's guardian has promised is kept.
+fn who_keeps_and_who_removes(guest: &Remote, first: &mut Conversation) {
+    let guardian = first.guardian().within(guest, "guest").unwrap();
+    let promise = undo_of_blame("", |path| guest.text(path)).unwrap();
+    let promise = guardian.promise(promise).unwrap();
+    let mut second = Second::start(guest);
+    second.keep(false);
+    kill_worker(guest);
+    second.child.kill();
+    await_workers(guest, 0);
+    assert_eq!(says(guest, KEPT), "1", "nobody is left who could have removed it");
+    drop(promise);
+    await_gone(guest);
     assert_undone(first);
 }

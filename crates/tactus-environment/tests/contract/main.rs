@@ -6,6 +6,7 @@
 mod altered;
 mod attach;
 mod blocked;
+mod clock;
 mod conversation;
 mod docker;
 mod domains;

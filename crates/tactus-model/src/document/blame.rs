@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::trace::{Candidate, Source};
+
 /// The largest latencies of a measurement, and who had the CPU meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -9,6 +11,9 @@ pub struct BlameEntry {
     /// Why none of it can be known; then there is nothing else.
     #[serde(rename = "unavailable", alias = "unknowable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<String>,
+    /// Who says so: of several (an environment that was started again) the one that knows least; none: nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// How many latencies: the ten largest, and of the others those that were asked for.
     pub of: usize,
     /// What caused them, and how many; `ordinary`: no longer than wake-ups are; `not known`: to no one part.
@@ -35,6 +40,10 @@ pub struct BlamedLatency {
     pub unaccounted_ns: u64,
     /// The same in time.
     pub spans: Vec<Span>,
+    /// Where the source is `proc`: what was counted in a time that holds the latency and is longer than it. No account: how
+    /// much of it fell into the latency is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
     /// What the machine did meanwhile with the thread of the virtual CPU, where the latency is laid to the hypervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSide>,
@@ -48,6 +57,10 @@ pub struct HostSide {
     pub by: Option<String>,
     /// A tracer had stopped it.
     pub stopped: bool,
+    /// It had its CPU, and was out of its guest for so long: the hypervisor's own work, or that of the program that runs the
+    /// machine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
     /// How long it was kept from running, in ns.
     pub waited_ns: u64,
     /// Its end, in ns since the measurement started, on the environment's clock.

@@ -8,6 +8,10 @@ pub const MOST_EVENTS: usize = 256;
 pub const MOST_THREADS: usize = MOST_EVENTS;
 /// Longest name of a thread, with its number before it, in bytes.
 pub const LONGEST_THREAD: usize = 32;
+/// Most candidates that are told of one latency.
+pub const MOST_CANDIDATES: usize = 16;
+/// Longest name of a candidate, in bytes: a line of /proc/interrupts is as long as its kernel likes.
+pub const LONGEST_CANDIDATE: usize = 64;
 /// What [`Trace::events`] has of each event.
 pub const PER_EVENT: usize = 3;
 
@@ -34,6 +38,10 @@ pub enum EventKind {
     Sleeps = 8,
     /// A thread leaves the CPU because another one is to have it: a place in [`Trace::threads`].
     Preempted = 9,
+    /// On the machine of a guest: the thread of a virtual CPU leaves the guest; its number. Of no latency's trace.
+    GuestLeft = 10,
+    /// It enters the guest again.
+    GuestEntered = 11,
 }
 
 /// Names of soft interrupts, by their numbers (`include/linux/interrupt.h`).
@@ -66,14 +74,86 @@ impl EventKind {
             7 => Self::VectorEnds,
             8 => Self::Sleeps,
             9 => Self::Preempted,
+            10 => Self::GuestLeft,
+            11 => Self::GuestEntered,
             _ => return None,
         })
     }
 }
 
-/// The events of a CPU while a latency lasted, in their order.
+/// Who says what a CPU did while a latency lasted; the later in this order, the less is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Programs at the kernel's tracepoints: each event with its moment, in ns.
+    #[default]
+    Bpf,
+    /// An instance of tracefs: the same events, to the microsecond.
+    Tracefs,
+    /// Counters in /proc before and after: candidates and amounts, and no account.
+    Proc,
+}
+
+impl Source {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bpf => "bpf",
+            Self::Tracefs => "tracefs",
+            Self::Proc => "proc",
+        }
+    }
+
+    const fn is_first(&self) -> bool {
+        matches!(self, Self::Bpf)
+    }
+}
+
+/// What a counter said of a CPU, or of a thread that was last seen on it, in a time that holds the latency and is longer
+/// than it. How much of it fell into the latency is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Candidate {
+    /// What: a thread as `NUMBER NAME`, an interrupt as /proc/interrupts calls it, a soft interrupt, `steal`.
+    pub name: String,
+    /// What it is.
+    pub kind: CandidateKind,
+    /// How often it came; none: a time was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// How long it had the CPU, in ns; none: its times were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns: Option<u64>,
+    /// In a time of this length, in ns.
+    pub within_ns: u64,
+}
+
+/// What a candidate is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CandidateKind {
+    /// A thread that was last seen on that CPU: it may have had its time on another one.
+    Thread,
+    /// An interrupt.
+    Interrupt,
+    /// A soft interrupt.
+    SoftInterrupt,
+    /// What the hypervisor kept, by the kernel's own count.
+    Steal,
+}
+
+/// The events of a CPU while a latency lasted, in their order; or, where there are none to be had, what was counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
+    /// Who says so.
+    #[serde(default, skip_serializing_if = "Source::is_first")]
+    pub source: Source,
+    /// What was counted, where nobody keeps events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
     /// Three numbers of each event: ns since the one before it, the first since what was due was due; its
     /// [`EventKind`]; and which.
     pub events: Vec<u64>,
@@ -95,20 +175,34 @@ impl Trace {
     /// Leaves of it what a probe keeps of one latency, and no more memory than that takes. Returns whether there was more:
     /// a trace may be somebody else's.
     pub fn limit(&mut self) -> bool {
-        let Self { events, threads } = self;
-        let mut more = events.len() > MOST_EVENTS * PER_EVENT || threads.len() > MOST_THREADS;
+        let Self { source: _, candidates, events, threads } = self;
+        let mut more = events.len() > MOST_EVENTS * PER_EVENT
+            || threads.len() > MOST_THREADS
+            || candidates.len() > MOST_CANDIDATES;
+        candidates.truncate(MOST_CANDIDATES);
+        candidates.shrink_to_fit();
         events.truncate(MOST_EVENTS * PER_EVENT);
         events.shrink_to_fit();
         threads.truncate(MOST_THREADS);
         threads.shrink_to_fit();
-        for thread in threads.iter_mut().filter(|thread| thread.len() > LONGEST_THREAD) {
-            let end = (0..=LONGEST_THREAD).rev().find(|at| thread.is_char_boundary(*at)).unwrap_or(0);
-            thread.truncate(end);
-            thread.shrink_to_fit();
-            more = true;
+        let threads = threads.iter_mut().map(|thread| (thread, LONGEST_THREAD));
+        let candidates = candidates.iter_mut().map(|own| (&mut own.name, LONGEST_CANDIDATE));
+        for (name, longest) in threads.chain(candidates) {
+            more |= cut(name, longest);
         }
         more
     }
+}
+
+/// Leaves so many bytes of a name, and no more memory than they take. Returns whether there were more.
+pub fn cut(name: &mut String, longest: usize) -> bool {
+    let more = name.len() > longest;
+    if more {
+        let end = (0..=longest).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+        name.truncate(end);
+        name.shrink_to_fit();
+    }
+    more
 }
 
 #[cfg(test)]
@@ -117,9 +211,22 @@ mod tests {
 
     #[test]
     fn a_trace_that_was_cut_has_no_more_memory_than_it_may() {
-        let mut trace =
-            Trace { events: vec![7; 90_000], threads: vec![format!("1 {}", "\u{e9}".repeat(50_000)); 9_000] };
+        let candidate = Candidate {
+            name: "\u{e9}".repeat(50_000),
+            kind: CandidateKind::Interrupt,
+            times: Some(1),
+            ns: None,
+            within_ns: 1,
+        };
+        let mut trace = Trace {
+            source: Source::Proc,
+            candidates: vec![candidate; 900],
+            events: vec![7; 90_000],
+            threads: vec![format!("1 {}", "\u{e9}".repeat(50_000)); 9_000],
+        };
         assert!(trace.limit());
+        assert_eq!(trace.candidates.len(), MOST_CANDIDATES);
+        assert!(trace.candidates.iter().all(|own| own.name.capacity() <= 2 * LONGEST_CANDIDATE));
         assert_eq!((trace.events.len(), trace.threads.len()), (MOST_EVENTS * PER_EVENT, MOST_THREADS));
         assert!(trace.events.capacity() <= 2 * MOST_EVENTS * PER_EVENT, "{}", trace.events.capacity());
         assert!(trace.threads.capacity() <= 2 * MOST_THREADS, "{}", trace.threads.capacity());

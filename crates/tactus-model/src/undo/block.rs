@@ -154,6 +154,21 @@ pub fn undo_of_timerlat(run: &str, read: impl Fn(&str) -> Option<String>) -> Opt
     Some(TIMERLAT.undo(root, run, osnoise(&text).into_iter().chain(period).collect()))
 }
 
+/// The instance of tracefs, below its root, in which a run keeps who had the CPU: no other run's. One without an id is a
+/// guest's only one.
+#[must_use]
+pub fn blame_instance(run: &str) -> String {
+    const OWN: &str = "instances/tactus-blame";
+    if run.is_empty() { OWN.to_owned() } else { [OWN, "-", run].concat() }
+}
+
+/// How a run takes that instance back, with which its events end; none: there is no tracefs to make one in.
+#[must_use]
+pub fn undo_of_blame(run: &str, read: impl Fn(&str) -> Option<String>) -> Option<Undo> {
+    let root = ROOTS.into_iter().find(|root| read(&[root, "/available_tracers"].concat()).is_some())?;
+    Some(Undo::RemoveEmpty(Path::new(root).join(blame_instance(run))))
+}
+
 /// Former values, in the order in which they are written.
 type Values = Vec<(Shared, String)>;
 

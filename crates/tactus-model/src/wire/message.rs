@@ -22,7 +22,7 @@
 //! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
 //!
-//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]).
+//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]), and ask for its clock.
 //!
 //! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
 //! moment the measurement started.
@@ -41,6 +41,7 @@ use crate::outcome::{ValueResult, Yields};
 use crate::rpc::{Answer, Call, Exited, Output};
 use crate::scheduling::Policy;
 use crate::series::SeriesKey;
+use crate::trace::Source;
 use crate::windows::Moments;
 use crate::wire::row::row;
 
@@ -70,6 +71,8 @@ pub enum ToProbe {
     Greet,
     /// Something to do with the system that the probe is on, at any time.
     Call(Call),
+    /// What its clock says, at any time; to those that [say](Hello::can) [`CLOCK`].
+    Clock(ClockQuestion),
 }
 
 /// From the probe to the host side.
@@ -113,6 +116,8 @@ pub enum FromProbe {
     Note(Note),
     /// The job has ended.
     Done(Done),
+    /// What the clock says.
+    Clock(ClockAnswer),
     /// How a call went.
     Answer(Answer),
     /// What a child of a call wrote.
@@ -136,8 +141,32 @@ pub struct Hello {
     pub monotonic_ns: u64,
     /// CLOCK_REALTIME now, in ns since the epoch.
     pub realtime_ns: u64,
-    /// Names of measurements, loads and faults that this probe knows.
+    /// Names of measurements, loads and faults that this probe knows, and [`CLOCK`].
     pub can: Vec<String>,
+}
+
+/// The word of [`Hello::can`] of a probe that answers questions of its clock.
+pub const CLOCK: &str = "clock";
+
+/// A question of the clock. Its answer is written before anything else is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockQuestion {
+    /// Its number.
+    pub n: u64,
+}
+
+/// The answer. Times are of CLOCK_MONOTONIC, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockAnswer {
+    /// The question's number.
+    pub n: u64,
+    /// When the question was there.
+    pub heard_ns: u64,
+    /// When this was about to be written.
+    pub said_ns: u64,
+    /// When the last measurement began; 0: none did.
+    #[serde(default)]
+    pub began_ns: u64,
 }
 
 /// What a probe is to do for one scenario.
@@ -178,6 +207,9 @@ pub struct Job {
     /// ns; none: of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_above: Option<u64>,
+    /// Who is to say so, and nobody else; none: the first that can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame_by: Option<Source>,
 }
 
 /// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at

@@ -1,135 +1,92 @@
-//! Who has the CPU while a wake-up is late. BPF programs at the kernel's tracepoints write down, for each CPU that is
-//! measured, which thread leaves it and which interrupts begin and end there, into memory that this process reads. The
-//! measuring thread does nothing for it: the session, which takes in its samples, reads what was written between the
-//! moment that a sample was due and that at which it was seen, where the sample is one of the largest.
-//!
-//! Programs and memory live as long as their descriptors, which this process alone has; no file of tracefs is needed.
+//! Who has the CPU while a wake-up is late: by BPF, else by an instance of tracefs, else what counters of /proc say, of
+//! which none is an account. The measuring thread does nothing for it: the session, which takes in its samples, asks where
+//! one of them is among the largest.
 
+mod counters;
+mod outside;
 mod program;
+mod record;
 mod ring;
+mod text;
+mod tracefs;
+mod tracepoints;
 
-use std::ffi::CStr;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 
 use tactus_measure::series::Witness;
 use tactus_model::CpuSet;
 use tactus_model::message::{Note, Unknowable};
-use tactus_model::trace::{EventKind, Trace, VECTORS};
+use tactus_model::trace::{Source, Trace};
 
-use self::program::{HEAD, RECORD, program};
+use self::counters::Counters;
+pub use self::outside::{Out, Outside};
 pub use self::ring::Kept;
-use self::ring::Ring;
-use crate::bpf::why::{self, Place, Step};
-use crate::sys::bpf::{self, Mapped};
-
-/// Records of a ring, at most: what a CPU does in half a second that is interrupted 15000 times in it. The session reads
-/// every 100 ms.
-const MOST_RECORDS: usize = 1 << 15;
-/// The fewest that are of use.
-const FEWEST_RECORDS: usize = 1 << 10;
-/// CPUs that have a ring: so many comparisons are made at each event of the last one.
-const MOST_CPUS: usize = 64;
+use self::tracefs::Instance;
+pub use self::tracepoints::Tracepoints;
 
 const HINT: &str = "it takes BPF: a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, and root; in a container \
-the capabilities BPF and PERFMON, and no seccomp filter that hides bpf(2)";
+the capabilities BPF and PERFMON, and no seccomp filter that hides bpf(2); or tracefs, which may be written";
 
-/// What is written down as long as it lives.
-pub struct Blame {
-    /// The first to go: nothing is written any more.
-    _attached: Vec<OwnedFd>,
-    memory: Mapped,
-    cpus: Vec<u32>,
-    words: usize,
+/// Who says so, as long as it lives.
+pub enum Blame {
+    /// The kernel's tracepoints, by BPF.
+    Bpf(Tracepoints),
+    /// The same in tracefs.
+    Tracefs(Instance),
+    /// Counters.
+    Proc(Counters),
 }
 
 impl Blame {
-    /// Begins for these CPUs.
-    ///
-    /// # Errors
-    /// What there is to say: why it cannot be known.
-    pub fn begin(cpus: &CpuSet) -> Result<Rc<Self>, Note> {
-        Self::try_begin(cpus, true).map(Rc::new).map_err(|why| {
-            let text = ["who had the CPU when a latency was large is not visible here: ", &why].concat();
-            Note::unknowable(Unknowable::Blame, text, HINT)
-        })
-    }
-
-    /// Begins with which threads have these CPUs, and no more.
-    ///
-    /// # Errors
-    /// Why it cannot be known.
-    pub fn threads(cpus: &CpuSet) -> Result<Self, String> {
-        Self::try_begin(cpus, false)
-    }
-
-    /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
-    pub fn kept_from(&self, cpu: u32, thread: u32, most: u64, from: u64, until: u64) -> Option<Kept> {
-        let place = self.cpus.iter().position(|own| *own == cpu)?;
-        self.ring(place).kept_from(thread.into(), most, from, until)
-    }
-
-    fn ring(&self, place: usize) -> Ring<'_> {
-        Ring::new(&self.memory.words()[place * self.words..][..self.words])
-    }
-
-    fn try_begin(cpus: &CpuSet, interrupts: bool) -> Result<Self, String> {
-        let cpus: Vec<u32> = cpus.iter().collect();
-        if cpus.len() > MOST_CPUS {
-            return Err(["more than ", &MOST_CPUS.to_string(), " CPUs"].concat());
-        }
-        let failed = |step, error: &io::Error| why::reason(step, error, "", &Place::here());
-        let mut records = MOST_RECORDS;
-        let (map, memory) = loop {
-            match Mapped::new(cpus.len() * (HEAD + records * RECORD)) {
-                Ok(made) => break made,
-                Err(error)
-                    if records == FEWEST_RECORDS || error.kind() == io::ErrorKind::PermissionDenied =>
-                {
-                    return Err(failed(Step::Counter, &error));
-                }
-                // A map is not as large on every kernel.
-                Err(_) => records /= 2,
+    /// Begins for these CPUs, by this one alone, or the first that can. Also what there is to say of it: who cannot, and why.
+    pub fn begin(cpus: &CpuSet, by: Option<Source>) -> (Option<Rc<Self>>, Option<Note>) {
+        let mut why = Vec::new();
+        for source in [Source::Bpf, Source::Tracefs, Source::Proc] {
+            if by.is_some_and(|only| only != source) {
+                continue;
             }
+            let begun = match source {
+                Source::Bpf => Tracepoints::begin(cpus).map(Self::Bpf),
+                Source::Tracefs => Instance::begin(cpus).map(Self::Tracefs),
+                Source::Proc => Counters::begin(cpus).map(Self::Proc),
+            };
+            match begun {
+                Ok(blame) => {
+                    let why = why.join("; ");
+                    let note = match source {
+                        Source::Bpf => None,
+                        Source::Tracefs => Some(Note::side_effect(
+                            ["who had the CPU when a latency was large is kept by tracefs, to the microsecond, in an \
+                              instance of its own that is removed at the end", colon(&why), &why].concat(),
+                        )),
+                        Source::Proc => Some(Note::obstacle(
+                            ["who had the CPU when a latency was large is not visible here: counters of /proc name \
+                              candidates and amounts, which are no account", colon(&why), &why].concat(),
+                            HINT,
+                        )),
+                    };
+                    return (Some(Rc::new(blame)), note);
+                }
+                Err(reason) => why.push([source.word(), ": ", &reason].concat()),
+            }
+        }
+        let text =
+            ["who had the CPU when a latency was large is not visible here: ", &why.join("; ")].concat();
+        (None, Some(Note::unknowable(Unknowable::Blame, text, HINT)))
+    }
+
+    fn cpu(&self, cpu: u32) -> Option<usize> {
+        let cpus = match self {
+            Self::Bpf(tracepoints) => tracepoints.cpus(),
+            Self::Tracefs(instance) => instance.cpus(),
+            Self::Proc(counters) => counters.cpus(),
         };
-        let mut attached = Vec::new();
-        let mut attach = |name: &CStr, kind, number| {
-            let program = program(map.as_raw_fd(), &cpus, records, kind, number);
-            let program = bpf::program(bpf::Kind::RawTracepoint, &program, None, &mut [])
-                .map_err(|error| failed(Step::Counter, &error))?;
-            match bpf::run_at_tracepoint(name, &program) {
-                Ok(at) => {
-                    attached.push(at);
-                    Ok(())
-                }
-                Err(error) => Err(failed(Step::Attach, &error)),
-            }
-        };
-        // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
-        // why a thread leaves, and refuses who asks.
-        attach(c"sched_switch", EventKind::Sleeps, None)
-            .or_else(|_| attach(c"sched_switch", EventKind::Leaves, None))?;
-        let pairs: &[_] = &[
-            (c"irq_handler_entry", EventKind::InterruptBegins, None),
-            (c"irq_handler_exit", EventKind::InterruptEnds, None),
-            (c"softirq_entry", EventKind::SoftBegins, None),
-            (c"softirq_exit", EventKind::SoftEnds, None),
-        ];
-        for (name, kind, number) in pairs.iter().filter(|_| interrupts) {
-            attach(name, *kind, *number)?;
-        }
-        for (number, name) in (0..).zip(VECTORS).filter(|_| interrupts) {
-            for (end, kind) in [("_entry\0", EventKind::VectorBegins), ("_exit\0", EventKind::VectorEnds)] {
-                let name = [name, end].concat();
-                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
-                    let _ = attach(name, kind, Some(number));
-                }
-            }
-        }
-        let words = HEAD + records * RECORD;
-        Ok(Self { _attached: attached, memory, cpus, words })
+        cpus.iter().position(|own| *own == cpu)
     }
+}
+
+fn colon(why: &str) -> &'static str {
+    if why.is_empty() { "" } else { ": " }
 }
 
 /// What is seen of one CPU.
@@ -141,51 +98,23 @@ pub struct OfCpu {
 impl OfCpu {
     /// None: it is not one of those CPUs.
     pub fn of(blame: &Rc<Blame>, cpu: u32) -> Option<Self> {
-        let place = blame.cpus.iter().position(|own| *own == cpu)?;
+        let place = blame.cpu(cpu)?;
         Some(Self { blame: Rc::clone(blame), place })
     }
 }
 
 impl Witness for OfCpu {
-    fn between(&self, due: u64, seen: u64) -> Trace {
-        self.blame.ring(self.place).between(due, seen)
+    fn look(&self) {
+        if let Blame::Proc(counters) = &*self.blame {
+            counters.look();
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sys;
-
-    #[test]
-    fn who_sleeps_is_seen_to_leave_and_another_to_run_until_it_is_woken() {
-        let allowed = sys::affinity().unwrap();
-        let cpu = allowed.first().unwrap();
-        sys::set_affinity(&CpuSet::one(cpu)).unwrap();
-        let blame = match Blame::begin(&CpuSet::one(cpu)) {
-            Ok(blame) => blame,
-            Err(why) => return eprintln!("SKIPPED: {}", why.text),
-        };
-        let began = sys::now();
-        let due = began + 5_000_000;
-        sys::sleep_until(due);
-        let seen = sys::now();
-        sys::sleep_until(seen + 20_000_000);
-        let witness = OfCpu::of(&blame, cpu).unwrap();
-        let trace = witness.between(began, seen);
-        let own = rustix::thread::gettid().as_raw_nonzero().get();
-        let left: Vec<&String> = trace
-            .events()
-            .filter(|(_, kind, _)| kind.is_switch())
-            .map(|(_, _, thread)| &trace.threads[usize::try_from(thread).unwrap()])
-            .collect();
-        assert!(left[0].starts_with(&[&own.to_string(), " "].concat()), "{left:?}");
-        assert!(left.len() > 1, "somebody left for it, too: {left:?}");
-        assert!(
-            trace.events().all(|(at, kind, _)| at <= seen - began && kind != EventKind::Lost),
-            "{trace:?}"
-        );
-        assert!(OfCpu::of(&blame, 4_000).is_none());
-        sys::set_affinity(&allowed).unwrap();
+    fn between(&self, due: u64, seen: u64) -> Trace {
+        match &*self.blame {
+            Blame::Bpf(tracepoints) => tracepoints.between(self.place, due, seen),
+            Blame::Tracefs(instance) => instance.between(self.place, due, seen),
+            Blame::Proc(counters) => counters.between(self.place, due, seen),
+        }
     }
 }

@@ -27,7 +27,7 @@ fn value(number: usize) -> i32 {
 }
 
 /// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
-/// many records (a power of two). What leaves a CPU is the thread that runs the program; of everything else the number
+/// many records (a power of two). What leaves a CPU, or a guest, is the thread that runs the program; of everything else the number
 /// is the tracepoint's first argument, unless it is known without it. [`EventKind::Sleeps`] is of one tracepoint with
 /// [`EventKind::Preempted`]: which of the two, it says itself.
 pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: Option<u32>) -> Vec<u64> {
@@ -57,9 +57,10 @@ pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: 
         store(7, 0, word(HEAD)),
     ]);
     let leaves = kind.is_switch();
+    let of_thread = leaves || matches!(kind, EventKind::GuestLeft | EventKind::GuestEntered);
     match number {
         Some(number) => program.push(set(1, number.cast_signed())),
-        None if leaves => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
+        None if of_thread => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
         None => program.extend([load(1, 6, 0), code(0xbc, 1, 1, 0, 0)]),
     }
     program.push(set(3, kind as i32));

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use tactus_model::trace::{EventKind, LONGEST_THREAD, MOST_EVENTS, Trace};
+use tactus_model::trace::Trace;
 
-use super::program::{HEAD, NUMBER_SHIFT, RECORD};
+use super::program::{HEAD, RECORD};
+use super::record::{Record, spelled, told};
 
 /// Records that may be half written, or out of their order in time: what interrupts a program writes a later place at an
 /// earlier time.
@@ -15,14 +16,6 @@ const UNSETTLED: u64 = 8;
 pub struct Ring<'a> {
     words: &'a [AtomicU64],
     records: u64,
-}
-
-/// A record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Record {
-    at: u64,
-    what: u64,
-    name: [u64; 2],
 }
 
 impl<'a> Ring<'a> {
@@ -52,7 +45,7 @@ impl<'a> Ring<'a> {
     }
 
     /// The records of that time, in its order, and whether none of them is missing.
-    fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
+    pub fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
         let head = self.begun();
         let kept = head.saturating_sub(self.records.saturating_sub(UNSETTLED));
         // By halves: to read a record takes its line from the CPU that writes it.
@@ -135,75 +128,11 @@ fn before(records: &[Record], start: u64, thread: u64, until: u64, most: u64) ->
     Some(Kept { until, ns, by: spelled(longest.thread(), longest.name) })
 }
 
-impl Record {
-    const fn thread(&self) -> u64 {
-        self.what >> NUMBER_SHIFT
-    }
-}
-
-/// As it travels. Of too many the first and the last are kept.
-fn told(due: u64, seen: u64, records: &[Record], whole: bool) -> Trace {
-    let mut trace = Trace::default();
-    let mut before = due;
-    let half = MOST_EVENTS / 2 - 1;
-    let left_out = if records.len() > 2 * half { half..records.len() - half } else { 0..0 };
-    if !whole {
-        let known = records.first().map_or(seen, |record| record.at);
-        trace.push(&mut before, known, EventKind::Lost, 0);
-    }
-    for (number, record) in records.iter().enumerate() {
-        if left_out.contains(&number) {
-            if number + 1 == left_out.end {
-                trace.push(&mut before, record.at, EventKind::Lost, 0);
-            }
-            continue;
-        }
-        let Some(kind) = EventKind::of(record.what & 0xff) else { continue };
-        let number = record.what >> NUMBER_SHIFT;
-        let number = if kind.is_switch() { thread(&mut trace.threads, number, record.name) } else { number };
-        trace.push(&mut before, record.at, kind, number);
-    }
-    trace
-}
-
-trait Push {
-    fn push(&mut self, before: &mut u64, at: u64, kind: EventKind, number: u64);
-}
-
-impl Push for Trace {
-    fn push(&mut self, before: &mut u64, at: u64, kind: EventKind, number: u64) {
-        self.events.extend([at.saturating_sub(*before), kind as u64, number]);
-        *before = at;
-    }
-}
-
-/// A thread by its number and its name.
-fn spelled(number: u64, name: [u64; 2]) -> String {
-    let mut told = number.to_string();
-    if number != 0 {
-        let bytes = [name[0].to_ne_bytes(), name[1].to_ne_bytes()].concat();
-        let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        told.push(' ');
-        told.extend(
-            bytes.iter().map(|byte| if matches!(byte, b' '..=b'~') { char::from(*byte) } else { '?' }),
-        );
-        told.truncate(LONGEST_THREAD);
-    }
-    told
-}
-
-/// The place of a thread among those that were named.
-fn thread(threads: &mut Vec<String>, number: u64, name: [u64; 2]) -> u64 {
-    let told = spelled(number, name);
-    let place = threads.iter().position(|known| *known == told).unwrap_or_else(|| {
-        threads.push(told);
-        threads.len() - 1
-    });
-    place as u64
-}
-
 #[cfg(test)]
 mod tests {
+    use tactus_model::trace::{EventKind, MOST_EVENTS};
+
+    use super::super::program::NUMBER_SHIFT;
     use super::*;
 
     fn memory(records: usize) -> Vec<AtomicU64> {

@@ -1,7 +1,6 @@
 //! Where the time of this kernel's CPUs goes while values are measured: by CPU and kind, by thread, and what
 //! interrupted. The records of the kernel are read before and after; between the two nothing is done.
 
-mod arrivals;
 mod stat;
 mod threads;
 
@@ -11,8 +10,8 @@ use std::fs::read_to_string;
 use tactus_measure::stat::Stat;
 use tactus_model::outcome::breakdown::{Breakdown, CpuTime, ThreadTime};
 
+use crate::arrivals::{self, Table};
 use crate::work::tell_breakdown;
-use arrivals::Table;
 use threads::{Threads, Who};
 
 /// The argument that makes a process one that counts until its stdin ends.

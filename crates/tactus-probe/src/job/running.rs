@@ -113,6 +113,7 @@ impl Running {
     /// # Errors
     /// When the stream breaks.
     pub fn perform(mut self, channel: &mut Channel) -> io::Result<Result<Prepared, SessionEnd>> {
+        channel.begins(self.began);
         let end_at = self.began.saturating_add(self.job.duration_ns);
         let drain_ns = DRAIN_NS.min(self.job.tick_ns);
         let mut next_tick = self.began + self.job.tick_ns;
@@ -153,7 +154,7 @@ impl Running {
             let turn = self.toggle.as_ref().map_or(u64::MAX, Toggle::next);
             let until = next_drain.min(next_tick).min(end_at).min(turn).saturating_sub(sys::now());
             match channel.next(Some(until))? {
-                Incoming::Nothing | Incoming::Message(ToProbe::Call(_)) => {}
+                Incoming::Nothing | Incoming::Message(ToProbe::Call(_) | ToProbe::Clock(_)) => {}
                 Incoming::Message(ToProbe::Stop) => break End::Stopped,
                 Incoming::Message(ToProbe::Quit) => {
                     end_of_session = Some(SessionEnd::Quit);

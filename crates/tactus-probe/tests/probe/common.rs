@@ -219,6 +219,7 @@ pub fn job(probe: &Probe, activities: Vec<Activity>) -> Job {
         budget: 0,
         cache_misses: false,
         blame_above: None,
+        blame_by: None,
         lock_in: None,
     }
 }

@@ -154,7 +154,7 @@ impl<'a> Look<'a> {
 
     /// To how many ns it is known when a wait was.
     const fn slack(&self, wait: &Wait) -> i64 {
-        if wait.by.is_some() { self.clocks } else { self.clocks.saturating_add(self.look) }
+        if wait.by.is_some() || wait.outside { self.clocks } else { self.clocks.saturating_add(self.look) }
     }
 
     /// The waits of half of a latency and more that met it.
@@ -309,6 +309,7 @@ mod tests {
             waited_ns: ms * MS,
             stopped: false,
             by: None,
+            outside: false,
         };
         let longest = longest.iter().map(wait).collect();
         Waits { look_ns: 10 * MS, totals: Vec::new(), longest, cut_ns: None }
@@ -331,7 +332,13 @@ mod tests {
             measured_ns: 60_000 * MS,
             outcome: Outcome::Latency(LatencyOutcome { series: vec![series], all: None }),
             waits: Some(waits),
-            clock_fit: Some(ClockFit { began_ns: 0, ppm: 12.0, span_ns: 59_000 * MS, late_ns: 20 * MS }),
+            clock_fit: Some(ClockFit {
+                began_ns: 0,
+                ppm: 12.0,
+                span_ns: 59_000 * MS,
+                late_ns: 20 * MS,
+                error_ns: None,
+            }),
             ..RowResult::unmeasured("guest, idle", "guest", "qemu")
         }
     }
@@ -385,7 +392,13 @@ mod tests {
     fn a_clock_that_runs_away_attributes_nothing_and_says_so() {
         let mut away = row(vec![outlier(1, 1_000, 51)], waits(&[(1, 1_005, 50)]));
         assert!(attribution(&away).is_some());
-        away.clock_fit = Some(ClockFit { began_ns: 0, ppm: 5_000.0, span_ns: 59_000 * MS, late_ns: 20 * MS });
+        away.clock_fit = Some(ClockFit {
+            began_ns: 0,
+            ppm: 5_000.0,
+            span_ns: 59_000 * MS,
+            late_ns: 20 * MS,
+            error_ns: None,
+        });
         assert_eq!(attribution(&away), None);
     }
 

@@ -9,7 +9,7 @@ use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Ow
 use tactus_model::facts::Facts;
 use tactus_model::interrupts::Interrupts;
 use tactus_model::message::{Outlier, Unknowable};
-use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
+use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Source, Trace, VECTORS};
 
 use super::attribution::hosts;
 use crate::units::clean;
@@ -53,6 +53,7 @@ fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Ve
             EventKind::InterruptEnds => account.end((EventKind::InterruptBegins, number)),
             EventKind::SoftEnds => account.end((EventKind::SoftBegins, number)),
             EventKind::VectorEnds => account.end((EventKind::VectorBegins, number)),
+            EventKind::GuestLeft | EventKind::GuestEntered => {}
         }
     }
     account.until(length);
@@ -268,7 +269,8 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     if outliers().find(kept).is_none() {
         let told = result.notes.iter().find(|note| note.unknowable == Some(Unknowable::Blame))?;
         let unknowable = Some(told.text.clone());
-        return Some(BlameEntry { unknowable, of: 0, causes: Vec::new(), latencies: Vec::new() });
+        let (causes, latencies) = (Vec::new(), Vec::new());
+        return Some(BlameEntry { unknowable, source: None, of: 0, causes, latencies });
     }
     let facts = contents.facts.get(&result.environment_key());
     let interrupts = facts.map(Interrupts::of).unwrap_or_default();
@@ -284,8 +286,10 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         hosts(result).into_iter().map(|(own, wait, within_ns)| (ptr::from_ref(own), (wait, within_ns)));
     let hosts: HashMap<*const Outlier, (&Wait, u64)> = hosts.collect();
     let latency = |outlier: &&Outlier| {
-        let spans = outlier.trace.as_ref().map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts));
-        let spans = spans.unwrap_or_default();
+        // Of counters there is no account: whose a moment was none of them says.
+        let events = outlier.trace.as_ref().filter(|trace| trace.source != Source::Proc);
+        let spans =
+            events.map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts)).unwrap_or_default();
         let (parts, mut unaccounted_ns) = parts(&spans);
         if spans.is_empty() {
             unaccounted_ns = outlier.value_ns;
@@ -301,9 +305,11 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
             parts,
             unaccounted_ns,
             spans,
+            candidates: outlier.trace.as_ref().map(|trace| trace.candidates.clone()).unwrap_or_default(),
             host: host.filter(|_| cause == Cause::Hypervisor).map(|(wait, within_ns)| HostSide {
                 by: wait.by.clone(),
                 stopped: wait.stopped,
+                outside: wait.outside,
                 waited_ns: wait.waited_ns,
                 at_ns: wait.at_ns,
                 within_ns: *within_ns,
@@ -325,7 +331,8 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     // What is known stands first, the most frequent before others.
     let last = |cause: &str| cause == UNKNOWN || cause == ORDINARY;
     causes.sort_by_key(|(cause, times)| (last(cause), std::cmp::Reverse(*times)));
-    Some(BlameEntry { unknowable: None, of: latencies.len(), causes, latencies })
+    let source = outliers().filter_map(|outlier| Some(outlier.trace.as_ref()?.source)).max();
+    Some(BlameEntry { unknowable: None, source, of: latencies.len(), causes, latencies })
 }
 
 /// No one part is the cause.
@@ -548,7 +555,7 @@ mod tests {
             length in prop_oneof![0_u64..2_000, any::<u64>()],
             wakes: bool,
         ) {
-            let trace = Trace { events: [events, huge].concat(), threads };
+            let trace = Trace { events: [events, huge].concat(), threads, ..Trace::default() };
             let spans = spans(&trace, length, wakes, &Interrupts::default());
             let (parts, unaccounted) = parts(&spans);
             prop_assert_eq!(parts.iter().map(|part| part.ns).sum::<u64>() + unaccounted, length);

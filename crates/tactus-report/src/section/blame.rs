@@ -3,6 +3,7 @@
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::document::{BlameEntry, BlamedLatency, Owner};
 use tactus_model::number::float;
+use tactus_model::trace::{Candidate, CandidateKind, Source};
 
 use super::Section;
 use crate::figure::{Figure, Kind, Shade, Timeline, timelines};
@@ -48,7 +49,10 @@ impl Section for Blame {
          thread ran. Not preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
          machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
          \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
-         beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody."
+         beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody. Where BPF is refused tracefs \
+         keeps the same events, to the microsecond. Where both are, counters of /proc name candidates: what came to that CPU in \
+         a time that holds the latency and is longer; how much of it fell into the latency they cannot tell, so that nothing is \
+         laid to any of them."
     }
 
     fn draws(&self) -> bool {
@@ -72,7 +76,9 @@ impl Section for Blame {
                 Reader::Terminal => {}
                 Reader::Markdown => parts.push(Part::Table(table(&entry))),
                 Reader::Page => {
-                    parts.push(Part::Figure(figure(&name, &entry)));
+                    if entry.source != Some(Source::Proc) {
+                        parts.push(Part::Figure(figure(&name, &entry)));
+                    }
                     parts.push(Part::Table(table(&entry)));
                 }
             }
@@ -107,7 +113,31 @@ pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
 fn causes(entry: &BlameEntry) -> String {
     let each: Vec<String> =
         entry.causes.iter().map(|(cause, times)| format!("{times} {}", clean(cause))).collect();
-    format!("of the {} largest: {}", entry.of, each.join(", "))
+    let by = match entry.source {
+        None | Some(Source::Bpf) => "",
+        Some(Source::Tracefs) => " (by tracefs, to the microsecond)",
+        Some(Source::Proc) => " (by counters of /proc: candidates and amounts, no account)",
+    };
+    format!("of the {} largest: {}{by}", entry.of, each.join(", "))
+}
+
+/// What was counted in a time that holds a latency.
+fn candidates(latency: &BlamedLatency) -> String {
+    let one = |own: &Candidate| {
+        let amount = match (own.ns, own.times) {
+            (Some(ns), _) => latency_up(ns),
+            (None, times) => format!("{} times", times.unwrap_or(0)),
+        };
+        let kind = match own.kind {
+            CandidateKind::Thread => "thread ",
+            CandidateKind::Interrupt => "interrupt ",
+            CandidateKind::SoftInterrupt => "softirq ",
+            CandidateKind::Steal => "",
+        };
+        format!("{kind}{} {amount} within {}", clean(&own.name), latency_up(own.within_ns))
+    };
+    let all: Vec<String> = latency.candidates.iter().map(one).collect();
+    if all.is_empty() { String::new() } else { format!("; candidates: {}", all.join(", ")) }
 }
 
 fn table(entry: &BlameEntry) -> Table {
@@ -142,11 +172,15 @@ fn had(latency: &BlamedLatency) -> String {
     let had: Vec<String> = parts.chain(unaccounted).map(part).collect();
     let host = latency.host.as_ref().map(|host| {
         let by = host.by.as_deref().map_or("another", |by| by.split_once(' ').map_or(by, |(_, name)| name));
-        let by = if host.stopped { "a tracer".to_owned() } else { clean(by) };
+        let by = match (host.stopped, host.outside) {
+            (true, _) => "a tracer".to_owned(),
+            (_, true) => "the hypervisor itself, out of the guest".to_owned(),
+            _ => clean(by),
+        };
         let (waited, within) = (latency_up(host.waited_ns), latency_up(host.within_ns));
         format!("; on the machine: {by} {waited} (clocks: within {within})")
     });
-    had.join(", ") + &host.unwrap_or_default()
+    had.join(", ") + &candidates(latency) + &host.unwrap_or_default()
 }
 
 fn figure(name: &str, entry: &BlameEntry) -> Figure {
@@ -176,19 +210,30 @@ mod tests {
             parts: vec![part(Owner::Thread, "hog", 900_000), part(Owner::Itself, "", 6_000)],
             unaccounted_ns: 4_000,
             spans: Vec::new(),
+            candidates: Vec::new(),
             host: None,
         };
         let causes_of = vec![("hog".to_owned(), 9), ("not known".to_owned(), 1)];
-        let entry = BlameEntry { unknowable: None, of: 10, causes: causes_of, latencies: vec![latency] };
+        let entry = BlameEntry {
+            unknowable: None,
+            source: Some(Source::Bpf),
+            of: 10,
+            causes: causes_of,
+            latencies: vec![latency],
+        };
         assert_eq!(causes(&entry), "of the 10 largest: 9 hog, 1 not known");
         assert_eq!(had(&entry.latencies[0]), "hog 900 us, the thread itself 6 us, unaccounted 4 us");
         let host = HostSide {
             by: Some("7 hog".into()),
             stopped: false,
+            outside: false,
             waited_ns: 900_000,
             at_ns: 0,
             within_ns: 20_000,
         };
+        let outside = HostSide { by: None, outside: true, ..host.clone() };
+        let own = BlamedLatency { host: Some(outside), ..entry.latencies[0].clone() };
+        assert!(had(&own).contains("; on the machine: the hypervisor itself, out of the guest 900 us"));
         let held = BlamedLatency { host: Some(host), ..entry.latencies[0].clone() };
         assert!(
             had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"),
@@ -198,5 +243,54 @@ mod tests {
         let table = table(&entry);
         assert!(!table.rows[0][2].lines.concat().contains('\u{1b}'));
         assert!(!figure("a", &entry).about.contains('\u{1b}'));
+    }
+
+    #[test]
+    fn what_counters_say_is_called_candidates_and_no_account_and_none_is_drawn() {
+        let candidate = |name: &str, kind, times, ns| Candidate {
+            name: name.into(),
+            kind,
+            times,
+            ns,
+            within_ns: 100_000_000,
+        };
+        let latency = BlamedLatency {
+            id: "host/cpu1/t0/thread".into(),
+            at_ns: 1,
+            value_ns: 910_000,
+            cause: "not known".into(),
+            parts: Vec::new(),
+            unaccounted_ns: 910_000,
+            spans: Vec::new(),
+            candidates: vec![
+                candidate("812 h\u{1b}og", CandidateKind::Thread, None, Some(20_000_000)),
+                candidate("29 virtio0", CandidateKind::Interrupt, Some(7), None),
+                candidate("NET_RX", CandidateKind::SoftInterrupt, Some(9), None),
+                candidate("steal", CandidateKind::Steal, None, Some(10_000_000)),
+            ],
+            host: None,
+        };
+        let told = had(&latency);
+        assert!(told.starts_with("unaccounted 910 us; candidates: thread 812 h"), "{told}");
+        for part in [
+            "20 ms within 100 ms",
+            "interrupt 29 virtio0 7 times within 100 ms",
+            "softirq NET_RX 9 times",
+            "steal 10 ms",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(!told.contains('\u{1b}'), "{told}");
+        let causes_of = vec![("not known".to_owned(), 1)];
+        let mut entry = BlameEntry {
+            unknowable: None,
+            source: Some(Source::Proc),
+            of: 1,
+            causes: causes_of,
+            latencies: vec![latency],
+        };
+        assert!(causes(&entry).ends_with("(by counters of /proc: candidates and amounts, no account)"));
+        entry.source = Some(Source::Tracefs);
+        assert!(causes(&entry).ends_with("1 not known (by tracefs, to the microsecond)"));
     }
 }

@@ -139,8 +139,13 @@ fn a_bundle_without_times_says_so_and_says_no_more() {
 fn clocks_that_cannot_be_held_against_each_other_prove_nothing() {
     let mut contents = contents();
     for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
-        row.result.clock_fit =
-            Some(ClockFit { began_ns: BEGAN, ppm: 9_000.0, span_ns: 30 * S, late_ns: 20 * MS });
+        row.result.clock_fit = Some(ClockFit {
+            began_ns: BEGAN,
+            ppm: 9_000.0,
+            span_ns: 30 * S,
+            late_ns: 20 * MS,
+            error_ns: None,
+        });
     }
     let guest = cell(&contents, "hog", "host", "guest", true);
     assert_eq!((guest.leak, guest.doubt), (Leak::NotKnown, Some(Doubt::Clock)), "{}", guest.reason);

@@ -307,7 +307,7 @@ fn ten_times_the_events_and_latencies_are_accounted_for_in_ten_times_the_time_an
         let series = own.series[0].key.clone();
         let events = |from: u64| (from..from + interrupts).flat_map(|n| [1_000, 2, n, 1_000, 3, n]).collect();
         let outlier = |n: u64| {
-            let trace = Some(Trace { events: events(n * interrupts), threads: Vec::new() });
+            let trace = Some(Trace { events: events(n * interrupts), ..Trace::default() });
             let value_ns = 2_000 * interrupts + 1_000_000_000;
             Outlier { activity: 0, series: series.clone(), at_ns: n, value_ns, trace }
         };

@@ -92,9 +92,10 @@ fn list(texts: impl Iterator<Item = usize>) -> usize {
 /// What an outlier holds beside itself.
 pub(crate) fn of_outlier(outlier: &Outlier) -> usize {
     let Outlier { activity: _, series, at_ns: _, value_ns: _, trace } = outlier;
-    let trace = trace
-        .as_ref()
-        .map_or(0, |Trace { events, threads }| numbers(events.len()) + list(threads.iter().map(String::len)));
+    let trace = trace.as_ref().map_or(0, |Trace { source: _, candidates, events, threads }| {
+        let candidates = candidates.iter().map(|own| own.name.len() + numbers(4));
+        numbers(events.len()) + list(threads.iter().map(String::len).chain(candidates))
+    });
     series.kind.len() + trace
 }
 
@@ -135,7 +136,7 @@ fn contents(message: &FromProbe) -> usize {
         // Only those that nobody asked for come here.
         FromProbe::Answer(answer) => answer.data.len() + list(answer.words.iter().map(String::len)),
         FromProbe::Output(output) => output.data.len(),
-        FromProbe::Card(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
+        FromProbe::Card(_) | FromProbe::Clock(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
     }
 }
 
@@ -177,10 +178,10 @@ mod tests {
         };
         let without = outlier(None);
         assert!(without < 1_000, "{without}");
-        let names = Trace { events: Vec::new(), threads: vec![String::new(); 260_000] };
+        let names = Trace { threads: vec![String::new(); 260_000], ..Trace::default() };
         let least = 260_000 * size_of::<String>();
         assert!(outlier(Some(names)) > least, "empty names take memory, too");
-        let events = Trace { events: vec![1; 100_000], threads: Vec::new() };
+        let events = Trace { events: vec![1; 100_000], ..Trace::default() };
         assert!(outlier(Some(events)) > 800_000);
         let long = Breakdown { phase: Some("x".repeat(700_000)), ..Breakdown::default() };
         let activity = 0;

@@ -45,6 +45,7 @@ fn job(what: What, cpus: &str, duration_ns: u64, tick_ns: u64) -> Job {
         budget: 0,
         cache_misses: false,
         blame_above: None,
+        blame_by: None,
         lock_in: None,
     }
 }
@@ -208,7 +209,7 @@ fn what_comes_with_an_outlier_is_cut_to_what_a_probe_keeps_and_ends_before_a_dis
     use tactus_model::trace::{LONGEST_THREAD, MOST_EVENTS, MOST_THREADS, PER_EVENT, Trace};
     let mut allowance = Allowance::new(now());
     allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1", HOUR, S), false);
-    let trace = Trace { events: vec![7; 9_000], threads: vec!["1 x".repeat(999); 999] };
+    let trace = Trace { events: vec![7; 9_000], threads: vec!["1 x".repeat(999); 999], ..Trace::default() };
     let mut kept = 0;
     for n in 0..2_000 {
         let trace = Some(trace.clone());

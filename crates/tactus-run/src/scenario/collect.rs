@@ -310,7 +310,7 @@ impl ScenarioRun<'_> {
                 context.emit(Event::Injected { environment, outside, injected })?;
             }
             // The line has taken these.
-            FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {}
+            FromProbe::Clock(_) | FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {}
             FromProbe::Note(note) => context.emit(Event::Noted { environment: Some(environment), note })?,
             FromProbe::Done(done) => {
                 self.sessions[at].done = true;

@@ -1,7 +1,7 @@
 //! What is done and watched from the machine itself while a scenario is measured: the partition of its
 //! caches, the threads of virtual CPUs, and where the time of its CPUs goes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Fault;
@@ -12,6 +12,7 @@ use tactus_model::outcome::exits::KvmExits;
 use tactus_model::partition::CacheUse;
 
 use super::{Failure, ScenarioRun};
+use crate::clock_exchange::MANY;
 use crate::context::Context;
 use crate::cpu_counter::Counter;
 use crate::exit_counter::ExitCounter;
@@ -19,6 +20,9 @@ use crate::partition;
 use crate::plan::{ResolvedActivity, ResolvedScenario};
 use crate::session::Session;
 use crate::vcpu_watch::{Hold, Watch};
+
+/// How long answers of a clock are waited for.
+const ANSWERS: Duration = Duration::from_secs(2);
 
 impl ScenarioRun<'_> {
     /// Divides the machine's caches, where the scenario says so.
@@ -101,6 +105,26 @@ impl ScenarioRun<'_> {
         }
         for (environment, note) in unwatched {
             context.emit(Event::Noted { environment: Some(environment), note })?;
+        }
+        Ok(())
+    }
+
+    /// Asks guests that measure for their clocks, whose virtual CPUs are watched: while nothing is measured, and `meanwhile`
+    /// now and then. One that does not answer in time is not waited for.
+    pub(super) fn ask_clocks(&mut self, context: &mut Context<'_>, meanwhile: bool) -> Result<(), Failure> {
+        let asked: Vec<usize> = self.watches.iter().map(|(number, _)| *number).collect();
+        for number in asked {
+            let place = |own: &Session| own.number == number && own.measures && !own.ended;
+            let Some(at) = self.sessions.iter().position(place) else { continue };
+            if !self.sessions[at].has_a_clock(context.system) {
+                continue;
+            }
+            self.sessions[at].ask(MANY);
+            let until = Instant::now() + ANSWERS;
+            while !self.sessions[at].is_asked() && Instant::now() < until && !context.interrupt.asked() {
+                self.receive(context)?;
+            }
+            self.sessions[at].stop_asking(meanwhile);
         }
         Ok(())
     }

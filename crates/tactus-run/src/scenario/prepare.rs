@@ -8,7 +8,7 @@ use tactus_model::control::ControlBy;
 use tactus_model::event::Event;
 use tactus_model::message::{Activity, Job, What};
 use tactus_model::outcome::Yields;
-use tactus_model::undo::block::{undo_of_timerlat, undos};
+use tactus_model::undo::block::{undo_of_blame, undo_of_timerlat, undos};
 use tactus_system::System;
 use tactus_system::guardian::Guardian;
 
@@ -84,6 +84,7 @@ impl ScenarioRun<'_> {
             budget: self.sessions[at].running.budget().unwrap_or(0),
             cache_misses: self.planned.cache_misses == Some(true),
             blame_above: self.planned.blame_above.filter(|_| latency),
+            blame_by: None,
             lock_in: self.planned.lock_in,
         };
         self.sessions[at].measures = measures;
@@ -129,7 +130,10 @@ impl ScenarioRun<'_> {
         };
         let timerlat = activities.iter().find(traces);
         let timerlat = timerlat.and_then(|_| undo_of_timerlat(run, |path: &str| system.text(path)));
-        for how in faults.into_iter().chain(proving).flat_map(undos).chain(timerlat) {
+        // Where BPF is refused who had the CPU is kept there.
+        let blames = self.planned.blame_above.is_some() && !self.planned.no_side_effects;
+        let blame = blames.then(|| undo_of_blame(run, |path: &str| system.text(path))).flatten();
+        for how in faults.into_iter().chain(proving).flat_map(undos).chain(timerlat).chain(blame) {
             self.promises.push((number, guardian.promise(how).map_err(failed)?));
         }
         Ok(())

@@ -198,7 +198,7 @@ fn speak(harm: &str) -> io::Result<()> {
         say(&FromProbe::Facts { readings, last: n + 1 == most })?;
     }
     if harm == "traces" {
-        let trace = Some(Trace { events: Vec::new(), threads: vec![String::new(); 200_000] });
+        let trace = Some(Trace { threads: vec![String::new(); 200_000], ..Trace::default() });
         let outlier = Outlier { activity: 0, series: series(0), at_ns: 1, value_ns: 1, trace };
         let outlier = FromProbe::Outlier(outlier);
         loop {

@@ -129,11 +129,14 @@ impl LockIn<'_> {
             };
             let (clock, began) = side(source, disturbed)?;
             bridge.before_ns = clock.late_ns;
+            bridge.after_ns = clock.error_ns.unwrap_or(0);
             bridge.out = Some((clock, began));
         }
         if !to.is_empty() {
             let (clock, began) = side(self.with, measured)?;
-            bridge.after_ns = clock.late_ns;
+            // Where it was asked for, what is open is so to either side.
+            bridge.before_ns = bridge.before_ns.saturating_add(clock.error_ns.unwrap_or(0));
+            bridge.after_ns = bridge.after_ns.saturating_add(clock.late_ns);
             bridge.into = Some((clock, began));
         }
         Ok(bridge)

@@ -53,7 +53,8 @@ pub fn keep_windows(row: &mut Row, place: &str, seed: u64) {
         row.windows.add(&key, began, first, maxima);
     }
     row.result.window_ns = Some(WINDOW);
-    row.result.clock_fit = Some(ClockFit { began_ns: BEGAN, ppm: 0.0, span_ns: 30 * S, late_ns: 20 * MS });
+    row.result.clock_fit =
+        Some(ClockFit { began_ns: BEGAN, ppm: 0.0, span_ns: 30 * S, late_ns: 20 * MS, error_ns: None });
 }
 
 /// In these windows of a CPU it is so late.

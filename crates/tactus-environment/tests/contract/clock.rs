@@ -1,0 +1,49 @@
+//! What a guest answers for its clock, on the real QEMU.
+#![expect(clippy::print_stderr, reason = "what was found is said, for who reads the test")]
+
+use std::time::Duration;
+
+use tactus_model::message::{CLOCK, ClockAnswer, ClockQuestion, FromProbe, ToProbe};
+use tactus_system::monotonic_ns;
+
+use super::conversation::{Conversation, PATIENCE};
+use super::{alone, leftovers, qemu, spec};
+
+const QUESTIONS: u64 = 200;
+
+#[test]
+fn a_guest_answers_for_its_clock_and_nothing_is_heard_before_it_was_said() {
+    let _turn = alone();
+    let Some(qemu) = qemu() else { return };
+    let mut guest = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
+        .unwrap_or_else(|error| panic!("{error}"));
+    let FromProbe::Hello(hello) = guest.hear(PATIENCE) else { panic!("hello comes first") };
+    assert!(hello.can.iter().any(|word| word == CLOCK), "{hello:?}");
+    while !matches!(guest.hear(PATIENCE), FromProbe::Facts { last: true, .. }) {}
+    let began = monotonic_ns();
+    let (mut least, mut most, mut shortest) = (i128::MIN, i128::MAX, u64::MAX);
+    for n in 1..=QUESTIONS {
+        let left = monotonic_ns();
+        guest.say(&ToProbe::Clock(ClockQuestion { n }));
+        let answer = loop {
+            if let FromProbe::Clock(answer) = guest.hear(PATIENCE) {
+                break answer;
+            }
+        };
+        let back = monotonic_ns();
+        let ClockAnswer { heard_ns, said_ns, began_ns, .. } = answer;
+        assert!(answer.n == n && heard_ns <= said_ns && began_ns == 0, "{answer:?}");
+        let offset = |here: u64, there: u64| i128::from(here) - i128::from(there);
+        least = least.max(offset(left, heard_ns));
+        most = most.min(offset(back, said_ns));
+        shortest = shortest.min((back - left).saturating_sub(said_ns - heard_ns));
+    }
+    // Clocks drift apart while they are asked: by a thousandth at the most, or they are none.
+    let drift = i128::from((monotonic_ns() - began) / 1_000);
+    assert!(least <= most + drift, "{least} {most} {drift}");
+    let open = (most - least) / 2;
+    eprintln!("the clocks are known to {open} ns; half of the shortest round trip: {} ns", shortest / 2);
+    let id = guest.id().to_owned();
+    guest.end();
+    leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));
+}

@@ -1,0 +1,305 @@
+//! By tracefs, where BPF is refused: an instance of its own, with the same events on the CPUs that are measured and nowhere
+//! else. It is read where a latency is one of the largest; the kernel gives its moments in microseconds.
+//!
+//! The instance goes when this is dropped. Where this process does not live to do that its [`Keeper`] does, and where that
+//! one is killed, too, the guardian of the run.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::Read;
+use std::time::Duration;
+
+use tactus_model::CpuSet;
+use tactus_model::trace::{EventKind, Source, Trace, VECTORS};
+use tactus_model::undo::block::blame_instance;
+use tactus_model::undo::{MARKER, Undo};
+
+use super::record::{Record, told};
+use super::text::{Said, read};
+use crate::keeper::Keeper;
+use crate::sys;
+use crate::tracefs::{at, read_first, wrong};
+use crate::tracer::write;
+
+/// What a CPU's events are kept in, in KiB: two tenths of a second at 200 us, and the session reads every tenth.
+const BUFFER_KIB: &str = "512";
+/// The same for CPUs that nothing is kept of.
+const NO_BUFFER_KIB: &str = "4";
+/// Events that are kept of one reading.
+const MOST_RECORDS: usize = 1 << 14;
+/// What is read of a CPU at one go, at most, in bytes.
+const MOST_BYTES: usize = 8 << 20;
+/// The longest line that is read.
+const LONGEST_LINE: usize = 1024;
+/// How a trace is written, whatever somebody has set for all: what a kernel does not have it does not need.
+const OPTIONS: [&str; 9] = [
+    "context-info",
+    "noraw",
+    "nohex",
+    "nobin",
+    "noverbose",
+    "nolatency-format",
+    "norecord-tgid",
+    "norecord-cmd",
+    "nopause-on-trace",
+];
+/// Events without which there is no account.
+const NEEDED: [&str; 5] = [
+    "sched/sched_switch",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+];
+/// How often the instance is removed that somebody still reads of, and the time between two tries.
+const TRIES: u32 = 50;
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Traces as long as it lives.
+pub struct Instance {
+    /// Below tracefs.
+    path: String,
+    cpus: Vec<u32>,
+    last: Vec<RefCell<Reading>>,
+    /// The last to go.
+    _keeper: Keeper,
+}
+
+/// What was read of a CPU.
+struct Reading {
+    /// When, CLOCK_MONOTONIC in ns.
+    at: u64,
+    records: Vec<Record>,
+    /// Nothing was written over before.
+    whole: bool,
+    /// What the file's bytes are taken in with.
+    buffer: Vec<u8>,
+}
+
+impl Instance {
+    /// Begins for these CPUs.
+    ///
+    /// # Errors
+    /// Why it cannot be had; nothing is left of it then.
+    pub fn begin(cpus: &CpuSet) -> Result<Self, String> {
+        read_first("available_events")?;
+        let path = blame_instance(&std::env::var(MARKER).unwrap_or_default());
+        let full = at(&path);
+        let keeper = Keeper::start(&[Undo::RemoveEmpty(full.clone().into())])
+            .map_err(|error| wrong("whoever removes its instance should this process die", &error))?;
+        if let Err(error) = fs::create_dir(&full) {
+            // It is somebody else's.
+            keeper.forget();
+            return Err(wrong(&full, &error));
+        }
+        let reading = || Reading {
+            at: 0,
+            records: Vec::with_capacity(MOST_RECORDS),
+            whole: false,
+            buffer: vec![0; 64 << 10],
+        };
+        let last = cpus.iter().map(|_| RefCell::new(reading())).collect();
+        let instance = Self { path, cpus: cpus.iter().collect(), last, _keeper: keeper };
+        instance.set_up(cpus)?;
+        Ok(instance)
+    }
+
+    fn set_up(&self, cpus: &CpuSet) -> Result<(), String> {
+        let own = |file: &str, value: &str| write(&[&*self.path, "/", file].concat(), value);
+        own("tracing_on", "0")?;
+        // The samples have the same one.
+        own("trace_clock", "mono")?;
+        for option in OPTIONS {
+            let _ = own("trace_options", option);
+        }
+        own("tracing_cpumask", &cpus.mask(1))?;
+        let _ = own("buffer_size_kb", NO_BUFFER_KIB);
+        for cpu in cpus.iter() {
+            own(&["per_cpu/cpu", &cpu.to_string(), "/buffer_size_kb"].concat(), BUFFER_KIB)?;
+        }
+        for event in NEEDED {
+            own(&["events/", event, "/enable"].concat(), "1")?;
+        }
+        // Of these each kernel has those that it has.
+        for name in VECTORS {
+            for end in ["_entry", "_exit"] {
+                let _ = own(&["events/irq_vectors/", name, end, "/enable"].concat(), "1");
+            }
+        }
+        own("tracing_on", "1")
+    }
+
+    /// Whose events it keeps.
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// What a CPU did between two moments, by its place among those that it was begun for.
+    pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
+        let mut last = self.last[place].borrow_mut();
+        // Several samples are asked for at once: one reading is enough for all that came before it.
+        if last.at <= seen {
+            let file = [&*self.path, "/per_cpu/cpu", &self.cpus[place].to_string(), "/trace"].concat();
+            last.take(&at(&file));
+        }
+        window(&last.records, last.whole, due, seen)
+    }
+}
+
+/// The events of a window of time, whose moments are known to the microsecond.
+fn window(records: &[Record], whole: bool, due: u64, seen: u64) -> Trace {
+    let from = due / 1_000 * 1_000;
+    let first = records.partition_point(|record| record.at < from);
+    let end = records.partition_point(|record| record.at <= seen);
+    let whole = whole || first > 0;
+    Trace { source: Source::Tracefs, ..told(due, seen, &records[first..end.max(first)], whole) }
+}
+
+impl Reading {
+    /// Reads what there is.
+    fn take(&mut self, path: &str) {
+        (self.at, self.whole) = (sys::now(), false);
+        self.records.clear();
+        let Ok(mut file) = File::open(path) else { return };
+        let mut lines = Lines { records: &mut self.records, whole: false, gap: false };
+        let (mut held, mut bytes) = (0, 0);
+        while bytes < MOST_BYTES {
+            let read = match file.read(&mut self.buffer[held..]) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            (bytes, held) = (bytes + read, held + read);
+            let mut begin = 0;
+            while let Some(end) = self.buffer[begin..held].iter().position(|byte| *byte == b'\n') {
+                lines.line(&self.buffer[begin..begin + end]);
+                begin += end + 1;
+            }
+            // One that is longer than any is none: what is left of it is no event either.
+            if held - begin > LONGEST_LINE {
+                begin = held;
+                lines.gap = true;
+            }
+            self.buffer.copy_within(begin..held, 0);
+            held -= begin;
+        }
+        self.whole = lines.whole;
+    }
+}
+
+/// What the lines of a reading have come to.
+struct Lines<'a> {
+    records: &'a mut Vec<Record>,
+    whole: bool,
+    /// What was since the event before is not known.
+    gap: bool,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, line: &[u8]) {
+        match read(line) {
+            Said::Nothing => {}
+            Said::Written { kept, all } => self.whole = kept == all,
+            Said::Gap => self.gap = true,
+            Said::Event(record) => {
+                if std::mem::take(&mut self.gap) {
+                    self.push(Record::new(record.at, EventKind::Lost, 0, [0; 2]));
+                }
+                self.push(record);
+            }
+        }
+    }
+
+    /// The newest are kept.
+    fn push(&mut self, record: Record) {
+        if self.records.len() == MOST_RECORDS {
+            self.records.drain(..MOST_RECORDS / 2);
+            self.whole = false;
+        }
+        self.records.push(record);
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let path = at(&self.path);
+        let _ = write(&[&*self.path, "/tracing_on"].concat(), "0");
+        for _ in 0..TRIES {
+            match fs::remove_dir(&path) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => std::thread::sleep(AGAIN),
+                _ => break,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "# tracer: nop\n#\n# entries-in-buffer/entries-written: ALL   #P:2\n#\n#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n";
+    const HOGGED: &str = "\
+          <idle>-0       [001] d.h1.    10.000100: local_timer_entry: vector=236
+          <idle>-0       [001] d.h1.    10.000103: local_timer_exit: vector=236
+          <idle>-0       [001] d..2.    10.000105: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=hog next_pid=9 next_prio=0
+           <...>-9       [001] d.h..    10.001001: local_timer_entry: vector=236
+           <...>-9       [001] dNh..    10.001004: local_timer_exit: vector=236
+           <...>-9       [001] d..2.    10.005000: sched_switch: prev_comm=hog prev_pid=9 prev_prio=0 prev_state=S ==> next_comm=timer next_pid=7 next_prio=4
+";
+
+    fn reading(name: &str, text: &str) -> Reading {
+        let path = std::env::temp_dir().join(format!("tactus-blame-{}-{name}", std::process::id()));
+        fs::write(&path, text).unwrap();
+        let mut reading = Reading { at: 0, records: Vec::new(), whole: false, buffer: vec![0; 4 << 10] };
+        reading.take(path.to_str().unwrap());
+        fs::remove_file(path).unwrap();
+        reading
+    }
+
+    #[test]
+    fn the_events_of_a_latency_are_told_with_threads_by_number_and_name() {
+        let own = reading("whole", &(HEAD.replace("ALL", "6/6") + HOGGED));
+        let trace = window(&own.records, own.whole, 10_001_000_500, 10_005_010_000);
+        assert_eq!((trace.source, &trace.threads), (Source::Tracefs, &vec!["9 hog".to_owned()]));
+        let told: Vec<_> = trace.events().collect();
+        let us = 1_000;
+        assert_eq!(
+            told,
+            [
+                (500, EventKind::VectorBegins, 0),
+                (500 + 3 * us, EventKind::VectorEnds, 0),
+                (500 + 3_999 * us, EventKind::Sleeps, 0),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_written_over_or_is_no_event_is_said_to_be_lost() {
+        let own = reading("over", &(HEAD.replace("ALL", "6/9000") + HOGGED));
+        let trace = window(&own.records, own.whole, 9_000_000_000, 10_000_104_000);
+        assert_eq!(trace.events().next().unwrap().1, EventKind::Lost);
+        let strange = HOGGED.replace("prev_comm=swapper/1 ", "prev_comm=swap\nper ");
+        let own = reading("strange", &(HEAD.replace("ALL", "6/6") + &strange));
+        let kinds: Vec<_> = own.records.iter().map(|own| EventKind::of(own.what & 0xff).unwrap()).collect();
+        assert_eq!(kinds[2], EventKind::Lost, "{kinds:?}");
+        let long = "x".repeat(9_000);
+        let own = reading("long", &[&HEAD.replace("ALL", "6/6"), &long, "\n", HOGGED].concat());
+        assert_eq!(own.records.len(), 7);
+        assert!(reading("none", "").records.is_empty());
+    }
+
+    #[test]
+    fn of_too_many_events_the_newest_are_kept() {
+        let all = 3 * MOST_RECORDS;
+        let line = |n: usize| {
+            format!(
+                "           <...>-9       [001] d.h..    10.{n:06}: softirq_entry: vec=3 [action=NET_RX]\n"
+            )
+        };
+        let text: String = (0..all).map(line).collect();
+        let own = reading("many", &(HEAD.replace("ALL", "7/7") + &text));
+        assert!(own.records.len() <= MOST_RECORDS && !own.whole);
+        assert_eq!(own.records.last().unwrap().at, 10_000_000_000 + 1_000 * (all as u64 - 1));
+    }
+}

@@ -1,0 +1,214 @@
+//! By BPF: programs at the kernel's tracepoints write down, for each CPU that is measured, which thread leaves it and which
+//! interrupts begin and end there, into memory that this process reads.
+//!
+//! Programs and memory live as long as their descriptors, which this process alone has; no file of tracefs is needed.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use tactus_model::CpuSet;
+use tactus_model::trace::{EventKind, Trace, VECTORS};
+
+use super::outside::{Out, Outside};
+use super::program::{HEAD, RECORD, program};
+use super::ring::{Kept, Ring};
+use crate::bpf::why::{self, Place, Step};
+use crate::sys::bpf::{self, Mapped};
+
+/// Records of a ring, at most: what a CPU does in half a second that is interrupted 15000 times in it. The session reads
+/// every 100 ms.
+const MOST_RECORDS: usize = 1 << 15;
+/// The fewest that are of use.
+const FEWEST_RECORDS: usize = 1 << 10;
+/// CPUs that have a ring: so many comparisons are made at each event of the last one.
+const MOST_CPUS: usize = 64;
+
+/// What is written down as long as it lives.
+pub struct Tracepoints {
+    /// The first to go: nothing is written any more.
+    _attached: Vec<OwnedFd>,
+    memory: Mapped,
+    cpus: Vec<u32>,
+    words: usize,
+    /// It is written down when threads leave guests and enter them.
+    guests: bool,
+}
+
+/// When virtual CPUs leave their guests and enter them. The thread that runs the program is the virtual CPU's.
+const GUESTS: [(&CStr, EventKind); 2] =
+    [(c"kvm_exit", EventKind::GuestLeft), (c"kvm_entry", EventKind::GuestEntered)];
+
+impl Tracepoints {
+    /// Begins for these CPUs.
+    ///
+    /// # Errors
+    /// Why it cannot be known.
+    pub fn begin(cpus: &CpuSet) -> Result<Self, String> {
+        Self::try_begin(cpus, true, &[])
+    }
+
+    /// Begins with which threads have these CPUs, and when virtual CPUs leave their guests and enter them there.
+    ///
+    /// # Errors
+    /// Why it cannot be known.
+    pub fn threads(cpus: &CpuSet) -> Result<Self, String> {
+        Self::try_begin(cpus, false, &GUESTS)
+    }
+
+    /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
+    pub fn kept_from(&self, cpu: u32, thread: u32, most: u64, from: u64, until: u64) -> Option<Kept> {
+        let place = self.cpus.iter().position(|own| *own == cpu)?;
+        self.ring(place).kept_from(thread.into(), most, from, until)
+    }
+
+    /// What a CPU did between two moments, by its place among those that it was begun for.
+    pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
+        self.ring(place).between(due, seen)
+    }
+
+    /// Whose rings there are.
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    fn ring(&self, place: usize) -> Ring<'_> {
+        Ring::new(&self.memory.words()[place * self.words..][..self.words])
+    }
+
+    /// What a thread did on a CPU between two moments, for [`Outside`]; none: nobody writes down when guests are left. To be
+    /// asked some ms after the later one.
+    pub fn outside(&self, cpu: u32, outside: &mut Outside, from: u64, until: u64) -> Option<Out> {
+        let place = self.cpus.iter().position(|own| *own == cpu).filter(|_| self.guests)?;
+        let (records, whole) = self.ring(place).records(from, until);
+        outside.take(&records, whole)
+    }
+
+    fn try_begin(cpus: &CpuSet, interrupts: bool, guests: &[(&CStr, EventKind)]) -> Result<Self, String> {
+        let cpus: Vec<u32> = cpus.iter().collect();
+        if cpus.len() > MOST_CPUS {
+            return Err(["more than ", &MOST_CPUS.to_string(), " CPUs"].concat());
+        }
+        let failed = |step, error: &io::Error| why::reason(step, error, "", &Place::here());
+        let mut records = MOST_RECORDS;
+        let (map, memory) = loop {
+            match Mapped::new(cpus.len() * (HEAD + records * RECORD)) {
+                Ok(made) => break made,
+                Err(error)
+                    if records == FEWEST_RECORDS || error.kind() == io::ErrorKind::PermissionDenied =>
+                {
+                    return Err(failed(Step::Counter, &error));
+                }
+                // A map is not as large on every kernel.
+                Err(_) => records /= 2,
+            }
+        };
+        let mut attached = Vec::new();
+        let mut attach = |name: &CStr, kind, number| {
+            let program = program(map.as_raw_fd(), &cpus, records, kind, number);
+            let program = bpf::program(bpf::Kind::RawTracepoint, &program, None, &mut [])
+                .map_err(|error| failed(Step::Counter, &error))?;
+            match bpf::run_at_tracepoint(name, &program) {
+                Ok(at) => {
+                    attached.push(at);
+                    Ok(())
+                }
+                Err(error) => Err(failed(Step::Attach, &error)),
+            }
+        };
+        // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
+        // why a thread leaves, and refuses who asks.
+        attach(c"sched_switch", EventKind::Sleeps, None)
+            .or_else(|_| attach(c"sched_switch", EventKind::Leaves, None))?;
+        let pairs: &[_] = &[
+            (c"irq_handler_entry", EventKind::InterruptBegins, None),
+            (c"irq_handler_exit", EventKind::InterruptEnds, None),
+            (c"softirq_entry", EventKind::SoftBegins, None),
+            (c"softirq_exit", EventKind::SoftEnds, None),
+        ];
+        for (name, kind, number) in pairs.iter().filter(|_| interrupts) {
+            attach(name, *kind, *number)?;
+        }
+        for (number, name) in (0..).zip(VECTORS).filter(|_| interrupts) {
+            for (end, kind) in [("_entry\0", EventKind::VectorBegins), ("_exit\0", EventKind::VectorEnds)] {
+                let name = [name, end].concat();
+                if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
+                    let _ = attach(name, kind, Some(number));
+                }
+            }
+        }
+        // Only where KVM is there, and both or none: of one alone nothing follows.
+        let guests = !interrupts && guests.iter().all(|(name, kind)| attach(name, *kind, None).is_ok());
+        let words = HEAD + records * RECORD;
+        Ok(Self { _attached: attached, memory, cpus, words, guests })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys;
+
+    #[test]
+    fn who_sleeps_is_seen_to_leave_and_another_to_run_until_it_is_woken() {
+        let allowed = sys::affinity().unwrap();
+        let cpu = allowed.first().unwrap();
+        sys::set_affinity(&CpuSet::one(cpu)).unwrap();
+        let tracepoints = match Tracepoints::begin(&CpuSet::one(cpu)) {
+            Ok(tracepoints) => tracepoints,
+            Err(why) => return eprintln!("SKIPPED: {why}"),
+        };
+        let began = sys::now();
+        let due = began + 5_000_000;
+        sys::sleep_until(due);
+        let seen = sys::now();
+        sys::sleep_until(seen + 20_000_000);
+        let trace = tracepoints.between(0, began, seen);
+        let own = rustix::thread::gettid().as_raw_nonzero().get();
+        let left: Vec<&String> = trace
+            .events()
+            .filter(|(_, kind, _)| kind.is_switch())
+            .map(|(_, _, thread)| &trace.threads[usize::try_from(thread).unwrap()])
+            .collect();
+        assert!(left[0].starts_with(&[&own.to_string(), " "].concat()), "{left:?}");
+        assert!(left.len() > 1, "somebody left for it, too: {left:?}");
+        assert!(
+            trace.events().all(|(at, kind, _)| at <= seen - began && kind != EventKind::Lost),
+            "{trace:?}"
+        );
+        sys::set_affinity(&allowed).unwrap();
+    }
+
+    /// Any two tracepoints that a thread comes to by turns will do: KVM's are there only where KVM is, and on some machines
+    /// one of them is never come to.
+    #[test]
+    fn a_thread_is_outside_between_two_tracepoints_as_long_as_it_has_the_cpu() {
+        const BUSY: u64 = 3_000_000;
+        let allowed = sys::affinity().unwrap();
+        let cpu = allowed.first().unwrap();
+        sys::set_affinity(&CpuSet::one(cpu)).unwrap();
+        // It leaves "the guest" at the end of a call, and enters it at the beginning of the next.
+        let calls = [(c"sys_exit", EventKind::GuestLeft), (c"sys_enter", EventKind::GuestEntered)];
+        let tracepoints = match Tracepoints::try_begin(&CpuSet::one(cpu), false, &calls) {
+            Ok(tracepoints) if tracepoints.guests => tracepoints,
+            Ok(_) => return eprintln!("SKIPPED: this kernel has no tracepoints of system calls"),
+            Err(why) => return eprintln!("SKIPPED: {why}"),
+        };
+        let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        let from = sys::now();
+        sys::sleep_until(from + 1_000_000);
+        let busy = sys::own_time() + BUSY;
+        while sys::own_time() < busy {}
+        sys::sleep_until(sys::now() + 1_000_000);
+        let until = sys::now();
+        sys::sleep_until(until + 20_000_000);
+        // What one knows of the time that another thread would have to be outside is nothing.
+        let mut nobody = Outside::new(u64::MAX >> 8);
+        assert_eq!(tracepoints.outside(cpu, &mut nobody, from, until), None);
+        // The clock of its own time is a call, too: it is outside for the sum of what lies between.
+        let mut outside = Outside::new(own.into());
+        let out = tracepoints.outside(cpu, &mut outside, from, until);
+        assert!(out.is_some_and(|out| out.ns > 0 && out.until <= until && out.ns < until - from), "{out:?}");
+        sys::set_affinity(&allowed).unwrap();
+    }
+}
