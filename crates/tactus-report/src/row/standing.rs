@@ -24,17 +24,17 @@ pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
 /// The same, with how much longer would settle it.
 pub(super) fn doubts(result: &RowResult) -> Result<Option<Doubt>, Doubt> {
     let nothing = Require::default();
-    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| String::new())?;
+    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| false)?;
     let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
     Ok(doubt(result, arrived))
 }
 
-/// The figures to judge; `already` is what they say even where they are too few.
+/// The figures to judge; `settled` says of what they have that more of them cannot change it: then they are never too few.
 pub(super) fn ground<'a>(
     result: &'a RowResult,
     require: &Require,
     least: u64,
-    already: impl Fn(&Summary) -> String,
+    settled: impl Fn(&Summary) -> bool,
 ) -> Result<&'a Summary, Doubt> {
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
@@ -45,15 +45,20 @@ pub(super) fn ground<'a>(
     if let Some(why) = unproven(result) {
         return Err(format!("self-test not passed: {why}").into());
     }
-    let fewest = fewest_cycles(result);
-    if fewest < least {
-        let said = format!(
-            "{} cycles of a thread are too few for a verdict, which needs {}{}",
-            count(fewest),
-            count(least),
-            already(summary),
-        );
-        return Err(Doubt { said, longer_ns: longer_ns(result, require, least) });
+    match too_few(result, least) {
+        Some(said) if !settled(summary) => Err(Doubt { said, longer_ns: longer_ns(result, require, least) }),
+        _ => Ok(summary),
     }
-    Ok(summary)
+}
+
+/// That a thread has fewer cycles than it needs; none: each has enough.
+pub(super) fn too_few(result: &RowResult, least: u64) -> Option<String> {
+    let fewest = fewest_cycles(result);
+    (fewest < least).then(|| {
+        format!(
+            "{} cycles of a thread are too few for a verdict, which needs {}",
+            count(fewest),
+            count(least)
+        )
+    })
 }
