@@ -6,7 +6,7 @@ use tactus_model::catalogue::load::LOADS;
 use tactus_model::plan::Placed;
 
 use crate::exit::Failure;
-use crate::nearest;
+use crate::{nearest, synonyms};
 
 /// The load that has a program for a parameter, and not keys.
 const COMMAND: &str = "command";
@@ -19,6 +19,7 @@ pub fn words() -> Vec<&'static str> {
 /// The load that `text` describes, in the environment of the measurement.
 pub fn load(text: &str) -> Result<Placed<Load>, Failure> {
     let (word, rest) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
+    let word = synonyms::load(word);
     let wrong = |why: &str| {
         let hint = format!(
             "loads are {}; parameters follow as in `cache:bytes=8M,blocks=16`, a program as in `command:stress-ng --cpu 1`; \
@@ -31,6 +32,9 @@ pub fn load(text: &str) -> Result<Placed<Load>, Failure> {
             nearest::hint(word, words().into_iter().filter(|known| *known != word), hint),
         )
     };
+    if !words().contains(&word) {
+        return Err(wrong("there is no such load"));
+    }
     let mut table = Map::from_iter([("kind".to_owned(), Value::from(word))]);
     match rest {
         None => {}
@@ -79,6 +83,7 @@ mod tests {
     #[test]
     fn each_load_is_said_by_its_word_with_its_parameters() {
         assert_eq!(table("scheduler")["kind"], "scheduler");
+        assert_eq!(table("hackbench:groups=2"), table("scheduler:groups=2"));
         let cache = table("cache:bytes=8M,blocks=16");
         assert_eq!((&cache["bytes"], &cache["blocks"]), (&json!("8MiB"), &json!(16)));
         assert_eq!(table("cache:bytes=512KiB")["bytes"], "512KiB");
@@ -91,8 +96,8 @@ mod tests {
     #[test]
     fn what_is_no_load_is_named_with_what_would_be_one() {
         for (text, says) in [
-            ("fire", "unknown variant `fire`"),
-            ("", "unknown variant"),
+            ("fire", "there is no such load"),
+            ("", "there is no such load"),
             ("cache:bytes", "`bytes` is no KEY=VALUE"),
             ("cache:", "`` is no KEY=VALUE"),
             ("cache:byts=8M", "unknown field `byts`"),

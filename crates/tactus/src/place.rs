@@ -90,9 +90,14 @@ fn set(spec: &mut Environment, key: &str, value: &str) {
     spec.options.insert(key.into(), value.into());
 }
 
+/// The kind for which another word stands.
+pub fn synonym(word: &str) -> Option<&'static str> {
+    ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, kind)| *kind)
+}
+
 /// The kind that a word means.
 fn kind(word: &str, system: &dyn System) -> Result<&'static str, Failure> {
-    let meant = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |(_, kind)| kind);
+    let meant = synonym(word).unwrap_or(word);
     if meant == CONTAINER {
         let usable = |kind: &&&str| {
             environment::find(kind).is_some_and(|kind| matches!(kind.usable(system), Usable::Yes { .. }))

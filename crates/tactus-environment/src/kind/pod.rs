@@ -10,7 +10,7 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::probe;
-use tactus_system::{Invocation, System, boot_id};
+use tactus_system::{Invocation, System, boot_id, last_lines};
 
 use crate::support::{self, Piped, cannot, container_name};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable};
@@ -232,7 +232,9 @@ it with `container`; or measure the container on its node, by kind podman or doc
         ("can hold a program", "mount an emptyDir with `medium: Memory` on /tmp"),
     ];
     let hint = hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned());
-    StartError { reason: format!("the pod `{name}` cannot be attached to: {words}"), hint }
+    // What its client tried before is no news.
+    let last = last_lines(words, 1);
+    StartError { reason: format!("the pod `{name}` cannot be attached to: {last}"), hint }
 }
 
 /// A probe in a pod, and the client that carries its stream.

@@ -10,18 +10,15 @@ use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, too_short};
 use super::grounds::{Doubt, Found, asked, together};
-use super::standing::{CYCLES_FOR_A_VERDICT, proven_figures, too_few};
+use super::standing::{CYCLES_FOR_A_VERDICT, ground, too_few};
 use super::tail::tail_limit;
 use crate::units::{count, duration, latency};
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
-    let summary = proven_figures(&row.result)?;
-    if let Some(doubt) = too_few(&row.result, require, least) {
-        let broken = already_broken(&row.result, summary, require).ok_or(doubt)?;
-        return Ok(judged(row, &broken, summary));
-    }
+    let summary = ground(&row.result, require, least, |summary| already_broken(summary, require))?;
+    let few = too_few(&row.result, least);
     if !require.bounds_latency() && !require.warn.as_ref().is_some_and(|warn| warn.bounds_latency()) {
         return Err("the requirement names no limit".into());
     }
@@ -32,17 +29,13 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
             "what is measured has no periods, and none can be missed: no overruns were counted".into()
         );
     }
-    Ok(judged(row, require, summary))
+    Ok(judged(row, require, summary, few.as_deref()))
 }
 
-/// The limits that few cycles break as well as many: one large value needs no second one, and periods that were missed stay
-/// so.
-fn already_broken(result: &RowResult, summary: &Summary, require: &Require) -> Option<Require> {
-    let max = require.max.filter(|limit| summary.max_ns.is_some_and(|max| max > limit.0));
-    let has_periods = result.measurement.has_periods();
-    let overruns = require.overruns.filter(|limit| has_periods && summary.overruns > *limit);
-    let broken = Require { max, overruns, ..Require::default() };
-    (broken != Require::default()).then_some(broken)
+/// One large value needs no second one, and missed periods do not become fewer: they are broken however little was measured.
+fn already_broken(summary: &Summary, require: &Require) -> bool {
+    let max = summary.max_ns.zip(require.max).is_some_and(|(max, Nanos(limit))| max > limit);
+    max || require.overruns.is_some_and(|limit| summary.overruns > limit)
 }
 
 /// The range in which a figure certainly lies.
@@ -52,16 +45,28 @@ struct Bounds {
     high: u64,
 }
 
-fn judged(row: &Row, require: &Require, summary: &Summary) -> Verdict {
+/// `few`: why nothing but what is broken for good may be said.
+fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) -> Verdict {
     let lacking = lacking(&row.result);
     let judge = Limits { row, summary, lacking: lacking.as_deref() };
     let soft = require.warn.iter().flat_map(|warn| judge.of(warn, true));
-    let found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
+    let mut found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
+    if let Some(few) = few {
+        found.iter_mut().filter(|one| !for_good(&one.entry)).for_each(|one| {
+            one.entry.side = Side::Open;
+            one.said = format!("{}, but {few}", one.said);
+        });
+    }
     let measured = duration(row.result.measured_ns);
     let base = format!(", over {} cycles in {measured}{}", count(summary.cycles), gaps(&row.result));
     let doubt = lacking.map(Doubt::from).or_else(|| too_short(&row.result, require));
     let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
     together(&row.result, found, &base, doubt, &bound)
+}
+
+/// Whether a limit is broken, and would be however long it were measured.
+fn for_good(entry: &LimitEntry) -> bool {
+    entry.side == Side::Broken && matches!(entry.quantity.as_str(), "max" | "overruns")
 }
 
 /// That an environment died and was started again: of the time between nothing is said.

@@ -24,16 +24,18 @@ pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
 /// The same, with how much longer would settle it.
 pub(super) fn doubts(result: &RowResult) -> Result<Option<Doubt>, Doubt> {
     let nothing = Require::default();
-    proven_figures(result)?;
-    if let Some(doubt) = too_few(result, &nothing, CYCLES_FOR_A_VERDICT) {
-        return Err(doubt);
-    }
+    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| false)?;
     let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
     Ok(doubt(result, arrived))
 }
 
-/// The figures to judge, of evidence that carries a verdict and by an instrument that passed its self-test.
-pub(super) fn proven_figures(result: &RowResult) -> Result<&Summary, Doubt> {
+/// The figures to judge; `settled` says of what they have that more of them cannot change it: then they are never too few.
+pub(super) fn ground<'a>(
+    result: &'a RowResult,
+    require: &Require,
+    least: u64,
+    settled: impl Fn(&Summary) -> bool,
+) -> Result<&'a Summary, Doubt> {
     measured(result)?;
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
@@ -43,15 +45,20 @@ pub(super) fn proven_figures(result: &RowResult) -> Result<&Summary, Doubt> {
     if let Some(why) = unproven(result) {
         return Err(format!("self-test not passed: {why}").into());
     }
-    Ok(summary)
+    match too_few(result, least) {
+        Some(said) if !settled(summary) => Err(Doubt { said, longer_ns: longer_ns(result, require, least) }),
+        _ => Ok(summary),
+    }
 }
 
-/// Why there are too few cycles for any verdict but that a limit is broken; none: there are enough.
-pub(super) fn too_few(result: &RowResult, require: &Require, least: u64) -> Option<Doubt> {
+/// That a thread has fewer cycles than it needs; none: each has enough.
+pub(super) fn too_few(result: &RowResult, least: u64) -> Option<String> {
     let fewest = fewest_cycles(result);
     (fewest < least).then(|| {
-        let (fewest, needed) = (count(fewest), count(least));
-        let said = format!("{fewest} cycles of a thread are too few for a verdict, which needs {needed}");
-        Doubt { said, longer_ns: longer_ns(result, require, least) }
+        format!(
+            "{} cycles of a thread are too few for a verdict, which needs {}",
+            count(fewest),
+            count(least)
+        )
     })
 }

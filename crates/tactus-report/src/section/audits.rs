@@ -7,7 +7,7 @@ use tactus_model::finding::{Audit, Severity, State};
 use super::Section;
 use crate::part::{Cell, Finding, Head, Item, List, Part, Reader, Table, Tone};
 use crate::row::{audit_anchor, conditions, intended, summary};
-use crate::units::clean;
+use crate::units::{clean, wrapped};
 
 /// The section.
 pub struct Audits;
@@ -92,8 +92,15 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     for state in [State::Unreadable, State::Unknowable, State::Ok, State::NotApplicable] {
         let of = audit.findings.iter().filter(|finding| finding.state == state);
         let names: Vec<&str> = of.map(|finding| finding.id.as_str()).collect();
-        if !names.is_empty() {
-            parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", ")))));
+        // What asks nothing of the reader is folded.
+        let folded = matches!(state, State::Ok | State::NotApplicable);
+        match (names.len(), folded) {
+            (0, _) => {}
+            (_, false) => parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", "))))),
+            (many, true) => {
+                let title = format!("{state}: {many} {}", if many == 1 { "check" } else { "checks" });
+                parts.push(Part::Source(title, wrapped(&clean(&names.join(", ")), 100).join("\n")));
+            }
         }
     }
     parts

@@ -248,7 +248,7 @@ fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
         Fit::Emulated => Some(format!("Emulated, which says nothing about hardware: {}.", named(&names)?)),
         _ => {
             let number = number.map(count).unwrap_or_default();
-            Some(format!("Unknowable of {}: {number}{}.", named(&names)?, clean(rest)))
+            Some(format!("Inconclusive for {}: {number}{}.", named(&names)?, clean(rest)))
         }
     };
     alike.into_iter().filter_map(said).collect()

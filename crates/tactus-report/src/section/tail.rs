@@ -104,9 +104,9 @@ fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Re
     let longer = longer.map(|ns| format!("; {} more of the same would fix that", duration(ns)));
     let named = match names.len() {
         many if many > NAMED => {
-            format!("{} and {} more", names[..NAMED].join(", "), count((many - NAMED) as u64))
+            format!("{} and {} more", names[..NAMED].join("; "), count((many - NAMED) as u64))
         }
-        _ => names.join(", "),
+        _ => names.join("; "),
     };
     let text = format!("{}{}", clean(&said), longer.unwrap_or_default());
     let item = match reader {

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 use tactus_model::buckets::{Counts, bucket_of};
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::document::{Document, Outcome};
+use tactus_model::document::{Document, Outcome, Side};
 use tactus_model::event::RunStatus;
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
@@ -91,18 +91,24 @@ fn an_instrument_that_is_not_proven_gives_no_verdict() {
 }
 
 #[test]
-fn too_few_cycles_are_inconclusive_unless_they_have_broken_the_limit() {
-    let default = Require { max: Some(GENEROUS), ..Require::default() };
-    let (few, reason) = outcome(&required(default, Evidence::BareMetal));
+fn too_few_cycles_are_inconclusive_unless_more_of_them_could_not_change_it() {
+    let require = |max_us: u64| Require { max: Some(Nanos::from_us(max_us)), ..Require::default() };
+    let (few, reason) = outcome(&required(require(10_000_000), Evidence::BareMetal));
     assert_eq!(few, Outcome::Inconclusive);
     assert!(
         reason.contains("10 000 cycles of a thread are too few") && reason.contains("needs 100 000"),
         "{reason}"
     );
-    let default = Require { max: Some(Nanos::from_us(3)), overruns: Some(0), ..Require::default() };
-    let (broken, reason) = outcome(&required(default, Evidence::BareMetal));
-    assert_eq!(broken, Outcome::Fail, "{reason}");
-    assert!(reason.contains("exceeds the required 3 us") && !reason.contains("more of the same"), "{reason}");
+    // A maximum needs no second value, and nobody is asked to measure for longer.
+    let broken = Require { p99: Some(GENEROUS), ..require(3) };
+    let row = required(broken, Evidence::BareMetal);
+    let verdict = verdict(&row).unwrap();
+    assert_eq!((verdict.outcome, verdict.longer_ns), (Outcome::Fail, None));
+    assert!(verdict.reason.contains("exceeds the required 3 us"), "{}", verdict.reason);
+    // Of all else nothing is said of so few.
+    let side = |name: &str| verdict.limits.iter().find(|limit| limit.quantity == name).unwrap().side;
+    assert_eq!((side("max"), side("p99")), (Side::Broken, Side::Open));
+    assert_eq!(outcome(&required(require(3), Evidence::Emulated)).0, Outcome::Inconclusive);
 }
 
 #[test]

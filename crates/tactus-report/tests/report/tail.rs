@@ -217,7 +217,7 @@ fn the_report_says_it_in_words_and_draws_it_and_refusals_of_one_reason_stand_tog
     ] {
         assert!(section.contains(text) || page.contains(text), "{text}");
     }
-    assert_eq!(section.matches("guest 0, guest 1").count(), 1);
+    assert_eq!(section.matches("guest 0; guest 1").count(), 1);
     let text = render(&contents, Style::default());
     assert!(text.contains("exceeded less than once in 24 h") && !text.contains("no bound"), "{text}");
 }

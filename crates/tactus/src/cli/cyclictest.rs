@@ -9,7 +9,8 @@ use super::values::seconds;
 
 /// Arguments of `cyclictest`.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
+// Of an option that is there twice the last one counts, as with getopt.
+#[command(disable_help_flag = true, args_override_self = true)]
 pub struct Cyclictest {
     /// Thread N on CPU N, or on those of a list in turn. Threads are always bound, without this too
     #[arg(short = 'a', long, value_name = "CPUS", num_args = 0..=1, default_missing_value = "all")]

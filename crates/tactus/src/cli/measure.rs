@@ -16,7 +16,7 @@ use super::printed::Printed;
 use super::restart::RestartOption;
 use super::values::{microseconds, seconds};
 use super::watch::Watch;
-use crate::{load, place};
+use crate::{load, place, synonyms};
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
@@ -73,8 +73,8 @@ pub struct Measure {
     /// Print a histogram up to this many microseconds, as cyclictest -h does
     #[arg(short = 'h', long = "histogram", value_name = "US")]
     pub histogram: Option<u32>,
-    /// Stop when a latency exceeds this, and stop ftrace with it if the kernel traces; a bare number is
-    /// microseconds
+    /// Stop when a latency exceeds this (exit code 1), and stop ftrace with it if the kernel traces; a bare number
+    /// is microseconds
     #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds, conflicts_with = "stop_above")]
     pub break_at: Option<Nanos>,
     /// How it is scheduled. Default: fifo; what yields values: other
@@ -125,7 +125,7 @@ pub struct Measure {
 impl Measure {
     /// What is measured.
     pub fn word(&self) -> &str {
-        self.measurement.as_deref().unwrap_or(&self.what)
+        synonyms::measurement(self.measurement.as_deref().unwrap_or(&self.what))
     }
 }
 

@@ -9,7 +9,8 @@ use super::values::seconds;
 
 /// Arguments of `oslat`.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
+// Of an option that is there twice the last one counts, as with getopt.
+#[command(disable_help_flag = true, args_override_self = true)]
 pub struct Oslat {
     /// Rows of the table; the last has what is larger too
     #[arg(short = 'b', long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(4..=1024))]

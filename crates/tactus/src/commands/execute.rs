@@ -9,6 +9,7 @@ use tactus_tune::profile;
 
 use super::lock::Turn;
 use crate::exit::Failure;
+use crate::options;
 use crate::say::say;
 use crate::watching::Watching;
 
@@ -17,8 +18,10 @@ pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolv
     for sentence in guardian::recover(&Real) {
         say(format_args!("note: {sentence}"));
     }
-    check(plan, source, &Real)?;
-    Ok(resolve(plan, source, choices, &topology(&Real), &Real)?)
+    // Of a plan that has no text the keys are options.
+    let wrong = |error| if source.text.is_empty() { options::named(error) } else { Failure::from(error) };
+    check(plan, source, &Real).map_err(wrong)?;
+    resolve(plan, source, choices, &topology(&Real), &Real).map_err(wrong)
 }
 
 /// Runs what was prepared; `view` follows.

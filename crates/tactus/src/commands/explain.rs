@@ -1,5 +1,6 @@
 //! `tactus explain [WORD]`: every word of a plan, from the same entries that the program runs on.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use tactus_audit::{self as audit, Check};
@@ -17,12 +18,18 @@ use crate::exit::{Exit, Failure};
 use crate::glossary::{self, TERMS};
 use crate::nearest;
 use crate::output;
+use crate::synonyms;
 use crate::vocabulary::words;
+
+/// Columns of the names in a list, at the least.
+const NAMES: usize = 16;
+/// Fewer letters are no beginning of a word.
+const SHORTEST: usize = 3;
 
 pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     let text = match &arguments.word {
-        None => all(),
-        Some(name) => one(name).ok_or_else(|| {
+        None => all(output::width()),
+        Some(name) => found(name).ok_or_else(|| {
             let hint = nearest::hint(name, words(), "`tactus explain` lists all of them");
             Failure::say(format!("`{name}` is not a word of tactus"), hint)
         })?,
@@ -31,12 +38,28 @@ pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-fn all() -> String {
+/// What is said of a word; of a synonym of it; or of the one word that begins so.
+fn found(name: &str) -> Option<String> {
+    one(name).or_else(|| one(synonyms::any(name)?)).or_else(|| {
+        let begin: BTreeSet<&str> = words().into_iter().filter(|word| word.starts_with(name)).collect();
+        match (name.len() >= SHORTEST, begin.first(), begin.len()) {
+            (true, Some(only), 1) => one(only),
+            _ => None,
+        }
+    })
+}
+
+fn all(columns: usize) -> String {
     let mut text = String::new();
     let mut section = |title: &str, entries: Vec<(&str, String)>| {
         let _ = writeln!(text, "{title}");
+        let wide = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(NAMES);
         for (name, summary) in entries {
-            let _ = writeln!(text, "  {name:<16} {summary}");
+            let mut begins = format!("  {name:<wide$} ");
+            for line in wrapped(&summary, columns.saturating_sub(wide + 3).max(40)) {
+                let _ = writeln!(text, "{}", format!("{begins}{line}").trim_end());
+                begins = " ".repeat(wide + 3);
+            }
         }
         let _ = writeln!(text);
     };
@@ -62,11 +85,11 @@ fn one(name: &str) -> Option<String> {
     let generator = generate::find(name);
     let engine = tactus_fleet::find(name);
     if let Some(environment) = environment::find(name) {
-        let _ = writeln!(text, "{name}: an environment\n\n{}", environment.about());
+        let _ = writeln!(text, "{name}: an environment\n\n{}", wrapped(environment.about(), 96).join("\n"));
         if !environment.options().is_empty() {
             let _ = writeln!(text, "\nKeys of its table in a plan, beside kind, cpus, inside and attach:");
             for option in environment.options() {
-                let _ = writeln!(text, "  {:<14} {}", option.name, option.about);
+                described(&mut text, option.name, option.about);
             }
         }
     } else if catalogue::find(name).next().is_some() {
@@ -79,9 +102,9 @@ fn one(name: &str) -> Option<String> {
     } else if let Some(check) = audit::find(name) {
         text = self::check(check);
     } else if let Some(format) = FORMATS.iter().find(|format| format.name == name) {
-        let _ = writeln!(text, "{name}: a report format\n\n{}", format.about);
+        let _ = writeln!(text, "{name}: a report format\n\n{}", wrapped(format.about, 96).join("\n"));
     } else if let Some(format) = EXPORTS.iter().find(|format| format.name == name) {
-        let _ = writeln!(text, "{name}: an export format\n\n{}", format.about);
+        let _ = writeln!(text, "{name}: an export format\n\n{}", wrapped(format.about, 96).join("\n"));
         let _ = writeln!(text, "\nWhat it cannot say: {}.", format.cannot);
     } else if let Some(term) = glossary::find(name) {
         let _ = writeln!(text, "{}\n\n{}", term.word, wrapped(term.about, 96).join("\n"));
@@ -90,7 +113,11 @@ fn one(name: &str) -> Option<String> {
     }
     if let Some(generator) = generator {
         let gap = if text.is_empty() { "" } else { "\n" };
-        let _ = writeln!(text, "{gap}{name}: a generator, `tactus generate {name}`\n\n{}", generator.about);
+        let _ = writeln!(
+            text,
+            "{gap}{name}: a generator, `tactus generate {name}`\n\n{}",
+            wrapped(generator.about, 96).join("\n")
+        );
     }
     if let Some(engine) = engine {
         let gap = if text.is_empty() { "" } else { "\n" };
@@ -98,10 +125,19 @@ fn one(name: &str) -> Option<String> {
         let _ = writeln!(text, "{gap}{name}: an engine, `tactus fleet run PLAN --on {name}`\n\n{about}");
         let _ = writeln!(text, "\nWhat --with takes:");
         for option in engine.options() {
-            let _ = writeln!(text, "  {:<14} {}", option.name, option.about);
+            described(&mut text, option.name, option.about);
         }
     }
     Some(text)
+}
+
+/// A key and what it says, in columns.
+fn described(text: &mut String, name: &str, about: &str) {
+    let mut begins = format!("  {name:<14} ");
+    for line in wrapped(about, 80) {
+        let _ = writeln!(text, "{begins}{line}");
+        begins = " ".repeat(17);
+    }
 }
 
 /// A measurement, load or fault in full.

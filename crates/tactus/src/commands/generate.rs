@@ -19,6 +19,7 @@ use crate::cli::{Generate, GenerateAccel};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
+use crate::synonyms;
 
 pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
     let names: Vec<&str> = GENERATORS.iter().map(|generator| generator.name).collect();
@@ -28,7 +29,7 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
             format!("take one of {}", names.join(", ")),
         )
     })?;
-    let profile = profile::find(&arguments.profile)
+    let profile = profile::find(synonyms::profile(&arguments.profile))
         .ok_or_else(|| refused(&GenerateError::UnknownProfile(arguments.profile.clone())))?;
     let own = arguments.patch.as_deref().map(|file| domain(file, generator.name)).transpose()?;
 

@@ -15,7 +15,9 @@ use tactus_tune::profile::{self, Profile};
 use super::facts;
 use crate::cli::{AuditRole, Choose, TuneCommand, TunePlan};
 use crate::exit::{Exit, Failure};
+use crate::nearest;
 use crate::output;
+use crate::synonyms;
 
 pub fn tune(what: &TuneCommand) -> Result<Exit, Failure> {
     match what {
@@ -50,9 +52,10 @@ fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
 
 /// The profile of this name.
 fn named(name: &str) -> Result<&'static Profile, Failure> {
-    profile::find(name).ok_or_else(|| {
+    profile::find(synonyms::profile(name)).ok_or_else(|| {
         let names: Vec<&str> = profile::PROFILES.iter().map(|profile| profile.name).collect();
-        Failure::say(format!("there is no profile `{name}`"), format!("take one of {}", names.join(", ")))
+        let all = format!("take one of {}", names.join(", "));
+        Failure::say(format!("there is no profile `{name}`"), nearest::hint(name, names, all))
     })
 }
 

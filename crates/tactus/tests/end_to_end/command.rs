@@ -37,6 +37,9 @@ fn wrong_words_are_named_with_a_hint() {
         &["measure", "-a", "4000"],
         &["measure", "-p", "100"],
         &["measure", "-t", "0"],
+        &["measure", "memory", "-t", "3"],
+        &["measure", "timer", "--file", "marks"],
+        &["tune", "plan", "--profile", "realtime-virtual-hots"],
         &["kernel", "use", "/etc/passwd"],
     ]
     .iter()
@@ -50,11 +53,27 @@ fn wrong_words_are_named_with_a_hint() {
 }
 
 #[test]
+fn words_of_the_field_and_beginnings_of_words_are_explained_as_what_they_stand_for() {
+    let _turn = beside_others();
+    let explained = |word: &str| stdout(&output(tactus().args(["explain", word])));
+    for (word, of) in
+        [("hackbench", "scheduler: "), ("oslat", "spin: "), ("kvm", "qemu: "), ("rt-thr", "rt-throttling: ")]
+    {
+        assert!(explained(word).starts_with(of), "{word}: {}", explained(word));
+    }
+    let list = stdout(&output(tactus().arg("explain")));
+    assert!(list.lines().all(|line| line.chars().count() <= 100), "{list}");
+}
+
+#[test]
 fn every_word_that_explain_lists_is_explained() {
     let _turn = beside_others();
     let list = stdout(&output(tactus().arg("explain")));
-    let words: Vec<&str> =
-        list.lines().filter(|l| l.starts_with("  ")).filter_map(|l| l.split_whitespace().next()).collect();
+    let words: Vec<&str> = list
+        .lines()
+        .filter(|l| l.starts_with("  ") && !l.starts_with("   "))
+        .filter_map(|l| l.split_whitespace().next())
+        .collect();
     assert!(words.len() > 10, "{list}");
     for word in words {
         let one = output(tactus().args(["explain", word]));
@@ -144,11 +163,11 @@ fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
     let threads: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();
     assert_eq!(threads.len(), 2, "{text}");
     assert!(threads[0].contains("P:80") && threads[1].contains("P:79"), "{text}");
-    assert!(
-        text.contains("# Histogram\n")
-            && text.contains("# Max Latencies: ")
-            && text.contains("# Self-test: ")
-    );
+    for line in
+        ["# Histogram\n", "\n000000 ", "# Total: ", "# Max Latencies: ", "# Thread 1:", "# Self-test: "]
+    {
+        assert!(text.contains(line), "{line}: {text}");
+    }
     let counted: u64 = text
         .lines()
         .skip_while(|line| *line != "# Histogram")
@@ -181,6 +200,7 @@ fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
     let entry = &document["scenarios"][0];
     assert!(entry["duration_s"].as_f64().unwrap() < 30.0, "{entry:#}");
     assert!(entry["reason"].as_str().unwrap().to_lowercase().contains("break"), "{entry:#}");
+    assert_eq!(result.status.code(), Some(1), "a gate asks whether it is exceeded");
 }
 
 #[test]

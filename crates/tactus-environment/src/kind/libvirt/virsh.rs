@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tactus_model::plan;
 use tactus_model::undo::{Tool, Undo};
-use tactus_system::{Invocation, System};
+use tactus_system::{Invocation, System, last_lines};
 
 use crate::support::{cannot, text};
 use crate::{OptionError, StartError};
@@ -90,7 +90,8 @@ impl<'a> Virsh<'a> {
     /// When it does not, with what would fix it.
     pub fn answers(&self) -> Result<(), StartError> {
         self.ask(&["uri"]).map(drop).map_err(|error| StartError {
-            reason: format!("libvirt does not answer at {}: {}", self.uri, error.reason),
+            // The lines before say that it failed, the last one why.
+            reason: format!("libvirt does not answer at {}: {}", self.uri, last_lines(&error.reason, 1)),
             hint: Some(
                 "start its daemon (`systemctl start virtqemud.socket`, older ones `systemctl start libvirtd`), run as \
 root or a member of the group libvirt, or install libvirt-daemon-system"

@@ -3,7 +3,7 @@ const ink = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const three = (value) => String(Number(value.toPrecision(3)));
 const large = (n) => n >= 999.5e6 ? three(n / 1e9) + "G" : n >= 999.5e3 ? three(n / 1e6) + "M" : n >= 9999.5 ? three(n / 1e3) + "k" : three(n);
 const WRITE = {
-  latency: (us) => us >= 999.5e3 ? three(us / 1e6) + " s" : us >= 999.5 ? three(us / 1e3) + " ms" : three(us) + " us",
+  latency: (us) => us >= 999.5e3 ? three(us / 1e6) + " s" : us >= 999.5 ? three(us / 1e3) + " ms" : three(us) + " µs",
   part: (part) => part >= 0.9995 ? "all" : "1 in " + large(1 / part),
   count: large,
   bytes: (n) => n >= 2 ** 30 ? three(n / 2 ** 30) + " GiB" : n >= 2 ** 20 ? three(n / 2 ** 20) + " MiB" : n >= 1024 ? three(n / 1024) + " KiB" : n + " B",
@@ -157,10 +157,20 @@ function live(figure, plot, first) {
         ctx.fillStyle = ink("--mark");
         ctx.fillText(mark.text, x, y);
       };
-      if (mark.upright) {
+      const bottom = bbox.top + bbox.height - 10 * ratio;
+      if (mark.upright && plot.y.kind === "part" && px - 2 * room > bbox.left) {
+        // Such lines fall to the right: at the bottom there is none to the left of it.
+        ctx.save();
+        ctx.translate(px - room, bottom);
+        const beside = px - 2 * room - wide > bbox.left;
+        if (!beside) ctx.rotate(-Math.PI / 2);
+        ctx.textAlign = beside ? "right" : "left";
+        say(0, 0);
+        ctx.restore();
+      } else if (mark.upright) {
         const left = px + room + wide > bbox.left + bbox.width;
         ctx.textAlign = left ? "right" : "left";
-        say(px + (left ? -room : room), bbox.top + bbox.height - 10 * ratio);
+        say(px + (left ? -room : room), bottom);
       } else {
         ctx.textAlign = "right";
         say(bbox.left + bbox.width - room, px - room > bbox.top + 12 * ratio ? px - room : px + 14 * ratio);

@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, HtmlEscape, escape_formatter};
+use minijinja::{AutoEscape, Environment, HtmlEscape, Value, escape_formatter};
 use sha2::{Digest, Sha256};
 use tactus_model::bundle::Contents;
 
@@ -42,6 +42,7 @@ pub fn escaping() -> Result<Environment<'static>, RenderError> {
         Some(text) if !value.is_safe() => Ok(out.write_str(&on_one_line(text))?),
         _ => escape_formatter(out, state, value),
     });
+    environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     Ok(environment)
 }
@@ -106,6 +107,18 @@ fn with_micro(text: &str) -> String {
         }
     }
     shown + rest
+}
+
+/// Sentences, in which what is typed stands between backticks.
+fn prose(text: &str) -> String {
+    let pieces: Vec<&str> = text.split('`').collect();
+    // A last one without its fellow is a backtick.
+    if pieces.len().is_multiple_of(2) {
+        return on_one_line(text);
+    }
+    let typed = |piece: &str| format!("<code>{}</code>", HtmlEscape(&clean(piece)));
+    let said = pieces.into_iter().zip([false, true].into_iter().cycle());
+    said.map(|(piece, is_typed)| if is_typed { typed(piece) } else { on_one_line(piece) }).collect()
 }
 
 /// Text of a bundle for the page. Its line breaks are written by their number, so that no line of the file is one that
