@@ -172,7 +172,7 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
         }
         let by_volume = volume::given(site.order).is_some();
         let (jobs, pods) =
-            if by_volume { Default::default() } else { (get(site, "jobs")?, get(site, "pods")?) };
+            if by_volume { (Vec::new(), Vec::new()) } else { (get(site, "jobs")?, get(site, "pods")?) };
         for row in open {
             let came = if by_volume { volume::fetched(site, row) } else { fetched(site, row, &jobs, &pods) };
             if let Err(reason) = came {

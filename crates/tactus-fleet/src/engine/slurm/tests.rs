@@ -176,7 +176,7 @@ fn a_hostile_name_gives_no_line_to_sbatch_and_no_command_to_the_shell() {
         let options: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
         assert!(options.contains(&"#SBATCH --nodelist=no-such-node"), "{name:?}: {text}");
         assert!(!options.iter().any(|line| line.starts_with("#SBATCH --uid")), "{text}");
-        let named = format!("TACTUS_MACHINE={}\n", quoted(name));
+        let named = format!("TACTUS_MACHINE={}\n", quoted(&as_told(name)));
         assert!(text.contains(&named), "{name:?}: {text}");
     }
 }
