@@ -101,3 +101,22 @@ impl Batch {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tactus_format::export::table::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_bounded_by_its_bytes_too() {
+        let rows = vec![vec![Cell::Text("x".repeat(1_000).into()), Cell::Bytes(vec![0; 500].into())]; 10];
+        let read = Read { rows: [("run", rows)].into(), facts: BTreeMap::new() };
+        assert!((15_000..20_000).contains(&read.bytes()), "{}", read.bytes());
+        let mut batch = Batch::of("2026-11-01");
+        batch.bytes = HELD_BYTES - 1;
+        assert!(!batch.is_full());
+        batch.bytes += read.bytes();
+        assert!(batch.is_full());
+    }
+}

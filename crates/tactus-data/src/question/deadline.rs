@@ -120,12 +120,12 @@ pub fn judged(set: &Set, max_ns: Option<u64>, from_us: i64) -> Vec<MachineEntry>
             |run: &&usize| of.get(run).is_some_and(|own| own.iter().any(|place| misses(place, max_ns)));
         let missed = runs.iter().filter(missed).count();
         let asked = max_ns.is_some() || places.iter().any(|place| place.verdict.is_some());
-        let own = runs.iter().filter_map(|run| everything.get(run)).flatten();
+        let mut own = runs.iter().filter_map(|run| everything.get(run)).flatten();
         let cut = runs.iter().any(|run| !set.runs[*run].complete);
         let doubt = if cut {
             Some("a run was interrupted, or a scenario of it was skipped or failed")
         } else {
-            own.filter_map(|place| unsure(place, max_ns)).next()
+            own.find_map(|place| unsure(place, max_ns))
         };
         let outcome = match () {
             () if places.is_empty() => Judged::NotJudged,

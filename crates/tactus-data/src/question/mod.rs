@@ -142,15 +142,14 @@ pub fn ask(set: &Set, asked: &Asked) -> Answers {
 
 fn outcome(set: &Set, asked: &Asked, judged: &[MachineEntry]) -> Fleet {
     let any = |outcome: Judged| judged.iter().any(|machine| machine.outcome == outcome);
-    let of = |name: &String| {
-        judged.iter().any(|machine| {
-            let runs = set.runs.iter().filter(|run| run.machine == machine.machine);
-            machine.machine == *name || runs.into_iter().any(|run| run.name == *name)
-        })
-    };
+    let mut known: BTreeSet<&str> = judged.iter().map(|machine| machine.machine.as_str()).collect();
+    let names =
+        set.runs.iter().filter(|run| known.contains(run.machine.as_str())).map(|run| run.name.as_str());
+    let names: Vec<&str> = names.collect();
+    known.extend(names);
     // One that is expected, and has no run of late: missing, or not in the time that is looked at.
     let lacking = !missing::missing(set, asked).is_empty() && !asked.expect.is_empty();
-    let lacking = lacking || !asked.expect.iter().all(of);
+    let lacking = lacking || !asked.expect.iter().all(|name| known.contains(name.as_str()));
     if any(Judged::Missed) {
         Fleet::Missed
     } else if judged.is_empty() || lacking || any(Judged::Unproven) || any(Judged::NotJudged) {
