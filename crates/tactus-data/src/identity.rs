@@ -45,7 +45,8 @@ pub const MOST_NAME: usize = 256;
 /// The beginning of a text, of so many bytes at most.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// A machine whose words have a length: a manifest is anybody's.

@@ -130,7 +130,7 @@ fn a_wave_is_given_at_once_and_an_old_job_makes_room() {
 }
 
 /// A Job, whose machine has its name; the API server gives it a number of its own.
-fn job(name: &str, conditions: Value) -> Value {
+fn job(name: &str, conditions: &Value) -> Value {
     json!({"metadata": {"name": name, "uid": format!("uid-of-{name}")}, "status": {"conditions": conditions}})
 }
 
@@ -158,8 +158,8 @@ fn why_a_pod_waits_is_told_in_kubernetes_words() {
     let image = json!([{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]);
     let failed = json!([{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}]);
     let jobs = json!({"items": [
-        job("a", json!([])), job("b", json!([])), job("c", json!([])), job("d", failed),
-        job("e", json!([{"type": "Complete", "status": "True"}])), job("f", json!([])),
+        job("a", &json!([])), job("b", &json!([])), job("c", &json!([])), job("d", &failed),
+        job("e", &json!([{"type": "Complete", "status": "True"}])), job("f", &json!([])),
     ]});
     let silent = json!([{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]);
     let pods = json!({"items": [
@@ -262,7 +262,7 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
 
 /// A cluster with the Job n1, these pods, and this log of the first one.
 fn with_log(pods: &Value, log: &str) -> Memory {
-    let jobs = json!({"items": [job("n1", json!([]))]});
+    let jobs = json!({"items": [job("n1", &json!([]))]});
     let limit = format!("--limit-bytes={MOST_LOG}");
     Memory::new()
         .answer(&asked(&["get", "jobs"]), 0, &jobs.to_string(), "")
@@ -284,7 +284,7 @@ fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_ans
     for stranger in [made, of_another, elsewhere] {
         let order = order(&[]);
         let pods = json!({"items": [own, stranger]});
-        let jobs = json!({"items": [job("n1", json!(ended))]});
+        let jobs = json!({"items": [job("n1", &json!(ended))]});
         let system = Memory::new().answer(&asked(&["get", "jobs"]), 0, &jobs.to_string(), "").answer(
             &asked(&["get", "pods"]),
             0,
@@ -310,7 +310,7 @@ fn a_log_without_an_end_or_without_an_answer_is_an_obstacle_of_its_own_machine_a
     let system = system.answer(
         &asked(&["get", "jobs"]),
         0,
-        &json!({"items": [job("n1", json!([])), job("n2", json!([]))]}).to_string(),
+        &json!({"items": [job("n1", &json!([])), job("n2", &json!([]))]}).to_string(),
         "",
     );
     let rows = ["n1", "n2"].map(|name| Row { job: Some(name.into()), ..Row::new(name) });
