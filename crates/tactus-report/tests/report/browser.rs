@@ -98,7 +98,7 @@ fn the_level_of_a_tail_and_its_fit_are_read_zoomed_and_switched_as_well() {
         let shown = figure["values"].as_array().unwrap();
         assert_eq!(shown.iter().map(|one| one[0].as_str().unwrap()).collect::<Vec<_>>(), names);
         // At the horizon there is a level, and nothing measured.
-        let latencies = shown.iter().filter(|one| one[1].as_str().unwrap().ends_with(" us")).count();
+        let latencies = shown.iter().filter(|one| one[1].as_str().unwrap().ends_with(" µs")).count();
         assert_eq!(latencies, if names.len() == 4 { 3 } else { 2 }, "{figure:#}");
         assert_ne!(figure["all"], figure["zoomed"], "+ does not zoom");
         assert_eq!(figure["all"], figure["reset"], "0 does not show all");
