@@ -72,6 +72,9 @@ built() {
 export TESTS_ARE_BUILT="$target/tests-are-built"
 export TEST_LOG="$log"
 rm -f "$log" "$log.computes" "$TESTS_ARE_BUILT"
+export STEPS_SAID="$target/steps-said"
+steps_said=$STEPS_SAID
+: >"$steps_said"
 must "what the tests need" scripts/setup.sh test
 # Lints, the program for aarch64, fuzzing, tests that only compute.
 beside scripts/lib/beside.sh
@@ -114,6 +117,9 @@ fi
 
 printf '\n'
 [ -z "$steps_skipped" ] || say "skipped steps, which count as nothing: $steps_skipped"
-[ -z "$steps_failed" ] || say "failed steps: $steps_failed"
+if [ -n "$steps_failed" ]; then
+  say "failed steps: $steps_failed"
+  cat "$steps_said"
+fi
 cat "$log.computes" "$log" 2>/dev/null | awk -f scripts/lib/count-tests.awk || exit 1
 [ -z "$steps_failed" ]

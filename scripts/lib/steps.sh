@@ -4,20 +4,37 @@ steps_started=${steps_started:-$(date +%s)}
 steps_failed=""
 steps_skipped=""
 
-# step NAME COMMAND...: does it and says how long it took. A failed step is remembered.
+# What failed steps said, to be said again at the end, where whoever reads only that finds it.
+steps_said=${STEPS_SAID:-}
+
+# said LOG: the last words of a failed step; of tests those of each that failed.
+said() {
+  if grep -q '^failures:$' "$1"; then
+    awk '/^failures:$/ { inside = !inside; next }
+      /^---- .* stdout ----$/ { lines = 0 }
+      inside && ++lines <= 30 { print substr($0, 1, 1000) }' "$1"
+  else
+    tail -n 40 "$1" | cut -c 1-1000
+  fi
+}
+
+# step NAME COMMAND...: does it and says how long it took. A failed step is remembered, and its last words.
 step() {
   step_name=$1
   shift
   step_began=$(date +%s)
   printf '\n== %s\n' "$step_name"
+  step_log=$(mktemp)
   # Not `if "$@"`: there a failing line in the middle of a function would be passed over.
-  set +e
-  (
-    set -e
-    "$@"
-  ) </dev/null
-  step_status=$?
-  set -e
+  {
+    set +e
+    (
+      set -e
+      "$@"
+    ) </dev/null 2>&1
+    echo $? >"$step_log.status"
+  } | tee "$step_log"
+  step_status=$(cat "$step_log.status")
   step_now=$(date +%s)
   step_words="$((step_now - step_began)) s, $((step_now - steps_started)) s since the beginning"
   if [ "$step_status" -eq 0 ]; then
@@ -25,7 +42,9 @@ step() {
   else
     printf '   %s: FAILED with %s (%s)\n' "$step_name" "$step_status" "$step_words"
     steps_failed="$steps_failed${steps_failed:+, }$step_name"
+    [ -z "$steps_said" ] || { printf '\n-- %s\n' "$step_name" && said "$step_log"; } >>"$steps_said"
   fi
+  rm -f "$step_log" "$step_log.status"
   return 0
 }
 

@@ -133,8 +133,8 @@ fn a_run_outlives_the_terminal_that_it_was_started_in_and_is_ended_from_another(
     let log = fs::read_to_string(place.at("night.log")).unwrap();
     assert!(log.contains("# interrupted after"), "what it printed at its end is in its log: {log}");
     let again = place.output(&["stop", "night"]);
-    assert_eq!(again.status.code(), Some(2));
-    assert!(stderr(&again).contains("no run writes this bundle") && stderr(&again).contains("hint: "));
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(stderr(&again).contains("it had ended already: the run was interrupted"), "{}", stderr(&again));
     assert_eq!(
         place.output(&["attach", "night"]).status.code(),
         Some(2),
@@ -224,8 +224,7 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     for asked in asked {
         let ended = asked.wait_with_output().unwrap();
         let said = stderr(&ended);
-        // Who came when it had ended already is told so.
-        assert!(ended.status.code() == Some(0) || said.contains("no run writes"), "{said}");
+        assert_eq!(ended.status.code(), Some(0), "{said}");
     }
     assert_eq!(shown(&one)["scenarios"][0]["status"], "measured");
     assert!(
@@ -243,6 +242,9 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     assert_eq!(ends(&mut follower), Some(2));
     let said = fs::read_to_string(&lines).unwrap();
     assert!(said.contains("the run died") && said.contains("tactus run --into"), "{said}");
+    let late = place.output(&["stop", "two"]);
+    assert_eq!(late.status.code(), Some(2), "{}", stderr(&late));
+    assert!(stderr(&late).contains("no run writes this bundle") && stderr(&late).contains("hint: it died"));
     assert!(
         stderr(&place.output(&["stop"])).contains("no run of yours goes on"),
         "no number is believed any more"

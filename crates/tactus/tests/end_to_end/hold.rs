@@ -51,10 +51,12 @@ cpus = "1"
         (&"guest".into(), &"hold-vcpu".into(), &"ptrace".into())
     );
     let times = injected["times"].as_u64().unwrap();
-    assert!((9..=12).contains(&times), "{injected}");
+    assert!((6..=12).contains(&times), "{injected}");
     assert!(injected["longest_ns"].as_u64().unwrap() >= LENGTH_NS);
-    // On the virtual CPU that was held, as often as it was, and at its size or more: the machine is shared.
-    assert!(large(&row, 1, LENGTH_NS) >= times - 1, "{row:#}");
+    // On the virtual CPU that was held, and at its size or more: the machine is shared, and a hold that begins while the
+    // guest is late already is part of that latency.
+    let most = times * 2 / 3;
+    assert!(large(&row, 1, LENGTH_NS) >= most, "{row:#}");
     // By the host's record of that thread.
     let stopped = |wait: &&serde_json::Value| {
         wait["cpu"] == 1
@@ -62,12 +64,16 @@ cpus = "1"
             && wait["waited_ns"].as_u64().unwrap() >= LENGTH_NS * 9 / 10
     };
     let record = row["waits"]["longest"].as_array().unwrap().iter().filter(stopped).count() as u64;
-    assert!(record >= times - 1, "{:#}", row["waits"]);
+    assert!(record >= most, "{:#}", row["waits"]);
     let attribution = &entry["attribution"];
+    let count = |key: &str| attribution[key].as_u64().unwrap();
     // Of the ten largest alone, and the emulated guest has large ones of its own.
-    assert!(attribution["host"].as_u64().unwrap() * 2 >= times, "{attribution}");
+    assert!(count("explained") * 2 >= times, "{attribution}");
+    // Where the machine itself keeps its threads waiting as long, chance explains them too, and nothing is laid to anybody.
+    let told = attribution["chance"].as_f64().unwrap() < 0.05;
+    assert_eq!(count("host"), if told { count("explained") } else { 0 }, "{attribution}");
     let shown = stdout(&output(tactus().arg("show").arg(&out)));
-    assert!(shown.contains("are the host's, and not the guest kernel's"), "{shown}");
+    assert_eq!(shown.contains("are the host's, and not the guest kernel's"), told, "{shown}");
     nothing_is_left();
 }
 

@@ -16,6 +16,9 @@ const PAUSE: Duration = Duration::from_secs(6);
 /// The longest latency that says nothing of a pause, in ns: an emulated guest beside others is late by tens of milliseconds.
 const NO_PAUSE_NS: u64 = 3_000_000_000;
 
+/// How often a series tells its counts, in ns.
+const TICK_NS: u64 = 1_000_000_000;
+
 /// Gives QEMU's monitor a command and waits for its answer.
 fn ask(monitor: &mut BufReader<UnixStream>, command: &str) {
     writeln!(monitor.get_mut(), "{{\"execute\":\"{command}\"}}").unwrap();
@@ -25,6 +28,14 @@ fn ask(monitor: &mut BufReader<UnixStream>, command: &str) {
         assert!(monitor.read_line(&mut line).unwrap() > 0, "QEMU's monitor ends");
         assert!(!line.contains("\"error\""), "{command}: {line}");
     }
+}
+
+/// One gap is as long as the guest was paused, to as much as the ticks of an emulated guest may be late on a busy machine;
+/// others are those of a machine that stalls itself.
+fn is_as_long(holes: &[serde_json::Value], paused: u64) {
+    let as_long =
+        |hole: &&serde_json::Value| hole["length_ns"].as_u64().unwrap().abs_diff(paused) < 2 * TICK_NS;
+    assert_eq!(holes.iter().filter(as_long).count(), 1, "{paused} ns in {holes:?}");
 }
 
 /// A QEMU that is found before the machine's own, and has a second monitor.
@@ -87,18 +98,11 @@ fn a_guest_that_was_paused_has_a_gap_of_that_length_and_no_latency_of_it() {
     let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
     let holes =
         result["clock"]["holes"].as_array().unwrap_or_else(|| panic!("no gap: {:#}", result["clock"]));
-    assert_eq!(holes.len(), 1, "{holes:?}");
-    // To as much as a tick of a busy emulated guest may be late.
-    let length = holes[0]["length_ns"].as_u64().unwrap();
-    assert!(length.abs_diff(paused) < 1_000_000_000, "{length} ns of {paused}");
-    assert_eq!(
-        row["self_test"]["passed"], true,
-        "a pause is no wrong rate of the clock: {:#}",
-        row["self_test"]
-    );
+    is_as_long(holes, paused);
     let told = output(tactus().arg("show").arg(&out));
     let said = stdout(&told).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("its clock stood still while it was measured"), "{said}\n{}", stderr(&told));
+    assert!(!said.contains("its clock runs at"), "a pause is no wrong rate of the clock: {said}");
 }
 
 const WAITED_FOR: &str = r#"
@@ -140,6 +144,5 @@ fn a_guest_that_is_paused_for_longer_than_one_may_be_silent_is_waited_for() {
     let result = fs::read(out.join("scenarios/01-paused/result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
     let holes = result["clock"]["holes"].as_array().unwrap_or_else(|| panic!("no gap: {result:#}"));
-    let length = holes.iter().filter_map(|hole| hole["length_ns"].as_u64()).max().unwrap();
-    assert!(length.abs_diff(paused) < 1_000_000_000, "{length} ns of {paused}");
+    is_as_long(holes, paused);
 }
