@@ -1,6 +1,6 @@
 //! Which run a bundle is, and which machine it is of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 use tactus_model::bundle::{Machine, Manifest};
@@ -47,6 +47,30 @@ pub const MOST_NAME: usize = 256;
 pub fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
+}
+
+/// Longest name in a sentence, in bytes.
+pub const MOST_SAID: usize = 64;
+/// Most names, and most machines, that are said one by one.
+const MOST_NAMED: usize = 10;
+
+/// What is to be said of machines that have several names each, by their keys.
+#[must_use]
+pub fn copies(names: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
+    let several: Vec<&BTreeSet<&str>> = names.values().filter(|names| names.len() > 1).collect();
+    let more = |all: usize, words: &str| match all.saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} {words}"),
+    };
+    let of = |names: &&BTreeSet<&str>| {
+        let named: Vec<&str> = names.iter().take(MOST_NAMED).map(|name| cut(name, MOST_SAID)).collect();
+        format!("one machine, or copies of one image: {}{}", named.join(", "), more(names.len(), "others"))
+    };
+    let mut said: Vec<String> = several.iter().take(MOST_NAMED).map(of).collect();
+    if let (Some(last), true) = (said.last_mut(), several.len() > MOST_NAMED) {
+        *last += &more(several.len(), "more machines, or copies, with several names");
+    }
+    said
 }
 
 /// A machine whose words have a length: a manifest is anybody's.

@@ -96,13 +96,11 @@ impl DataSet {
         Ok(own)
     }
 
-    /// Makes a directory beside the tables, for what is needed only while bundles come.
-    pub(crate) fn working_directory(&self) -> Result<PathBuf, DataError> {
-        let path = self.dir.path().join(WORKING);
-        match self.dir.make_dir(WORKING) {
-            Ok(()) => Ok(path),
-            Err(error) => Err(DataError::Io { path, error }),
-        }
+    /// Makes a directory beside the tables, for what is needed only while bundles come. It is this one, wherever the data set is
+    /// moved meanwhile: who owns the directory above may do that.
+    pub(crate) fn working_directory(&self) -> Result<Directory, DataError> {
+        let made = self.dir.make_dir(WORKING).and_then(|()| self.dir.beneath(WORKING));
+        made.map_err(|error| DataError::Io { path: self.dir.path().join(WORKING), error })
     }
 
     /// Removes it, if there is one.

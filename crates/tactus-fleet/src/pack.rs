@@ -1,14 +1,13 @@
 //! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. What comes back may be anybody's:
 //! regular files of plain names alone are taken, and no more than a bundle has.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use tactus_system::{Directory, Kind};
+use tactus_system::{Directory, Kind, UnpackedTree};
 
 /// The most that an archive unpacks to, in bytes. A run of a day has some MB.
 pub const MOST_UNPACKED: u64 = 1 << 30;
@@ -16,8 +15,6 @@ pub const MOST_UNPACKED: u64 = 1 << 30;
 const MOST_MANIFEST: u64 = 16 << 20;
 /// The most files and directories of an archive, and the most headers.
 const MOST_ENTRIES: usize = 1 << 16;
-/// The deepest name, in parts: a bundle's own have three.
-const DEEPEST: usize = 10;
 
 /// Writes the files of a bundle, but for reports (which anybody can draw from the rest) and what is hidden.
 ///
@@ -57,45 +54,17 @@ fn unpack_up_to(most: usize, bytes: impl Read, into: &Directory) -> io::Result<(
     // A byte more, so that what is too long is told from what is just as long.
     let mut plain = MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
     let mut archive = tar::Archive::new(&mut plain);
-    // Raw: no name and no length comes from anywhere but an entry's own header.
-    let (mut made, mut count): (BTreeSet<PathBuf>, usize) = (BTreeSet::new(), 0);
-    let mut counted = || {
-        count += 1;
-        if count > most {
-            return Err(wrong(format!("it has more than {most} files and directories")));
-        }
-        Ok(())
-    };
+    let mut tree = UnpackedTree::new(into, most);
+    // Raw: no name and no length comes from anywhere but an entry's own header. Each is a file's, or the last one.
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
-        // Every header is a file's, or the last one: what is counted limits both.
-        counted()?;
         let path = entry.path()?.into_owned();
         let shown = path.display();
         if entry.header().entry_type() != tar::EntryType::Regular {
             return Err(wrong(format!("{shown} is no regular file")));
         }
-        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(wrong(format!("{shown} lies outside of the bundle")));
-        }
-        // Before anything of it is made: a header has room for a hundred directories.
-        if path.components().count() > DEEPEST {
-            return Err(wrong(format!("{shown} lies deeper than bundles have files")));
-        }
-        let above: Vec<&Path> =
-            path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
-        for above in above.into_iter().rev() {
-            if !made.contains(above) {
-                counted()?;
-                into.make_dir(above)?;
-                made.insert(above.to_owned());
-            }
-        }
-        if into.entry(&path).is_ok() {
-            return Err(wrong(format!("{shown} is in it twice")));
-        }
         let size = entry.size();
-        let copied = io::copy(&mut entry, &mut into.anew(&path)?)?;
+        let copied = io::copy(&mut entry, &mut tree.file(&path)?)?;
         if copied != size {
             return Err(wrong(format!("it is cut within {shown}")));
         }
@@ -206,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_deep_name_is_refused_before_a_directory_is_made_of_it() {
-        let deep = format!("{}f", "d/".repeat(DEEPEST));
+        let deep = format!("{}f", "d/".repeat(10));
         let (_to, there) = into();
         let error = unpack(&archive(&[(&deep, tar::EntryType::Regular, "")])[..], &there).unwrap_err();
         assert!(error.to_string().contains("deeper"), "{error}");

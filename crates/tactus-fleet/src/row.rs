@@ -46,6 +46,10 @@ impl State {
     }
 }
 
+/// The longest words of an engine or a bundle that are kept, in characters, and the longest name.
+const MOST_WORDS: usize = 600;
+const MOST_NAME: usize = 256;
+
 /// One machine: a file of the fleet's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
@@ -100,6 +104,26 @@ impl Row {
             submitted: None,
             bundle: None,
         }
+    }
+
+    /// The same with its texts as long as they may be: they are strangers' words.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        let cut = |text: &mut String, most: usize| {
+            if let Some((end, _)) = text.char_indices().nth(most) {
+                text.truncate(end);
+            }
+        };
+        self.reason.iter_mut().for_each(|text| cut(text, MOST_WORDS));
+        self.job.iter_mut().for_each(|text| cut(text, MOST_NAME));
+        if let Some(home) = &mut self.bundle {
+            let Home { tactus, finished, machine_id, manifest_sha256: _ } = home;
+            [Some(tactus), Some(finished), machine_id.as_mut()]
+                .into_iter()
+                .flatten()
+                .for_each(|text| cut(text, MOST_NAME));
+        }
+        self
     }
 
     /// Its bundle as one file, in the fleet's directory: where no machine's own name is one.

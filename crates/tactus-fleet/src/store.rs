@@ -22,7 +22,7 @@ use crate::engine::{File, Site};
 use crate::error::FleetError;
 use crate::name::sha256;
 use crate::order::{FORMAT, Order};
-use crate::row::Row;
+use crate::row::{Row, State};
 
 const ORDER: &str = "fleet.json";
 const PLAN: &str = "plan.toml";
@@ -41,7 +41,7 @@ pub struct Store {
     pub order: Order,
     rows: Vec<Row>,
     /// As they are on the disk.
-    written: Vec<Row>,
+    written: Vec<Option<Row>>,
     lock: Option<Box<dyn Send>>,
 }
 
@@ -83,7 +83,8 @@ impl Store {
         }
         dir.replace(PLAN, plan).map_err(FleetError::file(&path.join(PLAN)))?;
         let rows: Vec<Row> = order.machines.iter().map(|name| Row::new(name)).collect();
-        let store = Self { dir, path, order, rows, written: Vec::new(), lock: Some(lock) };
+        let written = vec![None; rows.len()];
+        let store = Self { dir, path, order, rows, written, lock: Some(lock) };
         // The order comes last: what has none is no fleet.
         store.json(ORDER, &store.order)?;
         Ok(store)
@@ -130,14 +131,20 @@ impl Store {
             let new = Row::new(name);
             let file = row_file(&new);
             if dir.entry(&file).is_err() {
-                return Ok(new);
+                return new;
             }
-            let row: Row = parsed(&dir, &path, &file, MOST_ROW)?;
+            // One that cannot be read is one machine's loss.
+            let row = parsed::<Row>(&dir, &path, &file, MOST_ROW).unwrap_or_else(|error| Row {
+                state: State::Failed,
+                reason: Some(format!("its row cannot be read: {error}")),
+                ..new.clone()
+            });
             // Whoever wrote it: its name is the list's, and that of its files is made from it.
-            Ok(Row { machine: new.machine, key: new.key, ..row })
+            Row { machine: new.machine, key: new.key, ..row }.cut()
         };
-        let rows = order.machines.iter().map(row).collect::<Result<Vec<Row>, FleetError>>()?;
-        Ok(Self { dir, path, order, written: rows.clone(), rows, lock: None })
+        let rows: Vec<Row> = order.machines.iter().map(row).collect();
+        let written = rows.iter().cloned().map(Some).collect();
+        Ok(Self { dir, path, order, written, rows, lock: None })
     }
 
     /// Whether it may be written.
@@ -180,13 +187,7 @@ impl Store {
     /// # Errors
     /// When they cannot be written.
     pub fn save(&mut self) -> Result<(), FleetError> {
-        for at in 0..self.rows.len() {
-            if self.written.get(at) != Some(&self.rows[at]) {
-                self.json(&row_file(&self.rows[at]), &self.rows[at])?;
-            }
-        }
-        self.written.clone_from(&self.rows);
-        Ok(())
+        (0..self.rows.len()).try_for_each(|at| self.save_row(at))
     }
 
     /// Writes one row, if it has changed.
@@ -194,12 +195,11 @@ impl Store {
     /// # Errors
     /// When it cannot be written.
     pub(crate) fn save_row(&mut self, at: usize) -> Result<(), FleetError> {
+        self.rows[at] = self.rows[at].clone().cut();
         let row = &self.rows[at];
-        if self.written.get(at) != Some(row) {
+        if self.written[at].as_ref() != Some(row) {
             self.json(&row_file(row), row)?;
-            if let Some(written) = self.written.get_mut(at) {
-                written.clone_from(row);
-            }
+            self.written[at] = Some(row.clone());
         }
         Ok(())
     }

@@ -55,9 +55,13 @@ enum Format {
 }
 
 /// What can be read, in words.
-pub const KNOWN: &str = "cyclictest (JSON, -h and -H and --histfile, -v, its last lines), other rt-tests and oslat \
+const KNOWN: &str = "cyclictest (JSON, -h and -H and --histfile, -v, its last lines), other rt-tests and oslat \
 (JSON), rtla timerlat hist and osnoise hist, jitterdebugger (results.json, samples.raw, CSV), rteval's summary.xml, \
 logs of HdrHistogram, and what tactus's guest without an operating system says on a serial line";
+
+fn known() -> String {
+    format!("what can be imported: {KNOWN}")
+}
 
 /// Reads a file, packed or not: one recording for each kind of values in it.
 ///
@@ -107,7 +111,10 @@ fn document(document: json::Document) -> Result<Vec<Recording>, ImportError> {
     match document {
         json::Document { thread: Some(_), .. } => rt_tests::read(document),
         json::Document { cpu: Some(_), .. } => jitterdebugger::results(document),
-        _ => Err(ImportError::whole("it has no `thread` and no `cpu`: no known instrument writes such JSON")),
+        _ => {
+            let what = "it has no `thread` and no `cpu`: no known instrument writes such JSON";
+            Err(ImportError::whole(what).hint(known()))
+        }
     }
 }
 
@@ -141,7 +148,7 @@ fn recognize(beginning: &[u8]) -> Result<Format, ImportError> {
     } else if jitterdebugger::is_raw(beginning) {
         Ok(Format::JitterRaw)
     } else {
-        Err(ImportError::whole("it is of no known format"))
+        Err(ImportError::whole("it is of no known format").hint(known()))
     }
 }
 

@@ -16,6 +16,9 @@
 //! ```
 //! A scenario that is measured in slices has a row's directory for each of them; a reader makes one row of them.
 
+mod clock_fit;
+mod waits;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
@@ -32,7 +35,6 @@ use crate::finding::Audit;
 use crate::histograms::Histograms;
 use crate::latency::Summary;
 use crate::message::{Control, Injected, Note};
-use crate::number::float;
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
 use crate::outcome::{
@@ -44,6 +46,9 @@ use crate::scheduling::Policy;
 use crate::series::Thread;
 use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
+
+pub use clock_fit::ClockFit;
+pub use waits::{Wait, Waits};
 
 /// The version of the bundle's format that this program writes. It reads all versions from 1.0 on, and refuses newer major
 /// ones.
@@ -324,89 +329,6 @@ pub struct Sliced {
     pub at_ns: u64,
     /// Its own figures.
     pub result: RowResult,
-}
-
-/// The clock of an environment against that of the machine that runs the scenario.
-///
-/// By questions and answers, where `error_ns` says to how much. Else by the arrival of ticks: a tick arrives when it has ended, or
-/// later; of all lines below all points (end, arrival) it is the one that they lie closest to. What that leaves open is
-/// one-sided: true moments are up to `late_ns` before those it gives.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClockFit {
-    /// When the environment began to measure, CLOCK_MONOTONIC of this machine in ns.
-    pub began_ns: u64,
-    /// How much faster this machine's clock runs than the environment's, in parts per million.
-    pub ppm: f64,
-    /// How long they were compared, in ns.
-    pub span_ns: u64,
-    /// How late even the earliest ticks may have arrived, in ns; the same as `error_ns` where there is that.
-    pub late_ns: u64,
-    /// Where it was asked for: true moments are up to so much before those that it gives, or after them, in ns. Between questions
-    /// the clocks are taken to run evenly.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_ns: Option<u64>,
-}
-
-impl ClockFit {
-    /// More than this is no clock's error (crystals: 100 ppm): it does not run evenly, or is not what it says.
-    pub const MOST_PPM: f64 = 500.0;
-
-    /// Whether moments can be carried over from one clock to the other. Over a short time a late tick or two look like
-    /// a rate.
-    #[must_use]
-    pub fn is_even(&self) -> bool {
-        let known = float(self.late_ns) / float(self.span_ns.max(1)) * 1e6;
-        self.span_ns > 0 && self.ppm.abs() <= Self::MOST_PPM + known
-    }
-
-    /// When that was on this machine's clock, in ns; `at_ns` since the environment began to measure.
-    #[must_use]
-    pub fn outside(&self, at_ns: f64) -> f64 {
-        float(self.began_ns) + at_ns * (1.0 + self.ppm / 1e6)
-    }
-
-    /// Time since the environment began to measure, in ns, at a moment of this machine's clock.
-    #[must_use]
-    pub fn inside(&self, outside_ns: f64) -> f64 {
-        (outside_ns - float(self.began_ns)) / (1.0 + self.ppm / 1e6)
-    }
-}
-
-/// What the host's scheduling record says of the threads of an environment's virtual CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waits {
-    /// How often the host looked, in ns: when a wait was is known to this.
-    pub look_ns: u64,
-    /// For each virtual CPU, how long its thread waited for a CPU in all, in ns.
-    pub totals: Vec<(u32, u64)>,
-    /// The longest waits, longest first.
-    pub longest: Vec<Wait>,
-    /// Where not all could be kept: shorter ones than this may be missing, in ns. Since format 1.4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut_ns: Option<u64>,
-}
-
-/// A time in which the host kept a virtual CPU's thread from running.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wait {
-    /// The virtual CPU.
-    pub cpu: u32,
-    /// Its end, in ns since the environment began to measure, as well as the host can tell: the clocks are
-    /// compared by the arrival of ticks.
-    pub at_ns: i64,
-    /// How long the thread waited, in ns: one wait, at least so long. (Up to format 1.3 all waits that ended within that
-    /// look.)
-    pub waited_ns: u64,
-    /// It was stopped by a tracer, rather than waiting for a CPU.
-    pub stopped: bool,
-    /// Which thread had its CPU longest meanwhile, where that was kept, as `NUMBER NAME`; the end is then known to the
-    /// microsecond on this machine's clock, and not to a look. Since format 1.6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
-    /// It had its CPU, and was out of its guest: what the hypervisor, and the program that runs the machine, did for it. The end is
-    /// known to the microsecond, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub outside: bool,
 }
 
 /// What a fault did, and where.

@@ -5,31 +5,33 @@
 //! which is what a bundle keeps as `plan.toml`.
 
 mod fitness;
+mod page;
 mod path;
+mod placed;
 mod require;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod separation;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Fault, Load, Measure, optional_word_or_table};
 use crate::control::ControlBy;
 use crate::cpus::CpuRequest;
 use crate::duration::Nanos;
-use crate::lot::{LOAD_ON_NS, PARTS, SHORTEST_WINDOW_NS};
-use crate::message::LockIn;
 use crate::outcome::Quantity;
 use crate::partition::Partition;
 use crate::scheduling::Policy;
 
 pub use fitness::{Class, Fitness, Span};
+pub use page::{Figure, FigureKind, Page, Shown, Technology, Trait};
 pub use path::{GuestDevice, NetworkPath, PathKind};
+pub use placed::Placed;
+use placed::one_or_many;
 pub use require::{Require, TailLimit};
+pub use separation::{Disturbance, Disturbed, Separation};
 
 /// A plan or study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -293,101 +295,6 @@ pub struct Activity {
     pub policy: Option<Policy>,
 }
 
-/// A load or fault of the shorthand, with where it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Placed<T> {
-    /// What it is.
-    pub what: T,
-    /// The environment, when it is not the measurement's.
-    pub environment: Option<String>,
-    /// CPUs of that environment.
-    pub cpus: Option<CpuRequest>,
-}
-
-impl<T: Serialize> Serialize for Placed<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::Error;
-        let mut table = serde_json::to_value(&self.what).map_err(S::Error::custom)?;
-        if let Some(map) = table.as_object_mut() {
-            if let Some(environment) = &self.environment {
-                map.insert("in".into(), environment.clone().into());
-            }
-            if let Some(cpus) = &self.cpus {
-                map.insert("cpus".into(), cpus.to_string().into());
-            }
-        }
-        table.serialize(serializer)
-    }
-}
-
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Placed<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PlacedVisitor<T>(PhantomData<T>);
-        impl<'de, T: DeserializeOwned> Visitor<'de> for PlacedVisitor<T> {
-            type Value = Placed<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a word, or a table with `kind`")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Placed<T>, E> {
-                let what = T::deserialize(serde_json::json!({ "kind": word })).map_err(E::custom)?;
-                Ok(Placed { what, environment: None, cpus: None })
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Placed<T>, A::Error> {
-                use serde::de::Error;
-                let mut table = serde_json::Map::new();
-                let (mut environment, mut cpus) = (None, None);
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "in" => environment = Some(map.next_value()?),
-                        "cpus" => cpus = Some(map.next_value()?),
-                        _ => {
-                            table.insert(key, map.next_value()?);
-                        }
-                    }
-                }
-                let what = T::deserialize(serde_json::Value::Object(table)).map_err(A::Error::custom)?;
-                Ok(Placed { what, environment, cpus })
-            }
-        }
-        deserializer.deserialize_any(PlacedVisitor(PhantomData))
-    }
-}
-
-fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<Placed<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: DeserializeOwned,
-{
-    struct OneOrMany<T>(PhantomData<T>);
-    impl<'de, T: DeserializeOwned> Visitor<'de> for OneOrMany<T> {
-        type Value = Vec<Placed<T>>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a word, a table with `kind`, or a list of them")
-        }
-
-        fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Self::Value, E> {
-            Ok(vec![Placed::deserialize(serde::de::value::StrDeserializer::new(word))?])
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-            Ok(vec![Placed::deserialize(serde::de::value::MapAccessDeserializer::new(map))?])
-        }
-
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut all = Vec::new();
-            while let Some(one) = seq.next_element()? {
-                all.push(one);
-            }
-            Ok(all)
-        }
-    }
-    deserializer.deserialize_any(OneOrMany(PhantomData))
-}
-
 /// Figures that a document published for a scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -469,201 +376,4 @@ pub struct Proof {
     /// Why it is not tested here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// Which environments a disturbance in one of them reaches: all are measured at once, on the same CPUs of
-/// the machine, at rest and while one of them is disturbed on one of these CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Separation {
-    /// Names of the environments; each is disturbed in turn.
-    pub environments: Vec<String>,
-    /// What disturbs.
-    pub disturb: Vec<Disturbance>,
-    /// Time between two wake-ups in all of its scenarios; left out: as in any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Nanos>,
-    /// How long each scenario with a disturbance takes with `--quick`; left out: as long as any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quick: Option<Nanos>,
-    /// Names of the scenarios at rest. Filled in, with the scenarios, when
-    /// the plan is resolved.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rest: Vec<String>,
-    /// The scenarios with a disturbance. Filled in.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disturbed: Vec<Disturbed>,
-    /// Environments that this machine does not have, and why. Filled in.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub absent: BTreeMap<String, String>,
-    /// What decides at which moments disturbances are made: they are random. Filled in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-}
-
-impl Separation {
-    /// What disturbs in a scenario.
-    #[must_use]
-    pub fn disturbance(&self, scenario: &str) -> Option<&Disturbance> {
-        let disturbed = self.disturbed.iter().find(|disturbed| disturbed.scenario == scenario)?;
-        self.disturb.iter().find(|one| one.kind() == Some(disturbed.what.as_str()))
-    }
-
-    /// The windows and the draws of a scenario; none: it has no disturbance, or one that comes too often for windows.
-    #[must_use]
-    pub fn lock_in(&self, scenario: &str) -> Option<LockIn> {
-        let every = self.disturbance(scenario)?.fault.as_ref().map_or(LOAD_ON_NS, |fault| fault.size().1);
-        let window_ns = every / PARTS;
-        Some(LockIn { window_ns, seed: self.seed? }).filter(|own| own.window_ns >= SHORTEST_WINDOW_NS)
-    }
-}
-
-/// A load or fault that disturbs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Disturbance {
-    /// A load.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
-    pub load: Option<Load>,
-    /// Or a fault.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
-    pub fault: Option<Fault>,
-}
-
-impl Disturbance {
-    /// The word of what disturbs; nothing where neither or both are said.
-    #[must_use]
-    pub const fn kind(&self) -> Option<&'static str> {
-        match (&self.load, &self.fault) {
-            (Some(load), None) => Some(load.kind()),
-            (None, Some(fault)) => Some(fault.kind()),
-            _ => None,
-        }
-    }
-}
-
-/// A scenario in which one environment is disturbed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Disturbed {
-    /// Its name.
-    pub scenario: String,
-    /// The environment that is disturbed.
-    #[serde(rename = "in")]
-    pub environment: String,
-    /// `block`, `cache`, ...
-    pub what: String,
-    /// The CPU of the machine on which it is: series on it are measured on the same CPU, all others on
-    /// another. None for an environment that has no CPU of this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<u32>,
-}
-
-/// What a figure shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum FigureKind {
-    /// Minimum, mean and maximum per interval over the whole time, one band per scenario.
-    LatencyOverTime,
-    /// Histograms of several scenarios on one axis.
-    Histogram,
-    /// Histograms of the CPUs of one scenario on one axis, a figure per scenario.
-    PerCore,
-    /// A table of maxima: states of the machine by environments.
-    Matrix,
-    /// A table of every environment's interrupt threads, and what its timers run on.
-    Threads,
-}
-
-/// A figure of a document, drawn from the measured values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Figure {
-    /// What it shows.
-    pub kind: FigureKind,
-    /// Its heading, as in the document.
-    pub title: String,
-    /// Names of the scenarios in it.
-    pub scenarios: Vec<String>,
-}
-
-/// A technology, and what a document says of it in words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Technology {
-    /// What it is called: the head of its column.
-    pub name: String,
-    /// The environment that stands for it.
-    pub environment: String,
-    /// The environment that it lies on: the host, the root cell.
-    pub host: String,
-    /// Pairs of scenarios measured alike: on the host, and in it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alike: Vec<[String; 2]>,
-    /// The document's word for each row.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub published: BTreeMap<Trait, String>,
-}
-
-/// A row of the comparison of technologies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Trait {
-    /// Real-time inside.
-    RealTime,
-    /// Latencies as on the host.
-    AsOnHost,
-    /// Whether disturbances stay where they are.
-    Separation,
-    /// Independence from the host.
-    Independence,
-}
-
-/// A page of a document: its words, and beside them what was measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Page {
-    /// Its heading, as in the document.
-    pub title: String,
-    /// The document's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<String>,
-    /// What is shown, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub show: Vec<Shown>,
-    /// Names of the scenarios of which it is shown.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scenarios: Vec<String>,
-    /// The environment whose disturbance is shown.
-    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
-    pub environment: Option<String>,
-}
-
-/// What a page shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Shown {
-    /// A table of all threads of the scenarios, as cyclictest prints them, with the published values.
-    Threads,
-    /// Histograms of the scenarios on one axis.
-    Histogram,
-    /// Histograms of the CPUs of each scenario.
-    PerCore,
-    /// What a disturbance in one environment does in all of them.
-    Disturbance,
-    /// Which environments disturbances reach.
-    Separation,
-    /// Latencies by what caches a CPU shares with the load.
-    Caches,
-    /// The comparison of technologies.
-    Technologies,
 }

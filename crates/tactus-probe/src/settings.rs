@@ -61,9 +61,12 @@ impl Applied {
         if !done.is_empty() || already > 0 {
             let list = if done.is_empty() { String::new() } else { format!(": {}", done.join(", ")) };
             notes.push(Note::side_effect(format!(
-                "{} of {} settings were made{list}; {already} were so already",
+                "{} of {} made{list}; {already} so already",
                 done.len(),
-                changes.len()
+                match changes.len() {
+                    1 => "1 setting".to_owned(),
+                    many => format!("{many} settings"),
+                }
             )));
         }
         Ok(applied)
@@ -227,7 +230,7 @@ mod tests {
         let changes = [change(Target::Affinity(own()), &one.to_string())];
         let mut applied = Applied::new(&changes, true, &mut notes).unwrap();
         assert_eq!(sys::affinity().unwrap(), one);
-        assert!(notes[0].text.contains("settings were made"), "{notes:?}");
+        assert!(notes[0].text.contains(" made"), "{notes:?}");
         assert!(applied.take_back().is_empty());
         assert_eq!(sys::affinity().unwrap(), before);
         drop(Applied::new(&changes, false, &mut notes).unwrap());
@@ -256,7 +259,7 @@ mod tests {
         assert!(texts[2].contains("now belongs to"), "{texts:?}");
         assert!(texts[3].contains("is no scheduling"), "{texts:?}");
         assert!(texts[4].contains("Invalid argument"), "{texts:?}");
-        assert!(texts[5].starts_with("0 of 6 settings were made; 1 were so already"), "{texts:?}");
+        assert!(texts[5].starts_with("0 of 6 settings made; 1 so already"), "{texts:?}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod remote;
 mod running;
 mod sys;
 mod topology;
+mod unpacked_tree;
 
 use std::any::Any;
 use std::fs::File;
@@ -59,6 +60,7 @@ pub use remote::Remote;
 pub use running::{END, Run, Running, runs};
 pub use sys::{boottime_ns, monotonic_ns};
 pub use topology::topology;
+pub use unpacked_tree::UnpackedTree;
 
 /// How the name of a file begins that [`System::install`] has not put in its place yet. Where the power fails
 /// meanwhile it stays.

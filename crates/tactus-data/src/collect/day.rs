@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_format::export::ExportError;
 
+use super::claim::Claim;
 use super::facts::History;
-use super::sort::{Entered, Planned};
-use super::take::{Read, Rows};
+use super::sort::Entered;
+use super::take::{self, Read, Rows};
 use crate::table::{FACT, RUN, TABLES, fact_rows};
 use crate::{DataError, DataSet};
 
@@ -44,9 +45,15 @@ impl Batch {
         self.runs.len() >= HELD || self.bytes >= HELD_BYTES
     }
 
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
     /// Adds a bundle.
-    pub fn add(&mut self, planned: &Planned, entered: &Entered, read: Read, history: &mut History) {
-        self.runs.insert(planned.run.clone());
+    pub fn add(&mut self, claim: &Claim, entered: &Entered, read: Read, history: &mut History) {
+        self.runs.insert(claim.run.clone());
+        // Its readings are held as those of its machine.
         self.bytes = self.bytes.saturating_add(read.bytes());
         for (table, mut rows) in read.rows {
             if table == RUN.name {
@@ -56,16 +63,18 @@ impl Batch {
         }
         // Later runs may be told against the facts of one that was gone on with: they stay.
         if entered.instead {
-            self.known.insert(planned.run.clone());
+            self.known.insert(claim.run.clone());
         } else {
-            let told = history.changes(&entered.machine, planned.started_us, &read.facts);
-            self.rows.entry(FACT.name).or_default().extend(fact_rows(&planned.run, &told));
+            let told = history.changes(&entered.machine, claim.started_us, &read.facts);
+            let rows = fact_rows(&claim.run, &told);
+            self.bytes = self.bytes.saturating_add(take::bytes(&rows));
+            self.rows.entry(FACT.name).or_default().extend(rows);
         }
     }
 
     /// Writes it, the runs last.
     pub fn save(self, data: &DataSet) -> Result<(), DataError> {
-        if self.runs.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         for table in TABLES.iter().filter(|table| table.rows.is_some()) {
@@ -105,8 +114,11 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use tactus_format::export::table::Cell;
+    use tactus_model::bundle::Machine;
+    use tactus_model::facts::Facts;
 
     use super::*;
+    use crate::identity::Identity;
 
     #[test]
     fn what_is_held_is_bounded_by_its_bytes_too() {
@@ -118,5 +130,27 @@ mod tests {
         assert!(!batch.is_full());
         batch.bytes += read.bytes();
         assert!(batch.is_full());
+    }
+
+    /// A bundle of a few rows may have as many facts as there is room for.
+    #[test]
+    fn readings_and_the_rows_of_facts_count_among_what_is_held() {
+        let mut facts = Facts::default();
+        (0..100).for_each(|number| facts.keep(format!("/{number:04}"), "y".repeat(1_000)));
+        let read = Read { rows: BTreeMap::new(), facts: [("host".to_owned(), facts)].into() };
+        let readings = read.bytes();
+        assert!((100_000..120_000).contains(&readings), "{readings}");
+        let claim = Claim {
+            run: "r".into(),
+            machine: Machine::default(),
+            content: String::new(),
+            sessions: 1,
+            started_us: 1,
+            day: "2026-11-01".into(),
+        };
+        let entered = Entered { machine: "m".into(), identity: Identity::Name, instead: false };
+        let mut batch = Batch::of(&claim.day);
+        batch.add(&claim, &entered, read, &mut History::default());
+        assert!(batch.bytes > readings + 100_000, "{} and {readings}", batch.bytes);
     }
 }

@@ -1,18 +1,48 @@
 //! The bundles in what was named: bundles, directories in which bundles lie, archives of bundles.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tactus_model::bundle::Manifest;
+use tactus_bundle as bundle;
 use tactus_system::{Directory, Kind};
-use tempfile::TempDir;
 
-/// What a bundle's directory has.
-const MANIFEST: &str = "manifest.json";
+use super::archive::Unpacked;
+use super::claim::{Claim, MANIFEST};
+use super::reason;
+
 /// Deepest directory in which bundles are looked for: below it, what engines leave lies no deeper.
 const DEEPEST: usize = 6;
 /// What archives end with.
 const ARCHIVES: [&str; 2] = [".tar.gz", ".tgz"];
+/// What the directory of a fleet has, and where the bundles lie there that the fleet took. What it refused lies beside it, and
+/// what did not arrive yet.
+const FLEET: (&str, &str) = ("fleet.json", "bundles");
+
+/// Where a bundle lies.
+#[derive(Debug)]
+pub enum At {
+    /// At what was named, or beneath it.
+    Named(PathBuf),
+    /// In what an archive was unpacked to, which goes with the last of its bundles.
+    Unpacked(Arc<Unpacked>, PathBuf),
+}
+
+impl At {
+    /// Opens its directory.
+    ///
+    /// # Errors
+    /// Why that cannot be, in a sentence.
+    pub fn open(&self) -> Result<Directory, String> {
+        match self {
+            Self::Named(path) => bundle::open(path).map_err(|error| reason::of(&error)),
+            Self::Unpacked(there, inside) => {
+                let dir = there.open().and_then(|dir| dir.beneath(inside));
+                dir.map_err(|error| error.to_string())
+            }
+        }
+    }
+}
 
 /// A bundle that was found.
 #[derive(Debug)]
@@ -20,11 +50,9 @@ pub struct Candidate {
     /// As it is called.
     pub path: PathBuf,
     /// Where it lies.
-    pub at: PathBuf,
-    /// What it says of itself; nothing of it is checked.
-    pub manifest: Manifest,
-    /// Held while it is needed, where it came out of an archive.
-    pub unpacked: Option<Arc<TempDir>>,
+    pub at: At,
+    /// What it says of itself.
+    pub claim: Claim,
 }
 
 /// What was found.
@@ -67,6 +95,7 @@ impl Found {
         self.candidates.len() + self.archives.len() + self.refused.len()
     }
 
+    /// What is in a directory, which is called `path`.
     fn directory(&mut self, dir: &Directory, path: &Path, depth: usize) {
         if dir.entry(MANIFEST).is_ok() {
             return self.bundle(path.to_owned(), dir);
@@ -75,7 +104,8 @@ impl Found {
             Ok(names) => names,
             Err(error) => return self.refused.push((path.to_owned(), error.to_string())),
         };
-        for name in names {
+        let of_fleet = dir.entry(FLEET.0).is_ok_and(|entry| entry.kind == Kind::File);
+        for name in names.into_iter().filter(|name| !of_fleet || name == FLEET.1) {
             let own = path.join(&name);
             match dir.entry(&name).map(|entry| entry.kind) {
                 // What is hidden is being written, or is somebody's own.
@@ -92,24 +122,30 @@ impl Found {
     }
 
     fn bundle(&mut self, path: PathBuf, dir: &Directory) {
-        match tactus_bundle::manifest(dir) {
-            Ok(manifest) => {
-                self.candidates.push(Candidate { path, at: dir.path().to_owned(), manifest, unpacked: None });
-            }
-            Err(error) => self.refused.push((path, reason(&error))),
+        match Claim::read(dir) {
+            Ok(claim) => self.candidates.push(Candidate { at: At::Named(path.clone()), path, claim }),
+            Err(reason) => self.refused.push((path, reason)),
         }
     }
 }
 
 /// The bundles of an archive that was unpacked there, which goes when they were read. An archive within it is none.
-pub fn within(archive: &Path, there: TempDir) -> Found {
-    let there = Arc::new(there);
+pub fn within(archive: &Path, there: Unpacked) -> Found {
+    within_open(archive, there).unwrap_or_else(|error| Found {
+        refused: vec![(archive.to_owned(), error.to_string())],
+        ..Found::default()
+    })
+}
+
+fn within_open(archive: &Path, there: Unpacked) -> io::Result<Found> {
     let mut inside = Found::default();
-    match Directory::open(there.path()) {
-        Ok(dir) => inside.directory(&dir, there.path(), 0),
-        Err(error) => inside.refused.push((archive.to_owned(), error.to_string())),
-    }
-    let held = |one: Candidate| Candidate { path: archive.to_owned(), unpacked: Some(there.clone()), ..one };
+    inside.directory(&there.open()?, Path::new(""), 0);
+    let there = Arc::new(there);
+    let held = |one: Candidate| Candidate {
+        path: archive.to_owned(),
+        at: At::Unpacked(there.clone(), one.path),
+        claim: one.claim,
+    };
     let candidates: Vec<Candidate> = inside.candidates.into_iter().map(held).collect();
     let mut refused: Vec<_> =
         inside.refused.into_iter().map(|(_, reason)| (archive.to_owned(), reason)).collect();
@@ -120,22 +156,5 @@ pub fn within(archive: &Path, there: TempDir) -> Found {
         };
         refused.push((archive.to_owned(), reason.to_owned()));
     }
-    Found { candidates, archives: Vec::new(), refused }
-}
-
-/// What is wrong with a bundle, without its path, which is said beside it.
-pub fn reason(error: &tactus_bundle::BundleError) -> String {
-    use tactus_bundle::BundleError;
-    match error {
-        BundleError::NotABundle { reason, .. } => format!("it is no bundle: {reason}"),
-        BundleError::Altered { path, reason } => {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            format!("{name} is not the file that the run wrote: {reason}")
-        }
-        BundleError::OtherVersion { tactus, found, .. } => format!(
-            "it was written by tactus {tactus} in format {}.{}, which this tactus does not read",
-            found.major, found.minor
-        ),
-        other => other.to_string(),
-    }
+    Ok(Found { candidates, archives: Vec::new(), refused })
 }

@@ -4,18 +4,22 @@
 //! whichever order the bundles come in.
 
 mod archive;
+mod claim;
 mod day;
 mod facts;
 mod find;
+mod reason;
 mod sort;
 mod take;
 mod unpack;
 
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
+use crate::table::RUN;
 use crate::{AHEAD_US, DataError, DataSet};
 
 use day::Batch;
@@ -26,6 +30,9 @@ use unpack::Archives;
 
 /// Bundles that are read before it is looked whether what is held is enough.
 const AT_ONCE: usize = 16;
+/// Most days that are new to a data set in one call: each is a file of every table, and a few kilobytes of manifests may
+/// name any of them.
+const MOST_NEW_DAYS: usize = 400;
 
 /// What became of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +99,8 @@ pub fn collect_at(
     let mut present = Present::read(&data)?;
     let mut own = Collecting {
         history: History::read(&data, &present, until_us)?,
+        days: data.days(&RUN)?.into_iter().collect(),
+        new_days: 0,
         summary: Summary::default(),
         data: &data,
         present: &mut present,
@@ -119,6 +128,9 @@ struct Collecting<'a> {
     data: &'a DataSet,
     present: &'a mut Present,
     history: History,
+    /// Those that have a file, and how many of them had none before.
+    days: BTreeSet<String>,
+    new_days: usize,
     summary: Summary,
     tell: &'a mut dyn FnMut(&Path, &Outcome),
 }
@@ -141,10 +153,14 @@ impl Collecting<'_> {
             }
         }
         let mut runs = sort::by_run(planned);
-        while let Some(day) = runs.front().and_then(OfRun::front).map(|one| one.day.clone()) {
+        while let Some(day) = runs.front().and_then(day_of).map(str::to_owned) {
+            if self.new_days >= MOST_NEW_DAYS && !self.days.contains(&day) {
+                self.refuse_first(&mut runs);
+                continue;
+            }
             let mut batch = Batch::of(&day);
             while !batch.is_full() {
-                let of_day = |run: &&OfRun| run.front().is_some_and(|one| one.day == day);
+                let of_day = |run: &&OfRun| day_of(run) == Some(&day);
                 let many = runs.iter().take(AT_ONCE).take_while(of_day).count();
                 if many == 0 {
                     break;
@@ -153,9 +169,21 @@ impl Collecting<'_> {
                 self.add(now, &mut batch);
             }
             self.present.save_machines(self.data)?;
+            let any = !batch.is_empty();
             batch.save(self.data)?;
+            self.new_days += usize::from(any && self.days.insert(day));
         }
         Ok(())
+    }
+
+    /// Refuses the first run: its day would be one too many.
+    fn refuse_first(&mut self, runs: &mut VecDeque<OfRun>) {
+        let reason = format!(
+            "this call brings more than {MOST_NEW_DAYS} new days, each of which has files of its own: collect again, or in parts"
+        );
+        for one in runs.pop_front().into_iter().flatten() {
+            self.told(one.path(), &Outcome::Refused(reason.clone()));
+        }
     }
 
     /// Puts of each run the first bundle that holds to the others of its day.
@@ -178,18 +206,23 @@ impl Collecting<'_> {
             }
         }
         for (one, read) in holds.into_iter().flatten() {
-            let entered = self.present.enter(&one);
-            batch.add(&one, &entered, read, &mut self.history);
+            let entered = self.present.enter(&one.claim);
+            batch.add(&one.claim, &entered, read, &mut self.history);
             let outcome = if entered.instead { Outcome::GoneOnWith } else { Outcome::Taken };
             self.told(one.path(), &outcome);
         }
         // Those that nobody had to read.
         for rest in runs.into_iter().flatten() {
-            if let Some(outcome) = self.present.already(&rest) {
+            if let Some(outcome) = self.present.already(&rest.claim) {
                 self.told(rest.path(), &outcome);
             }
         }
     }
+}
+
+/// The day of a run.
+fn day_of(run: &OfRun) -> Option<&str> {
+    run.front().map(|one| one.claim.day.as_str())
 }
 
 /// Reads bundles, as many at once as there are CPUs.

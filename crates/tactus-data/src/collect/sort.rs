@@ -2,43 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tactus_format::export::table::Cell;
-use tactus_model::bundle::Machine;
-use tempfile::TempDir;
 
 use super::Outcome;
-use super::find::Candidate;
-use crate::identity::{Identity, Known, content_key, cut, cut_machine, run_key};
+use super::claim::Claim;
+use super::find::{At, Candidate};
+use crate::identity::{Identity, Known, MOST_SAID, copies, cut};
 use crate::table::{MACHINE, RUN, Seen, columns};
 use crate::{DataError, DataSet};
 
 /// The only file of the machines.
 const ALL: &str = "all";
-/// Longest name in a remark, in bytes.
-const MOST_SAID: usize = 64;
 
 /// A bundle that is to be read.
 #[derive(Debug)]
 pub struct Planned {
     path: PathBuf,
     /// Where it lies.
-    pub at: PathBuf,
-    /// Key of its run.
-    pub run: String,
-    /// Its machine, as it says.
-    machine: Machine,
-    /// What it is told from another bundle of the same run by.
-    pub content: String,
-    /// How often somebody sat down to it.
-    sessions: i64,
-    /// When it began, in microseconds since 1970.
-    pub started_us: i64,
-    /// The day on which that was, UTC.
-    pub day: String,
-    /// What it was unpacked to goes with the last bundle of its archive.
-    _unpacked: Option<Arc<TempDir>>,
+    pub at: At,
+    /// What it says of itself.
+    pub claim: Claim,
 }
 
 impl Planned {
@@ -80,10 +64,10 @@ pub type OfRun = VecDeque<Planned>;
 pub fn by_run(planned: Vec<Planned>) -> VecDeque<OfRun> {
     let mut runs: BTreeMap<(i64, String), Vec<Planned>> = BTreeMap::new();
     for one in planned {
-        runs.entry((one.started_us, one.run.clone())).or_default().push(one);
+        runs.entry((one.claim.started_us, one.claim.run.clone())).or_default().push(one);
     }
     let ordered = |mut all: Vec<Planned>| {
-        all.sort_by_key(|one| std::cmp::Reverse(one.sessions));
+        all.sort_by_key(|one| std::cmp::Reverse(one.claim.sessions));
         all.into()
     };
     runs.into_values().map(ordered).collect()
@@ -141,19 +125,19 @@ impl Present {
     }
 
     /// What becomes of a bundle for what is there of its run; none: it is to be read.
-    pub fn already(&self, planned: &Planned) -> Option<Outcome> {
-        let there = self.runs.get(&planned.run)?;
-        if there.content == planned.content {
+    pub fn already(&self, claim: &Claim) -> Option<Outcome> {
+        let there = self.runs.get(&claim.run)?;
+        if there.content == claim.content {
             return Some(Outcome::There);
         }
         let reason =
             "another bundle of this run (same machine, plan and beginning) is there, with other contents";
-        (planned.sessions <= there.sessions).then(|| Outcome::Refused(reason.to_owned()))
+        (claim.sessions <= there.sessions).then(|| Outcome::Refused(reason.to_owned()))
     }
 
     /// Takes note of a bundle that was verified, and of its machine: nothing is known of what was refused.
-    pub fn enter(&mut self, planned: &Planned) -> Entered {
-        let own = &planned.machine;
+    pub fn enter(&mut self, claim: &Claim) -> Entered {
+        let own = &claim.machine;
         let (machine, identity) = self.known.key(own);
         self.see(Seen {
             machine: machine.clone(),
@@ -161,9 +145,9 @@ impl Present {
             installation: own.id.clone(),
             hardware: own.hardware.clone(),
         });
-        let run = Run { content: planned.content.clone(), sessions: planned.sessions };
-        self.of.insert(planned.run.clone(), (machine.clone(), planned.started_us));
-        let instead = self.runs.insert(planned.run.clone(), run).is_some();
+        let run = Run { content: claim.content.clone(), sessions: claim.sessions };
+        self.of.insert(claim.run.clone(), (machine.clone(), claim.started_us));
+        let instead = self.runs.insert(claim.run.clone(), run).is_some();
         Entered { machine, identity, instead }
     }
 
@@ -186,8 +170,10 @@ impl Present {
     pub fn remarks(&self, until_us: i64) -> Vec<String> {
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut by_installation: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let mut by_machine: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for seen in &self.machines {
             by_name.entry(&seen.name).or_default().insert(&seen.machine);
+            by_machine.entry(&seen.machine).or_default().insert(&seen.name);
             if let Some(installation) = &seen.installation {
                 by_installation.entry(installation).or_default().insert(&seen.machine);
             }
@@ -221,6 +207,7 @@ impl Present {
                 cut(name, MOST_SAID)
             ));
         }
+        remarks.extend(copies(&by_machine));
         for machines in by_installation.values().filter(|machines| machines.len() > 1) {
             remarks.push(format!(
                 "{} machines have one machine-id, as clones of an image have: they are told apart by their mainboards",
@@ -242,29 +229,9 @@ impl Present {
 
 /// Whether a bundle is to be read; what became of it, if not.
 pub fn sort(candidate: Candidate, present: &Present) -> Result<Planned, (PathBuf, Outcome)> {
-    let Candidate { path, at, manifest, unpacked } = candidate;
-    let refused = |path: PathBuf, reason: &str| Err((path, Outcome::Refused(reason.to_owned())));
-    if manifest.finished.is_none() {
-        let reason =
-            "the run goes on, or died: nothing says what its files must be (`tactus run --into` ends it)";
-        return refused(path, reason);
-    }
-    let Ok(started) = manifest.started.parse::<jiff::Timestamp>() else {
-        return refused(path, "when it began is no moment");
-    };
-    let planned = Planned {
-        path,
-        at,
-        run: run_key(&manifest),
-        machine: cut_machine(&manifest.machine),
-        content: content_key(&manifest),
-        sessions: i64::try_from(manifest.sessions.len().max(1)).unwrap_or(i64::MAX),
-        started_us: started.as_microsecond(),
-        day: started.strftime("%Y-%m-%d").to_string(),
-        _unpacked: unpacked,
-    };
-    match present.already(&planned) {
-        Some(outcome) => Err((planned.path, outcome)),
-        None => Ok(planned),
+    let Candidate { path, at, claim } = candidate;
+    match present.already(&claim) {
+        Some(outcome) => Err((path, outcome)),
+        None => Ok(Planned { path, at, claim }),
     }
 }

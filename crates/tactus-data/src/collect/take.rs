@@ -6,10 +6,10 @@ use std::io;
 use tactus_bundle::{self as bundle, Trust};
 use tactus_format::export::table::Cell;
 use tactus_format::export::{self, Source, TakeInterval, TakeTick};
-use tactus_model::facts::Facts;
+use tactus_model::facts::{Facts, Reading};
 use tactus_report::document;
 
-use super::find::reason;
+use super::reason;
 use super::sort::Planned;
 use crate::identity::{cut, cut_machine};
 use crate::table::{FACT, TABLES, Taken, owned};
@@ -27,22 +27,38 @@ pub struct Read {
 }
 
 impl Read {
-    /// About how much memory its rows take.
+    /// About how much memory it takes.
     pub fn bytes(&self) -> usize {
-        let cell = |cell: &Cell<'_>| {
-            size_of::<Cell<'_>>()
-                + match cell {
-                    Cell::Text(text) => text.len(),
-                    Cell::Bytes(bytes) => bytes.len(),
-                    _ => 0,
-                }
+        let reading = |(path, reading): (&String, &Reading)| {
+            let text = match reading {
+                Reading::Text(text) | Reading::Cut(text) | Reading::Unreadable(text) => text.len(),
+                Reading::Absent => 0,
+            };
+            size_of::<(String, Reading)>() + path.len() + text
         };
-        self.rows.values().flatten().flatten().map(cell).sum()
+        let facts = self.facts.values().flat_map(|facts| &facts.0).map(reading);
+        self.rows.values().map(|rows| bytes(rows)).chain(facts).sum()
     }
+}
+
+/// About how much memory rows take.
+pub fn bytes(rows: &[Vec<Cell<'static>>]) -> usize {
+    let cell = |cell: &Cell<'_>| {
+        size_of::<Cell<'_>>()
+            + match cell {
+                Cell::Text(text) => text.len(),
+                Cell::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            }
+    };
+    rows.iter().flatten().map(cell).sum()
 }
 
 /// Longest text of a cell, in bytes: a series has those of its scenario, and there are thousands.
 const MOST_TEXT: usize = 16 * 1024;
+
+/// Most readings of one environment: machines have some hundreds.
+const MOST_READINGS: usize = 65_536;
 
 /// A cell of its own memory whose text has a length.
 fn short(cell: &Cell<'_>) -> Cell<'static> {
@@ -70,25 +86,32 @@ impl export::Logs for Logs {
 /// # Errors
 /// Why it is refused, in a sentence.
 pub fn take(planned: &Planned) -> Result<Read, String> {
-    let dir = bundle::open(&planned.at).map_err(|error| reason(&error))?;
-    let (mut contents, logs) = bundle::read_with_logs(&dir, Trust::Whole).map_err(|error| reason(&error))?;
+    let dir = planned.at.open()?;
+    let (mut contents, logs) =
+        bundle::read_with_logs(&dir, Trust::Whole).map_err(|error| reason::of(&error))?;
     if let Some(first) = contents.damage.first() {
         return Err(format!("it is not whole: {first}"));
     }
     // Whoever writes to it meanwhile is found out.
-    if crate::identity::content_key(&contents.manifest) != planned.content {
+    if crate::identity::content_key(&contents.manifest) != planned.claim.content {
         return Err("it was changed while it was read".into());
+    }
+    if let Some(facts) = contents.facts.values().find(|facts| facts.0.len() > MOST_READINGS) {
+        return Err(format!(
+            "an environment of it has {} readings, more than any machine has ({MOST_READINGS} at most)",
+            facts.0.len()
+        ));
     }
     contents.manifest.machine = cut_machine(&contents.manifest.machine);
     let document = document(&contents);
     let numbers: Vec<usize> = (0..contents.rows.len()).collect();
     let logs = Logs(logs);
     let taken = Taken {
-        run: &planned.run,
+        run: &planned.claim.run,
         // Which machine it is depends on those before it, and is told where it is put to them.
         machine: "",
         identity: "",
-        content: &planned.content,
+        content: &planned.claim.content,
         source: Source { contents: &contents, document: &document, numbers: &numbers, logs: &logs },
     };
     let mut rows = BTreeMap::new();

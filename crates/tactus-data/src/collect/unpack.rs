@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 
+use tactus_system::Directory;
+
 use super::archive::{self, Room};
 use super::find::{self, Found};
 
@@ -13,12 +15,12 @@ const MOST_AT_ONCE: usize = 1024;
 /// Archives that were not unpacked yet.
 pub struct Archives {
     left: VecDeque<PathBuf>,
-    beneath: PathBuf,
+    beneath: Directory,
 }
 
 impl Archives {
     /// These, which are unpacked beneath that directory.
-    pub fn new(archives: Vec<PathBuf>, beneath: PathBuf) -> Self {
+    pub fn new(archives: Vec<PathBuf>, beneath: Directory) -> Self {
         Self { left: archives.into(), beneath }
     }
 

@@ -1,5 +1,7 @@
 //! Who is missing.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::set::Set;
@@ -19,28 +21,43 @@ pub struct Missing {
 }
 
 /// Machines without a run for so many days, and those that should be there and never were.
+///
+/// Of a name that is expected those runs count that were made under it, of a key all of the machine's: copies of one image have one
+/// key, and one of them that is there is not the other.
 pub fn missing(set: &Set, asked: &Asked) -> Vec<Missing> {
     let called = set.called();
     let (mut all, mut never) = (Vec::new(), Vec::new());
-    let expected = |key: &str, runs: &[usize]| {
-        let named = |name: &str| asked.expect.iter().any(|expected| expected == name);
-        asked.expect.is_empty() || named(key) || runs.iter().any(|run| named(&set.runs[*run].name))
+    let mut add = |key: &str, name: &str, runs: &mut dyn Iterator<Item = &usize>| {
+        let Some(last) = runs.map(|run| set.runs[*run].started_us).max() else { return };
+        let days = asked.now_us.saturating_sub(last) / DAY_US;
+        let one = Missing {
+            name: name.to_owned(),
+            machine: Some(key.to_owned()),
+            last: moment(last),
+            days: Some(days),
+        };
+        // One may be expected by its key and by its name.
+        if days >= i64::from(asked.missing_after) && (asked.expect.is_empty() || !all.contains(&one)) {
+            all.push(one);
+        }
     };
+    let expected: BTreeSet<&str> = asked.expect.iter().map(String::as_str).collect();
     let machines = set.machines();
     for (key, runs) in &machines {
-        let Some(last) = runs.last().map(|run| set.runs[*run].started_us) else { continue };
-        let days = asked.now_us.saturating_sub(last) / DAY_US;
-        if days >= i64::from(asked.missing_after) && expected(key, runs) {
-            all.push(Missing {
-                name: called.get(key).cloned().unwrap_or_default(),
-                machine: Some((*key).to_owned()),
-                last: moment(last),
-                days: Some(days),
-            });
+        let called = called.get(key).map_or("", String::as_str);
+        if expected.is_empty() || expected.contains(key) {
+            add(key, called, &mut runs.iter());
+        }
+        let names: BTreeSet<&str> = runs.iter().map(|run| set.runs[*run].name.as_str()).collect();
+        for name in names.intersection(&expected) {
+            // Others of its name are told apart, unless it has another name by now.
+            let is_last = runs.last().is_some_and(|run| set.runs[*run].name == *name);
+            let under_it = &mut runs.iter().filter(|run| set.runs[**run].name == *name);
+            add(key, if is_last { called } else { name }, under_it);
         }
     }
     for name in &asked.expect {
-        let seen = machines.keys().any(|key| key == name) || set.runs.iter().any(|run| run.name == *name);
+        let seen = machines.contains_key(name.as_str()) || set.runs.iter().any(|run| run.name == *name);
         let told = never.iter().any(|one: &Missing| one.name == *name);
         if !seen && !told {
             never.push(Missing { name: name.clone(), machine: None, last: None, days: None });

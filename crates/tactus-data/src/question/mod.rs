@@ -12,13 +12,14 @@ mod page;
 mod set;
 mod trend;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 use tactus_model::bundle::Format;
 
 use crate::AHEAD_US;
+use crate::identity::copies;
 use crate::version::VERSION;
 
 pub use change::Changed;
@@ -123,7 +124,7 @@ pub fn ask(set: &Set, asked: &Asked) -> Answers {
     let explained = explain::explained(set, &judged, asked.max_ns, from_us);
     Answers {
         format: VERSION,
-        outcome: outcome(set, asked, &judged),
+        outcome: outcome(set, asked, &judged, from_us),
         runs: all.runs.len(),
         machines: all.machines().len(),
         first: set.runs.iter().map(|run| run.started_us).min().and_then(moment),
@@ -140,13 +141,15 @@ pub fn ask(set: &Set, asked: &Asked) -> Answers {
     }
 }
 
-fn outcome(set: &Set, asked: &Asked, judged: &[MachineEntry]) -> Fleet {
+fn outcome(set: &Set, asked: &Asked, judged: &[MachineEntry], from_us: i64) -> Fleet {
     let any = |outcome: Judged| judged.iter().any(|machine| machine.outcome == outcome);
-    let mut known: BTreeSet<&str> = judged.iter().map(|machine| machine.machine.as_str()).collect();
-    let names =
-        set.runs.iter().filter(|run| known.contains(run.machine.as_str())).map(|run| run.name.as_str());
-    let names: Vec<&str> = names.collect();
-    known.extend(names);
+    // A name that a machine had before is not one under which it ran meanwhile: it may be that of another, with the same numbers.
+    let known: BTreeSet<&str> = set
+        .runs
+        .iter()
+        .filter(|run| run.started_us >= from_us)
+        .flat_map(|run| [run.machine.as_str(), run.name.as_str()])
+        .collect();
     // One that is expected, and has no run of late: missing, or not in the time that is looked at.
     let lacking = !missing::missing(set, asked).is_empty() && !asked.expect.is_empty();
     let lacking = lacking || !asked.expect.iter().all(|name| known.contains(name.as_str()));
@@ -176,6 +179,11 @@ fn limits(set: &Set, judged: &[MachineEntry], future: &[&Run]) -> Vec<String> {
             "{nameless} machines are known by their names alone: two of one name are taken for one."
         ));
     }
+    let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for run in &set.runs {
+        names.entry(&run.machine).or_default().insert(&run.name);
+    }
+    said.extend(copies(&names).into_iter().map(|words| format!("Under one key there is {words}.")));
     if !future.is_empty() {
         let named: BTreeSet<&str> = future.iter().map(|run| run.name.as_str()).collect();
         let first: Vec<&str> = named.iter().take(5).copied().collect();

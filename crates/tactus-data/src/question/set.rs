@@ -64,6 +64,8 @@ pub struct Place {
     pub verdict: Option<String>,
     /// Whether what was measured suffices to say that the largest latency keeps to a limit.
     pub suffices: Option<bool>,
+    /// How often its environment died while it was measured, and was started again; none: nobody wrote that down.
+    pub restarts: Option<u64>,
 }
 
 /// Which of them is the plan.
@@ -159,10 +161,23 @@ impl Set {
             "self_test_passed",
             "verdict",
             "suffices",
+            "restarts",
         ];
         all(data, &SERIES, &names, &mut |found| {
-            let [run, scenario, name, environment, evidence, max, p999, cycles, self_test, verdict, suffices] =
-                found.columns.as_slice()
+            let [
+                run,
+                scenario,
+                name,
+                environment,
+                evidence,
+                max,
+                p999,
+                cycles,
+                self_test,
+                verdict,
+                suffices,
+                restarts,
+            ] = found.columns.as_slice()
             else {
                 return;
             };
@@ -181,6 +196,7 @@ impl Set {
                         self_test_passed: self_test.flag(row),
                         verdict: text(verdict),
                         suffices: suffices.flag(row),
+                        restarts: whole(restarts, row),
                         ..Place::default()
                     });
                     self.places.len() - 1

@@ -18,30 +18,48 @@ pub const TABLE: Table = Table {
     columns: || &ALL,
     rows: Some(|taken, take| {
         // Once for each scenario: it may have thousands of series.
-        let of: BTreeMap<u64, (Vec<Cell<'static>>, bool)> = taken
+        let of: BTreeMap<u64, OfScenario> = taken
             .source
             .rows()
-            .map(|one| {
-                let number = u64::try_from(one.number).unwrap_or(u64::MAX);
-                let own = cells(&Own { run: taken.run, one }).iter().map(super::owned).collect();
-                (number, (own, matches!(standing(&one.row.result), Ok(None))))
-            })
+            .map(|one| (u64::try_from(one.number).unwrap_or(u64::MAX), OfScenario::of(taken.run, one)))
             .collect();
         let told = |cells: &[Cell<'_>]| match cells.first() {
             Some(Cell::Whole(scenario)) => of.get(scenario),
             _ => None,
         };
         let own = |exported: &[Cell<'_>]| {
-            told(exported).map_or_else(|| vec![Cell::Empty; COLUMNS.len()], |(own, _)| own.clone())
+            told(exported).map_or_else(|| vec![Cell::Empty; COLUMNS.len()], |own| own.before.clone())
         };
         EXPORTED.rows(&taken.source, &own, &mut |cells| {
             let mut cells = cells.to_vec();
-            let suffices = cells.get(COLUMNS.len()..).and_then(told).map(|(_, suffices)| *suffices);
-            cells.push(suffices.into());
+            // Fractions of a nanosecond are nobody's, and half of a column.
+            if let Some(Cell::Real(mean)) = cells.get_mut(*MEAN) {
+                *mean = mean.round();
+            }
+            let behind = cells.get(COLUMNS.len()..).and_then(told).map(|own| own.behind.clone());
+            cells.extend(behind.unwrap_or([Cell::Empty, Cell::Empty, Cell::Empty]));
             take(&cells)
         })
     }),
 };
+
+/// What the rows of all series of a scenario have.
+struct OfScenario {
+    before: Vec<Cell<'static>>,
+    /// The cells of [`ADDED`].
+    behind: [Cell<'static>; 3],
+}
+
+impl OfScenario {
+    fn of(run: &str, one: Measured<'_>) -> Self {
+        let result = &one.row.result;
+        let suffices = matches!(standing(result), Ok(None));
+        let restarts = u64::try_from(result.restarts.len()).unwrap_or(u64::MAX);
+        let gap_ns = result.restarts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.gap_ns));
+        let behind = [Cell::Flag(suffices), Cell::Whole(restarts), Cell::Whole(gap_ns)];
+        Self { before: cells(&Own { run, one }).iter().map(super::owned).collect(), behind }
+    }
+}
 
 static EXPORTED: LazyLock<Exported> = LazyLock::new(|| {
     let kept = [
@@ -74,14 +92,36 @@ static EXPORTED: LazyLock<Exported> = LazyLock::new(|| {
     Exported::of("series", &kept)
 });
 
-static ALL: LazyLock<Vec<Column>> =
-    LazyLock::new(|| COLUMNS.iter().copied().chain(EXPORTED.columns()).chain([SUFFICES]).collect());
+static ALL: LazyLock<Vec<Column>> = LazyLock::new(|| {
+    let told = |column: Column| match column.name {
+        "mean_ns" => Column { about: "Mean latency, to the ns.", ..column },
+        _ => column,
+    };
+    COLUMNS.iter().copied().chain(EXPORTED.columns()).chain(ADDED).map(told).collect()
+});
 
-const SUFFICES: Column = Column {
-    name: "suffices",
-    kind: Kind::Flag,
-    about: "Whether what was measured of the scenario suffices to say that its largest latency keeps to a limit, as its report judges: all of its time, all that was counted, a passed self-test, enough cycles of each thread, and numbers that are worth it; null before version 1.1.",
-};
+/// Where the mean is in a row.
+static MEAN: LazyLock<usize> =
+    LazyLock::new(|| ALL.iter().position(|column| column.name == "mean_ns").unwrap_or(usize::MAX));
+
+/// Those that were added since.
+const ADDED: [Column; 3] = [
+    Column {
+        name: "suffices",
+        kind: Kind::Flag,
+        about: "Whether what was measured of the scenario suffices to say that its largest latency keeps to a limit, as its report judges: all of its time, all that was counted, a passed self-test, enough cycles of each thread, and numbers that are worth it; null before version 1.1.",
+    },
+    Column {
+        name: "restarts",
+        kind: Kind::Whole,
+        about: "How often an environment of the scenario died while it was measured, and was started again; null before version 1.2.",
+    },
+    Column {
+        name: "gap_ns",
+        kind: Kind::Whole,
+        about: "How long it was not measured because of that, all of them together: a time that is in no latency; null before version 1.2.",
+    },
+];
 
 /// Longest list of loads, in bytes.
 const MOST_LOAD: usize = 4096;

@@ -56,6 +56,7 @@ pub fn fleet(machines: u32, days: u32, seed: u64) -> Set {
                 self_test_passed: Some(true),
                 verdict: None,
                 suffices: Some(true),
+                restarts: Some(0),
             });
         }
     }

@@ -10,6 +10,7 @@ use tactus_data::table::{RUN, SERIES, TABLES, Table, columns};
 use tactus_data::{DataError, DataSet};
 use tactus_model::Evidence;
 use tactus_model::bundle::FORMAT;
+use tactus_model::outcome::Restart;
 
 use crate::made::{Made, copied, made, manifest};
 
@@ -343,4 +344,95 @@ fn facts_are_told_when_they_change() {
     let fact = &tactus_data::table::FACT;
     assert_eq!(texts(&data, fact, "change"), ["first", "first", "changed"]);
     assert_eq!(texts(&data, fact, "value").last().map(String::as_str), Some("quiet isolcpus=1"));
+}
+
+#[test]
+fn of_the_directory_of_a_fleet_what_the_fleet_took_is_taken_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let fleet = dir.path().join("fleets/night");
+    for (number, place) in [(1, "bundles"), (2, "refused"), (3, "incoming"), (4, "archives")] {
+        fs::create_dir_all(fleet.join(place)).unwrap();
+        made(number, 1).write(&fleet.join(place).join(format!("node{number}")));
+    }
+    fs::write(fleet.join("archives/node5.tar.gz"), "half").unwrap();
+    fs::write(fleet.join("fleet.json"), "{}").unwrap();
+    for (number, place) in [fleet.as_path(), dir.path().join("fleets").as_path()].into_iter().enumerate() {
+        let (told, _) = collected(&[place], &dir.path().join(format!("data{number}")));
+        assert_eq!(told, [("node1".to_owned(), Outcome::Taken)].into());
+    }
+    // Who names it wants it.
+    let (told, _) = collected(&[&fleet.join("refused")], &dir.path().join("data"));
+    assert_eq!(told["node2"], Outcome::Taken);
+}
+
+#[test]
+fn how_often_an_environment_died_and_for_how_long_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (there, data) = (dir.path().join("there"), dir.path().join("data"));
+    fs::create_dir_all(&there).unwrap();
+    let died = |at_ns: u64| Restart { at_ns, first_tick: 7, gap_ns: 3_000_000_000, reason: "killed".into() };
+    Made { restarts: vec![died(1), died(2)], ..made(1, 1) }.write(&there.join("died"));
+    made(2, 1).write(&there.join("lived"));
+    collected(&[&there], &data);
+    let data = DataSet::open(&data).unwrap();
+    let wanted = columns(&SERIES, &["run", "restarts", "gap_ns"]);
+    let found = data.read(&SERIES, "2026-11-01", &wanted).unwrap().unwrap();
+    let rows = (0..found.rows).map(|row| (found.columns[1].whole(row), found.columns[2].whole(row)));
+    let (died, lived) = ((Some(2), Some(6_000_000_000)), (Some(0), Some(0)));
+    assert_eq!(rows.collect::<Vec<_>>(), [died, died, lived, lived]);
+    let set = tactus_data::question::Set::read(&data).unwrap();
+    assert_eq!(set.places.iter().map(|place| place.restarts).collect::<Vec<_>>(), [Some(2), Some(0)]);
+}
+
+#[test]
+fn copies_of_one_image_that_nothing_tells_apart_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = dir.path().join("bundles");
+    fs::create_dir_all(&there).unwrap();
+    for number in 1..=3 {
+        let mut own = made(number, 1);
+        (own.machine.id, own.machine.hardware) = (Some("one image".into()), None);
+        own.write(&there.join(format!("{number}")));
+    }
+    let (_, summary) = collected(&[&there], &dir.path().join("data"));
+    let said = "one machine, or copies of one image: node001, node002, node003";
+    assert_eq!(summary.remarks, [said]);
+}
+
+#[test]
+fn manifests_and_readings_beyond_those_of_any_machine_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (there, data) = (dir.path().join("there"), dir.path().join("data"));
+    fs::create_dir_all(&there).unwrap();
+    manifest(&made(1, 1).write(&there.join("long")), |own| {
+        own.files.extend((0..60_000).map(|number| (format!("{number}"), "0".repeat(64))));
+    });
+    for (number, name, readings) in [(2, "many", 65_537), (3, "most", 65_536)] {
+        let mut own = made(number, 1);
+        own.facts = (0..readings).map(|number| (format!("/{number}"), String::new())).collect();
+        own.write(&there.join(name));
+    }
+    let (told, _) = collected(&[&there], &data);
+    assert!(refused(&told["long"]).contains("longer than that of any run"), "{told:?}");
+    assert!(refused(&told["many"]).contains("65537 readings"), "{told:?}");
+    assert_eq!(told["most"], Outcome::Taken);
+}
+
+/// Each of them is files of its own: 8000 bundles of a few kilobytes were 56 000.
+#[test]
+fn of_more_new_days_than_one_call_may_bring_the_rest_comes_with_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let (there, data) = (dir.path().join("there"), dir.path().join("data"));
+    fs::create_dir_all(&there).unwrap();
+    let first = made(1, 1).write(&dir.path().join("first"));
+    for day in 0..402_i64 {
+        let started = jiff::Timestamp::from_second(1_600_000_000 + day * 86_400).unwrap().to_string();
+        manifest(&copied(&first, &there.join(format!("{day:03}"))), |own| own.started = started);
+    }
+    let (told, summary) = collected(&[&there], &data);
+    assert_eq!((summary.taken, summary.refused), (400, 2));
+    assert!(refused(&told["401"]).contains("more than 400 new days"), "{:?}", told["401"]);
+    assert_eq!(DataSet::open(&data).unwrap().days(&RUN).unwrap().len(), 400);
+    let (_, summary) = collected(&[&there], &data);
+    assert_eq!((summary.there, summary.taken, summary.refused), (400, 2, 0));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tactus_data::collect::{Outcome, collect_at};
-use tactus_data::question::{Answers, Asked, Fleet, Judged, Place, Run, Set, ask};
+use tactus_data::question::{Answers, Asked, FORMATS, Fleet, Judged, Place, Run, Set, ask};
 use tactus_data::table::FACT;
 use tactus_data::{AHEAD_US, DataSet};
 use tactus_model::event::RunStatus;
@@ -33,7 +33,7 @@ fn a_machine_holds_where_all_of_it_was_measured_and_proven_and_nowhere_else() {
         (place.suffices, place.verdict) = (None, Some("pass".into()));
     };
     assert_eq!(answers(passed, max).outcome, Fleet::Held);
-    let wrong: [fn(&mut Run, &mut Place); 7] = [
+    let wrong: [fn(&mut Run, &mut Place); 9] = [
         |run, _| run.complete = false,
         |_, place| place.self_test_passed = None,
         |_, place| place.self_test_passed = Some(false),
@@ -41,6 +41,8 @@ fn a_machine_holds_where_all_of_it_was_measured_and_proven_and_nowhere_else() {
         |_, place| place.suffices = Some(false),
         |_, place| place.verdict = Some("inconclusive".into()),
         |_, place| place.evidence = None,
+        |_, place| place.restarts = Some(1),
+        |_, place| (place.restarts, place.verdict) = (Some(2), Some("pass".into())),
     ];
     for (number, change) in wrong.into_iter().enumerate() {
         let answers = answers(change, max);
@@ -77,6 +79,73 @@ fn of_nobody_and_of_who_is_expected_and_not_there_nothing_is_decided() {
     own.now_us += 3 * DAY_US;
     let answers = ask(&set, &own);
     assert_eq!((answers.outcome, answers.missing.len()), (Fleet::NotDecided, 0));
+}
+
+/// Copies of one image, which nothing tells apart but their names: the second one died.
+#[test]
+fn a_copy_that_died_is_missing_although_the_other_has_its_key() {
+    let mut set = fleet(2, 10, 1);
+    set.runs.iter_mut().for_each(|run| run.machine = "m".into());
+    let dead = |run: &Run| run.name == "node0001" && run.started_us >= BEGIN_US + DAY_US;
+    let gone: Vec<String> = set.runs.iter().filter(|run| dead(run)).map(|run| run.run.clone()).collect();
+    set.places.retain(|place| !gone.contains(&set.runs[place.run].run));
+    set.runs.retain(|run| !gone.contains(&run.run));
+    for place in &mut set.places {
+        // Two on the first day, one on each day after it.
+        place.run = if place.run < 2 { place.run } else { place.run / 2 + 1 };
+    }
+    let mut own = asked(Some(100_000));
+    own.now_us += 9 * DAY_US;
+    own.expect = vec!["node0000".into()];
+    assert_eq!(ask(&set, &own).outcome, Fleet::Held);
+    own.expect.push("node0001".into());
+    let answers = ask(&set, &own);
+    let missing: Vec<_> = answers.missing.iter().map(|one| (one.name.as_str(), one.days)).collect();
+    assert_eq!((missing, answers.outcome), (vec![("node0001", Some(9))], Fleet::NotDecided));
+    assert!(
+        answers.limits.iter().any(|said| said.ends_with("copies of one image: node0000, node0001.")),
+        "{:?}",
+        answers.limits
+    );
+    // Not missing yet, but not in the time that is looked at either.
+    own.missing_after = 30;
+    let answers = ask(&set, &own);
+    assert_eq!((answers.missing.len(), answers.outcome), (0, Fleet::NotDecided));
+    // Who expects the key has it.
+    own.expect = vec!["m".into()];
+    assert_eq!(ask(&set, &own).outcome, Fleet::Held);
+}
+
+#[test]
+fn no_name_in_what_is_to_be_known_drives_a_terminal() {
+    let mut set = fleet(2, 1, 1);
+    for (number, run) in set.runs.iter_mut().enumerate() {
+        (run.machine, run.name) = ("m".into(), format!("\u{1b}]0;{number}\u{7}"));
+    }
+    let answers = ask(&set, &asked(None));
+    assert!(answers.limits.iter().any(|said| said.contains('\u{1b}')), "{:?}", answers.limits);
+    for format in FORMATS.iter().filter(|format| format.name != "json") {
+        let text = String::from_utf8((format.render)(&answers).unwrap()).unwrap();
+        assert!(text.contains("copies of one image") && !text.contains('\u{1b}'), "{}", format.name);
+    }
+}
+
+#[test]
+fn whoever_claims_to_be_a_dead_machine_under_his_own_name_is_not_that() {
+    let mut set = fleet(2, 5, 1);
+    // The first one says all of its life that it has the numbers of the second, which has no run of late.
+    for run in &mut set.runs {
+        if run.name == "node0001" {
+            run.started_us -= 20 * DAY_US;
+        }
+        run.machine = "m0001".into();
+    }
+    let mut own = asked(Some(100_000));
+    own.now_us += 4 * DAY_US;
+    own.expect = vec!["node0001".into()];
+    let answers = ask(&set, &own);
+    assert_eq!((answers.missing.len(), answers.outcome), (1, Fleet::NotDecided));
+    assert_eq!(answers.missing[0].name, "node0001");
 }
 
 #[test]

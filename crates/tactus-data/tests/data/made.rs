@@ -10,7 +10,7 @@ use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Finding, Isolation, Role, Severity, State};
 use tactus_model::latency::{Latency, Sparse};
 use tactus_model::message::{ThreadCounters, Tick};
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, SeriesResult};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, SeriesResult};
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_model::series::SeriesKey;
 use tactus_model::{Evidence, Nanos};
@@ -31,6 +31,8 @@ pub struct Made {
     pub facts: Vec<(String, String)>,
     /// The loads that ran beside it, as a plan's tables.
     pub load: Vec<serde_json::Value>,
+    /// How its environment died and was started again.
+    pub restarts: Vec<Restart>,
 }
 
 /// A machine that tells all of itself.
@@ -58,6 +60,7 @@ pub fn made(number: u32, day: u32) -> Made {
         max_ns: [20_000 + u64::from(number), 30_000],
         findings: vec!["cpu-not-isolated"],
         load: Vec::new(),
+        restarts: Vec::new(),
         facts: vec![
             ("/proc/cmdline".into(), "quiet".into()),
             ("/etc/tuned/active_profile".into(), "realtime".into()),
@@ -103,6 +106,7 @@ impl Made {
             measured_ns: planned_ns,
             started: Some(self.started.clone()),
             load: self.load.clone(),
+            restarts: self.restarts.clone(),
             ..RowResult::unmeasured("idle", "host", "host")
         };
         let mut writer = Writer::create(dir, &plan(), &[row.clone()], self.machine.clone()).unwrap();

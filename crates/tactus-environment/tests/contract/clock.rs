@@ -37,11 +37,15 @@ fn a_guest_answers_for_its_clock_and_nothing_is_heard_before_it_was_said() {
         most = most.min(offset(back, said_ns));
         shortest = shortest.min((back - left).saturating_sub(said_ns - heard_ns));
     }
-    // Clocks drift apart while they are asked: by a thousandth at the most, or they are none.
-    let drift = i128::from((monotonic_ns() - began) / 1_000);
+    // Clocks drift apart while they are asked. An emulated guest that boots on a busy machine finds its clock's rate to some
+    // thousandths; by a hundredth, and it is none.
+    let drift = i128::from((monotonic_ns() - began) / 100);
     assert!(least <= most + drift, "{least} {most} {drift}");
     let open = (most - least) / 2;
-    eprintln!("the clocks are known to {open} ns; half of the shortest round trip: {} ns", shortest / 2);
+    eprintln!(
+        "without a word of their rates the clocks are known to {open} ns; half of the shortest round trip: {} ns",
+        shortest / 2
+    );
     let id = guest.id().to_owned();
     guest.end();
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));

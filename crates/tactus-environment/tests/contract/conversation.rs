@@ -196,7 +196,7 @@ impl Conversation {
     /// Makes a load on all CPUs for half a second; returns its rounds, or why it is refused.
     pub fn load(&mut self, load: &Load) -> Result<u64, Refusal> {
         self.say(&ToProbe::Job(Job {
-            duration_ns: 500_000_000,
+            duration_ns: 1_000_000_000,
             tick_ns: 250_000_000,
             control: tactus_model::control::ControlBy::Nothing,
             no_side_effects: true,

@@ -155,8 +155,7 @@ pub fn assert_undone(talk: &mut Conversation) {
     talk.say(&ToProbe::Stop);
     while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
     let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-    let all =
-        format!("0 of {} settings were made; {} were so already", FILES.len() + INSTANCES.len(), FILES.len());
+    let all = format!("0 of {} settings made; {} so already", FILES.len() + INSTANCES.len(), FILES.len());
     assert!(texts.iter().any(|text| text.starts_with(&all)), "{texts:#?}");
     assert_eq!(
         texts.iter().filter(|text| text.contains("No such file")).count(),

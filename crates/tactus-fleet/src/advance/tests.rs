@@ -134,6 +134,14 @@ fn of_another(site: &Site<'_>, row: &Row) {
     bundle(site, row, &manifest("n7", true));
 }
 
+/// One machine has a name as long as its row may be, and another says as much of the tactus that it has.
+fn wordy(site: &Site<'_>, row: &Row) {
+    let long = "x".repeat(2 << 20);
+    let machine = if row.machine == "n1" { &long } else { &row.machine };
+    let tactus = if row.machine == "-w" { &long } else { "0.1.0" };
+    bundle(site, row, &manifest(machine, true).replace("\"0.1.0\"", &format!("\"{tactus}\"")));
+}
+
 fn nothing(_site: &Site<'_>, _row: &Row) {}
 
 fn fake(leaves: fn(&Site<'_>, &Row), ends: JobState) -> Fake {
@@ -260,6 +268,27 @@ fn a_bundle_of_another_machine_and_one_that_was_altered_here_are_refused() {
     assert!(store.rows()[0].reason.as_deref().unwrap().contains("checksum"));
     assert_eq!(states(&store)[1..], [State::Measured; 4]);
     assert_eq!(below(&path.join("refused")).len(), 6, "what is refused is kept");
+}
+
+#[test]
+fn words_of_one_machine_that_are_too_long_and_a_row_that_is_spoiled_end_no_fleet() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("fleet");
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    campaign(&mut store, &fake(wordy, JobState::Ended("COMPLETED".into())), 9);
+    drop(store);
+    fs::write(path.join("machines").join(format!("{}.json", Row::new("$(id)").key)), "spoiled").unwrap();
+    let store = Store::open(&path).unwrap();
+    let long = |text: &str| text.chars().count();
+    let of = |name: &str| store.rows().iter().find(|row| row.machine == name).unwrap();
+    assert_eq!((of("n1").state, of("n1").reason.as_deref().map(long)), (State::Refused, Some(600)));
+    assert_eq!(
+        (of("-w").state, of("-w").bundle.as_ref().map(|home| long(&home.tactus))),
+        (State::Measured, Some(256))
+    );
+    assert_eq!(of("$(id)").state, State::Failed);
+    assert!(of("$(id)").reason.as_deref().unwrap().contains("its row cannot be read"));
+    assert_eq!(of("a\nb").state, State::Measured);
 }
 
 #[test]

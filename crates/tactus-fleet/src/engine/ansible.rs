@@ -47,6 +47,13 @@ const OPTIONS: &[OptionEntry] = &[
 
 /// How long a play may take: a wave, machine by machine at worst.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// Ansible under a limit on what it may write into one file, in halves of a KiB (POSIX's unit): a machine sends as much as it
+/// likes, whatever size it says that its bundle has.
+const LIMITED: &str = "ulimit -f 2097152 && exec \"$@\"";
+/// What a shell ends with that does not find a program.
+const NOT_FOUND: i32 = 127;
+/// How long one task may take on one machine, in seconds, or all others would wait for one that hangs. Plays have up to four.
+const TASK_S: &str = "600";
 /// What the lines of our callback begin with.
 const MARK: &str = "TACTUS ";
 
@@ -209,7 +216,7 @@ fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetEr
     let text = serde_json::to_vec_pretty(&wave(site, rows)).map_err(std::io::Error::from);
     text.and_then(|text| site.system.install(&variables, &text, 0o600))
         .map_err(FleetError::file(&variables))?;
-    let mut argv = vec!["ansible-playbook".to_owned()];
+    let mut argv: Vec<String> = ["sh", "-c", LIMITED, "sh", "ansible-playbook"].map(Into::into).into();
     argv.extend(order.option("inventory").map(|file| format!("--inventory={file}")));
     argv.push(format!("--forks={}", order.option("forks").unwrap_or("20")));
     argv.push(format!("--extra-vars=@{}", variables.display()));
@@ -220,20 +227,23 @@ fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetEr
         .with_env(("ANSIBLE_CALLBACK_PLUGINS", &plugins))
         .with_env(("ANSIBLE_RETRY_FILES_ENABLED", "0"))
         .with_env(("ANSIBLE_NOCOLOR", "1"))
+        .with_env(("ANSIBLE_TASK_TIMEOUT", TASK_S))
         .within(PATIENCE);
-    let finished = site.system.run(&command).map_err(|error| {
-        FleetError::new(
-            format!("ansible-playbook: {error}"),
-            "install ansible-core, or make it found by PATH",
-        )
-    })?;
+    let none = |why: &str| {
+        let hint = "install ansible-core, or make it found by PATH";
+        FleetError::new(format!("ansible-playbook: {why}"), hint)
+    };
+    let finished = site.system.run(&command).map_err(|error| none(&error.to_string()))?;
+    if finished.code == Some(NOT_FOUND) {
+        return Err(none(&finished.words()));
+    }
     let lines: Vec<Line> = finished
         .text()
         .lines()
         .filter_map(|line| serde_json::from_str(line.trim().strip_prefix(MARK)?).ok())
         .collect();
     // Machines that fail or cannot be reached are no failure of the play: their lines say so.
-    if lines.is_empty() { Err(FleetError::client(&argv, &finished.words())) } else { Ok(lines) }
+    if lines.is_empty() { Err(FleetError::client(&argv[4..], &finished.words())) } else { Ok(lines) }
 }
 
 /// What the plays know of these machines. Names are keys, which Ansible takes for nothing else; values are ours.

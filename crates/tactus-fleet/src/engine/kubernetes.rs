@@ -6,6 +6,7 @@ mod objects;
 mod volume;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -50,7 +51,9 @@ PersistentVolumeClaim, or a directory that every node has mounted; with `here`",
 ];
 
 /// The most that is read of a pod's log, in bytes: kubelets keep 10 MB by default, and more than this is taken from no client.
-const MOST_LOG: usize = 48 << 20;
+const MOST_LOG: usize = 16 << 20;
+/// So many logs are read at once.
+const CLIENTS: usize = 4;
 /// The label of all objects of a fleet.
 const LABEL: &str = "tactus.fleet/id";
 
@@ -165,21 +168,26 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
     }
 
     fn fetch(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError> {
-        let mut obstacles = BTreeMap::new();
-        let open: Vec<&&Row> = rows.iter().filter(|row| row.job.is_some()).collect();
+        let open: Vec<&Row> = rows.iter().copied().filter(|row| row.job.is_some()).collect();
         if open.is_empty() {
-            return Ok(obstacles);
+            return Ok(BTreeMap::new());
         }
-        let by_volume = volume::given(site.order).is_some();
-        let (jobs, pods) =
-            if by_volume { (Vec::new(), Vec::new()) } else { (get(site, "jobs")?, get(site, "pods")?) };
-        for row in open {
-            let came = if by_volume { volume::fetched(site, row) } else { fetched(site, row, &jobs, &pods) };
-            if let Err(reason) = came {
-                obstacles.insert(row.key.clone(), reason);
-            }
+        let lost = |row: &Row, came: Result<(), String>| came.err().map(|reason| (row.key.clone(), reason));
+        if volume::given(site.order).is_some() {
+            return Ok(open.into_iter().filter_map(|row| lost(row, volume::fetched(site, row))).collect());
         }
-        Ok(obstacles)
+        let (jobs, pods) = (get(site, "jobs")?, get(site, "pods")?);
+        // Several at once: kubectl starts slowly, and a kubelet answers slowly.
+        let next = AtomicUsize::new(0);
+        let some = || {
+            let taken = std::iter::from_fn(|| open.get(next.fetch_add(1, Ordering::Relaxed)));
+            taken.filter_map(|row| lost(row, fetched(site, row, &jobs, &pods))).collect::<Vec<_>>()
+        };
+        Ok(std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..CLIENTS.min(open.len())).map(|_| scope.spawn(&some)).collect();
+            let ended = clients.into_iter().map(std::thread::ScopedJoinHandle::join);
+            ended.flat_map(|lost| lost.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        }))
     }
 }
 

@@ -111,7 +111,7 @@ a file system that the nodes share."
     }
 
     fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError> {
-        let known = queue(site, &[])?;
+        let known = queue(site)?;
         let mut states = BTreeMap::new();
         for row in rows {
             // By its number: a name is anybody's.
@@ -220,7 +220,7 @@ fn job_name(site: &Site<'_>, key: &str) -> String {
 fn named(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
     let prefix = job_name(site, "");
     let mut jobs: BTreeMap<String, (String, JobState)> = BTreeMap::new();
-    for (id, (name, state)) in queue(site, &["--me"])? {
+    for (id, (name, state)) in queue(site)? {
         let (Some(key), Ok(number)) = (name.strip_prefix(&prefix), id.parse::<u64>()) else { continue };
         let later = |(found, _): &(String, JobState)| found.parse::<u64>().is_ok_and(|found| found > number);
         if !jobs.get(key).is_some_and(later) {
@@ -231,9 +231,9 @@ fn named(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetE
 }
 
 /// Slurm's jobs by their number, with name and state.
-fn queue(site: &Site<'_>, further: &[&str]) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
-    let mut argv = words(&["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r"]);
-    argv.extend(words(further));
+fn queue(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
+    // A job of anybody else may be called, line by line, whatever he likes.
+    let argv = words(&["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r", "--me"]);
     let said = client(site.system, &argv)?.text();
     let columns = said.lines().filter_map(|line| {
         let columns: Vec<&str> = line.trim().splitn(4, COLUMN).collect();

@@ -175,7 +175,10 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     }
     family(text, "tactus_measured_seconds", "gauge", Some("seconds"), "How long it measured.");
     for one in &rows {
-        let _ = writeln!(text, "tactus_measured_seconds{{{}}} {}", known(one), one.entry.duration_s);
+        // What a file of another tool does not say is no sample.
+        if let Some(seconds) = one.entry.duration_s {
+            let _ = writeln!(text, "tactus_measured_seconds{{{}}} {seconds}", known(one));
+        }
     }
     let judged = || rows.iter().filter_map(|one| Some((one, one.entry.verdict.as_ref()?)));
     if judged().next().is_some() {

@@ -53,6 +53,10 @@ impl Samples {
     }
 
     fn add(&mut self, cpu: u64, at_ns: u64, value: u64) -> Result<(), String> {
+        // The time since the machine was started: by the first sample some of it has gone by.
+        if at_ns == 0 {
+            return Err("a sample of the moment 0: nothing was measured then".into());
+        }
         let value_ns =
             value.checked_mul(self.unit_ns.unwrap_or(1_000)).ok_or(format!("{value} is no latency"))?;
         let cpu = u32::try_from(cpu).ok().filter(|cpu| *cpu < 4096).ok_or(format!("CPU {cpu} cannot be"))?;

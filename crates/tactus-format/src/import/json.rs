@@ -141,5 +141,6 @@ fn placed(text: &[u8], error: &serde_json::Error) -> ImportError {
     let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
     let line = short(&String::from_utf8_lossy(line));
     let line_number = u64::try_from(error.line()).unwrap_or(u64::MAX);
-    ImportError::line(line_number, format!("column {}: {said}: {line}", error.column()))
+    let at = if line.is_empty() { String::new() } else { format!(": {line}") };
+    ImportError::line(line_number, format!("column {}: {said}{at}", error.column()))
 }

@@ -39,7 +39,7 @@ pub use scenario::{
     Verdict,
 };
 pub use separation::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
-pub use tail::{TailEntry, TailProvisional, TailRefused, TailTest};
+pub use tail::{TailEntry, TailLevel, TailProvisional, TailRefused, TailTest};
 
 /// A run in numbers. All latencies are in ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -53,8 +53,8 @@ pub struct Entry {
     /// When it began to measure, RFC 3339; `null` where it never did.
     #[serde(default)]
     pub started: Option<String>,
-    /// How long it measured, in seconds.
-    pub duration_s: f64,
+    /// How long it measured, in seconds; `null` where that is not known, as of a file that does not say it.
+    pub duration_s: Option<f64>,
     /// Time between two wake-ups, in ns; absent where nothing is periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,

@@ -37,6 +37,9 @@ pub struct TailEntry {
     /// Why the bound is provisional: nothing passes on it; `null` where it is a promise, or there is none.
     #[serde(default)]
     pub provisional: Option<TailProvisional>,
+    /// What is exceeded once in which time, up to `horizon_s`: the return-level plot and its band; empty where there is none.
+    #[serde(default)]
+    pub levels: Vec<TailLevel>,
     /// Extremal index of the exceedances; 1: they come alone.
     pub extremal_index: Option<f64>,
     /// Standard deviation over mean of the exceedances: 1 of an exponential tail. A diagnostic, not a bound.
@@ -45,6 +48,20 @@ pub struct TailEntry {
     pub tests: Vec<TailTest>,
     /// Why there is no bound; `null` where there is one.
     pub refused: Option<TailRefused>,
+}
+
+/// What is exceeded once in a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TailLevel {
+    /// The time, in seconds.
+    pub time_s: f64,
+    /// The estimate, in ns.
+    pub estimate_ns: f64,
+    /// The lower end of its interval at 95 %, in ns.
+    pub low_ns: f64,
+    /// The upper end of it, in ns.
+    pub high_ns: f64,
 }
 
 /// A test of the blocks.

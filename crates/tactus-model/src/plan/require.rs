@@ -45,7 +45,7 @@ pub struct Require {
     /// On the number of periods that nobody served in time, of all threads together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruns: Option<u64>,
-    /// The least number of cycles of each thread for a verdict; default 100000.
+    /// The least number of cycles of each thread to pass; default 100000. A maximum or overruns that are broken fail with fewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
     /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.

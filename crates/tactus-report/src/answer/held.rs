@@ -11,6 +11,9 @@ use crate::units::{clean, duration, latency};
 
 /// How to ask.
 const ASK: &str = "Ask for one with --max, as in `tactus run --max 100us`.";
+/// How to ask of what tactus did not measure.
+const MEASURE: &str = "tactus did not see it measured, so that no deadline can be proven with it: `tactus run --max 100us` \
+                       measures here, and says whether one is kept.";
 
 /// The answer, where latencies were measured.
 pub fn answer(lines: &[Line]) -> Option<Answer> {
@@ -19,11 +22,12 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
     let own: Vec<&Line> = latencies().filter(|line| line.measurement == kind).collect();
     let evidence = kinds(own.iter().filter_map(|line| line.evidence));
     let emulated = evidence.first() == Some(&Evidence::Emulated);
+    let ask = if evidence.as_slice() == [Evidence::Imported] { MEASURE } else { ASK };
     let said: Vec<String> = evidence.iter().filter_map(|kind| held(&own, *kind)).collect();
     Some(Answer {
         word: "NO DEADLINE ASKED FOR",
         tone: if emulated { Tone::Doubt } else { Tone::Quiet },
-        sentence: format!("{} {ASK}", said.join(" ")),
+        sentence: format!("{} {ask}", said.join(" ")),
         evidence,
         next: None,
     })
@@ -53,5 +57,10 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
         Evidence::BareMetal | Evidence::VirtualHost => "The largest latency was",
     };
     let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {evidence}") };
-    Some(format!("{what} {} ({} and more{place}).", listed(&names), duration(shortest)))
+    // A file of another tool need not say it.
+    let lasted = match shortest {
+        0 => "for a time that is not known".to_owned(),
+        ns => format!("{} and more", duration(ns)),
+    };
+    Some(format!("{what} {} ({lasted}{place}).", listed(&names)))
 }

@@ -75,7 +75,10 @@ fn headline(document: &CompareDocument) -> Vec<String> {
 pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader) -> Chapters {
     let bundles = |own: &ConditionEntry| {
         let first = own.bundles.first().map_or_else(String::new, |bundle| {
-            format!("{}, {}, tactus {}", bundle.machine, moment(&bundle.started), bundle.tactus)
+            let (began, by) = (moment(&bundle.started), format!("tactus {}", bundle.tactus));
+            // Whoever imported it may know no machine.
+            let said = [bundle.machine.as_str(), &began, &by];
+            said.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
         });
         let said = match own.bundles.len() {
             0 | 1 => first,
@@ -224,6 +227,7 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
     let ratio = |value: Option<f64>| Cell::from(value.map_or_else(|| NONE.into(), times));
     let value = |value: f64| Cell::from(valued(value, of.unit));
     let runs = match one.runs {
+        [1, 1] => "1 run each".to_owned(),
         [base, now] if base == now => format!("{base} runs each"),
         [base, now] => format!("{base} and {now} runs"),
     };

@@ -83,18 +83,24 @@ impl Alike {
         match self {
             Self::Measurement => serde_json::to_string(&result.measurement).unwrap_or_default(),
             Self::Evidence => result.evidence.map_or_else(|| "not known".into(), |kind| kind.to_string()),
-            Self::Interval => Nanos(result.interval_ns).to_string(),
+            Self::Interval => known(result, result.interval_ns),
             Self::Policy => result.policy.to_string(),
             Self::Priority => result.priority.to_string(),
             Self::Cpus => cpus(run),
             Self::Load => tables(&result.load),
             Self::Fault => tables(&result.fault),
-            Self::Duration => Nanos(result.planned_ns).to_string(),
+            Self::Duration => known(result, result.planned_ns),
             Self::Tick => tick(run),
             Self::Slices => slices(run),
             Self::Blame => blame(run),
         }
     }
+}
+
+/// A time that files of other tools need not say, and all others do.
+fn known(result: &RowResult, ns: u64) -> String {
+    let unknown = ns == 0 && result.evidence == Some(Evidence::Imported);
+    if unknown { "not known".into() } else { Nanos(ns).to_string() }
 }
 
 /// Loads or faults, in whichever order the plan has them.

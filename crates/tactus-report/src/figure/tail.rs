@@ -8,11 +8,9 @@ use super::canvas::{Canvas, Figure, Hover, Spot, tenth};
 use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, plain, us_label};
 use super::theme::{GRID, MARK, series};
-use crate::stats::tail::{Bound, Tail, level_drop};
+use crate::stats::tail::{Bound, Level, Tail};
 use crate::units::{duration, latency};
 
-/// Places of the curve.
-const PLACES: u32 = 24;
 /// Most dots of a picture: those of the largest values.
 const DOTS: usize = 400;
 
@@ -38,7 +36,7 @@ const TIMES: [u64; 16] = [
 
 /// Which level is exceeded once in which time: what was measured as dots, the law as a line, its 95 % interval as a band.
 #[must_use]
-pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f64) -> Figure {
+pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>) -> Figure {
     let tail = &bound.tail;
     let legend = [
         (Swatch::Band(0), "exceeded once in this time: estimate, and 95 % interval".to_owned()),
@@ -46,23 +44,11 @@ pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f
     ];
     let mark = limit_ns.map(|ns| (Swatch::Mark, format!("required: {}", latency(float(ns)))));
     let frame = Frame::new(legend.into_iter().chain(mark).collect());
-    // From where the threshold is exceeded twice, to the horizon.
-    let first = 2.0 * float(tail.measured_ns()) / float(tail.k() as u64);
-    let last = float(bound.horizon_ns).max(first * 2.0);
+    let curve = bound.levels();
+    let (first, last) = (curve[0].time_ns, curve[curve.len() - 1].time_ns);
     let x = Scale::new(true, first, last, frame.left, frame.right);
-    let time = |n: u32| first * (last / first).powf(f64::from(n) / f64::from(PLACES));
-    let drop = level_drop(error, tail.k());
-    let curve: Vec<(f64, f64, f64, f64)> = (0..=PLACES)
-        .map(|n| {
-            let expected = float(tail.k() as u64) * time(n) / float(tail.measured_ns().max(1));
-            let range = tail.excesses.level_range(tail.fit, expected, drop);
-            let at = tail.threshold + tail.fit.gpd.one_in(expected);
-            (time(n), at, tail.threshold + range.low, tail.threshold + range.high)
-        })
-        .collect();
     let measured = measured(tail);
-    let most =
-        curve.iter().map(|(.., high)| *high).chain(limit_ns.map(float)).fold(bound.observed_ns, f64::max);
+    let most = curve.iter().map(|at| at.high_ns).chain(limit_ns.map(float)).fold(bound.observed_ns, f64::max);
     let log = most > 20.0 * tail.threshold;
     let low = if log { tail.threshold / 1e3 / 1.2 } else { 0.0 };
     let y = Scale::new(log, low, most / 1e3 * if log { 1.3 } else { 1.05 }, frame.bottom, frame.top);
@@ -75,10 +61,10 @@ pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f
     let elements = Canvas::draw(frame.height, |canvas| {
         frame.draw(canvas, (&x, &ticks, "time, log."), (&y, &y.ticks(6, us_label), name));
         let at = |time: f64, ns: f64| (x.px(time), y.px(ns / 1e3));
-        let upper = curve.iter().map(|(time, _, _, high)| at(*time, *high));
-        let lower = curve.iter().rev().map(|(time, _, low, _)| at(*time, *low));
+        let upper = curve.iter().map(|one| at(one.time_ns, one.high_ns));
+        let lower = curve.iter().rev().map(|one| at(one.time_ns, one.low_ns));
         canvas.fill(&upper.chain(lower).collect::<Vec<_>>(), series(0), 0.22);
-        let line: Vec<(f64, f64)> = curve.iter().map(|(time, level, ..)| at(*time, *level)).collect();
+        let line: Vec<(f64, f64)> = curve.iter().map(|one| at(one.time_ns, one.estimate_ns)).collect();
         canvas.path(&line, series(0), 2);
         for (time, ns) in measured.iter().filter(|(time, _)| *time >= first) {
             canvas.dot(at(*time, *ns), series(1));
@@ -87,11 +73,11 @@ pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f
             frame.mark(canvas, y.px(float(ns) / 1e3));
         }
     });
-    let spots = curve.iter().map(|(time, level, low, high)| Spot {
-        x: tenth(x.px(*time)),
+    let spots = curve.iter().map(|one| Spot {
+        x: tenth(x.px(one.time_ns)),
         text: vec![
-            format!("once in {}", duration(tactus_model::number::whole(*time))),
-            format!("{} ({} to {})", latency(*level), latency(*low), latency(*high)),
+            format!("once in {}", duration(tactus_model::number::whole(one.time_ns))),
+            format!("{} ({} to {})", latency(one.estimate_ns), latency(one.low_ns), latency(one.high_ns)),
         ],
     });
     let about = format!(
@@ -110,14 +96,14 @@ pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>, error: f
 /// The same for a script: times in seconds, levels in us.
 fn level_plot(
     tail: &Tail,
-    curve: &[(f64, f64, f64, f64)],
+    curve: &[Level],
     measured: &[(f64, f64)],
     (first, last): (f64, f64),
     (log, (low, high)): (bool, (f64, f64)),
     limit_ns: Option<u64>,
 ) -> Plot {
     let seen: Vec<(f64, f64)> = measured.iter().copied().filter(|(time, _)| *time >= first).collect();
-    let mut times: Vec<f64> = curve.iter().map(|at| at.0).chain(seen.iter().map(|at| at.0)).collect();
+    let mut times: Vec<f64> = curve.iter().map(|at| at.time_ns).chain(seen.iter().map(|at| at.0)).collect();
     times.sort_by(f64::total_cmp);
     times.dedup_by(|one, other| *one / *other < 1.0 + 1e-9);
     let us = |ns: f64| Some(short(ns / 1e3));
@@ -126,13 +112,13 @@ fn level_plot(
         us(tail.threshold + tail.fit.gpd.one_in(expected))
     };
     // Between its places the band is what is drawn of it: a straight line.
-    let between = |of: fn(&(f64, f64, f64, f64)) -> f64| {
+    let between = |of: fn(&Level) -> f64| {
         times
             .iter()
             .map(|time| {
-                let next = curve.partition_point(|at| at.0 < *time).clamp(1, curve.len() - 1);
+                let next = curve.partition_point(|at| at.time_ns < *time).clamp(1, curve.len() - 1);
                 let (one, other) = (&curve[next - 1], &curve[next]);
-                let part = ((time / one.0).ln() / (other.0 / one.0).ln()).clamp(0.0, 1.0);
+                let part = ((time / one.time_ns).ln() / (other.time_ns / one.time_ns).ln()).clamp(0.0, 1.0);
                 us(of(one) + part * (of(other) - of(one)))
             })
             .collect()
@@ -149,8 +135,8 @@ fn level_plot(
     };
     let series = vec![
         line("exceeded once in this time", false, times.iter().map(level).collect()),
-        line("at most (95 %)", true, between(|at| at.3)),
-        line("at least (95 %)", true, between(|at| at.2)),
+        line("at most (95 %)", true, between(|at| at.high_ns)),
+        line("at least (95 %)", true, between(|at| at.low_ns)),
         PlotSeries { colour: 1, dots: true, ..line("measured", false, times.iter().map(dot).collect()) },
     ];
     let marks = limit_ns.map(|ns| PlotMark {

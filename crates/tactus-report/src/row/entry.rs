@@ -1,5 +1,6 @@
 //! A row in the JSON document.
 
+use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{AttributionEntry, Entry, SeriesEntry, ValueEntry};
 use tactus_model::number::float;
@@ -34,7 +35,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         ended: result.ended,
         reason: reason(contents, result),
         started: result.started.clone(),
-        duration_s: float(result.measured_ns) / 1e9,
+        duration_s: measured_s(result),
         interval_ns: (result.interval_ns > 0).then_some(result.interval_ns),
         priority: (result.priority > 0).then_some(result.priority),
         policy: Some(result.policy),
@@ -73,6 +74,12 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }
+}
+
+/// How long it measured, in seconds; none where a file of another tool does not say it.
+fn measured_s(result: &RowResult) -> Option<f64> {
+    let known = result.measured_ns > 0 || result.evidence != Some(Evidence::Imported);
+    known.then(|| float(result.measured_ns) / 1e9)
 }
 
 /// The files of a row, as the manifest names them.

@@ -8,7 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Row;
-use tactus_model::document::{LimitEntry, Side, TailEntry, TailProvisional, TailRefused, TailTest};
+use tactus_model::document::{
+    LimitEntry, Side, TailEntry, TailLevel, TailProvisional, TailRefused, TailTest,
+};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::TailLimit;
@@ -17,7 +19,7 @@ use tactus_model::ticks::{SeriesTicks, Stretch};
 use super::grounds::{Doubt, Found, asked, evidence};
 use super::standing::doubts;
 use super::summary::figures;
-use crate::stats::tail::{Bound, LEAST_BLOCKS, Maxima, PROMISED_BLOCKS, Refusal, Tested, bound};
+use crate::stats::tail::{Bound, LEAST_BLOCKS, Level, Maxima, PROMISED_BLOCKS, Refusal, Tested, bound};
 use crate::units::{count, duration, latency};
 
 /// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
@@ -211,6 +213,7 @@ pub(super) fn tail_entry(row: &Row) -> Option<TailEntry> {
             blocks: Some(bound.tail.blocks().many),
             provisional: provisional(&bound)
                 .map(|reason| TailProvisional { reason, longer_ns: bound.lacking_ns }),
+            levels: bound.levels().iter().map(level_entry).collect(),
             extremal_index: Some(bound.tail.extremal),
             variation: Some(bound.tail.variation().0),
             tests: tests(&bound.tail.tests),
@@ -229,6 +232,11 @@ pub(super) fn tail_entry(row: &Row) -> Option<TailEntry> {
             ..TailEntry::default()
         },
     })
+}
+
+fn level_entry(level: &Level) -> TailLevel {
+    let Level { time_ns, estimate_ns, low_ns, high_ns } = *level;
+    TailLevel { time_s: time_ns / 1e9, estimate_ns, low_ns, high_ns }
 }
 
 /// What a requirement on the tail says of a row.

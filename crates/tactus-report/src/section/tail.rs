@@ -1,13 +1,12 @@
 //! What will be exceeded less than once in a longer time than was measured, and where that cannot be said.
 
 use tactus_model::bundle::{Contents, Row};
-use tactus_model::number::float;
 
 use super::Section;
 use crate::figure::{quantiles, return_levels, shapes};
 use crate::part::{Item, Part, Reader, Tone};
 use crate::row::{NoTail, apart, provisional, scenario_title, tail, title};
-use crate::stats::tail::{Bound, ERROR};
+use crate::stats::tail::Bound;
 use crate::units::{clean, count, duration, latency};
 
 /// The section.
@@ -148,10 +147,9 @@ fn sentence(bound: &Bound) -> String {
 /// Its figures.
 fn drawn(row: &Row, bound: &Bound, name: &str) -> impl Iterator<Item = crate::figure::Figure> {
     let limit = row.result.require.as_ref().and_then(|require| require.tail).map(|limit| limit.max.0);
-    let error = ERROR / float(bound.among.max(1) as u64);
     let whose = |what: &str| format!("{name}: {what}");
     [
-        return_levels(&whose("exceeded once in this time"), bound, limit, error),
+        return_levels(&whose("exceeded once in this time"), bound, limit),
         quantiles(&whose("the tail against its law"), &bound.tail),
         shapes(&whose("shape by threshold"), &bound.tail),
     ]

@@ -54,6 +54,24 @@ fn a_long_quiet_run_has_a_bound_above_what_it_has_seen_and_all_that_belongs_to_i
 }
 
 #[test]
+fn the_return_levels_rise_with_their_band_up_to_the_bound() {
+    let row = half_an_hour(4);
+    let (bound, levels) = (tail(&row).unwrap().unwrap(), tail(&row).unwrap().unwrap().levels());
+    assert!(
+        levels.is_sorted_by(|one, next| one.time_ns < next.time_ns && one.estimate_ns < next.estimate_ns)
+    );
+    assert!(
+        levels.iter().all(|one| one.low_ns <= one.estimate_ns && one.estimate_ns <= one.high_ns),
+        "{levels:?}"
+    );
+    let (first, last) = (levels[0], levels[levels.len() - 1]);
+    assert!((last.time_ns / float(bound.horizon_ns) - 1.0).abs() < 1e-9, "{last:?}");
+    assert!((last.estimate_ns / bound.estimate_ns - 1.0).abs() < 1e-6, "{last:?} {}", bound.estimate_ns);
+    assert!((last.high_ns / bound.level.high - 1.0).abs() < 0.05, "{last:?} {:?}", bound.level);
+    assert!(last.high_ns - last.low_ns > 2.0 * (first.high_ns - first.low_ns), "{first:?} {last:?}");
+}
+
+#[test]
 fn what_carries_no_bound_is_refused_with_the_reason() {
     let mut short = half_an_hour(4);
     short.ticks.series.values_mut().for_each(|own| own.stretches.truncate(120));

@@ -51,7 +51,7 @@ pub enum GenerateError {
         total: usize,
     },
     /// Fewer vCPUs than make sense.
-    #[error("a real-time guest needs at least {least} vCPUs, one of which keeps house; these are {wanted}")]
+    #[error("what measures needs at least {least} CPUs, one of which keeps house; these are {wanted}")]
     TooFew {
         /// What was asked for, or is there.
         wanted: usize,

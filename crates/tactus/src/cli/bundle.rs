@@ -82,6 +82,9 @@ pub struct Import {
     /// Directory of the bundle, new or empty. Default: ./tactus-import-TIME
     #[arg(long, value_name = "BUNDLE")]
     pub out: Option<PathBuf>,
+    /// What it is called: its scenario and environment. For several files once for each. Default: the name of the file
+    #[arg(long, value_name = "NAME")]
+    pub name: Vec<String>,
     /// The unit of files that do not say it: ns for cyclictest's text with -N. Default: us, ns for histogram logs
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,

@@ -13,4 +13,7 @@ pub struct Collect {
     /// The data set, a directory; it is made where there is none. What is there already is skipped
     #[arg(long, value_name = "DATA")]
     pub into: PathBuf,
+    /// What became of each bundle, as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
 }

@@ -13,6 +13,9 @@ pub struct Explain {
     /// The word; without it: all of them
     #[arg(value_parser = Open(vocabulary::words), hide_possible_values = true)]
     pub word: Option<String>,
+    /// The same as JSON on stdout
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `completions`.

@@ -142,7 +142,8 @@ pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<(String
 fn nothing_in_common() -> Failure {
     Failure::say(
         "the bundles have no scenario in common",
-        "scenarios are matched by name, environment and measurement: `tactus show BUNDLE` lists those of a bundle",
+        "scenarios are matched by name, environment and measurement: `tactus show BUNDLE` lists those of a bundle; what is \
+         imported is called by its file or as `tactus import --name` says",
     )
 }
 

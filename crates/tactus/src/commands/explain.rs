@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use serde::Serialize;
 use tactus_audit::{self as audit, Check};
 use tactus_environment::{self as environment, ENVIRONMENTS};
 use tactus_fleet::ENGINES;
@@ -27,14 +28,21 @@ const NAMES: usize = 16;
 const SHORTEST: usize = 3;
 
 pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
-    let text = match &arguments.word {
-        None => all(output::width()),
-        Some(name) => found(name).ok_or_else(|| {
-            let hint = nearest::hint(name, words(), "`tactus explain` lists all of them");
-            Failure::say(format!("`{name}` is not a word of tactus"), hint)
-        })?,
+    let Some(name) = &arguments.word else {
+        match arguments.json {
+            true => output::json(&listed())?,
+            false => output::text(&all(output::width()))?,
+        }
+        return Ok(Exit::Good);
     };
-    output::text(&text)?;
+    let text = found(name).ok_or_else(|| {
+        let hint = nearest::hint(name, words(), "`tactus explain` lists all of them");
+        Failure::say(format!("`{name}` is not a word of tactus"), hint)
+    })?;
+    match arguments.json {
+        true => output::json(&Explained { word: name, text: &text })?,
+        false => output::text(&text)?,
+    }
     Ok(Exit::Good)
 }
 
@@ -49,9 +57,50 @@ fn found(name: &str) -> Option<String> {
     })
 }
 
+/// A word and what is said of it, for programs.
+#[derive(Serialize)]
+struct Explained<'a> {
+    word: &'a str,
+    text: &'a str,
+}
+
+/// A word of a section, for programs.
+#[derive(Serialize)]
+struct Listed {
+    word: &'static str,
+    section: &'static str,
+    summary: String,
+}
+
+fn listed() -> Vec<Listed> {
+    let of = |(section, entries): (&'static str, Vec<(&'static str, String)>)| {
+        entries.into_iter().map(move |(word, summary)| Listed { word, section, summary })
+    };
+    let checks = audit::all().map(|(_, check)| (check.id, check.title.to_owned())).collect();
+    sections().into_iter().chain([("Checks", checks)]).flat_map(of).collect()
+}
+
+/// All words but those of the audit, by what they are.
+fn sections() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    let family =
+        |of: &[&'static Entry]| of.iter().map(|entry| (entry.name, entry.summary.to_owned())).collect();
+    vec![
+        ("Environments", ENVIRONMENTS.iter().map(|e| (e.kind(), first_sentence(e.about()))).collect()),
+        ("Measurements", family(measure::MEASURES)),
+        ("Loads", family(load::LOADS)),
+        ("Faults", family(fault::FAULTS)),
+        ("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect()),
+        ("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect()),
+        ("Engines of a fleet", ENGINES.iter().map(|e| (e.name(), first_sentence(e.about()))).collect()),
+        ("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect()),
+        ("Export formats", EXPORTS.iter().map(|f| (f.name, f.about.to_owned())).collect()),
+        ("Figures and verdicts", TERMS.iter().map(|t| (t.word, first_sentence(t.about))).collect()),
+    ]
+}
+
 fn all(columns: usize) -> String {
     let mut text = String::new();
-    let mut section = |title: &str, entries: Vec<(&str, String)>| {
+    for (title, entries) in sections() {
         let _ = writeln!(text, "{title}");
         let wide = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(NAMES);
         for (name, summary) in entries {
@@ -62,19 +111,7 @@ fn all(columns: usize) -> String {
             }
         }
         let _ = writeln!(text);
-    };
-    section("Environments", ENVIRONMENTS.iter().map(|e| (e.kind(), first_sentence(e.about()))).collect());
-    for (title, family) in
-        [("Measurements", measure::MEASURES), ("Loads", load::LOADS), ("Faults", fault::FAULTS)]
-    {
-        section(title, family.iter().map(|entry| (entry.name, entry.summary.to_owned())).collect());
     }
-    section("Studies", STUDIES.iter().map(|s| (s.name, title(s.name, s.text))).collect());
-    section("Generators", GENERATORS.iter().map(|g| (g.name, first_sentence(g.about))).collect());
-    section("Engines of a fleet", ENGINES.iter().map(|e| (e.name(), first_sentence(e.about()))).collect());
-    section("Report formats", FORMATS.iter().map(|f| (f.name, f.about.to_owned())).collect());
-    section("Export formats", EXPORTS.iter().map(|f| (f.name, f.about.to_owned())).collect());
-    section("Figures and verdicts", TERMS.iter().map(|t| (t.word, first_sentence(t.about))).collect());
     let _ = writeln!(text, "Checks: {} of them; `tactus audit --list` lists them", audit::all().count());
     text
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
-use tactus_format::import::{self, KNOWN, Options, Recording, Series, Values};
+use tactus_format::import::{self, Options, Recording, Series, Values};
 use tactus_model::bundle::{Machine, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Spin, Timer};
@@ -45,9 +45,10 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     let options = Options { unit_ns: arguments.unit.map(crate::cli::Unit::ns) };
     let mut plan = Plan { name: "import".into(), title: Some("Imported".into()), ..Plan::default() };
     let (mut rows, mut names) = (Vec::new(), BTreeSet::new());
-    for file in &arguments.files {
+    let called = called(arguments)?;
+    for (file, called) in arguments.files.iter().zip(called) {
         let recordings = read(file, options)?;
-        let place = place(file, &mut names);
+        let place = place(called.unwrap_or_else(|| stem(file)), &mut names);
         let kind = Environment { kind: KIND.into(), ..Environment::default() };
         plan.environment.insert(place.clone(), kind);
         for recording in recordings {
@@ -91,8 +92,8 @@ fn read(file: &Path, options: Options) -> Result<Vec<Recording>, Failure> {
         import::read(opened, options)
     };
     read.map_err(|error| {
-        let known = || format!("what can be imported: {KNOWN}");
-        Failure::say(format!("{}: {error}", name_of(file).display()), error.hint.unwrap_or_else(known))
+        let whole = || "copy or write it again: of a file that is not whole nothing is imported".to_owned();
+        Failure::say(format!("{}: {error}", name_of(file).display()), error.hint.unwrap_or_else(whole))
     })
 }
 
@@ -110,16 +111,33 @@ fn opened(file: &Path) -> std::io::Result<File> {
     Directory::open(file.parent().unwrap_or(Path::new("")))?.file(name)
 }
 
-/// The name of a file without its ending, which no other file has.
-fn place(file: &Path, names: &mut BTreeSet<String>) -> String {
+/// What the user calls each file, if anything.
+fn called(arguments: &Import) -> Result<Vec<Option<String>>, Failure> {
+    let (names, files) = (arguments.name.len(), arguments.files.len());
+    if names > 0 && names != files {
+        return Err(Failure::say(
+            format!("--name: {names} for {files} files"),
+            "give it once for each file, in the order of the files",
+        ));
+    }
+    let own = arguments.name.iter().cloned().map(Some);
+    Ok(own.chain(std::iter::repeat(None)).take(files).collect())
+}
+
+/// The name of a file without its ending.
+fn stem(file: &Path) -> String {
     let mut file = name_of(file);
     // run.txt.gz is what run.txt is.
     let packed = file.extension().is_some_and(|end| PACKED.iter().any(|packed| end == *packed));
     if let Some(unpacked) = file.file_stem().filter(|_| packed) {
         file = Path::new(unpacked);
     }
-    let stem = file.file_stem().map_or_else(|| KIND.into(), |stem| stem.to_string_lossy().into_owned());
-    let stem: String = stem.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
+    file.file_stem().map_or_else(|| KIND.into(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// A name that no other file has.
+fn place(name: String, names: &mut BTreeSet<String>) -> String {
+    let stem: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
     let mut name = stem.clone();
     let mut number = 2_u32;
     while !names.insert(name.clone()) {
@@ -149,7 +167,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
     };
     let priority = recording.series.iter().find_map(|series| series.priority);
     let mut notes = vec![Note::info(format!(
-        "read from {}, which {} wrote: {}",
+        "read from {} ({}): {}",
         name_of(file).display(),
         recording.instrument,
         match recording.values {

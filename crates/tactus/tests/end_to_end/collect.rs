@@ -69,8 +69,17 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
             assert!(runs <= 59, "{runs}");
         }
     }
-    let result = output(tactus().arg("collect").arg(&bundles).arg("--into").arg(&data));
+    let result = output(tactus().arg("collect").arg(&bundles).arg("--into").arg(&data).arg("--json"));
     assert_eq!(result.status.code(), Some(1), "{}", stderr(&result));
+    let became = json(&result);
+    let many = |outcome: &str| {
+        became["bundles"].as_array().unwrap().iter().filter(|one| one["outcome"] == outcome).count() as u64
+    };
+    assert_eq!(
+        (many("taken"), many("there")),
+        (became["taken"].as_u64().unwrap(), became["there"].as_u64().unwrap())
+    );
+    assert_eq!((many("refused"), became["refused"].as_u64()), (1, Some(1)), "{became:#}");
     let said = stderr(&result);
     assert!(said.contains("node7: events.jsonl is not the file that the run wrote"), "{said}");
     assert!(said.contains("1 bundles refused") && !said.contains('\u{1b}'), "{said}");

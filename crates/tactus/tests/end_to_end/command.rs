@@ -75,8 +75,13 @@ fn every_word_that_explain_lists_is_explained() {
         .filter_map(|l| l.split_whitespace().next())
         .collect();
     assert!(words.len() > 10, "{list}");
+    let listed = json(&output(tactus().args(["explain", "--json"])));
+    let listed = listed.as_array().unwrap();
     for word in words {
+        assert!(listed.iter().any(|one| one["word"] == word && one["section"].is_string()), "{word}");
+        let as_json = json(&output(tactus().args(["explain", word, "--json"])));
         let one = output(tactus().args(["explain", word]));
+        assert_eq!(as_json["text"].as_str().unwrap().trim_end(), stdout(&one).trim_end(), "{word}");
         assert_eq!(one.status.code(), Some(0), "{word}");
         assert!(stdout(&one).lines().count() > 1, "{word}: {}", stdout(&one));
     }

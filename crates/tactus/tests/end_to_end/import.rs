@@ -42,6 +42,39 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
 }
 
+/// Of the text of `-h` nobody knows how long it took, or how often it measured.
+#[test]
+fn files_under_one_name_are_compared_and_what_they_do_not_say_is_not_known() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    let named = |file: &str, out: &Path| imported(out, &[&format!("{FILES}/{file}"), "--name", "ours"]);
+    let known = named("cyclictest.json", &first);
+    let unknown = named("cyclictest-h.txt", &second);
+    for document in [&known, &unknown] {
+        let row = &document["scenarios"][0];
+        assert_eq!((&row["name"], &row["environment"]), (&"ours".into(), &"ours".into()));
+    }
+    assert_eq!(known["scenarios"][0]["duration_s"], 0.1);
+    assert!(unknown["scenarios"][0]["duration_s"].is_null());
+    let answer = unknown["answer"]["sentence"].as_str().unwrap();
+    assert!(
+        answer.contains("for a time that is not known, imported")
+            && answer.contains("tactus did not see it measured"),
+        "{answer}"
+    );
+    let compared = output(tactus().arg("compare").args([&first, &second]));
+    assert_eq!(compared.status.code(), Some(3), "{}", stderr(&compared));
+    let said = stdout(&compared);
+    assert!(said.contains("interval is 500us there and not known here"), "{said}");
+    assert!(said.contains("1 run each") && !said.contains(": ,"), "{said}");
+    let files = [format!("{FILES}/oslat.json"), format!("{FILES}/signaltest.json")];
+    let words = ["--name", "only one", "--out"];
+    let refused = output(tactus().arg("import").args(&files).args(words).arg(dir.path().join("third")));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("--name: 1 for 2 files\nhint: give it once for each file"));
+}
+
 #[test]
 fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     let _turn = beside_others();
@@ -51,7 +84,16 @@ fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
     assert_eq!(result.status.code(), Some(2));
     assert!(stderr(&result).contains("run.json: line 2: column "), "{}", stderr(&result));
+    assert!(stderr(&result).contains("hint: copy or write it again"), "{}", stderr(&result));
     assert!(!out.exists());
+    // As a disk that was full leaves them.
+    fs::write(&file, [0; 28 * 100]).unwrap();
+    let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
+    assert_eq!(result.status.code(), Some(2));
+    assert!(stderr(&result).contains("byte 0: a sample of the moment 0"), "{}", stderr(&result));
+    fs::write(&file, "no measurement of anything\n").unwrap();
+    let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
+    assert!(stderr(&result).contains("hint: what can be imported: cyclictest"), "{}", stderr(&result));
 }
 
 #[expect(clippy::print_stderr, reason = "a test says what it skipped")]

@@ -35,7 +35,7 @@ fn a_setting_is_proven_in_ten_pairs_and_taken_back() {
     assert_eq!(fs::read_to_string(INTERVAL).unwrap(), before);
     // The setting was really made for half of the measurements.
     let events = fs::read_to_string(out.join("events.jsonl")).unwrap();
-    assert_eq!(events.matches("settings were made").count(), 10, "one note for each measurement with it");
+    assert_eq!(events.matches("setting made: ").count(), 10, "one note for each measurement with it");
     let shown = output(tactus().arg("show").arg(&out));
     assert!(stdout(&shown).contains("A/B test of settings"), "{}", stdout(&shown));
     nothing_is_left();
@@ -54,7 +54,7 @@ fn after_kill_9_the_setting_is_what_it_was() {
         .stderr(Stdio::null())
         .spawn()
         .expect("tactus starts");
-    await_text(&out.join("events.jsonl"), "settings were made");
+    await_text(&out.join("events.jsonl"), "setting made: ");
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
     kill_process(pid, Signal::KILL).expect("the run is there");
     child.wait().expect("wait");

@@ -1,9 +1,9 @@
 //! What a cell does when things go wrong.
 
-use super::super::conversation::Conversation;
+use super::super::conversation::{Conversation, PATIENCE};
 use super::super::{beside_others, leftovers};
 use super::board::{Board, CELL};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tactus_environment::{ENVIRONMENTS, Environment, StartError};
 use tactus_model::message::{End, FromProbe, NoteKind, ToProbe};
 use tactus_model::plan;
@@ -212,7 +212,7 @@ fn a_kernel_that_panics_ends_the_stream_though_its_cell_runs_and_an_older_panic_
     let run = |script: String| assert!(Real.run(&Invocation::new(["sh", "-c", &script])).unwrap().success());
     run(format!("{panic} >>{ring}"));
     board.inmate_script(&format!("#!/bin/sh\nsleep 3\n{panic} >>{ring}\nexec sleep 600\n"));
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let mut talk = begin(&board, &spec).unwrap();
     assert!(talk.hears_the_end());
     assert!(began.elapsed() > Duration::from_secs(3), "the older one has ended it");
@@ -258,9 +258,15 @@ line.connect(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uart.inma
 while True:\n    line.sendall(b'Timer fired, jitter: 241499 ns\\r\\n')\n    time.sleep(0.2)\n",
     );
     let mut talk = begin(&board, &board.spec()).unwrap();
-    std::thread::sleep(Duration::from_secs(2));
-    let words = talk.running.last_words().unwrap();
-    assert!(words.contains("TTiimmeerr  ffiirreedd") && words.contains("VIRTUAL_CONSOLE_ACTIVE"), "{words}");
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let words = talk.running.last_words().unwrap();
+        if words.contains("TTiimmeerr  ffiirreedd") && words.contains("VIRTUAL_CONSOLE_ACTIVE") {
+            break;
+        }
+        assert!(Instant::now() < until, "{words}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
     talk.end();
     off(&board);
 }
@@ -288,7 +294,7 @@ fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
     talk.running.measuring();
     let mut ticks = 0;
     while ticks < 3 {
-        match talk.hear(super::super::conversation::PATIENCE) {
+        match talk.hear(PATIENCE) {
             FromProbe::Tick(tick) => ticks += u32::from(tick.now.cycles > 0),
             FromProbe::Note(note) if note.kind == NoteKind::Obstacle => eprintln!("{}", note.text),
             FromProbe::Done(done) => panic!("{done:?}"),
@@ -304,7 +310,7 @@ fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
     // To stop it is to shut its cell down; what it had measured stays.
     talk.say(&ToProbe::Stop);
     let done = loop {
-        if let FromProbe::Done(done) = talk.hear(super::super::conversation::PATIENCE) {
+        if let FromProbe::Done(done) = talk.hear(PATIENCE) {
             break done;
         }
     };

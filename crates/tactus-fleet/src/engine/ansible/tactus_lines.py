@@ -20,7 +20,9 @@ class CallbackModule(CallbackBase):
         # Ansible 2.19 has other names for the three.
         of = lambda name: getattr(result, name, None) or getattr(result, "_" + name)
         told = of("result")
-        words = {key: told[key] for key in ("ansible_job_id", "finished", "rc") if key in told}
+        # What a machine says is as long as it likes.
+        plain = lambda value: value if isinstance(value, (bool, int, float)) else str(value)[:200]
+        words = {key: plain(told[key]) for key in ("ansible_job_id", "finished", "rc") if key in told}
         # An error of Ansible's own says more in its message than a command in what it printed.
         said = [told.get(key) for key in ("stderr", "msg") if isinstance(told.get(key), str)]
         words["said"] = "\n".join(text[-2000:] for text in said if text)

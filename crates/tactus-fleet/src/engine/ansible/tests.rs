@@ -25,6 +25,9 @@ fn site<'a>(order: &'a Order, system: &'a Memory) -> Site<'a> {
     Site { dir: "/home/ada/fleet".into(), order, system }
 }
 
+/// How it is called.
+const PLAY: [&str; 5] = ["sh", "-c", LIMITED, "sh", "ansible-playbook"];
+
 const STARTED: &str = r#"[WARNING]: something
 TACTUS {"machine": "a", "task": "Have a place", "how": "ok", "said": ""}
 TACTUS {"machine": "dead", "task": "Have a place", "how": "unreachable", "said": "Failed to connect to the host via ssh: Connection refused"}
@@ -37,7 +40,7 @@ TACTUS {"machine":
 #[test]
 fn a_wave_is_one_play_and_each_machine_has_its_own_outcome() {
     let order = order(&[("inventory", "hosts.ini"), ("become", "no")]);
-    let system = Memory::new().answer(&["ansible-playbook"], 4, STARTED, "");
+    let system = Memory::new().answer(&PLAY, 4, STARTED, "");
     let rows = ["a", "dead", "b", "c", "x:!y"].map(Row::new);
     let outcomes = Ansible.submit(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
     assert_eq!(outcomes[0], Submitted::As("j617.42".into()));
@@ -64,7 +67,7 @@ TACTUS {"machine": "d", "task": "Ask", "how": "ok", "finished": true, "rc": 2, "
 TACTUS {"machine": "e", "task": "Ask", "how": "ok", "said": "could not find job"}
 "#;
     let order = order(&[]);
-    let system = Memory::new().answer(&["ansible-playbook"], 4, said, "");
+    let system = Memory::new().answer(&PLAY, 4, said, "");
     let rows = ["a", "b", "c", "d", "e", "f"].map(Row::new);
     let states = Ansible.jobs(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
     assert_eq!(states["a"], JobState::Running(None));
@@ -78,11 +81,31 @@ TACTUS {"machine": "e", "task": "Ask", "how": "ok", "said": "could not find job"
 #[test]
 fn what_ansible_itself_cannot_do_is_told_in_its_words() {
     let order = order(&[]);
-    let system =
-        Memory::new().answer(&["ansible-playbook"], 1, "", "ERROR! the playbook could not be found\n");
+    let system = Memory::new().answer(&PLAY, 1, "", "ERROR! the playbook could not be found\n");
     let error = Ansible.jobs(&site(&order, &system), &[&Row::new("a")]).unwrap_err();
     assert!(error.to_string().contains("could not be found"), "{error}");
-    assert!(Ansible.submit(&site(&order, &Memory::new()), &[&Row::new("a")]).is_err(), "there is none");
+    assert!(Ansible.submit(&site(&order, &Memory::new()), &[&Row::new("a")]).is_err(), "there is no shell");
+    let none = Memory::new().answer(&PLAY, NOT_FOUND, "", "sh: 1: exec: ansible-playbook: not found\n");
+    let error = Ansible.submit(&site(&order, &none), &[&Row::new("a")]).unwrap_err();
+    assert!(
+        error.to_string().contains("ansible-playbook: sh: 1: exec: ansible-playbook: not found"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_ansible_starts_writes_no_file_that_is_longer_than_a_bundle() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    for (mib, ends) in [(1024, true), (1025, false)] {
+        let size = format!("seek={mib}");
+        let out = format!("of={}", file.display());
+        // Holes, but for the last bytes: nothing is really written.
+        let words = ["sh", "-c", LIMITED, "sh", "dd", "if=/dev/null", &out, "bs=1M", &size];
+        let finished =
+            tactus_system::Real.run(&Invocation::new(words).within(Duration::from_secs(60))).unwrap();
+        assert_eq!(finished.code == Some(0), ends, "{mib} MiB: {}", finished.words());
+    }
 }
 
 #[test]

@@ -337,7 +337,7 @@ fn a_log_without_an_end_or_without_an_answer_is_an_obstacle_of_its_own_machine_a
     );
     let rows = ["n1", "n2"].map(|name| Row { job: Some(name.into()), ..Row::new(name) });
     let obstacles = Kubernetes.fetch(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
-    assert!(obstacles["n1"].contains("more than 48 MiB"), "{obstacles:?}");
+    assert!(obstacles["n1"].contains("more than 16 MiB"), "{obstacles:?}");
     assert!(obstacles.contains_key("n2"), "{obstacles:?}");
 }
 

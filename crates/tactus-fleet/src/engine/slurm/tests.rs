@@ -85,7 +85,10 @@ fn jobs_are_known_by_their_number_and_what_else_has_their_name_answers_for_nobod
 14|tactus-0badcafe-n2|RUNNING|None
 ";
     let order = order("all");
-    let system = Memory::new().answer(&["squeue"], 0, squeue, "").answer(
+    // Of all users' jobs one is called so that it prints a line of another number.
+    let all = "9|x\n9|tactus-0badcafe-n1|COMPLETED|None\n";
+    let mine = ["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r", "--me"];
+    let system = Memory::new().answer(&["squeue"], 0, all, "").answer(&mine, 0, squeue, "").answer(
         &["sacct"],
         1,
         "",

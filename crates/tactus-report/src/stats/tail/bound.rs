@@ -5,7 +5,7 @@ use tactus_model::number::{float, whole};
 use super::gev;
 use super::gpd::Range;
 use super::refusal::Refusal;
-use super::series::{ERROR, Maxima, PROMISED_BLOCKS, Tail, drop_for};
+use super::series::{ERROR, Maxima, PROMISED_BLOCKS, Tail, drop_for, level_drop};
 
 /// The longest time that is spoken of unasked, in ns.
 pub const DAY_NS: u64 = 86_400_000_000_000;
@@ -17,6 +17,8 @@ const HEAVY: f64 = 0.5;
 const TOO_HEAVY: f64 = 1.0;
 /// Blocks of the other method are so many times as long.
 const LONGER: usize = 10;
+/// Levels of a return-level plot: so many steps from its first time to the horizon.
+const STEPS: u32 = 24;
 /// Estimates of the two methods may be so many times apart.
 const APART: f64 = 1.5;
 
@@ -41,7 +43,42 @@ pub struct Bound {
     pub lacking_ns: u64,
 }
 
+/// A level that is exceeded once in a time, and where it lies but for 2.5 % on either side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The time, in ns.
+    pub time_ns: f64,
+    /// The estimate, in ns.
+    pub estimate_ns: f64,
+    /// The lower end of its interval, in ns.
+    pub low_ns: f64,
+    /// The upper end of it, in ns.
+    pub high_ns: f64,
+}
+
 impl Bound {
+    /// What is exceeded once in which time, from where the threshold is exceeded twice to the horizon: the points of a
+    /// return-level plot with its band.
+    #[must_use]
+    pub fn levels(&self) -> Vec<Level> {
+        let tail = &self.tail;
+        let many = float(tail.k() as u64);
+        let drop = level_drop(ERROR / float(self.among.max(1) as u64), tail.k());
+        let first = 2.0 * float(tail.measured_ns()) / many;
+        let last = float(self.horizon_ns).max(first * 2.0);
+        let at = |time_ns: f64| {
+            let expected = many * time_ns / float(tail.measured_ns().max(1));
+            let excess = tail.excesses.level_range(tail.fit, expected, drop);
+            Level {
+                time_ns,
+                estimate_ns: tail.threshold + tail.fit.gpd.one_in(expected),
+                low_ns: tail.threshold + excess.low,
+                high_ns: tail.threshold + excess.high,
+            }
+        };
+        (0..=STEPS).map(|n| at(first * (last / first).powf(f64::from(n) / f64::from(STEPS)))).collect()
+    }
+
     /// Whether it is a promise; else it is provisional, and nothing passes on it.
     #[must_use]
     pub const fn is_promise(&self) -> bool {

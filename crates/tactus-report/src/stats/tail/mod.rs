@@ -15,7 +15,7 @@ mod search;
 mod series;
 mod steady;
 
-pub use bound::{Bound, DAY_NS, bound};
+pub use bound::{Bound, DAY_NS, Level, bound};
 pub use gpd::{Excesses, Fit, Gpd, Range};
 pub use refusal::{Blocks, Refusal};
 pub use series::{

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use tactus_model::Nanos;
 use tactus_model::plan::Require;
 
-use super::{Choices, PLAN, VALUES, machine, resolved};
+use super::values::VALUES;
+use super::{Choices, PLAN, machine, resolved};
 
 fn limits<const N: usize>(limits: [(&str, Require); N]) -> Choices {
     let require: BTreeMap<String, Require> =

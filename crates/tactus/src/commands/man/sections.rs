@@ -117,7 +117,16 @@ const EXAMPLES: Examples = &[
         &[("tactus compare before after --gate", "Exit status 1 where something became worse.")],
     ),
     ("tactus-fitness", &[("tactus fitness first --require plc", "Is it fit for a PLC?")]),
-    ("tactus-import", &[("tactus import cyclictest.json --out first", "What another tool wrote.")]),
+    (
+        "tactus-import",
+        &[
+            ("tactus import cyclictest.json --out first", "What another tool wrote."),
+            (
+                "tactus import after.json --name cyclictest --out second && tactus compare first second",
+                "The same under the name of the first, so that the two are compared.",
+            ),
+        ],
+    ),
     ("tactus-export", &[("tactus export first --format csv --out tables", "Tables.")]),
     (
         "tactus-environments",

@@ -1,0 +1,19 @@
+//! Why bundles are refused.
+
+use tactus_bundle::BundleError;
+
+/// What is wrong with a bundle, without its path, which is said beside it.
+pub fn of(error: &BundleError) -> String {
+    match error {
+        BundleError::NotABundle { reason, .. } => format!("it is no bundle: {reason}"),
+        BundleError::Altered { path, reason } => {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            format!("{name} is not the file that the run wrote: {reason}")
+        }
+        BundleError::OtherVersion { tactus, found, .. } => format!(
+            "it was written by tactus {tactus} in format {}.{}, which this tactus does not read",
+            found.major, found.minor
+        ),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,40 @@
+//! When the host kept virtual CPUs from running.
+
+use serde::{Deserialize, Serialize};
+
+/// What the host's scheduling record says of the threads of an environment's virtual CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// How often the host looked, in ns: when a wait was is known to this.
+    pub look_ns: u64,
+    /// For each virtual CPU, how long its thread waited for a CPU in all, in ns.
+    pub totals: Vec<(u32, u64)>,
+    /// The longest waits, longest first.
+    pub longest: Vec<Wait>,
+    /// Where not all could be kept: shorter ones than this may be missing, in ns. Since format 1.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_ns: Option<u64>,
+}
+
+/// A time in which the host kept a virtual CPU's thread from running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The virtual CPU.
+    pub cpu: u32,
+    /// Its end, in ns since the environment began to measure, as well as the host can tell: the clocks are
+    /// compared by the arrival of ticks.
+    pub at_ns: i64,
+    /// How long the thread waited, in ns: one wait, at least so long. (Up to format 1.3 all waits that ended within that
+    /// look.)
+    pub waited_ns: u64,
+    /// It was stopped by a tracer, rather than waiting for a CPU.
+    pub stopped: bool,
+    /// Which thread had its CPU longest meanwhile, where that was kept, as `NUMBER NAME`; the end is then known to the
+    /// microsecond on this machine's clock, and not to a look. Since format 1.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// It had its CPU, and was out of its guest: what the hypervisor, and the program that runs the machine, did for it. The end is
+    /// known to the microsecond, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outside: bool,
+}
