@@ -184,7 +184,7 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
             taken.filter_map(|row| lost(row, fetched(site, row, &jobs, &pods))).collect::<Vec<_>>()
         };
         Ok(std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS.min(open.len())).map(|_| scope.spawn(&some)).collect();
+            let clients: Vec<_> = (0..CLIENTS.min(open.len())).map(|_| scope.spawn(some)).collect();
             let ended = clients.into_iter().map(std::thread::ScopedJoinHandle::join);
             ended.flat_map(|lost| lost.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         }))

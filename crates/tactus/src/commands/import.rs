@@ -48,7 +48,7 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     let called = called(arguments)?;
     for (file, called) in arguments.files.iter().zip(called) {
         let recordings = read(file, options)?;
-        let place = place(called.unwrap_or_else(|| stem(file)), &mut names);
+        let place = place(&called.unwrap_or_else(|| stem(file)), &mut names);
         let kind = Environment { kind: KIND.into(), ..Environment::default() };
         plan.environment.insert(place.clone(), kind);
         for recording in recordings {
@@ -136,7 +136,7 @@ fn stem(file: &Path) -> String {
 }
 
 /// A name that no other file has.
-fn place(name: String, names: &mut BTreeSet<String>) -> String {
+fn place(name: &str, names: &mut BTreeSet<String>) -> String {
     let stem: String = name.chars().map(|c| if c.is_control() { '_' } else { c }).collect();
     let mut name = stem.clone();
     let mut number = 2_u32;
