@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    await_text, await_tick, copied_into, json, lock, measures_beside_others, nothing_is_left, output,
-    skipped, stderr, stdout, tactus,
+    await_text, await_tick, copied_into, json, lock, measures_beside_others, output, skipped, stderr, stdout,
+    tactus,
 };
 use crate::watching::in_unread_terminal;
 
@@ -254,7 +254,7 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
 
 #[test]
 fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes_on() {
-    let Some(_turn) = measures_beside_others() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let place = Place::new();
     fs::create_dir(place.at("filled")).unwrap();
     fs::write(place.at("filled/file"), "").unwrap();
@@ -284,5 +284,5 @@ fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes
     assert_eq!(ends(&mut waits), Some(2));
     assert!(!place.at("late").exists() && writer(&place.at("late")).is_none());
     assert_eq!(place.output(&["stop", held.to_str().unwrap()]).status.code(), Some(0));
-    nothing_is_left();
+    turn.leaves_nothing();
 }

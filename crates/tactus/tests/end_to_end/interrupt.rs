@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
-    alone, bare_is_usable, beside_others, json, marked, nothing_is_left, output, skipped, stderr, stdout,
-    tactus,
+    alone, bare_is_usable, beside_others, json, marked, measures_beside_others, nothing_is_left, output,
+    skipped, stderr, stdout, tactus,
 };
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
@@ -71,6 +71,7 @@ fn has_kernel() -> bool {
 
 #[test]
 fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
+    let Some(mut turn) = measures_beside_others() else { return };
     if !bare_is_usable() || !has_kernel() {
         return;
     }
@@ -79,7 +80,7 @@ fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
     let to = ["measure", "--measurement", "interrupt", "--to", "qemu", "--json", "-i", "2ms", "-D", "1s"];
     let run = output(tactus().args(to).arg("--out").arg(&bundle));
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
-    nothing_is_left();
+    turn.leaves_nothing();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
@@ -91,6 +92,7 @@ fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
 
 #[test]
 fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it() {
+    let Some(mut turn) = measures_beside_others() else { return };
     if !bare_is_usable() {
         return;
     }
@@ -101,7 +103,7 @@ fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it
                 measure = { kind = \"interrupt\", answer = \"kernel\" }\nin = \"host\"\nto = \"guest\"\n";
     fs::write(&plan, text).unwrap();
     let run = output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(&bundle));
-    nothing_is_left();
+    turn.leaves_nothing();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     if entry["status"] == "skipped" {
@@ -126,6 +128,7 @@ fn shipped(name: &str) -> std::path::PathBuf {
 
 #[test]
 fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
+    let Some(mut turn) = measures_beside_others() else { return };
     if !bare_is_usable() || !has_kernel() {
         return;
     }
@@ -137,7 +140,7 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
         tactus().args(words).arg("--card").arg(shipped("edu.toml")).arg("--json").arg("--out").arg(&bundle),
     );
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
-    nothing_is_left();
+    turn.leaves_nothing();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
@@ -167,7 +170,7 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
 
 #[test]
 fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
-    let _turn = beside_others();
+    let mut turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let wrong = dir.path().join("wrong.toml");
     let edu = fs::read_to_string(shipped("edu.toml")).unwrap();
@@ -193,7 +196,7 @@ fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
     let entry = &json(&run)["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"skipped".into(), &"refused".into()), "{entry:#}");
     assert!(entry["reason"].as_str().unwrap().contains("no device 1234:11e8 (QEMU's edu)"), "{entry:#}");
-    nothing_is_left();
+    turn.leaves_nothing();
 }
 
 #[test]
@@ -225,6 +228,7 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
 
 #[test]
 fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
+    let Some(mut turn) = measures_beside_others() else { return };
     if !bare_is_usable() {
         return;
     }
@@ -241,7 +245,7 @@ fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words
     fs::write(&plan, text).unwrap();
     let run =
         output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(dir.path().join("bundle")));
-    nothing_is_left();
+    turn.leaves_nothing();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     if entry["status"] == "skipped" {

@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{
-    await_tick, json, lock, measures_beside_others, nothing_is_left, output, skipped, stdout, tactus,
-};
+use crate::common::{await_tick, json, lock, measures_beside_others, output, skipped, stdout, tactus};
 
 /// A terminal of tmux with a shell in it, on a server of its own.
 struct Tmux {
@@ -100,7 +98,7 @@ fn settings(tmux: &Tmux, to: &Path) -> String {
 
 #[test]
 fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as_it_was() {
-    let Some(_turn) = measures_beside_others() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let Some(tmux) = Tmux::open("screen", 80, 24) else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
@@ -137,12 +135,12 @@ fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as
     assert!(report.contains("marked by the user at "), "{report}");
     let events = fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert_eq!(events.matches("marked by the user at ").count(), 1, "{events}");
-    nothing_is_left();
+    turn.leaves_nothing();
 }
 
 #[test]
 fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
-    let Some(_turn) = measures_beside_others() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     for (name, signal) in [("kill", Signal::KILL), ("term", Signal::TERM)] {
         let Some(tmux) = Tmux::open(name, 80, 24) else { return };
         let dir = tempfile::tempdir().unwrap();
@@ -161,7 +159,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
             assert!(Instant::now() < until, "the terminal is set otherwise:\n{}", tmux.screen());
             fs::remove_file(&after).unwrap();
         }
-        nothing_is_left();
+        turn.leaves_nothing();
         let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
         assert_eq!(shown["status"], "interrupted", "{name}");
     }
@@ -196,7 +194,7 @@ pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::
 
 #[test]
 fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
-    let Some(_turn) = measures_beside_others() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let stuck = dir.path().join("stuck");
     let ended = dir.path().join("ended");
@@ -220,7 +218,7 @@ fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
     // The terminal hangs up: that ends the run as it always has, and what was measured is kept.
     drop(unread);
     child.wait().unwrap();
-    nothing_is_left();
+    turn.leaves_nothing();
     let shown = json(&output(tactus().arg("show").arg(&gone).arg("--json")));
     assert_eq!(shown["scenarios"][0]["status"], "measured", "{shown:#}");
 }
@@ -242,7 +240,7 @@ fn without_a_terminal_or_where_lines_are_asked_for_there_is_no_screen() {
 
 #[test]
 fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves() {
-    let Some(_turn) = measures_beside_others() else { return };
+    let Some(mut turn) = measures_beside_others() else { return };
     let Some(tmux) = Tmux::open("follow", 80, 24) else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
@@ -279,5 +277,5 @@ fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves()
     run.wait().unwrap();
     assert!(follower.wait().unwrap().success(), "{}", fs::read_to_string(&lines).unwrap());
     assert!(fs::read_to_string(dir.path().join("table")).unwrap().contains("host"));
-    nothing_is_left();
+    turn.leaves_nothing();
 }
