@@ -65,7 +65,7 @@ fn settings_hold_while_the_job_runs_and_are_put_back_at_its_end() {
         return skipped(&refusal.reason);
     }
     assert_eq!(patient.cpus(), probe.house());
-    let note = probe.notes.iter().find(|note| note.text.contains("1 of 1 settings")).unwrap();
+    let note = probe.notes.iter().find(|note| note.text.contains("1 of 1 setting made")).unwrap();
     assert_eq!(note.kind, NoteKind::SideEffect);
     probe.say(&ToProbe::Go);
     assert_eq!(probe.finish().1.end, End::Complete);
