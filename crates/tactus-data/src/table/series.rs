@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use tactus_format::columns;
 use tactus_format::export::Measured;
 use tactus_format::export::table::{Cell, Column, Kind};
+use tactus_model::outcome::restart::gaps_between;
 use tactus_report::row::standing;
 
 use super::Table;
@@ -55,7 +56,7 @@ impl OfScenario {
         let result = &one.row.result;
         let suffices = matches!(standing(result), Ok(None));
         let restarts = u64::try_from(result.restarts.len()).unwrap_or(u64::MAX);
-        let gap_ns = result.restarts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.gap_ns));
+        let gap_ns = gaps_between(&result.restarts, 0, u64::MAX);
         let behind = [Cell::Flag(suffices), Cell::Whole(restarts), Cell::Whole(gap_ns)];
         Self { before: cells(&Own { run, one }).iter().map(super::owned).collect(), behind }
     }
