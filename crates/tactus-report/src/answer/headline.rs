@@ -72,7 +72,7 @@ fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
             format!("Largest latency as seen inside this virtual machine: {max} ({name}).")
         }
         Evidence::Emulated => {
-            format!("Largest latency under emulation: {max} ({name}); it says nothing about hardware.")
+            format!("Largest latency under emulation: {max} ({name}).")
         }
         Evidence::Imported => format!("Largest imported latency: {max} ({name})."),
     })

@@ -42,11 +42,26 @@ impl Section for Requirements {
             let text = if reader == Reader::Page { unbroken(&verdict.reason) } else { verdict.reason };
             Some(Item { name: clean(&line.name), ..Item::led(lead, verdict.outcome.into(), text) })
         });
-        let items: Vec<Item> = items.collect();
+        let items = match reader {
+            Reader::Page => together(items),
+            Reader::Terminal | Reader::Markdown => items.collect(),
+        };
         if items.is_empty() { Vec::new() } else { vec![Part::List(items.into())] }
     }
 
     fn opens(&self) -> bool {
         true
     }
+}
+
+/// What several scenarios are told in the same words is told once.
+fn together(items: impl Iterator<Item = Item>) -> Vec<Item> {
+    let mut all: Vec<Item> = Vec::new();
+    for item in items {
+        match all.iter_mut().find(|other| other.mark == item.mark && other.text == item.text) {
+            Some(other) => other.name = [other.name.as_str(), &item.name].join("; "),
+            None => all.push(item),
+        }
+    }
+    all
 }
