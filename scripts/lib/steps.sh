@@ -24,7 +24,9 @@ step() {
   shift
   step_began=$(date +%s)
   printf '\n== %s\n' "$step_name"
-  step_log=$(mktemp)
+  # Beside what is said again where there is such a file: whoever is interrupted leaves nothing elsewhere.
+  step_log=${steps_said:+$steps_said.$$}
+  step_log=${step_log:-$(mktemp)}
   # Not `if "$@"`: there a failing line in the middle of a function would be passed over.
   {
     set +e

@@ -6,6 +6,7 @@ use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
+use tactus_model::outcome::restart::gaps_between;
 use tactus_model::plan::Require;
 
 use super::complete::{bound, lacking, too_short};
@@ -71,7 +72,7 @@ fn for_good(entry: &LimitEntry) -> bool {
 
 /// That an environment died and was started again: of the time between nothing is said.
 fn gaps(result: &RowResult) -> String {
-    let gap = result.restarts.iter().fold(0, |sum: u64, one| sum.saturating_add(one.gap_ns));
+    let gap = gaps_between(&result.restarts, 0, u64::MAX);
     match result.restarts.len() {
         0 => String::new(),
         1 => format!(", but for {} in which its environment had died and was started again", duration(gap)),
