@@ -31,7 +31,7 @@ impl Section for First {
 
     fn about(&self) -> &'static str {
         "Which part of all periods took at least so long, corrected for missed periods: the farther left a line ends, the \
-         better; the deadline is the upright line."
+         better; upright lines are deadlines."
     }
 
     fn applies(&self, _: &Contents) -> bool {
