@@ -1,7 +1,5 @@
 //! The tail bound of whole rows: what is said, what is refused, what follows for a requirement.
 
-use std::process::Command;
-
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Outcome, Side};
 use tactus_model::number::{float, whole};
@@ -12,7 +10,7 @@ use tactus_report::render::html;
 use tactus_report::render::text::{Style, render};
 use tactus_report::row::{NoTail, tail, verdict};
 use tactus_report::stats::Random;
-use tactus_report::stats::tail::{Excesses, Gpd, Maxima, Refusal, bound};
+use tactus_report::stats::tail::{Maxima, Refusal, bound};
 
 use crate::common::{Shape, Span, empty, measured, planned};
 
@@ -238,58 +236,4 @@ fn the_report_says_it_in_words_and_draws_it_and_refusals_of_one_reason_stand_tog
     assert_eq!(section.matches("guest 0; guest 1").count(), 1);
     let text = render(&contents, Style::default());
     assert!(text.contains("exceeded less than once in 24 h") && !text.contains("no bound"), "{text}");
-}
-
-/// What SciPy has of the same, where it is installed.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "another implementation is asked")]
-fn fits_and_tests_agree_with_scipy() {
-    const SCRIPT: &str = r"
-import sys, json
-import numpy as np
-from scipy import stats, optimize
-data = np.array(json.load(sys.stdin), dtype=float)
-k = len(data) // 5
-u = np.sort(data)[-k - 1]
-x = data[data > u] - u
-nll = lambda p: -stats.genpareto.logpdf(x, p[1], scale=np.exp(p[0])).sum()
-fit = optimize.minimize(nll, [np.log(x.mean()), 0.05], method='Nelder-Mead', options=dict(xatol=1e-11, fatol=1e-12, maxiter=10000))
-half = len(data) // 2
-p = stats.mannwhitneyu(data[:half], data[half:], alternative='two-sided', method='asymptotic').pvalue
-scores = stats.norm.ppf(stats.rankdata(data) / (len(data) + 1))
-c = scores - scores.mean()
-n = len(c)
-q = n * (n + 2) * sum((c[:-h] @ c[h:] / (c @ c)) ** 2 / (n - h) for h in range(1, 11))
-eta = (np.cumsum(c) ** 2).sum() / (n * (c @ c))
-print(json.dumps([float(fit.x[1]), float(np.exp(fit.x[0])), -float(fit.fun), float(p), float(q), float(eta)]))
-";
-    let row = half_an_hour(4);
-    let values: Vec<u64> =
-        row.ticks.series.values().flat_map(|own| own.stretches.iter().filter_map(|one| one.max_ns)).collect();
-    if !Command::new("python3").args(["-c", "import scipy"]).output().is_ok_and(|out| out.status.success()) {
-        return eprintln!("SKIPPED: Python with SciPy is not installed");
-    }
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), serde_json::to_string(&values).unwrap()).unwrap();
-    let input = std::fs::File::open(file.path()).unwrap();
-    let out = Command::new("python3").args(["-c", SCRIPT]).stdin(input).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let [xi, sigma, likelihood, p, q, eta]: [f64; 6] = serde_json::from_slice(&out.stdout).unwrap();
-    let found = tail(&row).unwrap().unwrap().tail;
-    let mut falling: Vec<f64> = values.iter().map(|ns| float(*ns)).collect();
-    falling.sort_by(|one, other| other.total_cmp(one));
-    let u = falling[values.len() / 5];
-    let excesses = falling.iter().map(|x| x - u).take_while(|x| *x > 0.0).collect();
-    let excesses = Excesses::new(excesses).unwrap();
-    let fit = excesses.fit();
-    let near = |what: &str, own: f64, theirs: f64| {
-        assert!((own - theirs).abs() <= 1e-6 * theirs.abs().max(1.0), "{what}: {own} for {theirs}");
-    };
-    near("likelihood", fit.log_likelihood, likelihood);
-    near("likelihood of theirs", excesses.log_likelihood(Gpd { sigma, xi }), likelihood);
-    // The top is flat: to the root of what the likelihood agrees to.
-    assert!((fit.gpd.xi - xi).abs() < 1e-4, "{} for {xi}", fit.gpd.xi);
-    near("halves", found.tests[3].p, p);
-    near("Ljung-Box", found.tests[0].statistic, q);
-    near("KPSS", found.tests[1].statistic, eta);
 }

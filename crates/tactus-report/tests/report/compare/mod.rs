@@ -1,7 +1,5 @@
 //! Bundles held against each other: what is judged, what is refused, what every format says.
 
-mod scipy;
-
 use serde_json::json;
 use tactus_model::Evidence;
 use tactus_model::buckets::{BUCKETS, Counts, Packed};

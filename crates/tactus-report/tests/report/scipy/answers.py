@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What SciPy says of the tests that comparisons rest on, as JSON. The samples come from a small generator, so that they
-are the same everywhere. `scipy_answers.py > scipy.json` writes the answers that are kept for machines without SciPy."""
+"""What SciPy says of the same samples, as JSON. They come from a small generator, so that they are the same everywhere.
+`answers.py > kept.json` writes the answers that are kept for machines without SciPy."""
 
 import json
 import math
 
-from scipy import stats
+import numpy as np
+from scipy import optimize, stats
 
 STATE = 20261123
 
@@ -47,4 +48,69 @@ for n in [1, 2, 7, 30]:
     values = [round(unit() ** 3, 12) for _ in range(n)]
     families.append({"p": values, "bh": [float(q) for q in stats.false_discovery_control(values, method="bh")]})
 
-print(json.dumps({"samples": cases, "families": families}, indent=1))
+signed_ranks = []
+for n, shift in [(1, 0.0), (5, 0.1), (6, 0.2), (8, 0.0), (10, 0.1), (10, -0.2), (20, 0.05), (45, 0.03), (60, 0.0)]:
+    differences = [round(math.log(value / 100.0) + shift, 9) for value in sample(n, 100.0, 0.1)]
+    signed_ranks.append({
+        "differences": differences, "p": float(stats.wilcoxon(differences, method="exact").pvalue),
+    })
+
+# Periods of so many places, of which so many have the property; in so many of them the lot fell on one that has it.
+binomials = []
+for places, marked, times in [
+    ([10] * 20, [1] * 20, 6), ([10] * 30, [1] * 30, 5), ([8] * 12, [2] * 12, 6), ([10] * 600, [1] * 600, 90),
+    ([5, 10, 20] * 4, [1, 2, 3] * 4, 5), ([10] * 9 + [4] * 3, [1] * 9 + [3] * 3, 4), ([10] * 25, [9] * 25, 25),
+]:
+    chances = [some / all for some, all in zip(marked, places)]
+    binomials.append({
+        "places": places, "marked": marked, "times": times, "p": float(stats.poisson_binom(chances).sf(times - 1)),
+    })
+
+
+def maxima(n, xi):
+    """Of blocks of time, in ns: a power law, an exponential one, and one with an end."""
+    draws = (unit() for _ in range(n))
+    return [round(19_000 + 4_200 * (-math.log(u) if xi == 0 else (u**-xi - 1) / xi)) for u in draws]
+
+
+def law(x):
+    """The generalised Pareto distribution whose score is nought: shape and scale."""
+    mean = x.mean()
+
+    def score(at):
+        xi, z = at[0], x / (mean * at[1])
+        inside = 1 + xi * z
+        return [np.log(inside).mean() / xi**2 - (1 + 1 / xi) * (z / inside).mean(), (1 + xi) * (z / inside).mean() - 1]
+
+    start = optimize.minimize(
+        lambda at: -stats.genpareto.logpdf(x, at[0], scale=mean * math.exp(at[1])).sum(), [0.05, 0.0],
+        method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-9, "maxiter": 10_000},
+    ).x
+    found = optimize.root(score, [start[0], math.exp(start[1])], tol=1e-13).x
+    assert np.abs(score(found)).max() < 1e-10
+    return float(found[0]), float(mean * found[1])
+
+
+def tail(values):
+    data = np.array(values, dtype=float)
+    threshold = np.sort(data)[-len(data) // 5 - 1]
+    x = data[data > threshold] - threshold
+    xi, sigma = law(x)
+    half, scores = len(data) // 2, stats.norm.ppf(stats.rankdata(data) / (len(data) + 1))
+    c, n = scores - scores.mean(), len(data)
+    return {
+        "maxima": values, "threshold": float(threshold), "xi": xi, "sigma": sigma,
+        "likelihood": float(stats.genpareto.logpdf(x, xi, scale=sigma).sum()),
+        "halves": float(stats.mannwhitneyu(data[:half], data[half:], alternative="two-sided", method="asymptotic").pvalue),
+        "ljung_box": float(n * (n + 2) * sum((c[:-h] @ c[h:] / (c @ c)) ** 2 / (n - h) for h in range(1, 11))),
+        "kpss": float((np.cumsum(c) ** 2).sum() / (n * (c @ c))),
+    }
+
+
+tails = [tail(maxima(n, xi)) for n, xi in [(1800, 0.0), (600, 0.25), (600, -0.25)]]
+
+answers = {
+    "samples": cases, "families": families, "signed_ranks": signed_ranks, "binomials": binomials, "tails": tails,
+}
+lines = (f'"{name}": [\n' + ",\n".join(json.dumps(one) for one in some) + "\n]" for name, some in answers.items())
+print("{\n" + ",\n".join(lines) + "\n}")
