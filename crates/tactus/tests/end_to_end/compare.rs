@@ -39,7 +39,7 @@ fn run(plan: &Path, out: &Path, more: &[&str]) {
 fn made(dir: &Path, hundredths: u64) {
     const SECONDS: u64 = 10;
     let key = || SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
-    let plan = parse(&Source::new("plan.toml", &PLAN.replace("300ms", "10s"))).unwrap();
+    let plan = parse(&Source::new("plan.toml", PLAN.replace("300ms", "10s"))).unwrap();
     let row = |repeat| RowResult {
         repeat: Some(repeat),
         interval_ns: 1_000_000,
