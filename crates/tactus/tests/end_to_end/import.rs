@@ -42,6 +42,40 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
 }
 
+/// Nothing is known of the instrument, so that a limit is neither kept nor broken.
+#[test]
+fn what_is_required_of_an_import_is_judged_and_cannot_be_told() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let files = [format!("{FILES}/cyclictest.json"), format!("{FILES}/cyclictest-v.txt")];
+    let import = |out: &Path, limits: &[&str]| {
+        output(
+            tactus()
+                .arg("import")
+                .args(&files)
+                .args(["--name", "one", "--name", "other"])
+                .args(limits)
+                .arg("--out")
+                .arg(out),
+        )
+    };
+    for (name, limits) in [("broken", ["--max", "other=1us"]), ("kept", ["--max", "other=10s"])] {
+        let out = dir.path().join(name);
+        let result = import(&out, &limits);
+        assert_eq!(result.status.code(), Some(3), "{name}: {}", stderr(&result));
+        let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        assert!(document["scenarios"][0]["verdict"].is_null(), "{name}: it is required of the other alone");
+        let verdict = &document["scenarios"][1]["verdict"];
+        assert_eq!(verdict["outcome"], "inconclusive", "{name}: {verdict:#}");
+        assert!(verdict["reason"].as_str().unwrap().starts_with("imported: "), "{name}: {verdict:#}");
+    }
+    let unknown = dir.path().join("unknown");
+    let result = import(&unknown, &["--max", "third=1us"]);
+    assert_eq!(result.status.code(), Some(2));
+    assert!(stderr(&result).contains("a limit for `third`"), "{}", stderr(&result));
+    assert!(stderr(&result).contains("hint: use one of `one`, `other`") && !unknown.exists());
+}
+
 /// Of the text of `-h` nobody knows how long it took, or how often it measured.
 #[test]
 fn files_under_one_name_are_compared_and_what_they_do_not_say_is_not_known() {
