@@ -10,7 +10,7 @@ use tactus_report::render::html;
 use tactus_report::render::text::{Style, render};
 use tactus_report::row::{NoTail, tail, verdict};
 use tactus_report::stats::Random;
-use tactus_report::stats::tail::{Maxima, Refusal, bound};
+use tactus_report::stats::tail::{Gpd, Maxima, Refusal, bound};
 
 use crate::common::{Shape, Span, empty, measured, planned};
 
@@ -105,27 +105,71 @@ fn what_carries_no_bound_is_refused_with_the_reason() {
     assert!(matches!(refused(&row), NoTail::Ground(_)));
 }
 
+/// Maxima of a second each.
+fn of(values: Vec<u64>) -> Maxima {
+    Maxima { values, ticks: 1, tick_ns: 1_000_000_000, starts: Vec::new() }
+}
+
 /// The Dow Jones returns of Coles 2001, 4.4.2, have 37 exceedances: whatever they are, they are too few.
 #[test]
 fn thirty_seven_exceedances_are_too_few() {
     let mut random = Random::new(5);
     let mut draw =
         |n: usize| (0..n).map(|_| 1_000 + whole(-9_000.0 * random.unit().ln())).collect::<Vec<u64>>();
-    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000, starts: Vec::new() };
     let few = bound(&[of(draw(185))], None);
     assert!(
         matches!(few, Err((0, Refusal::TooShort { blocks: 185, .. }))),
         "a fifth of them are 37: {few:?}"
     );
-    // 300 blocks, of which few vary: the others are all of one value.
-    let mut values = vec![1_000; 263];
-    values.extend(draw(37));
-    assert!(bound(&[of(values)], None).is_err());
     assert!(bound(&[], None).is_err(), "nothing at all");
     for hostile in
         [vec![0; 400], vec![u64::MAX; 400], (0..400).map(|n| if n % 2 == 0 { u64::MAX } else { 0 }).collect()]
     {
         assert!(bound(&[of(hostile)], Some(u64::MAX)).is_err());
+    }
+}
+
+/// In an order by lot.
+fn shuffled<T>(mut all: Vec<T>, random: &mut Random) -> Vec<T> {
+    all.sort_by_cached_key(|_| whole(1e15 * random.unit()));
+    all
+}
+
+#[test]
+fn each_reason_to_say_nothing_of_a_tail_has_a_tail_that_it_is_for() {
+    let exponential = |random: &mut Random| 20_000 + whole(-4_000.0 * random.unit().ln());
+    let mut random = Random::new(2);
+    let power_law = Gpd { sigma: 8_000.0, xi: 1.5 };
+    let heavy = (0..1_800).map(|_| 20_000 + whole(power_law.one_in(1.0 / random.unit()))).collect();
+    let mut random = Random::new(1);
+    let pairs = (0..299).map(|_| exponential(&mut random)).flat_map(|value| [value; 2]).collect();
+    // The tenth below the largest tenth comes in fours: that is neither seen among all, nor among the largest.
+    let mut random = Random::new(2);
+    let mut rising: Vec<u64> = (0..599).map(|_| exponential(&mut random)).collect();
+    rising.sort_unstable();
+    let (low, high) = (&rising[..479], &rising[539..]);
+    let alone = low.iter().chain(high).map(|value| vec![*value]);
+    let fours = shuffled(alone.chain(rising[479..539].chunks(4).map(<[u64]>::to_vec)).collect(), &mut random);
+    let mut random = Random::new(1);
+    let spike = |_| {
+        let place = random.unit();
+        if random.unit() > 0.045 { 20_000 + whole(30_000.0 * place) } else { 60_000 + whole(400.0 * place) }
+    };
+    let spike = (0..1_800).map(spike).collect();
+    let mut random = Random::new(1);
+    let mut few = vec![20_000; 370];
+    few.extend((0..30).map(|_| exponential(&mut random)));
+    let few = shuffled(few, &mut random);
+    for (values, word) in [
+        (heavy, "too-heavy"),
+        (pairs, "not-stationary-or-not-independent"),
+        (fours.concat(), "clustered"),
+        (spike, "no-threshold"),
+        (few, "too-few-exceedances"),
+        (vec![20_000; 400], "tied"),
+    ] {
+        let (_, why) = bound(&[of(values)], None).expect_err(word);
+        assert_eq!(why.word(), word, "{why}");
     }
 }
 
