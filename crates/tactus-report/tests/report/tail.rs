@@ -67,6 +67,10 @@ fn the_return_levels_rise_with_their_band_up_to_the_bound() {
     assert!((last.estimate_ns / bound.estimate_ns - 1.0).abs() < 1e-6, "{last:?} {}", bound.estimate_ns);
     assert!((last.high_ns / bound.level.high - 1.0).abs() < 0.05, "{last:?} {:?}", bound.level);
     assert!(last.high_ns - last.low_ns > 2.0 * (first.high_ns - first.low_ns), "{first:?} {last:?}");
+    let told = tactus_report::document(&with(row)).scenarios[0].tail.clone().unwrap().levels;
+    assert_eq!((told.len(), levels.len()), (25, 25));
+    assert!((told[24].time_s * 1e9 / last.time_ns - 1.0).abs() < 1e-9, "{:?}", told[24]);
+    assert!((told[24].high_ns / last.high_ns - 1.0).abs() < 1e-9, "{:?}", told[24]);
 }
 
 #[test]
