@@ -164,8 +164,16 @@ fn each_reason_to_say_nothing_of_a_tail_has_a_tail_that_it_is_for() {
     let mut few = vec![20_000; 370];
     few.extend((0..30).map(|_| exponential(&mut random)));
     let few = shuffled(few, &mut random);
+    // One in a hundred is ten times as long: of blocks ten times as long only some have one.
+    let mut random = Random::new(132);
+    let mut hump = || {
+        let long = if random.unit() < 0.01 { 10.0 } else { 1.0 };
+        whole(20_000.0 * (1.0 - long * random.unit().ln()))
+    };
+    let hump = (0..1_800).map(|_| hump()).collect();
     for (values, word) in [
         (heavy, "too-heavy"),
+        (hump, "methods-disagree"),
         (pairs, "not-stationary-or-not-independent"),
         (fours.concat(), "clustered"),
         (spike, "no-threshold"),
