@@ -37,13 +37,18 @@ impl Exit {
             .filter_map(|entry| entry.verdict.as_ref())
             .map(|verdict| verdict.outcome)
             .collect();
-        let failed = document.scenarios.iter().any(|entry| entry.status == RowStatus::Failed);
-        let measured = document.scenarios.iter().any(|entry| entry.status == RowStatus::Measured);
-        if outcomes.contains(&Outcome::Fail) {
+        let any = |status: RowStatus| document.scenarios.iter().any(|entry| entry.status == status);
+        let whole = any(RowStatus::Measured) && !any(RowStatus::Failed);
+        Self::judged(&outcomes, whole && document.status != RunStatus::Interrupted)
+    }
+
+    /// How it ends by its verdicts, of which none is needed. `whole`: what was to be measured was.
+    fn judged(verdicts: &[Outcome], whole: bool) -> Self {
+        if verdicts.contains(&Outcome::Fail) {
             Self::Findings
-        } else if failed || !measured || document.status == RunStatus::Interrupted {
+        } else if !whole {
             Self::Unable
-        } else if outcomes.contains(&Outcome::Inconclusive) {
+        } else if verdicts.contains(&Outcome::Inconclusive) {
             Self::Inconclusive
         } else {
             Self::Good
@@ -183,5 +188,26 @@ impl From<ExecuteError> for Failure {
             }
             ExecuteError::Bundle(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_by_the_gravest_of_its_verdicts_and_a_warning_is_none() {
+        use Outcome::{Fail, Inconclusive, Pass, Warn};
+        for (verdicts, whole, part) in [
+            (&[][..], Exit::Good, Exit::Unable),
+            (&[Pass], Exit::Good, Exit::Unable),
+            (&[Pass, Warn], Exit::Good, Exit::Unable),
+            (&[Warn, Inconclusive], Exit::Inconclusive, Exit::Unable),
+            (&[Inconclusive, Fail, Pass], Exit::Findings, Exit::Findings),
+        ] {
+            assert_eq!([true, false].map(|all| Exit::judged(verdicts, all)), [whole, part], "{verdicts:?}");
+        }
+        let codes = [Exit::Good, Exit::Findings, Exit::Unable, Exit::Inconclusive].map(ExitCode::from);
+        assert_eq!(codes, [0, 1, 2, 3].map(ExitCode::from));
     }
 }

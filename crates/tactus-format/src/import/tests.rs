@@ -13,8 +13,9 @@ macro_rules! fixture {
     };
 }
 
-/// Every format, as it was written: by rt-tests 2.4 and jitterdebugger on one machine, by rtla as its users print it,
-/// by rteval as its source has it, and by the guest without an operating system that GRUB started in an emulated PC.
+/// Every format: as rt-tests 2.4 and jitterdebugger wrote it on one machine, as users of rtla and its newer versions print
+/// it, and as the guest without an operating system said it that GRUB started in an emulated PC. Made after the source of
+/// their instruments are the histogram without empty rows (`-N-new.hist`), jitterdebugger's table and rteval's summary.
 const FILES: [(&str, &[u8]); 14] = [
     ("cyclictest.json", fixture!("cyclictest.json")),
     ("cyclictest-h.txt", fixture!("cyclictest-h.txt")),
@@ -364,6 +365,32 @@ fn a_file_of_nobody_is_refused() {
     assert_eq!(error(b"\xff\xfeT\0:\0"), "byte 0: it is text in UTF-16: write it as UTF-8");
     assert!(error(b"{}").starts_with("it has no `thread`"));
     assert!(error(b"<html></html>").starts_with("it has no element <cyclictest>"));
+}
+
+#[test]
+fn text_in_latin_1_is_refused_with_its_place() {
+    let after = |name: &str, line: &[u8]| error(&[of(name), line].concat());
+    let next = of("cyclictest-h.txt").split(|byte| *byte == b'\n').count();
+    let said = after("cyclictest-h.txt", b"# caf\xe9\n");
+    assert_eq!(said, format!("line {next}: byte 5 of it is not UTF-8"));
+    let said = error(b"{\n\"cmdline:\": \"caf\xe9\",\n\"thread\": {}}");
+    assert!(said.starts_with("line 2: column ") && said.contains("unicode"), "{said}");
+    let said = after("rteval-summary.xml", b"<!-- caf\xe9 -->");
+    assert_eq!(said, format!("byte {}: not UTF-8", of("rteval-summary.xml").len() + 8));
+}
+
+#[test]
+fn a_document_and_a_line_without_an_end_are_refused_where_they_are_too_long() {
+    let endless = |beginning: &[u8], byte: u8| {
+        read(beginning.chain(std::io::repeat(byte)), Options::default()).unwrap_err().to_string()
+    };
+    for beginning in [b"{".as_slice(), b"<rteval>"] {
+        let said = endless(beginning, b' ');
+        assert_eq!(said, format!("byte {MOST_DOCUMENT}: a document this long is not read"));
+    }
+    let next = of("cyclictest-h.txt").split(|byte| *byte == b'\n').count();
+    let said = endless(of("cyclictest-h.txt"), b'#');
+    assert_eq!(said, format!("line {next}: it is longer than {} bytes", 16 << 20));
 }
 
 #[test]

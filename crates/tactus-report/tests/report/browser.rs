@@ -49,6 +49,8 @@ fn pages_are_whole_in_every_width_and_light_on_paper_and_for_those_who_do_not_se
     {
         pages.push((name, html::render(&contents).unwrap()));
     }
+    let wide = |(_, page): &(&str, String)| page.contains("class=\"scroll box stack wide\"");
+    assert!(pages.iter().any(wide), "a table of ten columns, which a narrow page has no room for");
     let Some(said) = looked(&pages) else { return };
     for (name, _) in &pages {
         let page = &said[*name];
@@ -56,6 +58,19 @@ fn pages_are_whole_in_every_width_and_light_on_paper_and_for_those_who_do_not_se
             nothing(&page[way], &format!("{name}, {way}"), &["errors", "requests", "cut", "axe"]);
         }
         nothing(&page["still"], &format!("{name}, without scripts"), &["errors", "requests"]);
+        let has_figures = ["machine", "study", "comparison", "tail"].contains(name);
+        let (still, figures) = (&page["still"], page["figures"].as_array().unwrap());
+        let widths: Vec<f64> =
+            still["widths"].as_array().unwrap().iter().map(|width| width.as_f64().unwrap()).collect();
+        assert!(widths.iter().all(|width| *width > 100.0), "{name}, without scripts: {still}");
+        assert!(!(has_figures && widths.is_empty()), "{name}, without scripts: no figure");
+        assert_eq!(still["live"], 0, "{name}, without scripts");
+        assert!(!(has_figures && figures.is_empty()), "{name}: no figure answers to keys");
+        for figure in figures {
+            assert_ne!(figure["all"], figure["zoomed"], "{name}: + does not zoom: {figure:#}");
+            assert_eq!(figure["all"], figure["reset"], "{name}: 0 does not show all: {figure:#}");
+            assert_eq!(figure["off"], "false", "{name}: a line is not switched off: {figure:#}");
+        }
         nothing(&page["paper"], &format!("{name}, on paper"), &["errors", "requests", "cut"]);
         let sheets = page["paper"]["pages"].as_u64().unwrap();
         assert!((1..30).contains(&sheets), "{name}: {sheets} pages of paper");

@@ -230,7 +230,9 @@ fn the_published_schema_is_that_of_the_document() {
 #[test]
 fn documents_fit_the_schema() {
     let schema = serde_json::to_value(schemars::schema_for!(Document)).expect("a schema is JSON");
-    for contents in [study(), this_machine(), interrupted(), common::empty(), common::hostile()] {
+    let with_a_tail = crate::tail::with_a_tail();
+    for contents in [study(), this_machine(), interrupted(), common::empty(), common::hostile(), with_a_tail]
+    {
         let document = json(&contents);
         fits(&schema, &schema, &document, "document");
     }

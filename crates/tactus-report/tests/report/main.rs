@@ -22,6 +22,7 @@ mod passes;
 mod proof;
 mod render;
 mod requirements;
+mod scipy;
 mod separation;
 mod separation_simulation;
 mod simulation;

@@ -1,7 +1,5 @@
 //! The tail bound of whole rows: what is said, what is refused, what follows for a requirement.
 
-use std::process::Command;
-
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Outcome, Side};
 use tactus_model::number::{float, whole};
@@ -12,7 +10,7 @@ use tactus_report::render::html;
 use tactus_report::render::text::{Style, render};
 use tactus_report::row::{NoTail, tail, verdict};
 use tactus_report::stats::Random;
-use tactus_report::stats::tail::{Excesses, Gpd, Maxima, Refusal, bound};
+use tactus_report::stats::tail::{Gpd, Maxima, Refusal, bound};
 
 use crate::common::{Shape, Span, empty, measured, planned};
 
@@ -69,6 +67,10 @@ fn the_return_levels_rise_with_their_band_up_to_the_bound() {
     assert!((last.estimate_ns / bound.estimate_ns - 1.0).abs() < 1e-6, "{last:?} {}", bound.estimate_ns);
     assert!((last.high_ns / bound.level.high - 1.0).abs() < 0.05, "{last:?} {:?}", bound.level);
     assert!(last.high_ns - last.low_ns > 2.0 * (first.high_ns - first.low_ns), "{first:?} {last:?}");
+    let told = tactus_report::document(&with(row)).scenarios[0].tail.clone().unwrap().levels;
+    assert_eq!((told.len(), levels.len()), (25, 25));
+    assert!((told[24].time_s * 1e9 / last.time_ns - 1.0).abs() < 1e-9, "{:?}", told[24]);
+    assert!((told[24].high_ns / last.high_ns - 1.0).abs() < 1e-9, "{:?}", told[24]);
 }
 
 #[test]
@@ -107,27 +109,79 @@ fn what_carries_no_bound_is_refused_with_the_reason() {
     assert!(matches!(refused(&row), NoTail::Ground(_)));
 }
 
+/// Maxima of a second each.
+fn of(values: Vec<u64>) -> Maxima {
+    Maxima { values, ticks: 1, tick_ns: 1_000_000_000, starts: Vec::new() }
+}
+
 /// The Dow Jones returns of Coles 2001, 4.4.2, have 37 exceedances: whatever they are, they are too few.
 #[test]
 fn thirty_seven_exceedances_are_too_few() {
     let mut random = Random::new(5);
     let mut draw =
         |n: usize| (0..n).map(|_| 1_000 + whole(-9_000.0 * random.unit().ln())).collect::<Vec<u64>>();
-    let of = |values| Maxima { values, ticks: 1, tick_ns: 1_000_000_000, starts: Vec::new() };
     let few = bound(&[of(draw(185))], None);
     assert!(
         matches!(few, Err((0, Refusal::TooShort { blocks: 185, .. }))),
         "a fifth of them are 37: {few:?}"
     );
-    // 300 blocks, of which few vary: the others are all of one value.
-    let mut values = vec![1_000; 263];
-    values.extend(draw(37));
-    assert!(bound(&[of(values)], None).is_err());
     assert!(bound(&[], None).is_err(), "nothing at all");
     for hostile in
         [vec![0; 400], vec![u64::MAX; 400], (0..400).map(|n| if n % 2 == 0 { u64::MAX } else { 0 }).collect()]
     {
         assert!(bound(&[of(hostile)], Some(u64::MAX)).is_err());
+    }
+}
+
+/// In an order by lot.
+fn shuffled<T>(mut all: Vec<T>, random: &mut Random) -> Vec<T> {
+    all.sort_by_cached_key(|_| whole(1e15 * random.unit()));
+    all
+}
+
+#[test]
+fn each_reason_to_say_nothing_of_a_tail_has_a_tail_that_it_is_for() {
+    let exponential = |random: &mut Random| 20_000 + whole(-4_000.0 * random.unit().ln());
+    let mut random = Random::new(2);
+    let power_law = Gpd { sigma: 8_000.0, xi: 1.5 };
+    let heavy = (0..1_800).map(|_| 20_000 + whole(power_law.one_in(1.0 / random.unit()))).collect();
+    let mut random = Random::new(1);
+    let pairs = (0..299).map(|_| exponential(&mut random)).flat_map(|value| [value; 2]).collect();
+    // The tenth below the largest tenth comes in fours: that is neither seen among all, nor among the largest.
+    let mut random = Random::new(2);
+    let mut rising: Vec<u64> = (0..599).map(|_| exponential(&mut random)).collect();
+    rising.sort_unstable();
+    let (low, high) = (&rising[..479], &rising[539..]);
+    let alone = low.iter().chain(high).map(|value| vec![*value]);
+    let fours = shuffled(alone.chain(rising[479..539].chunks(4).map(<[u64]>::to_vec)).collect(), &mut random);
+    let mut random = Random::new(1);
+    let spike = |_| {
+        let place = random.unit();
+        if random.unit() > 0.045 { 20_000 + whole(30_000.0 * place) } else { 60_000 + whole(400.0 * place) }
+    };
+    let spike = (0..1_800).map(spike).collect();
+    let mut random = Random::new(1);
+    let mut few = vec![20_000; 370];
+    few.extend((0..30).map(|_| exponential(&mut random)));
+    let few = shuffled(few, &mut random);
+    // One in a hundred is ten times as long: of blocks ten times as long only some have one.
+    let mut random = Random::new(132);
+    let mut hump = || {
+        let long = if random.unit() < 0.01 { 10.0 } else { 1.0 };
+        whole(20_000.0 * (1.0 - long * random.unit().ln()))
+    };
+    let hump = (0..1_800).map(|_| hump()).collect();
+    for (values, word) in [
+        (heavy, "too-heavy"),
+        (hump, "methods-disagree"),
+        (pairs, "not-stationary-or-not-independent"),
+        (fours.concat(), "clustered"),
+        (spike, "no-threshold"),
+        (few, "too-few-exceedances"),
+        (vec![20_000; 400], "tied"),
+    ] {
+        let (_, why) = bound(&[of(values)], None).expect_err(word);
+        assert_eq!(why.word(), word, "{why}");
     }
 }
 
@@ -238,58 +292,4 @@ fn the_report_says_it_in_words_and_draws_it_and_refusals_of_one_reason_stand_tog
     assert_eq!(section.matches("guest 0; guest 1").count(), 1);
     let text = render(&contents, Style::default());
     assert!(text.contains("exceeded less than once in 24 h") && !text.contains("no bound"), "{text}");
-}
-
-/// What SciPy has of the same, where it is installed.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "another implementation is asked")]
-fn fits_and_tests_agree_with_scipy() {
-    const SCRIPT: &str = r"
-import sys, json
-import numpy as np
-from scipy import stats, optimize
-data = np.array(json.load(sys.stdin), dtype=float)
-k = len(data) // 5
-u = np.sort(data)[-k - 1]
-x = data[data > u] - u
-nll = lambda p: -stats.genpareto.logpdf(x, p[1], scale=np.exp(p[0])).sum()
-fit = optimize.minimize(nll, [np.log(x.mean()), 0.05], method='Nelder-Mead', options=dict(xatol=1e-11, fatol=1e-12, maxiter=10000))
-half = len(data) // 2
-p = stats.mannwhitneyu(data[:half], data[half:], alternative='two-sided', method='asymptotic').pvalue
-scores = stats.norm.ppf(stats.rankdata(data) / (len(data) + 1))
-c = scores - scores.mean()
-n = len(c)
-q = n * (n + 2) * sum((c[:-h] @ c[h:] / (c @ c)) ** 2 / (n - h) for h in range(1, 11))
-eta = (np.cumsum(c) ** 2).sum() / (n * (c @ c))
-print(json.dumps([float(fit.x[1]), float(np.exp(fit.x[0])), -float(fit.fun), float(p), float(q), float(eta)]))
-";
-    let row = half_an_hour(4);
-    let values: Vec<u64> =
-        row.ticks.series.values().flat_map(|own| own.stretches.iter().filter_map(|one| one.max_ns)).collect();
-    if !Command::new("python3").args(["-c", "import scipy"]).output().is_ok_and(|out| out.status.success()) {
-        return eprintln!("SKIPPED: Python with SciPy is not installed");
-    }
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), serde_json::to_string(&values).unwrap()).unwrap();
-    let input = std::fs::File::open(file.path()).unwrap();
-    let out = Command::new("python3").args(["-c", SCRIPT]).stdin(input).output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let [xi, sigma, likelihood, p, q, eta]: [f64; 6] = serde_json::from_slice(&out.stdout).unwrap();
-    let found = tail(&row).unwrap().unwrap().tail;
-    let mut falling: Vec<f64> = values.iter().map(|ns| float(*ns)).collect();
-    falling.sort_by(|one, other| other.total_cmp(one));
-    let u = falling[values.len() / 5];
-    let excesses = falling.iter().map(|x| x - u).take_while(|x| *x > 0.0).collect();
-    let excesses = Excesses::new(excesses).unwrap();
-    let fit = excesses.fit();
-    let near = |what: &str, own: f64, theirs: f64| {
-        assert!((own - theirs).abs() <= 1e-6 * theirs.abs().max(1.0), "{what}: {own} for {theirs}");
-    };
-    near("likelihood", fit.log_likelihood, likelihood);
-    near("likelihood of theirs", excesses.log_likelihood(Gpd { sigma, xi }), likelihood);
-    // The top is flat: to the root of what the likelihood agrees to.
-    assert!((fit.gpd.xi - xi).abs() < 1e-4, "{} for {xi}", fit.gpd.xi);
-    near("halves", found.tests[3].p, p);
-    near("Ljung-Box", found.tests[0].statistic, q);
-    near("KPSS", found.tests[1].statistic, eta);
 }

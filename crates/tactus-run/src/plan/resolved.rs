@@ -66,7 +66,8 @@ impl Choices {
 
     /// What is required of an environment, before what the plan does: what was said of it, and for what was not, what was
     /// said of all.
-    pub(super) fn required(&self, environment: &str) -> Option<Require> {
+    #[must_use]
+    pub fn required(&self, environment: &str) -> Option<Require> {
         match (self.require.get(environment), self.require.get("")) {
             (Some(own), Some(all)) => Some(own.before(all)),
             (one, other) => one.or(other).cloned(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::limits::Limits;
 use super::open::Open;
 use crate::vocabulary;
 
@@ -88,6 +89,8 @@ pub struct Import {
     /// The unit of files that do not say it: ns for cyclictest's text with -N. Default: us, ns for histogram logs
     #[arg(long, value_name = "UNIT")]
     pub unit: Option<Unit>,
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 /// Arguments of `export`.

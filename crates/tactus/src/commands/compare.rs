@@ -179,3 +179,15 @@ fn write(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_ends_by_what_it_judges() {
+        use Judgement::{Inconclusive, Pass, Regression};
+        let ends = [Pass, Regression, Inconclusive].map(judged);
+        assert_eq!(ends, [Exit::Good, Exit::Findings, Exit::Inconclusive]);
+    }
+}

@@ -18,6 +18,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::series::{SeriesKey, Thread};
 use tactus_model::{Evidence, Nanos};
 use tactus_report::render::text::{Style, render};
+use tactus_run::plan::Choices;
 use tactus_system::Directory;
 
 use super::run::location;
@@ -46,22 +47,32 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     let mut plan = Plan { name: "import".into(), title: Some("Imported".into()), ..Plan::default() };
     let (mut rows, mut names) = (Vec::new(), BTreeSet::new());
     let called = called(arguments)?;
+    let choices = Choices { require: arguments.limits.by_environment(), ..Choices::default() };
     for (file, called) in arguments.files.iter().zip(called) {
         let recordings = read(file, options)?;
         let place = place(&called.unwrap_or_else(|| stem(file)), &mut names);
         let kind = Environment { kind: KIND.into(), ..Environment::default() };
         plan.environment.insert(place.clone(), kind);
         for recording in recordings {
-            let result = row(file, &place, &recording);
+            let require = choices.required(&place);
+            let result = RowResult { require, ..row(file, &place, &recording) };
             plan.scenario.push(Scenario {
                 name: Some(result.name.clone()),
                 environment: Some(place.clone()),
                 duration: Some(Nanos(result.planned_ns)),
                 measurement: Some(result.measurement.clone()),
+                require: result.require.clone(),
                 ..Scenario::default()
             });
             rows.push(Row { recording, result });
         }
+    }
+    if let Some(name) = choices.require.keys().find(|name| !name.is_empty() && !names.contains(*name)) {
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        return Err(Failure::say(
+            format!("a limit for `{name}`: nothing that is imported has that name"),
+            format!("use one of `{}`", known.join("`, `")),
+        ));
     }
     let results: Vec<RowResult> = rows.iter().map(|row| row.result.clone()).collect();
     let machine = machine(&rows);
@@ -76,7 +87,7 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     let contents = bundle::read_from(&dir, Trust::Whole)?;
     output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
     say(format_args!("bundle: {}", dir.path().display()));
-    Ok(Exit::Good)
+    Ok(Exit::of(&contents))
 }
 
 /// What stands for standard input, and what it is called.

@@ -140,15 +140,24 @@ fn a_requirement_on_a_program_is_judged_and_more_overruns_than_are_allowed_fail(
     let file = dir.path().join("shared");
     let (program, path) = (program.to_str().unwrap(), file.to_str().unwrap());
     let _program = Program::start(&[program, path, "10000", "0"]);
-    let measure = |limits: &[&str]| {
+    let measure = |path: &str, limits: &[&str]| {
         let mut command = tactus();
         command.args(["measure", "--measurement", "application", "--file", path, "-i", "10ms", "-a", &cpu()]);
         json(&output(command.args(["-D", "2", "--json"]).args(limits)))["scenarios"][0].clone()
     };
-    let judged = measure(&["--max", "1ns", "--overruns", "1000"]);
+    let judged = measure(path, &["--max", "1ns", "--overruns", "1000"]);
     let said = judged["verdict"]["reason"].as_str().unwrap_or_default().to_owned();
     // Two seconds are too few for anything else; a maximum needs no second value.
     assert!(judged["verdict"]["outcome"] == "fail" && said.contains("exceeds the required"), "{judged:#}");
+    // Each tenth cycle takes as long as three periods and a half.
+    let late = dir.path().join("late");
+    let late = late.to_str().unwrap();
+    let _late = Program::start(&[program, late, "10000", "0", "10", "3"]);
+    let judged = measure(late, &["--overruns", "0"]);
+    let said = judged["verdict"]["reason"].as_str().unwrap_or_default().to_owned();
+    assert!(judged["all"]["overruns"].as_u64() > Some(0), "{judged:#}");
+    let more = said.contains("overruns are more than the required 0");
+    assert!(judged["verdict"]["outcome"] == "fail" && more, "{judged:#}");
     let wrong =
         output(tactus().args(["measure", "--measurement", "application", "--file", path, "-i", "5ms"]));
     assert!(

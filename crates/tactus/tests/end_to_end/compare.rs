@@ -4,7 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
+use tactus_bundle::Writer;
+use tactus_model::Evidence;
+use tactus_model::bundle::{Machine, RowResult};
+use tactus_model::event::{RunStatus, Ticked};
+use tactus_model::latency::{Latency, Sparse};
+use tactus_model::message::{ThreadCounters, Tick};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, SeriesResult};
+use tactus_model::series::SeriesKey;
+use tactus_run::plan::{Source, parse};
+
+use crate::common::{alone, beside_others, json, nothing_is_left, output, stderr, stdout, tactus};
 
 const PLAN: &str = r#"
 name = "gate"
@@ -22,6 +32,59 @@ name = "idle"
 fn run(plan: &Path, out: &Path, more: &[&str]) {
     let result = output(tactus().arg("run").args(more).arg("--out").arg(out).arg(plan));
     assert!(out.join("manifest.json").exists(), "{}", stderr(&result));
+}
+
+/// A bundle of eight runs that nobody measured: its latencies are so many hundredths of the usual ones, and those of each run
+/// a little different.
+fn made(dir: &Path, hundredths: u64) {
+    const SECONDS: u64 = 10;
+    let key = || SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
+    let plan = parse(&Source::new("plan.toml", PLAN.replace("300ms", "10s"))).unwrap();
+    let row = |repeat| RowResult {
+        repeat: Some(repeat),
+        interval_ns: 1_000_000,
+        planned_ns: SECONDS * 1_000_000_000,
+        measured_ns: SECONDS * 1_000_000_000,
+        evidence: Some(Evidence::BareMetal),
+        threads: Some(vec![key().of_thread()]),
+        ..RowResult::unmeasured("idle", "host", "host")
+    };
+    let rows: Vec<RowResult> = (1..=8).map(row).collect();
+    let mut writer = Writer::create(dir, &plan, &rows, Machine::default()).unwrap();
+    writer.begin_session(Machine::default(), None, None).unwrap();
+    for (number, mut row) in rows.into_iter().enumerate() {
+        let own = 100 + u64::from(row.repeat.unwrap() % 3);
+        let mut latency = Latency::new();
+        for cycle in 0..SECONDS * 1_000 {
+            latency.record((40_000 + cycle * 7 % 9_000) * hundredths * own / 10_000, row.interval_ns);
+        }
+        let tick = Tick {
+            activity: 0,
+            series: key(),
+            n: 0,
+            at_ns: row.measured_ns,
+            now: latency.totals,
+            total: latency.totals,
+            counts: Sparse::of(&latency.raw),
+            missed: Sparse::default(),
+            thread: ThreadCounters::default(),
+        };
+        let mut log = writer.begin_row(number, &row, row.planned_ns).unwrap();
+        let summary = latency.summary();
+        log.tick(&Ticked::of(number, tick, summary.p99_ns)).unwrap();
+        log.finish().unwrap();
+        let series = SeriesResult {
+            key: key(),
+            summary: summary.clone(),
+            counters: ThreadCounters::default(),
+            outliers: Vec::new(),
+            whole: true,
+        };
+        row.outcome = Outcome::Latency(LatencyOutcome { series: vec![series], all: Some(summary) });
+        row.end(Ending::complete());
+        writer.result(number, &row).unwrap();
+    }
+    writer.finish(RunStatus::Complete).unwrap();
 }
 
 fn compared(dir: &Path, arguments: &[&str]) -> Output {
@@ -68,6 +131,34 @@ fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
     let itself = compared(dir.path(), &["--self", "before"]);
     assert_eq!(itself.status.code(), Some(3), "five runs are no baseline: {}", stdout(&itself));
     nothing_is_left();
+}
+
+#[test]
+fn a_gate_ends_with_one_on_a_regression_and_each_condition_is_held_against_the_first() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    for (name, hundredths) in [("base", 100), ("same", 100), ("slower", 140)] {
+        made(&dir.path().join(name), hundredths);
+    }
+    for (new, outcome, code) in [("same", "pass", 0), ("slower", "regression", 1)] {
+        let gate = compared(dir.path(), &["--gate", "--json", "base", new]);
+        assert_eq!(json(&gate)["outcome"], outcome, "{new}: {:#}", json(&gate));
+        assert_eq!(gate.status.code(), Some(code), "{new}");
+    }
+    // Only a gate judges by its exit code.
+    let all = compared(dir.path(), &["--json", "base", "same", "slower"]);
+    assert_eq!(all.status.code(), Some(0), "{}", stderr(&all));
+    let document = json(&all);
+    assert_eq!(document["outcome"], "regression");
+    let scenarios = document["scenarios"].as_array().unwrap();
+    let with: Vec<&str> = scenarios.iter().map(|scenario| scenario["with"].as_str().unwrap()).collect();
+    assert_eq!(with, ["same", "slower"]);
+    let worse = |scenario: &serde_json::Value| {
+        scenario["quantities"].as_array().unwrap().iter().any(|of| of["outcome"] == "regression")
+    };
+    assert_eq!(scenarios.iter().map(worse).collect::<Vec<_>>(), [false, true], "{document:#}");
+    let gate = compared(dir.path(), &["--gate", "base", "same", "slower"]);
+    assert_eq!(gate.status.code(), Some(1), "{}", stdout(&gate));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{beside_others, json, output, stderr, stdout, tactus};
+use crate::common::{beside_others, json, output, skipped, stderr, stdout, tactus};
 
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import");
 
@@ -40,6 +40,40 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
     }
     let fitness = output(tactus().arg("fitness").arg(&out).args(["--require", "plc"]));
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
+}
+
+/// Nothing is known of the instrument, so that a limit is neither kept nor broken.
+#[test]
+fn what_is_required_of_an_import_is_judged_and_cannot_be_told() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let files = [format!("{FILES}/cyclictest.json"), format!("{FILES}/cyclictest-v.txt")];
+    let import = |out: &Path, limits: &[&str]| {
+        output(
+            tactus()
+                .arg("import")
+                .args(&files)
+                .args(["--name", "one", "--name", "other"])
+                .args(limits)
+                .arg("--out")
+                .arg(out),
+        )
+    };
+    for (name, limits) in [("broken", ["--max", "other=1us"]), ("kept", ["--max", "other=10s"])] {
+        let out = dir.path().join(name);
+        let result = import(&out, &limits);
+        assert_eq!(result.status.code(), Some(3), "{name}: {}", stderr(&result));
+        let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        assert!(document["scenarios"][0]["verdict"].is_null(), "{name}: it is required of the other alone");
+        let verdict = &document["scenarios"][1]["verdict"];
+        assert_eq!(verdict["outcome"], "inconclusive", "{name}: {verdict:#}");
+        assert!(verdict["reason"].as_str().unwrap().starts_with("imported: "), "{name}: {verdict:#}");
+    }
+    let unknown = dir.path().join("unknown");
+    let result = import(&unknown, &["--max", "third=1us"]);
+    assert_eq!(result.status.code(), Some(2));
+    assert!(stderr(&result).contains("a limit for `third`"), "{}", stderr(&result));
+    assert!(stderr(&result).contains("hint: use one of `one`, `other`") && !unknown.exists());
 }
 
 /// Of the text of `-h` nobody knows how long it took, or how often it measured.
@@ -94,12 +128,6 @@ fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     fs::write(&file, "no measurement of anything\n").unwrap();
     let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
     assert!(stderr(&result).contains("hint: what can be imported: cyclictest"), "{}", stderr(&result));
-}
-
-#[expect(clippy::print_stderr, reason = "a test says what it skipped")]
-fn skipped(why: &str) {
-    assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "{why}");
-    eprintln!("SKIPPED: {why}");
 }
 
 /// Runs an instrument of the field in `dir`; false, and says so, where it is not installed.
@@ -195,8 +223,8 @@ fn what_jitterdebugger_oslat_and_signaltest_measure_here_is_imported() {
     let dir = tempfile::tempdir().unwrap();
     let of = |name: &str| dir.path().join(name).display().to_string();
     let mut files = Vec::new();
-    if ran(dir.path(), "jitterdebugger", &["-o", "jitter", "-l", "300", "-a", "0", "-i", "500"]) {
-        files.push(of("jitter/results.json"));
+    if ran(dir.path(), "jitterdebugger", &["-o", "jitter", "-s", "-l", "300", "-a", "0", "-i", "500"]) {
+        files.extend(["jitter/results.json", "jitter/samples.raw"].map(of));
     }
     if ran(dir.path(), "oslat", &["-D", "1", "-c", "0", "--json=oslat.json"]) {
         files.push(of("oslat.json"));
@@ -238,12 +266,11 @@ fn what_rtla_measures_here_is_imported() {
     for tracer in ["timerlat", "osnoise"] {
         let run = Command::new("rtla").args([tracer, "hist", "-d", "2s", "-c", "0"]).output();
         let Ok(run) = run else {
-            assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "rtla is not installed");
-            return eprintln!("SKIPPED: rtla is not installed");
+            return skipped("rtla is not installed");
         };
         if stderr(&run).contains("not found") || stderr(&run).contains("Failed to") {
-            // No package fixes it: this is not counted as skipped.
-            eprintln!("the kernel here does not let rtla measure: {}", stderr(&run));
+            // No package fixes it: this is counted, and fails nothing.
+            eprintln!("SKIPPED: the kernel here does not let rtla measure: {}", stderr(&run));
             continue;
         }
         fs::write(dir.path().join(tracer), &run.stdout).unwrap();
@@ -274,9 +301,7 @@ fn what_cyclictest_measures_here_is_what_is_imported() {
         .current_dir(dir.path())
         .output();
     let Ok(run) = run else {
-        assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "cyclictest is not installed");
-        eprintln!("skipped: cyclictest is not installed");
-        return;
+        return skipped("cyclictest is not installed");
     };
     assert!(run.status.success(), "{run:?}");
     let file = |name: &str| dir.path().join(name).display().to_string();

@@ -153,11 +153,11 @@ impl Tail {
             tried.extend(above(&falling, part, among));
         }
         if tried.is_empty() {
-            let exceedances = whole((PARTS[0] * float(maxima.len() as u64)).floor());
-            // There were enough blocks: what is above the lowest threshold does not vary, or is all one value.
-            return Err(match exceedances >= LEAST_EXCEEDANCES {
-                true => Refusal::Tied { part: 1.0 },
-                false => Refusal::TooFew { exceedances, least: LEAST_EXCEEDANCES },
+            // There are enough blocks: what is above the lowest threshold is little, or nothing, or all one value.
+            let exceedances = exceedances(&falling, PARTS[0]);
+            return Err(match exceedances {
+                1..LEAST_EXCEEDANCES => Refusal::TooFew { exceedances, least: LEAST_EXCEEDANCES },
+                _ => Refusal::Tied { part: 1.0 },
             });
         }
         too_coarse(&tried[0].0)?;
@@ -254,10 +254,20 @@ impl Maxima {
     }
 }
 
+/// How many are above the threshold that this part of all values is above, but for those that are equal to it.
+fn exceedances(falling: &[f64], part: f64) -> u64 {
+    let threshold = falling.get(place(falling, part)).copied().unwrap_or(f64::INFINITY);
+    falling.iter().take_while(|value| **value > threshold).count() as u64
+}
+
+/// Where that threshold stands.
+fn place(falling: &[f64], part: f64) -> usize {
+    usize::try_from(whole((part * float(falling.len() as u64)).floor())).unwrap_or(usize::MAX)
+}
+
 /// The law above the threshold that this part of all values is above.
 fn above(falling: &[f64], part: f64, among: f64) -> Option<(Excesses, Fit, Threshold)> {
-    let k = usize::try_from(whole((part * float(falling.len() as u64)).floor())).ok()?;
-    let value = *falling.get(k)?;
+    let value = *falling.get(place(falling, part))?;
     let excesses = Excesses::new(falling.iter().map(|x| x - value).take_while(|x| *x > 0.0).collect())?;
     if (excesses.len() as u64) < LEAST_EXCEEDANCES {
         return None;

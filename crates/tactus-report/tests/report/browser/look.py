@@ -44,8 +44,11 @@ CUT = """(() => {
       if (shown(e) && !e.closest(".scroll, nav") && (!widest || e.getBoundingClientRect().right > widest.getBoundingClientRect().right)) widest = e;
     found.push(`the page: ${page.scrollWidth} of ${page.clientWidth}: ${widest && widest.outerHTML.slice(0, 120)}`);
   }
+  // A wide box may be scrolled in its own place. On a narrow page that is so of figures alone: rows of tables are cards.
+  const narrow = page.clientWidth <= 640;
+  const may = (box) => box.classList.contains("wide") && !(narrow && box.querySelector("table")) && getComputedStyle(box).overflowX === "auto";
   for (const box of document.querySelectorAll(".scroll"))
-    if (shown(box) && !box.classList.contains("wide") && box.scrollWidth > box.clientWidth + 1)
+    if (shown(box) && !may(box) && box.scrollWidth > box.clientWidth + 1)
       found.push(`${box.scrollWidth} of ${box.clientWidth}: ${box.textContent.trim().replace(/\\s+/g, " ").slice(0, 90)}`);
   return found;
 })()"""
@@ -104,6 +107,16 @@ EACH = """(async () => {
     said.push(own);
   }
   return said;
+})()"""
+
+
+# Without scripts: how wide each figure is that is not folded away, and how many answer to keys.
+STILL = """(() => {
+  const figures = [...document.querySelectorAll("figure.plot")].filter((figure) => !figure.closest("details:not([open])"));
+  return {
+    widths: figures.map((figure) => { const svg = figure.querySelector(".still svg"); return svg ? svg.getBoundingClientRect().width : 0; }),
+    live: document.querySelectorAll(".live").length,
+  };
 })()"""
 
 
@@ -273,7 +286,7 @@ def look(browser, path, axe, shots):
     page = Page(browser, path, width=1280, script=False)
     if shots:
         page.shot(shots / f"{path.stem}-still.png")
-    said["still"] = page.wrong()
+    said["still"] = {**page.run(STILL), **page.wrong()}
     page.close()
     page = Page(browser, path, width=PAPER[0], media="print")
     said["paper"] = {"cut": page.run(ON_PAPER)}

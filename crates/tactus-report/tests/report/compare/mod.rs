@@ -1,13 +1,11 @@
 //! Bundles held against each other: what is judged, what is refused, what every format says.
 
-mod scipy;
-
 use serde_json::json;
 use tactus_model::Evidence;
 use tactus_model::buckets::{BUCKETS, Counts, Packed};
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::{Item, Measure, measure::Os};
-use tactus_model::document::{CompareDocument, Judgement};
+use tactus_model::document::{CompareDocument, ComparedEntry, Judgement};
 use tactus_model::facts::Facts;
 use tactus_model::outcome::{Better, Ending, Outcome, Repeats, RowEnd, Unit, ValueResult};
 use tactus_model::plan::Scenario;
@@ -82,6 +80,48 @@ fn a_slower_kernel_is_a_regression_and_what_changed_stands_beside_it() {
 }
 
 #[test]
+fn whatever_may_be_why_is_named_by_what_it_is() {
+    let other = || {
+        let mut other = bundle(8, 1.0, 2);
+        other.manifest.tactus = "0.2.0".into();
+        other.manifest.machine.processor = "another one".into();
+        let facts = other.facts.get_mut("host").unwrap();
+        facts.keep("uname:release", "6.18.0");
+        facts.keep("/proc/cmdline", "quiet mitigations=off");
+        facts.keep("/proc/cpuinfo", "processor\t: 0\nmicrocode\t: 0x2f\n");
+        facts.keep("/etc/tuned/active_profile", "realtime");
+        let mut audit = common::audits::audit();
+        audit.findings.retain(|finding| finding.id != "smt");
+        other.audits.insert("host".into(), audit);
+        other
+    };
+    let mut base = bundle(8, 1.0, 1);
+    base.facts.get_mut("host").unwrap().keep("/proc/cpuinfo", "processor\t: 0\nmicrocode\t: 0x2e\n");
+    base.audits.insert("host".into(), common::audits::audit());
+    let changes = held(base, other()).changes;
+    let named: Vec<&str> = changes.iter().map(|change| change.what.as_str()).collect();
+    assert_eq!(named, ["processor", "tactus", "kernel", "command line", "microcode", "profile", "findings"]);
+    let of = |what: &str| changes.iter().find(|change| change.what == what).unwrap();
+    assert!(of("microcode").base == ["0x2e"] && of("microcode").now == ["0x2f"], "{changes:#?}");
+    assert!(of("profile").base.is_empty() && of("profile").now == ["realtime"], "{changes:#?}");
+    assert!(of("findings").base == ["smt"] && of("findings").now.is_empty(), "{changes:#?}");
+    assert!(held(other(), other()).changes.is_empty());
+}
+
+#[test]
+fn each_condition_is_held_against_the_first_one() {
+    let conditions = [("base", 1.0, 1), ("same", 1.0, 2), ("slower", 1.4, 3)]
+        .map(|(name, slower, seed)| Condition::new(name, vec![bundle(8, slower, seed)]));
+    let document = compare(&conditions, &Options::default());
+    let with: Vec<&str> = document.scenarios.iter().map(|one| one.with.as_str()).collect();
+    assert_eq!(with, ["same", "slower"]);
+    let regresses =
+        |one: &ComparedEntry| one.quantities.iter().any(|of| of.outcome == Some(Judgement::Regression));
+    assert_eq!(document.scenarios.iter().map(regresses).collect::<Vec<_>>(), [false, true]);
+    assert_eq!((document.outcome, document.gated), (Judgement::Regression, 8));
+}
+
+#[test]
 fn every_format_says_it() {
     let found = slower_kernel();
     insta::assert_snapshot!("markdown", written("markdown", &found));
@@ -92,6 +132,16 @@ fn every_format_says_it() {
         assert!(page.contains(said), "{said}");
     }
     assert!(!page.contains("src=\"http") && !page.contains("href=\"http"), "it needs no network");
+    let plots =
+        page.split("class=\"plot-data\">").skip(1).map(|data| data.split("</script>").next().unwrap());
+    let overlaid = plots.map(|data| serde_json::from_str::<serde_json::Value>(data).unwrap()).any(|plot| {
+        let names: Vec<&serde_json::Value> =
+            plot["series"].as_array().unwrap().iter().map(|line| &line["name"]).collect();
+        let places = plot["at"].as_array().unwrap();
+        let thousandth = places.iter().any(|at| at.as_f64() == Some(1_000.0));
+        names == ["base", "new"] && plot["x"]["kind"] == "percentile" && thousandth
+    });
+    assert!(overlaid, "the percentiles of both lie over each other, 99.9 % among them");
 }
 
 #[test]
@@ -376,7 +426,6 @@ fn ten_times_the_scenarios_are_compared_in_ten_times_the_time_and_not_a_hundred(
     });
 }
 
-/// The schema in the book is made from the types; `UPDATE_DOCS=1` writes it anew.
 #[test]
 fn what_is_kept_of_a_bundle_to_compare_it_is_one_histogram_of_each_run() {
     let mut own = bundle(3, 1.0, 1);
@@ -397,6 +446,7 @@ fn what_is_kept_of_a_bundle_to_compare_it_is_one_histogram_of_each_run() {
     }
 }
 
+/// The schema in the book is made from the types; `UPDATE_DOCS=1` writes it anew.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the book is looked at")]
 fn the_published_schema_is_that_of_the_document() {

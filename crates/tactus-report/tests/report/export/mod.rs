@@ -1,7 +1,7 @@
 //! Bundles in the formats of the field: what is written comes back, what cannot be is said, and the field's own readers
 //! take it.
 
-mod python;
+pub mod python;
 mod readers;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 """What the field's readers find in exported files: one JSON document on stdout.
 
-usage: readers.py tables DIR | metrics FILE | log FILE...
+usage: readers.py tables DIR | metrics FILE | log FILE... | write FILE
 """
 
 import json
@@ -81,6 +81,34 @@ def log(paths):
     return found
 
 
+def write(path):
+    """Writes a log of three seconds of two tags, and says what is in it as `log` does."""
+    from hdrh.histogram import HdrHistogram
+    from hdrh.log import HistogramLogWriter
+
+    began = 1_764_000_000
+    with open(path, "w") as file:
+        writer = HistogramLogWriter(file)
+        writer.output_log_format_version()
+        # `output_start_time` of this library fails, and of tags it knows nothing: both as the one in Java has them.
+        writer.output_comment(f"[StartTime: {began}.000 (seconds since epoch), Mon Nov 24 16:00:00 UTC 2025]")
+        writer.output_base_time(began * 1000)
+        writer.output_legend()
+        for second in range(3):
+            for cpu in (2, 3):
+                one = HdrHistogram(1, 3_600_000_000_000, 3)
+                for n in range(1000):
+                    one.record_value(1000 * cpu + 37 * n * (second + 1))
+                file.write(f"Tag={cpu},")
+                writer.output_interval_histogram(one, second + 0.5, second + 1.5)
+    return log([path])[0]
+
+
 what, *paths = sys.argv[1:]
-asked = {"tables": lambda: tables(paths[0]), "metrics": lambda: metrics(paths[0]), "log": lambda: log(paths)}
+asked = {
+    "tables": lambda: tables(paths[0]),
+    "metrics": lambda: metrics(paths[0]),
+    "log": lambda: log(paths),
+    "write": lambda: write(paths[0]),
+}
 json.dump(asked[what](), sys.stdout)

@@ -120,3 +120,20 @@ fn the_histogram_library_of_python_reads_the_logs() {
         }
     }
 }
+
+#[test]
+fn a_log_that_the_histogram_library_of_python_wrote_is_imported() {
+    let Some(python) = python("hdrh.histogram, hdrh.log") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("another.hlog");
+    let counted = asked(&python, "write", std::slice::from_ref(&path));
+    let file = std::fs::File::open(path).unwrap();
+    let recording = import::read(file, import::Options::default()).unwrap().remove(0);
+    assert_eq!(recording.duration_ns, Some(3_500_000_000), "from the base to the end of the third second");
+    assert_eq!(recording.series.len(), counted.as_object().unwrap().len());
+    for series in &recording.series {
+        let raw = series.latency().raw;
+        let found = json!([raw.len(), raw.max(), raw.value_at_quantile(0.5)]);
+        assert_eq!(counted[series.cpu.unwrap().to_string()], found, "{counted:#}");
+    }
+}

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 use tactus_model::Nanos;
-use tactus_model::plan::Require;
+use tactus_model::plan::{Require, TailLimit};
 
 use super::values::VALUES;
-use super::{Choices, PLAN, machine, resolved};
+use super::{Choices, PLAN, complaint, machine, resolved};
 
 fn limits<const N: usize>(limits: [(&str, Require); N]) -> Choices {
     let require: BTreeMap<String, Require> =
@@ -19,6 +19,27 @@ fn what_is_asked_of_all_holds_beside_what_is_asked_of_one_limit_by_limit() {
     let found = resolved(PLAN, &limits([("", all), ("guest", own)]), &machine("0-1", "")).unwrap();
     let require = found.rows[0].result.require.clone().unwrap();
     assert_eq!((require.max, require.overruns, require.p99), (Some(Nanos(90)), Some(0), Some(Nanos(7))));
+    let host = found.rows[1].result.require.clone().unwrap();
+    assert_eq!((host.max, host.p99), (Some(Nanos(1)), Some(Nanos(7))), "before the 40 us of the plan");
+}
+
+#[test]
+fn a_limit_on_the_tail_is_a_latency_and_a_time_and_neither_is_nothing() {
+    let of = |tail: &str| {
+        PLAN.replace("require = { max = \"40us\" }", &format!("require = {{ tail = {{ {tail} }} }}"))
+    };
+    let asked = of("max = \"200us\", horizon = \"24h\"");
+    let found = resolved(&asked, &Choices::default(), &machine("0-1", "")).unwrap();
+    let tail = TailLimit { max: Nanos::from_us(200), horizon: Nanos::from_secs(86_400) };
+    assert_eq!(found.rows[1].result.require.as_ref().unwrap().tail, Some(tail));
+    for (nothing, word) in [
+        ("max = \"200us\", horizon = \"0s\"", "`horizon` of the tail is nothing"),
+        ("max = \"0us\", horizon = \"24h\"", "`max` of the tail is nothing"),
+    ] {
+        let said = complaint(&of(nothing));
+        let hint = "hint: write it as in tail = { max = \"200us\", horizon = \"24h\" }";
+        assert!(said.contains(word) && said.contains(hint), "{said}");
+    }
 }
 
 #[test]
