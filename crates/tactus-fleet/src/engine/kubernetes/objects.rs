@@ -44,6 +44,8 @@ pub fn plan(order: &Order, text: &str) -> Value {
         "kind": "ConfigMap",
         "metadata": {"name": format!("tactus-{}", order.id), "namespace": namespace(order), "labels": labels(order)},
         "data": {"plan.toml": text},
+        // A plan can have commands, which run as root on every node.
+        "immutable": true,
     })
 }
 
