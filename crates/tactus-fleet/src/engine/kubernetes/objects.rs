@@ -87,6 +87,8 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
     volumes.extend(volume::source(order));
     let mut pod = json!({
         "restartPolicy": "Never",
+        // It asks the cluster for nothing.
+        "automountServiceAccountToken": false,
         // One measurement at a time on a machine: the lock is in the node's network.
         "hostNetwork": true,
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
