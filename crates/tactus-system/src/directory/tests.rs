@@ -243,3 +243,17 @@ fn a_tree_is_removed_with_all_that_is_in_it_and_links_lead_nowhere() {
     assert!(dir.remove_tree("link").is_err());
     assert!(outside.exists());
 }
+
+#[test]
+fn a_file_that_must_be_new_is_never_one_that_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = Directory::open(dir.path()).unwrap();
+    let (mut one, first) = open.append_new("log").unwrap();
+    let (_, second) = open.append_new("log").unwrap();
+    assert_ne!(first, second);
+    assert!(first.to_str().unwrap().starts_with(".log."), "{first:?}");
+    one.write_all(b"one").unwrap();
+    one.try_clone().unwrap().write_all(b" two").unwrap();
+    assert_eq!(open.read(&first, 100).unwrap(), b"one two");
+    assert_eq!(open.read(&second, 100).unwrap(), b"");
+}
