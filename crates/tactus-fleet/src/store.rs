@@ -16,7 +16,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tactus_system::{Directory, Real, System};
+use tactus_system::{Directory, Kind, Real, System};
 
 use crate::engine::{File, Site};
 use crate::error::FleetError;
@@ -230,13 +230,14 @@ impl Store {
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), FleetError> {
-        Real.rename(&self.path.join(from), &self.path.join(to))
-            .map_err(FleetError::file(&self.path.join(from)))
+        self.dir.rename(from, to).map_err(FleetError::file(&self.path.join(from)))
     }
 
-    /// Removes a file or directory of ours.
+    /// Removes a file or directory of ours, and nothing elsewhere: machines may write here, and put links in the way.
     pub(crate) fn remove(&self, name: &str) -> Result<(), FleetError> {
-        Real.remove(&self.path.join(name)).map_err(FleetError::file(&self.path.join(name)))
+        let is_directory = self.dir.entry(name).is_ok_and(|entry| entry.kind == Kind::Directory);
+        let removed = if is_directory { self.dir.remove_tree(name) } else { self.dir.remove(name) };
+        removed.map_err(FleetError::file(&self.path.join(name)))
     }
 
     fn json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), FleetError> {

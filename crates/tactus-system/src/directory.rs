@@ -260,6 +260,15 @@ impl Directory {
         }
     }
 
+    /// Gives what is there another name beneath this directory; a link is renamed itself, and none leads there.
+    ///
+    /// # Errors
+    /// Those of rename(2).
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let ((from, old), (to, new)) = (self.above(from.as_ref())?, self.above(to.as_ref())?);
+        Ok(rustix::fs::renameat(&from.fd, old, &to.fd, new)?)
+    }
+
     /// Removes a file, or a link itself; what is not there is no error.
     ///
     /// # Errors

@@ -423,3 +423,24 @@ fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
     }
     assert!(Store::open(&dir.path().join("none")).is_err());
 }
+
+/// On the directory that nodes of Slurm share, who is root on one of them may exchange all that jobs write to.
+#[test]
+fn a_link_in_the_place_of_what_machines_write_to_moves_and_removes_nothing_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, home) = (dir.path().join("fleet"), dir.path().join("home"));
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    campaign(&mut store, &fake(of_another, JobState::Ended("COMPLETED".into())), 9);
+    fs::create_dir_all(home.join("n1")).unwrap();
+    fs::write(home.join("n1/letters"), "kept").unwrap();
+    fs::remove_dir_all(path.join("incoming")).unwrap();
+    std::os::unix::fs::symlink(&home, path.join("incoming")).unwrap();
+    assert!(store.remove("incoming/n1").is_err());
+    assert!(store.rename("incoming/n1", "bundles/n1").is_err());
+    assert!(store.refuse("incoming/n1", "n1").is_err());
+    assert_eq!(fs::read_to_string(home.join("n1/letters")).unwrap(), "kept");
+    // A link itself is removed, and not what it leads to.
+    std::os::unix::fs::symlink(&home, path.join("archives/n1.tar.gz")).unwrap();
+    store.remove("archives/n1.tar.gz").unwrap();
+    assert!(home.join("n1/letters").exists());
+}
