@@ -229,7 +229,8 @@ impl Store {
     pub(crate) fn refuse(&self, name: &str, key: &str) -> Result<(), FleetError> {
         let place = |n: u32| format!("refused/{key}-{n}");
         let there = self.dir.beneath("refused").and_then(|dir| dir.names()).unwrap_or_default();
-        let number = |name: OsString| name.to_str()?.strip_prefix(key)?.strip_prefix('-')?.parse().ok();
+        let number =
+            |name: OsString| name.to_str()?.strip_prefix(key)?.strip_prefix('-')?.parse::<u32>().ok();
         let before: Vec<u32> = there.into_iter().filter_map(number).collect();
         let last = before.iter().max().copied().unwrap_or(0);
         self.rename(name, &place(last.saturating_add(1)))?;
