@@ -345,14 +345,18 @@ def a_volume_brings_bundles(lab):
     for name, volume in [("claim", "claim:lab"), ("directory", str(shared))]:
         fleet = Fleet(lab, name)
         at = next(n for n, word in enumerate(fleet.wanted) if str(word).startswith("dir="))
-        fleet.wanted[at:at + 1] = [f"volume={volume}", "--with", f"here={shared}"]
+        fleet.wanted[at + 1:at + 1] = ["--with", f"volume={volume}", "--with", f"here={shared}"]
         code, printed, said = fleet.run()
         check(code == 0, f"exit {code}\n{printed}{said}", fleet.row("n1"), fleet.row("n2"))
         fleet.measured({"n1": 1, "n2": 1})
-        pod = fleet.pods()[0]["metadata"]["name"]
+        first = fleet.pods()[0]
+        word = first["status"]["containerStatuses"][0]["state"]["terminated"].get("message", "")
+        check(word.startswith("archive-sha256: "), f"its last word is {word!r}")
+        pod = first["metadata"]["name"]
         log = lab.control.kubectl("logs", pod)
         check("BEGIN TACTUS" not in log, log)
         check((shared / f"{fleet.id()}-archives" / "n1.tar.gz").exists(), "it is on the volume")
+        check(not (shared / fleet.id()).exists(), "bundles are made on the nodes alone")
 
 
 CASES = [machines_are_measured, what_is_rendered_is_taken, a_cut_log_is_refused, a_kubelet_that_dies_loses_nothing,

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use tactus_model::bundle::Manifest;
 use tactus_system::{Directory, Kind, has_hole};
 
 use super::{BundleError, limits};
@@ -19,6 +20,10 @@ pub const PLAN: &str = "plan.toml";
 pub const EVENTS: &str = "events.jsonl";
 /// The directory with one of each row.
 pub const SCENARIOS: &str = "scenarios";
+/// The directories with one file of each environment.
+pub const FACTS: &str = "facts";
+/// The same of what the audit says.
+pub const AUDIT: &str = "audit";
 /// Name of the directory with what consoles of environments said.
 pub const CONSOLES: &str = "console";
 
@@ -71,8 +76,7 @@ pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleErro
     let mut checked = Checked::default();
     for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
         let name = entry.path.to_string_lossy().into_owned();
-        let hidden = entry.path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let derived = name == MANIFEST || name.starts_with("report.") || hidden;
+        let derived = name == MANIFEST || name.starts_with("report.") || is_hidden(&entry.path);
         if derived || entry.kind == Kind::Directory {
             continue;
         }
@@ -81,6 +85,36 @@ pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleErro
         sums.insert(name, sum);
     }
     Ok(sums)
+}
+
+/// What is being written, or was when the power failed: readers open nothing of such a name.
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// The first file of a finished bundle that lies where readers look, and that its manifest does not name: it came later,
+/// and no checksum holds it.
+pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
+    manifest.finished.as_ref()?;
+    let refused = |path: &Path, reason: String| BundleError::Altered { path: dir.path().join(path), reason };
+    let unnamed = |path: &Path| {
+        let named = manifest.files.contains_key(&*path.to_string_lossy());
+        (!named).then(|| refused(path, "the manifest does not name it".into()))
+    };
+    let alone = [SOURCE, PLAN, EVENTS].into_iter().filter(|name| dir.entry(name).is_ok());
+    let alone = alone.filter_map(|name| unnamed(Path::new(name))).next();
+    alone.or_else(|| {
+        [SCENARIOS, FACTS, AUDIT, CONSOLES].into_iter().find_map(|sub| {
+            match dir.beneath(sub).and_then(|own| own.walk()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => Some(refused(Path::new(sub), error.to_string())),
+                Ok(all) => all
+                    .into_iter()
+                    .filter(|entry| entry.kind != Kind::Directory && !is_hidden(&entry.path))
+                    .find_map(|entry| unnamed(&Path::new(sub).join(entry.path))),
+            }
+        })
+    })
 }
 
 /// Refuses to write into a directory of anything but files of one name and directories that nobody else can put files

@@ -40,7 +40,7 @@ pub enum Trust {
 ///
 /// # Errors
 /// When it is no bundle, was written in another format, or (with [`Trust::Whole`]) a file of a
-/// finished bundle is missing or altered.
+/// finished bundle is missing, altered or added.
 pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
     read_from(&open(dir)?, trust)
 }
@@ -86,12 +86,11 @@ fn read_rows(
     let mut manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
     let mut checked = files::Checked::default();
-    for (name, sum) in &manifest.files {
-        if let Some(error) = altered(dir, name, sum, &mut checked) {
-            match trust {
-                Trust::Whole => return Err(error),
-                Trust::Damaged => damage.push(error.to_string()),
-            }
+    let altered = manifest.files.iter().filter_map(|(name, sum)| altered(dir, name, sum, &mut checked));
+    for error in altered.chain(files::added(dir, &manifest)) {
+        match trust {
+            Trust::Whole => return Err(error),
+            Trust::Damaged => damage.push(error.to_string()),
         }
     }
     names::of_manifest(&mut manifest, &mut damage);
@@ -138,8 +137,8 @@ fn read_rows(
         }
         names.push(own);
     }
-    let facts: BTreeMap<String, Facts> = by_environment(dir, "facts", &rows, &mut memory, &mut damage);
-    let audits = by_environment(dir, "audit", &rows, &mut memory, &mut damage);
+    let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
+    let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
     let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
     Ok((contents, Logs::new(dir.clone(), names)))
 }
@@ -165,11 +164,11 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     serde_json::from_slice(&text).map_err(wrong)
 }
 
-/// Verifies the bundle in an open directory: it is finished, and every file is as its manifest has it. Nothing of it is
-/// parsed but the manifest.
+/// Verifies the bundle in an open directory: it is finished, and every file is as its manifest has it, and no other lies
+/// where one is read. Nothing of it is parsed but the manifest.
 ///
 /// # Errors
-/// When it is no bundle, was written in another format, is not finished, or a file is missing or altered.
+/// When it is no bundle, was written in another format, is not finished, or a file is missing, altered or added.
 pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
     let manifest = manifest(dir)?;
     if manifest.finished.is_none() {
@@ -178,7 +177,7 @@ pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
     }
     let mut checked = files::Checked::default();
     let altered = manifest.files.iter().find_map(|(name, sum)| altered(dir, name, sum, &mut checked));
-    altered.map_or(Ok(manifest), Err)
+    altered.or_else(|| files::added(dir, &manifest)).map_or(Ok(manifest), Err)
 }
 
 /// What a manifest of any version says of its version.

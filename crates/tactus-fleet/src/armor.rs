@@ -13,6 +13,8 @@ use crate::pack::pack;
 const BEGIN: &str = "-----BEGIN TACTUS BUNDLE-----";
 const END: &str = "-----END TACTUS BUNDLE-----";
 const SUM: &str = "sha256: ";
+/// The same of an archive that comes by another way than the word.
+const ARCHIVE_SUM: &str = "archive-sha256: ";
 /// Columns of the text: no container runtime breaks such a line.
 const COLUMNS: usize = 76;
 /// What Kubernetes keeps of a container's last words, in bytes.
@@ -70,6 +72,18 @@ pub fn manifest_sum(word: &str) -> Option<String> {
         Some(sum) => Some(sum.trim().to_owned()),
         None => word.starts_with('{').then(|| sha256(word.as_bytes())),
     }
+}
+
+/// The last word of a container whose archive has this sum.
+#[must_use]
+pub fn archive_word(sum: &str) -> String {
+    format!("{ARCHIVE_SUM}{sum}\n")
+}
+
+/// The sum of the archive that a container's last word tells.
+#[must_use]
+pub fn archive_sum(word: &str) -> Option<&str> {
+    word.strip_prefix(ARCHIVE_SUM).map(str::trim)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 mod advance;
 pub mod armor;
+pub mod begun;
 mod engine;
 mod error;
 mod home;

@@ -41,7 +41,12 @@ pub fn quoted(word: &str) -> String {
 /// SHA-256, in hex.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::new_with_prefix(bytes))
+}
+
+/// What a hash comes to, in hex.
+pub fn hex(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The name of a machine as a job is told it in `TACTUS_MACHINE`, and as its bundle keeps it: without control characters, and no

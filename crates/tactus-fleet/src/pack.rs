@@ -7,7 +7,10 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
 use tactus_system::{Directory, Kind, UnpackedTree};
+
+use crate::name::hex;
 
 /// The most that an archive unpacks to, in bytes. A run of a day has some MB.
 pub const MOST_UNPACKED: u64 = 1 << 30;
@@ -39,6 +42,37 @@ pub fn pack<W: Write>(dir: &Directory, out: W) -> io::Result<W> {
         archive.append(&header, dir.file(&entry.path)?.take(entry.bytes))?;
     }
     archive.into_inner()?.finish()
+}
+
+/// Writes on, and knows the SHA-256 of what it has written: nobody who changes that behind it changes the sum.
+pub struct Summed<W> {
+    out: W,
+    hash: Sha256,
+}
+
+impl<W: Write> Summed<W> {
+    /// Writes on to `out`.
+    pub fn new(out: W) -> Self {
+        Self { out, hash: Sha256::new() }
+    }
+
+    /// The sum, in hex.
+    #[must_use]
+    pub fn sum(self) -> String {
+        hex(self.hash)
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(bytes.get(..written).unwrap_or(bytes));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Unpacks what [`pack`] wrote into an empty directory.
@@ -141,6 +175,15 @@ mod tests {
         );
         let names: Vec<_> = there.walk().unwrap().into_iter().map(|entry| entry.path).collect();
         assert!(!names.iter().any(|name| name.ends_with("report.html") || name.starts_with(".tactus-new-1")));
+    }
+
+    #[test]
+    fn the_sum_of_an_archive_is_that_of_what_was_written() {
+        let (_from, open) = bundle();
+        let mut bytes = Vec::new();
+        let sum = pack(&open, Summed::new(&mut bytes)).unwrap().sum();
+        assert_eq!(sum, crate::sha256(&bytes));
+        assert!(bytes.len() > 100);
     }
 
     #[test]

@@ -9,14 +9,15 @@
 //! incoming/KEY         bundles that are being written or fetched
 //! archives/KEY.tar.gz  those that come as one file
 //! bundles/KEY          those that are here, are finished, and hold
-//! refused/KEY-N        those that did not hold
+//! refused/KEY-N        the last that did not hold
 //! ```
 //! KEY is [`crate::file_name`] of the machine.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tactus_system::{Directory, Real, System};
+use tactus_system::{Directory, Kind, Real, System};
 
 use crate::engine::{File, Site};
 use crate::error::FleetError;
@@ -220,23 +221,31 @@ impl Store {
         Ok(())
     }
 
-    /// Puts what there is under a name into `refused`, so that it is neither lost nor in the way.
+    /// Puts what there is under a name into `refused`, so that it is neither lost nor in the way. What was refused of this
+    /// machine before goes: it may send as much again and again.
     ///
     /// # Errors
     /// When it cannot be moved.
     pub(crate) fn refuse(&self, name: &str, key: &str) -> Result<(), FleetError> {
-        let free = (1u32..).map(|n| format!("refused/{key}-{n}")).find(|name| self.dir.entry(name).is_err());
-        self.rename(name, &free.unwrap_or_default())
+        let place = |n: u32| format!("refused/{key}-{n}");
+        let there = self.dir.beneath("refused").and_then(|dir| dir.names()).unwrap_or_default();
+        let number =
+            |name: OsString| name.to_str()?.strip_prefix(key)?.strip_prefix('-')?.parse::<u32>().ok();
+        let before: Vec<u32> = there.into_iter().filter_map(number).collect();
+        let last = before.iter().max().copied().unwrap_or(0);
+        self.rename(name, &place(last.saturating_add(1)))?;
+        before.into_iter().try_for_each(|n| self.remove(&place(n)))
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), FleetError> {
-        Real.rename(&self.path.join(from), &self.path.join(to))
-            .map_err(FleetError::file(&self.path.join(from)))
+        self.dir.rename(from, to).map_err(FleetError::file(&self.path.join(from)))
     }
 
-    /// Removes a file or directory of ours.
+    /// Removes a file or directory of ours, and nothing elsewhere: machines may write here, and put links in the way.
     pub(crate) fn remove(&self, name: &str) -> Result<(), FleetError> {
-        Real.remove(&self.path.join(name)).map_err(FleetError::file(&self.path.join(name)))
+        let is_directory = self.dir.entry(name).is_ok_and(|entry| entry.kind == Kind::Directory);
+        let removed = if is_directory { self.dir.remove_tree(name) } else { self.dir.remove(name) };
+        removed.map_err(FleetError::file(&self.path.join(name)))
     }
 
     fn json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), FleetError> {

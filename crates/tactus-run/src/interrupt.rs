@@ -38,6 +38,7 @@ impl Interrupt {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "this test is a program of its own, which gets signals")]
 mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};

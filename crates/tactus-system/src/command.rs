@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The most that a command may write to be read: lists of packages are 20 MB.
+/// The most that a command may write to be read, and the most that is kept of its stderr: lists of packages are 20 MB.
 pub const MOST_OUTPUT: u64 = 64 << 20;
 
 /// A command to be run, with everything that matters about it.

@@ -173,6 +173,14 @@ impl Directory {
         self.made(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
 
+    /// Makes a file to add to, under a name that begins so, is hidden, and that nobody knew before; returns that, too.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn append_new(&self, beginning: &str) -> io::Result<(File, OsString)> {
+        self.fresh(OsStr::new(beginning), OFlags::APPEND, Mode::from_raw_mode(0o644))
+    }
+
     /// Opens a regular file to write it anew and to read what was written, making it if need be.
     ///
     /// # Errors
@@ -227,7 +235,7 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
-        let (mut file, fresh) = above.fresh(last, Mode::from_raw_mode(mode))?;
+        let (mut file, fresh) = above.fresh(last, OFlags::empty(), Mode::from_raw_mode(mode))?;
         let placed = |file: &File| {
             file.sync_data()?;
             io::Result::Ok(rustix::fs::renameat(&above.fd, &fresh, &above.fd, last)?)
@@ -250,6 +258,15 @@ impl Directory {
             Err(Errno::EXIST) => above.enter(last).map(drop),
             done => Ok(done?),
         }
+    }
+
+    /// Gives what is there another name beneath this directory; a link is renamed itself, and none leads there.
+    ///
+    /// # Errors
+    /// Those of rename(2).
+    pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        let ((from, old), (to, new)) = (self.above(from.as_ref())?, self.above(to.as_ref())?);
+        Ok(rustix::fs::renameat(&from.fd, old, &to.fd, new)?)
     }
 
     /// Removes a file, or a link itself; what is not there is no error.
@@ -394,7 +411,7 @@ impl Directory {
     }
 
     /// A new file beside `name`.
-    fn fresh(&self, name: &OsStr, mode: Mode) -> io::Result<(File, OsString)> {
+    fn fresh(&self, name: &OsStr, further: OFlags, mode: Mode) -> io::Result<(File, OsString)> {
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..TRIES {
             // Its keys are from the system's random numbers.
@@ -403,7 +420,7 @@ impl Directory {
             let fresh = [b".", beginning, format!(".{random:016x}.new").as_bytes()].concat();
             let fresh = OsString::from_vec(fresh);
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-            match self.openat(&fresh, flags, mode) {
+            match self.openat(&fresh, flags | further, mode) {
                 Ok(file) => return Ok((file, fresh)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
                 Err(error) => return Err(error),

@@ -54,7 +54,7 @@ pub use holes::{allocate, has_hole};
 pub use hypervisor::virtualized;
 pub use machine_lock::MachineLock;
 pub use memory::Memory;
-pub use places::{baselines_dir, cache_dir, lasting_dir, state_dir};
+pub use places::{baselines_dir, cache_dir, fleets_dir, lasting_dir, state_dir};
 pub use real::Real;
 pub use remote::Remote;
 pub use running::{END, Run, Running, runs};

@@ -60,6 +60,14 @@ pub fn baselines_dir(system: &dyn System) -> io::Result<PathBuf> {
     data.map(|data| data.join("tactus/baselines")).ok_or_else(nowhere)
 }
 
+/// Which fleets were begun here: beside the baselines.
+///
+/// # Errors
+/// Those of [`baselines_dir`].
+pub fn fleets_dir(system: &dyn System) -> io::Result<PathBuf> {
+    Ok(baselines_dir(system)?.with_file_name("fleets"))
+}
+
 fn path(system: &dyn System, variable: &str) -> Option<PathBuf> {
     system.variable(variable).filter(|value| value.starts_with('/')).map(PathBuf::from)
 }

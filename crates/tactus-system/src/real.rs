@@ -276,12 +276,14 @@ impl System for Real {
                 }
             }
         };
-        let collect = |output: Output| {
-            let bytes = output.end();
-            let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            if length > MOST_OUTPUT { Err(named(&too_large(MOST_OUTPUT), invocation)) } else { Ok(bytes) }
-        };
-        Ok(Finished { code: status.code(), stdout: collect(stdout)?, stderr: collect(stderr)? })
+        let (stdout, mut stderr) = (stdout.end(), stderr.end());
+        let most = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
+        if stdout.len() > most {
+            return Err(named(&too_large(MOST_OUTPUT), invocation));
+        }
+        // Of what is said beside it the begin tells enough: one that says much ends nothing.
+        stderr.truncate(most);
+        Ok(Finished { code: status.code(), stdout, stderr })
     }
 
     fn spawn(&self, invocation: &Invocation) -> io::Result<Box<dyn Child>> {
@@ -381,6 +383,17 @@ mod tests {
         let error = Real.run(&sleep).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(error.to_string().contains("sleep 60"), "{error}");
+    }
+
+    /// One machine of many may say what it likes there, and what the others have sent is on stdout.
+    #[test]
+    fn what_a_command_says_beside_its_output_is_cut_and_its_output_is_kept() {
+        let script = "head -c 70000000 /dev/zero >&2; echo out; exit 3";
+        let finished = Real.run(&Invocation::new(["sh", "-c", script])).unwrap();
+        assert_eq!((finished.code, finished.text().as_str()), (Some(3), "out\n"));
+        assert_eq!(u64::try_from(finished.stderr.len()).unwrap(), MOST_OUTPUT);
+        let error = Real.run(&Invocation::new(["head", "-c", "70000000", "/dev/zero"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge, "half of an output is none: {error}");
     }
 
     #[test]

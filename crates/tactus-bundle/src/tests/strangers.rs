@@ -213,6 +213,61 @@ fn files_of_holes_whose_checksums_are_claimed_are_not_read() {
     assert!(began.elapsed() < std::time::Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
+/// What is not in the manifest has no checksum: a copy with a row more, or with ticks more, would keep the manifest of the whole.
+#[test]
+fn a_file_that_a_finished_bundle_did_not_have_is_refused_by_its_name_where_it_would_be_read() {
+    let made = || {
+        let (home, dir) = begun();
+        go_on(&dir).unwrap().finish(tactus_model::event::RunStatus::Complete).unwrap();
+        (home, dir)
+    };
+    for name in [
+        "scenarios/99-more/result.json",
+        "scenarios/01-host-idle/pending.jsonl",
+        "scenarios/01-host-idle/windows.csv",
+        "scenarios/01-host-idle/missed.hlog",
+        "facts/guest.json",
+        "audit/guest.json",
+        "console/02-guest.log",
+    ] {
+        let (_home, dir) = made();
+        assert!(!dir.join(name).exists(), "{name}");
+        fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();
+        fs::write(dir.join(name), "{}").unwrap();
+        for error in
+            [read(&dir, Trust::Whole).unwrap_err(), crate::verify(&crate::open(&dir).unwrap()).unwrap_err()]
+        {
+            assert!(matches!(error, BundleError::Altered { .. }), "{name}: {error}");
+            assert!(error.to_string().contains(name), "{name}: {error}");
+        }
+        let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
+        assert!(told.contains(name) && told.contains("the manifest does not name it"), "{name}: {told}");
+    }
+    // The plan as it was written decides which run it is; one of several tactus did not keep it.
+    let (_home, dir) = made();
+    let manifest = dir.join("manifest.json");
+    let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    assert!(text["files"].as_object_mut().unwrap().remove("source.toml").is_some());
+    fs::write(&manifest, text.to_string()).unwrap();
+    assert!(read(&dir, Trust::Whole).unwrap_err().to_string().contains("source.toml"));
+}
+
+#[test]
+fn what_a_user_puts_into_a_bundle_where_nothing_is_read_and_what_is_drawn_from_it_may_stay() {
+    let (_home, dir) = begun();
+    go_on(&dir).unwrap().finish(tactus_model::event::RunStatus::Complete).unwrap();
+    fs::create_dir(dir.join("notes")).unwrap();
+    for name in ["report.html", "notes/of-mine.md", "photo.jpg", ".lock", "facts/.host.json.new"] {
+        fs::write(dir.join(name), "mine").unwrap();
+    }
+    read(&dir, Trust::Whole).unwrap();
+    crate::verify(&crate::open(&dir).unwrap()).unwrap();
+    // Nor is a run that was cut off held to what it could not name yet.
+    let (_home, cut) = begun();
+    fs::write(cut.join("console/02-guest.log"), "booted").unwrap();
+    read(&cut, Trust::Whole).unwrap();
+}
+
 #[test]
 fn a_file_of_somebody_else_or_that_others_can_write_to_is_not_gone_on_with() {
     for name in ["events.jsonl", "manifest.json", "scenarios/01-host-idle/ticks.csv"] {

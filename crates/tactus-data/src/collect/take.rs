@@ -60,10 +60,12 @@ const MOST_TEXT: usize = 16 * 1024;
 /// Most readings of one environment: machines have some hundreds.
 const MOST_READINGS: usize = 65_536;
 
-/// A cell of its own memory whose text has a length.
+/// A cell of its own memory whose text has a length, and whose number one of its table: behind this no bundle is refused
+/// alone.
 fn short(cell: &Cell<'_>) -> Cell<'static> {
     match cell {
         Cell::Text(text) => Cell::Text(cut(text, MOST_TEXT).to_owned().into()),
+        Cell::Whole(number) => Cell::Whole((*number).min(i64::MAX.unsigned_abs())),
         cell => owned(cell),
     }
 }

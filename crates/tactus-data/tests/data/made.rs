@@ -33,6 +33,8 @@ pub struct Made {
     pub load: Vec<serde_json::Value>,
     /// How its environment died and was started again.
     pub restarts: Vec<Restart>,
+    /// What was counted of each of its threads.
+    pub counters: ThreadCounters,
 }
 
 /// A machine that tells all of itself.
@@ -61,6 +63,7 @@ pub fn made(number: u32, day: u32) -> Made {
         findings: vec!["cpu-not-isolated"],
         load: Vec::new(),
         restarts: Vec::new(),
+        counters: ThreadCounters::default(),
         facts: vec![
             ("/proc/cmdline".into(), "quiet".into()),
             ("/etc/tuned/active_profile".into(), "realtime".into()),
@@ -151,7 +154,7 @@ impl Made {
             series.push(SeriesResult {
                 key,
                 summary,
-                counters: ThreadCounters::default(),
+                counters: self.counters,
                 outliers: Vec::new(),
                 whole: true,
             });

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use tactus_data::DataSet;
 use tactus_data::collect::Outcome;
-use tactus_data::table::{MACHINE, RUN, SERIES};
+use tactus_data::table::{MACHINE, RUN, SERIES, columns};
+use tactus_model::message::ThreadCounters;
 
 use crate::collected::{collected, texts};
 use crate::made::{copied, made, manifest};
@@ -106,4 +108,28 @@ fn the_loads_of_a_scenario_have_a_length_in_the_rows_of_its_series() {
     loads.sort();
     assert!(loads[..2].iter().all(|load| load == "-"), "{loads:?}");
     assert!(loads[2..].iter().all(|load| load.starts_with("[{") && load.len() < 100), "{loads:?}");
+}
+
+/// Rows of all bundles are written at once: one that could not be would take the others with it.
+#[test]
+fn a_number_that_no_table_holds_becomes_the_largest_that_one_does_and_ends_no_call() {
+    let dir = tempfile::tempdir().unwrap();
+    let (there, data) = (dir.path().join("there"), dir.path().join("data"));
+    fs::create_dir_all(&there).unwrap();
+    made(1, 1).write(&there.join("honest"));
+    let mut own = made(2, 1);
+    own.counters = ThreadCounters { steal_ns: Some(u64::MAX), smi: Some(3), ..ThreadCounters::default() };
+    own.write(&there.join("large"));
+    let (told, _) = collected(&[&there], &data);
+    assert!(told.values().all(|outcome| *outcome == Outcome::Taken), "{told:?}");
+    let data = DataSet::open(&data).unwrap();
+    let day = data.days(&SERIES).unwrap().remove(0);
+    let found = data.read(&SERIES, &day, &columns(&SERIES, &["steal_ns", "smi"])).unwrap().unwrap();
+    let of = |column: usize| {
+        let mut all: Vec<_> = (0..found.rows).map(|row| found.columns[column].whole(row)).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(of(0), [None, None, Some(i64::MAX), Some(i64::MAX)]);
+    assert_eq!(of(1), [None, None, Some(3), Some(3)]);
 }

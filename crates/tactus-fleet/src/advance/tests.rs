@@ -267,7 +267,10 @@ fn a_bundle_of_another_machine_and_one_that_was_altered_here_are_refused() {
     assert_eq!(store.rows()[0].state, State::Refused);
     assert!(store.rows()[0].reason.as_deref().unwrap().contains("checksum"));
     assert_eq!(states(&store)[1..], [State::Measured; 4]);
-    assert_eq!(below(&path.join("refused")).len(), 6, "what is refused is kept");
+    let kept: BTreeSet<String> = below(&path.join("refused")).into_iter().collect();
+    assert_eq!(kept.len(), 5, "what was refused of a machine is kept, and the last of it alone: {kept:?}");
+    assert!(kept.contains("n1-2") && !kept.contains("n1-1"), "{kept:?}");
+    assert_eq!(fs::read_to_string(path.join("refused/n1-2/events.jsonl")).unwrap(), "others\n");
 }
 
 #[test]
@@ -422,4 +425,25 @@ fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
         assert!(Store::open(&path).is_err(), "{damaged}");
     }
     assert!(Store::open(&dir.path().join("none")).is_err());
+}
+
+/// On the directory that nodes of Slurm share, who is root on one of them may exchange all that jobs write to.
+#[test]
+fn a_link_in_the_place_of_what_machines_write_to_moves_and_removes_nothing_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, home) = (dir.path().join("fleet"), dir.path().join("home"));
+    let mut store = Store::create(&path, order(), PLAN).unwrap();
+    campaign(&mut store, &fake(of_another, JobState::Ended("COMPLETED".into())), 9);
+    fs::create_dir_all(home.join("n1")).unwrap();
+    fs::write(home.join("n1/letters"), "kept").unwrap();
+    fs::remove_dir_all(path.join("incoming")).unwrap();
+    std::os::unix::fs::symlink(&home, path.join("incoming")).unwrap();
+    assert!(store.remove("incoming/n1").is_err());
+    assert!(store.rename("incoming/n1", "bundles/n1").is_err());
+    assert!(store.refuse("incoming/n1", "n1").is_err());
+    assert_eq!(fs::read_to_string(home.join("n1/letters")).unwrap(), "kept");
+    // A link itself is removed, and not what it leads to.
+    std::os::unix::fs::symlink(&home, path.join("archives/n1.tar.gz")).unwrap();
+    store.remove("archives/n1.tar.gz").unwrap();
+    assert!(home.join("n1/letters").exists());
 }

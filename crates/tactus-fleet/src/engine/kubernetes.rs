@@ -1,6 +1,6 @@
 //! Kubernetes and OpenShift: one Job per node, pinned to it by the node's name, guaranteed and privileged. Its bundle stays
 //! on the node until it is finished, so that a pod that comes again goes on with it, and then comes by the pod's log, with its
-//! manifest as the container's last word; or by a volume.
+//! manifest as the container's last word; or by a volume, as an archive whose sum is that word.
 
 mod objects;
 mod volume;
@@ -38,7 +38,7 @@ const OPTIONS: &[OptionEntry] = &[
     OptionEntry { name: "dir", about: "where bundles are made on the nodes; default: /var/lib/tactus-fleet" },
     OptionEntry {
         name: "volume",
-        about: "a volume that the pods make their bundles on, so that these come by it and not by the log: claim:NAME of a \
+        about: "a volume that the pods leave their bundles on, so that these come by it and not by the log: claim:NAME of a \
 PersistentVolumeClaim, or a directory that every node has mounted; with `here`",
     },
     OptionEntry { name: "here", about: "where that volume is mounted on the machine where tactus runs" },
@@ -172,19 +172,21 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
         if open.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let lost = |row: &Row, came: Result<(), String>| came.err().map(|reason| (row.key.clone(), reason));
-        if volume::given(site.order).is_some() {
-            return Ok(open.into_iter().filter_map(|row| lost(row, volume::fetched(site, row))).collect());
-        }
         let (jobs, pods) = (get(site, "jobs")?, get(site, "pods")?);
-        // Several at once: kubectl starts slowly, and a kubelet answers slowly.
+        let by_volume = volume::given(site.order).is_some();
+        let came = |row: &Row| {
+            let pod = ended_pod(row, &jobs, &pods)?;
+            if by_volume { volume::fetched(site, row, last_word(pod)) } else { fetched(site, row, pod) }
+        };
+        // Several at once: kubectl starts slowly, and a kubelet answers slowly. What lies on a volume is only read.
         let next = AtomicUsize::new(0);
         let some = || {
             let taken = std::iter::from_fn(|| open.get(next.fetch_add(1, Ordering::Relaxed)));
-            taken.filter_map(|row| lost(row, fetched(site, row, &jobs, &pods))).collect::<Vec<_>>()
+            taken.filter_map(|row| Some((row.key.clone(), came(row).err()?))).collect::<Vec<_>>()
         };
+        let clients = if by_volume { 1 } else { CLIENTS.min(open.len()) };
         Ok(std::thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS.min(open.len())).map(|_| scope.spawn(some)).collect();
+            let clients: Vec<_> = (0..clients).map(|_| scope.spawn(some)).collect();
             let ended = clients.into_iter().map(std::thread::ScopedJoinHandle::join);
             ended.flat_map(|lost| lost.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         }))
@@ -271,9 +273,21 @@ fn newest<'a>(pods: &'a [Value], job: &Value, machine: &str) -> Option<&'a Value
     pods.iter().filter(of_job).max_by_key(|pod| text(pod, "/metadata/creationTimestamp"))
 }
 
+/// The state of a pod's container that measures: others may have been put beside it.
+fn container(pod: &Value) -> Option<&Value> {
+    let all = pod.pointer("/status/containerStatuses")?.as_array()?;
+    all.iter().find(|status| status["name"] == objects::CONTAINER)?.get("state")
+}
+
+/// What a pod's container has left as its last word. It stands in the pod's status, which nobody may write but the kubelet of
+/// its node (Node authorizer, NodeRestriction) and who may write `pods/status`.
+fn last_word(pod: &Value) -> &str {
+    container(pod).map(|state| text(state, "/terminated/message")).unwrap_or_default()
+}
+
 fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
     let is = |kind: &str| condition(job, kind).is_some_and(|condition| condition["status"] == "True");
-    let container = pod.and_then(|pod| pod.pointer("/status/containerStatuses/0/state"));
+    let container = pod.and_then(container);
     let ended = || {
         let terminated = container.and_then(|state| state.get("terminated"))?;
         Some(format!("exit {} ({})", terminated["exitCode"], text(terminated, "/reason")))
@@ -308,22 +322,24 @@ fn job_state(job: &Value, pod: Option<&Value>) -> JobState {
 
 fn has_ended(pod: &Value) -> bool {
     matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
-        || pod.pointer("/status/containerStatuses/0/state/terminated").is_some()
+        || container(pod).is_some_and(|state| state.get("terminated").is_some())
 }
 
-/// Brings the bundle of a row from the log of its last pod; else why not.
-fn fetched(site: &Site<'_>, row: &Row, jobs: &[Value], pods: &[Value]) -> Result<(), String> {
+/// The last pod of a row on its machine, which has ended; else why there is none.
+fn ended_pod<'a>(row: &Row, jobs: &[Value], pods: &'a [Value]) -> Result<&'a Value, String> {
     let job = row.job.as_deref().and_then(|job| jobs.iter().find(|found| found["metadata"]["name"] == job));
     let pod = job.and_then(|job| newest(pods, job, &row.machine));
     let pod = pod.filter(|pod| text(pod, "/spec/nodeName") == row.machine);
-    let pod = pod.ok_or("its pod is gone, and the log with it")?;
+    let pod = pod.ok_or("its pod is gone, and what it has said with it")?;
+    // Of a node that does not answer a log is waited for half a minute, each; and who runs has not said all yet.
+    if has_ended(pod) { Ok(pod) } else { Err("its pod has not ended".into()) }
+}
+
+/// Brings the bundle of a row from the log of its pod; else why not.
+fn fetched(site: &Site<'_>, row: &Row, pod: &Value) -> Result<(), String> {
     let name = text(pod, "/metadata/name").to_owned();
     if refused(&name).is_some() {
         return Err(format!("{name:?} is no name of a pod"));
-    }
-    // Of a node that does not answer a log is waited for half a minute, each; and who runs has not printed yet.
-    if !has_ended(pod) {
-        return Err("its pod has not ended".into());
     }
     let limit = format!("--limit-bytes={MOST_LOG}");
     let argv = kubectl(site, &["logs", "--tail=-1", &limit], [name]);
@@ -336,8 +352,8 @@ fn fetched(site: &Site<'_>, row: &Row, jobs: &[Value], pods: &[Value]) -> Result
     }
     let bytes = armor::read(&log.text())?;
     // The last word came by another way than the log.
-    let word = text(pod, "/status/containerStatuses/0/state/terminated/message");
-    let (said, found) = (armor::manifest_sum(word), pack::manifest(&bytes[..]).map(|bytes| sha256(&bytes)));
+    let (said, found) =
+        (armor::manifest_sum(last_word(pod)), pack::manifest(&bytes[..]).map(|bytes| sha256(&bytes)));
     if said.is_some() && said != found {
         return Err("the bundle in the job's log is not the one whose manifest the pod has told".into());
     }

@@ -12,7 +12,7 @@ use tactus_model::message::{
 };
 use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{CardCounts, Point, ValueResult};
-use tactus_model::series::{SeriesKey, Thread};
+use tactus_model::series::{SeriesKey, Thread, ThreadCounters};
 
 use super::{Excess, LONGEST_NAME, LONGEST_TEXT, clip, count, longest};
 use crate::plan::threads;
@@ -159,6 +159,7 @@ impl Reports {
         tick.at_ns = tick.at_ns.min(self.longest_ns);
         self.totals(&mut tick.now);
         self.totals(&mut tick.total);
+        self.counters(&mut tick.thread);
         self.histogram(&tick.counts)?;
         self.histogram(&tick.missed)
     }
@@ -332,9 +333,27 @@ impl Reports {
         totals.overruns = totals.overruns.min(MOST_COUNTED);
         totals.max_ns = totals.max_ns.min(highest);
         // None yet is told by the largest number.
-        if totals.min_ns != u64::MAX {
+        if totals.min_ns != u64::MAX || totals.cycles > 0 {
             totals.min_ns = totals.min_ns.min(highest);
         }
+    }
+
+    /// Those of a thread, too; times of a long job may be more than a thread counts.
+    fn counters(&self, counters: &mut ThreadCounters) {
+        let most = MOST_COUNTED.max(self.longest_ns);
+        let ThreadCounters {
+            minor_faults,
+            major_faults,
+            voluntary_switches,
+            involuntary_switches,
+            cpu_ns,
+            steal_ns,
+            smi,
+            llc_misses,
+        } = counters;
+        let switches = [voluntary_switches, involuntary_switches];
+        let all = [minor_faults, major_faults, cpu_ns, steal_ns, smi, llc_misses].into_iter().chain(switches);
+        all.flatten().for_each(|counted| *counted = (*counted).min(most));
     }
 
     fn histogram(&mut self, counts: &Sparse) -> Result<(), Excess> {

@@ -327,16 +327,43 @@ fn numbers_that_no_measurement_has_are_cut_to_the_largest_there_can_be() {
     let FromProbe::Tick(taken) = send(&mut allowance, FromProbe::Tick(sent)).unwrap() else { panic!() };
     assert!(taken.now.max_ns <= HOUR && taken.now.cycles <= 1 << 60, "{:?}", taken.now);
     assert!(taken.at_ns < HOUR);
+    let unsaid = Totals { cycles: 1, ..Totals::default() };
+    assert_eq!(unsaid.min_ns, u64::MAX);
+    let counters = ThreadCounters {
+        minor_faults: Some(u64::MAX),
+        major_faults: Some(u64::MAX),
+        voluntary_switches: Some(u64::MAX),
+        involuntary_switches: Some(u64::MAX),
+        cpu_ns: Some(u64::MAX),
+        steal_ns: Some(u64::MAX),
+        smi: Some(u64::MAX),
+        llc_misses: None,
+    };
+    let sent = Tick { total: unsaid, thread: counters, ..tick(2, 0, 2) };
+    let FromProbe::Tick(taken) = send(&mut allowance, FromProbe::Tick(sent)).unwrap() else { panic!() };
+    assert!(taken.total.min_ns <= HOUR, "one cycle has a smallest: {:?}", taken.total);
+    let most = Some(tactus_model::histograms::MOST_COUNTED);
+    let cut = ThreadCounters {
+        minor_faults: most,
+        major_faults: most,
+        voluntary_switches: most,
+        involuntary_switches: most,
+        cpu_ns: most,
+        steal_ns: most,
+        smi: most,
+        llc_misses: None,
+    };
+    assert_eq!(taken.thread, cut);
     let none = Tick { now: Totals::default(), ..tick(1, 1, 0) };
     let FromProbe::Tick(taken) = send(&mut allowance, FromProbe::Tick(none)).unwrap() else { panic!() };
     assert_eq!(taken.now, Totals::default(), "nothing measured stays nothing measured");
     let late = Tick { n: u64::MAX, ..tick(1, 0, 0) };
     assert!(send(&mut allowance, FromProbe::Tick(late)).is_err(), "no run has such a tick");
     assert!(
-        send(&mut allowance, FromProbe::Tick(tick(2, 0, 70_000))).is_err(),
+        send(&mut allowance, FromProbe::Tick(tick(2, 1, 70_000))).is_err(),
         "there are no such histograms"
     );
-    let full = Tick { counts: Sparse(vec![5, 1 << 62]), ..tick(2, 1, 0) };
+    let full = Tick { counts: Sparse(vec![5, 1 << 62]), ..tick(2, 2, 0) };
     let refusal = send(&mut allowance, FromProbe::Tick(full)).unwrap_err();
     assert!(refusal.contains("in a month"), "{refusal}");
     let lost = allowance.admit(Item::Lost(u64::MAX), now());

@@ -243,3 +243,35 @@ fn a_tree_is_removed_with_all_that_is_in_it_and_links_lead_nowhere() {
     assert!(dir.remove_tree("link").is_err());
     assert!(outside.exists());
 }
+
+#[test]
+fn a_file_that_must_be_new_is_never_one_that_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = Directory::open(dir.path()).unwrap();
+    let (mut one, first) = open.append_new("log").unwrap();
+    let (_, second) = open.append_new("log").unwrap();
+    assert_ne!(first, second);
+    assert!(first.to_str().unwrap().starts_with(".log."), "{first:?}");
+    one.write_all(b"one").unwrap();
+    one.try_clone().unwrap().write_all(b" two").unwrap();
+    assert_eq!(open.read(&first, 100).unwrap(), b"one two");
+    assert_eq!(open.read(&second, 100).unwrap(), b"");
+}
+
+#[test]
+fn what_is_renamed_comes_from_beneath_the_directory_and_stays_there() {
+    let (root, dir, outside) = place();
+    let at = |name: &str| root.path().join("in").join(name);
+    fs::create_dir(at("a")).unwrap();
+    fs::create_dir(at("b")).unwrap();
+    fs::write(at("a/file"), "text").unwrap();
+    dir.rename("a/file", "b/other").unwrap();
+    assert_eq!(fs::read_to_string(at("b/other")).unwrap(), "text");
+    symlink(root.path(), at("link")).unwrap();
+    assert!(dir.rename("link/outside", "b/taken").is_err());
+    assert!(dir.rename("b/other", "link/put").is_err());
+    assert!(dir.rename("../outside", "b/taken").is_err());
+    dir.rename("link", "b/link").unwrap();
+    assert!(fs::symlink_metadata(at("b/link")).unwrap().is_symlink(), "a link is renamed itself");
+    assert_eq!(fs::read_to_string(outside).unwrap(), "kept");
+}

@@ -2,6 +2,7 @@
 //! until it has a bundle, or says why it has none.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,15 +16,15 @@ use crate::say::say;
 
 /// How often it is looked whether the bundle has begun.
 const STEP: Duration = Duration::from_millis(50);
-/// How the name of a log begins that is not beside its bundle yet.
-const UNPLACED: &str = ".tactus-new-";
+/// How the name of a log begins that is not beside its bundle yet, behind a dot.
+const UNPLACED: &str = "tactus-log";
 
 /// Starts the command of this command line without its terminal; `named`: the bundle that it names.
 pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
     let log = Log::open(named)?;
     let mut told = Told { log: log.reader()?, line: Vec::new() };
     let interrupt = Interrupt::listen()?;
-    let run = again(words(std::env::args_os().skip(1)), log.dir.append(&log.name)?).map_err(|error| {
+    let run = again(words(std::env::args_os().skip(1)), log.file.try_clone()?).map_err(|error| {
         Failure::new(
             error,
             "this program was moved or replaced meanwhile: start it again from where it is now",
@@ -116,6 +117,7 @@ impl<R: BufRead> Told<R> {
 struct Log {
     dir: Directory,
     name: OsString,
+    file: File,
     /// Whether the name is that of its bundle already.
     named: bool,
     /// How long it was: a run that goes on with a bundle goes on with its log.
@@ -126,22 +128,23 @@ impl Log {
     fn open(bundle: Option<&Path>) -> Result<Self, Failure> {
         let place = bundle.map(std::path::absolute).transpose()?;
         let above = place.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
-        let name = place.as_deref().and_then(Path::file_name);
-        let own = match name {
-            Some(name) => log_of(name),
-            None => format!("{UNPLACED}{}.log", std::process::id()).into(),
-        };
+        let own = place.as_deref().and_then(Path::file_name).map(log_of);
         let opened = output::directory(above).and_then(|dir| {
-            let before = dir.append(&own)?.metadata()?.len();
-            Ok((dir, before))
+            let (file, name) = match &own {
+                Some(name) => (dir.append(name)?, name.clone()),
+                // Whoever may write here must not have a file ready that is taken for it.
+                None => dir.append_new(UNPLACED)?,
+            };
+            let before = file.metadata()?.len();
+            Ok(Self { dir, name, file, named: own.is_some(), before })
         });
-        let (dir, before) = opened.map_err(|error| {
+        opened.map_err(|error| {
+            let place = above.join(own.unwrap_or_default());
             Failure::say(
-                format!("{}: {error}", above.join(&own).display()),
+                format!("{}: {error}", place.display()),
                 "what the run says is written beside its bundle: name another place with --out DIR",
             )
-        })?;
-        Ok(Self { dir, name: own, named: name.is_some(), before })
+        })
     }
 
     /// What is written to it from now on.

@@ -12,11 +12,14 @@ use crate::row::Row;
 /// Where things are in a pod.
 const PLAN: &str = "/fleet/plan";
 const BUNDLES: &str = "/fleet/bundles";
+const VOLUME: &str = "/fleet/volume";
 /// In the container's own files: a volume of the kind emptyDir is everybody's to write to, and tactus believes nothing there.
 const CACHE: &str = "/fleet/cache";
 const GROUPS: &str = "/fleet/cgroup";
 /// Where kubelets read a container's last word.
 const LAST_WORD: &str = "/dev/termination-log";
+/// The container that measures.
+pub const CONTAINER: &str = "tactus";
 
 /// The namespace of everything.
 pub fn namespace(order: &Order) -> &str {
@@ -41,6 +44,8 @@ pub fn plan(order: &Order, text: &str) -> Value {
         "kind": "ConfigMap",
         "metadata": {"name": format!("tactus-{}", order.id), "namespace": namespace(order), "labels": labels(order)},
         "data": {"plan.toml": text},
+        // A plan can have commands, which run as root on every node.
+        "immutable": true,
     })
 }
 
@@ -73,20 +78,23 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
     tolerations.extend(order.option("tolerate").map(|key| json!({"key": key, "operator": "Exists"})));
     let this_node = json!({"key": "metadata.name", "operator": "In", "values": [row.machine]});
     let terms = json!({"nodeSelectorTerms": [{"matchFields": [this_node]}]});
-    let mut bundles = volume::source(order);
-    bundles["name"] = "bundles".into();
+    let mut volumes = vec![
+        json!({"name": "plan", "configMap": {"name": format!("tactus-{}", order.id)}}),
+        // The node's own, with a volume, too: who is root on one node writes all of that.
+        json!({"name": "bundles", "hostPath": {"path": volume::on_node(order), "type": "DirectoryOrCreate"}}),
+        json!({"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}}),
+    ];
+    volumes.extend(volume::source(order));
     let mut pod = json!({
         "restartPolicy": "Never",
+        // It asks the cluster for nothing.
+        "automountServiceAccountToken": false,
         // One measurement at a time on a machine: the lock is in the node's network.
         "hostNetwork": true,
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
         "tolerations": tolerations,
         "containers": [container(order, job, row)],
-        "volumes": [
-            {"name": "plan", "configMap": {"name": format!("tactus-{}", order.id)}},
-            bundles,
-            {"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}},
-        ],
+        "volumes": volumes,
     });
     if let Some(account) = order.option("account") {
         pod["serviceAccountName"] = account.into();
@@ -97,19 +105,25 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
 fn container(order: &Order, job: &str, row: &Row) -> Value {
     let bundle = format!("{BUNDLES}/{}/{}", order.id, row.key);
     let plan = format!("{PLAN}/plan.toml");
-    let by_volume = volume::given(order).map(|_| format!("{BUNDLES}/{}", volume::archive(order, row)));
+    let by_volume = volume::given(order).map(|_| format!("{VOLUME}/{}", volume::archive(order, row)));
     let places = Places { plan: &plan, bundle: &bundle, home: None, archive: by_volume.as_deref() };
     let mut words = script::job(order, order.option("program").unwrap_or("/usr/bin/tactus"), &places);
     // Behind `fleet job`, before what is for `tactus run`.
     let root = format!("{GROUPS}/cpu");
-    let by_log = if by_volume.is_none() { &["--log", LAST_WORD][..] } else { &[] };
-    words.splice(3..3, by_log.iter().chain(&["--join", &root]).map(|word| (*word).to_owned()));
+    let way = if by_volume.is_none() { "--log" } else { "--word" };
+    words.splice(3..3, [way, LAST_WORD, "--join", root.as_str()].map(str::to_owned));
     // $(NAME) in a command is a variable; $$ is a dollar.
     let command: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
     let share = json!({
         "cpu": order.option("cpus").unwrap_or("2"),
         "memory": order.option("memory").unwrap_or("1Gi"),
     });
+    let mut mounts = vec![
+        json!({"name": "plan", "mountPath": PLAN, "readOnly": true}),
+        json!({"name": "bundles", "mountPath": BUNDLES}),
+        json!({"name": "cgroup", "mountPath": GROUPS}),
+    ];
+    mounts.extend(by_volume.is_some().then(|| json!({"name": "volume", "mountPath": VOLUME})));
     let told = as_told(&row.machine);
     let named = if told == row.machine {
         json!({"name": "TACTUS_MACHINE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}})
@@ -117,7 +131,7 @@ fn container(order: &Order, job: &str, row: &Row) -> Value {
         json!({"name": "TACTUS_MACHINE", "value": told})
     };
     json!({
-        "name": "tactus",
+        "name": CONTAINER,
         "image": order.option("image").unwrap_or_default(),
         "command": command,
         "env": [
@@ -132,10 +146,6 @@ fn container(order: &Order, job: &str, row: &Row) -> Value {
         // Requests that are the limits, of whole CPUs: the kubelet's static policy gives them to this pod alone.
         "resources": {"requests": share.clone(), "limits": share},
         "terminationMessagePath": LAST_WORD,
-        "volumeMounts": [
-            {"name": "plan", "mountPath": PLAN, "readOnly": true},
-            {"name": "bundles", "mountPath": BUNDLES},
-            {"name": "cgroup", "mountPath": GROUPS},
-        ],
+        "volumeMounts": mounts,
     })
 }

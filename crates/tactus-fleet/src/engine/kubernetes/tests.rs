@@ -147,7 +147,7 @@ fn pod(job: &str, created: &str, status: &Value) -> Value {
 }
 
 fn terminated(code: u32, message: &str) -> Value {
-    json!({"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {
+    json!({"phase": "Succeeded", "containerStatuses": [{"name": "tactus", "state": {"terminated": {
         "exitCode": code, "reason": "Completed", "message": message}}}]})
 }
 
@@ -155,7 +155,7 @@ fn terminated(code: u32, message: &str) -> Value {
 fn why_a_pod_waits_is_told_in_kubernetes_words() {
     let scheduled =
         json!([{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]);
-    let image = json!([{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]);
+    let image = json!([{"name": "tactus", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}]);
     let failed = json!([{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}]);
     let jobs = json!({"items": [
         job("a", &json!([])), job("b", &json!([])), job("c", &json!([])), job("d", &failed),
@@ -318,7 +318,7 @@ fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_ans
         assert_eq!(states["n1"], JobState::Ended("exit 0 (Completed)".into()), "{stranger}");
         let system = with_log(&json!({"items": [stranger]}), "");
         let obstacles = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap();
-        assert_eq!(obstacles["n1"], "its pod is gone, and the log with it");
+        assert_eq!(obstacles["n1"], "its pod is gone, and what it has said with it");
         assert!(!system.calls().iter().any(|call| call.contains(&"logs".to_owned())), "{stranger}");
     }
 }
@@ -341,40 +341,82 @@ fn a_log_without_an_end_or_without_an_answer_is_an_obstacle_of_its_own_machine_a
     assert!(obstacles.contains_key("n2"), "{obstacles:?}");
 }
 
+/// An order whose bundles come by a volume that is mounted here.
+fn by_volume(here: &Path) -> Order {
+    order(&[("volume", "claim:lab"), ("here", here.to_str().unwrap()), ("namespace", "default")])
+}
+
 #[test]
-fn with_a_volume_a_pod_leaves_its_archive_there_and_it_is_brought_from_where_it_is_mounted() {
-    let here = tempfile::tempdir().unwrap();
-    let order =
-        order(&[("volume", "claim:lab"), ("here", here.path().to_str().unwrap()), ("namespace", "default")]);
-    let row = Row { job: Some("job".into()), ..Row::new("n1") };
-    let job = objects::job(&order, &row);
-    let pod = &job["spec"]["template"]["spec"];
-    assert_eq!(pod["volumes"][1], json!({"name": "bundles", "persistentVolumeClaim": {"claimName": "lab"}}));
+fn with_a_volume_a_bundle_is_made_on_its_node_and_its_archive_alone_lies_on_the_volume() {
+    let with = by_volume(Path::new("/mnt/lab"));
+    let job = objects::job(&with, &Row::new("n1"));
+    let spec = &job["spec"]["template"]["spec"];
+    let on_node = json!({"path": "/var/lib/tactus-fleet", "type": "DirectoryOrCreate"});
+    assert_eq!(spec["volumes"][1], json!({"name": "bundles", "hostPath": on_node}));
+    assert_eq!(spec["volumes"][3], json!({"name": "volume", "persistentVolumeClaim": {"claimName": "lab"}}));
+    let container = &spec["containers"][0];
+    assert_eq!(container["volumeMounts"][3], json!({"name": "volume", "mountPath": "/fleet/volume"}));
     let command: Vec<&str> =
-        pod["containers"][0]["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    assert!(
-        command.join(" ").contains("--archive /fleet/bundles/0badcafe-archives/n1.tar.gz"),
-        "{command:?}"
-    );
-    assert!(!command.contains(&"--log"), "{command:?}");
-    let system = Memory::new();
-    let fetch = || Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap().remove("n1");
-    assert_eq!(fetch().as_deref(), Some("no bundle is on the volume"));
+        container["command"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let command = command.join(" ");
+    for words in [
+        "--bundle /fleet/bundles/0badcafe/n1",
+        "--archive /fleet/volume/0badcafe-archives/n1.tar.gz",
+        "--word /dev/termination-log",
+    ] {
+        assert!(command.contains(words), "{command}");
+    }
+    assert!(!command.contains("--log"), "{command}");
+    let without = objects::job(&order(&[]), &Row::new("n1"));
+    assert_eq!(without["spec"]["template"]["spec"]["volumes"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn an_archive_on_a_volume_is_the_one_whose_sum_its_own_pod_has_told_or_none() {
+    let here = tempfile::tempdir().unwrap();
+    let order = by_volume(here.path());
+    let row = Row { job: Some("n1".into()), ..Row::new("n1") };
+    let fetch = |status: &Value| {
+        let system = with_log(&json!({"items": [pod("n1", "1", status)]}), "");
+        let obstacle = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap().remove("n1");
+        assert!(!system.calls().iter().any(|call| call.contains(&"logs".to_owned())), "{status}");
+        (obstacle, system.read(Path::new("/home/ada/fleet/archives/n1.tar.gz")).ok())
+    };
+    let refused = |status: &Value, why: &str| {
+        let (obstacle, came) = fetch(status);
+        assert!(came.is_none() && obstacle.as_ref().is_some_and(|told| told.contains(why)), "{obstacle:?}");
+    };
+    let word = armor::archive_word(&sha256(b"an archive"));
+    let told = terminated(0, &word);
+    refused(&told, "no bundle is on the volume");
     let dir = here.path().join("0badcafe-archives");
     #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
     {
         std::fs::create_dir(&dir).unwrap();
-        std::os::unix::fs::symlink("/etc/hostname", dir.join("n1.tar.gz")).unwrap();
+        std::fs::write(here.path().join("elsewhere"), "an archive").unwrap();
+        std::os::unix::fs::symlink("../elsewhere", dir.join("n1.tar.gz")).unwrap();
     }
-    assert!(fetch().is_some(), "no link is followed");
+    refused(&told, "symbolic link");
     #[expect(clippy::disallowed_methods, reason = "files of a volume, which is beside the door")]
     {
         std::fs::remove_file(dir.join("n1.tar.gz")).unwrap();
         std::fs::write(dir.join("n1.tar.gz"), "an archive").unwrap();
     }
-    assert_eq!(fetch(), None);
-    assert_eq!(system.read(Path::new("/home/ada/fleet/archives/n1.tar.gz")).unwrap(), b"an archive");
-    assert!(system.calls().is_empty(), "kubectl has nothing to do with it: {:?}", system.calls());
+    assert_eq!(fetch(&told), (None, Some(b"an archive".to_vec())));
+    // Any node may write there: what its own pod has not told is nobody's.
+    refused(&terminated(0, ""), "has not told");
+    refused(&terminated(0, "{\"files\": {}}"), "has not told");
+    refused(&terminated(0, &armor::archive_word(&sha256(b"another"))), "is not the archive whose sum");
+    refused(&json!({"phase": "Running"}), "has not ended");
+    // Nor is the word of another container of its pod.
+    let ended =
+        |name: &str, message: &str| json!({"name": name, "state": {"terminated": {"message": message}}});
+    let beside = |first: &str, second: &str| {
+        let all = [ended("mesh", first), ended("tactus", second)];
+        json!({"phase": "Succeeded", "containerStatuses": all})
+    };
+    refused(&beside(&word, ""), "has not told");
+    assert_eq!(fetch(&beside("", &word)).0, None);
 }
 
 #[test]
@@ -388,7 +430,10 @@ fn a_volume_is_a_claim_or_a_directory_and_is_mounted_here() {
     assert!(!check(&[("volume", "claim:Lab/x"), ("here", "/mnt/lab")]));
     assert!(!check(&[("volume", "lab"), ("here", "/mnt/lab")]));
     assert!(!check(&[("volume", "/mnt/lab"), ("here", "lab")]));
-    assert!(!check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab"), ("dir", "/var/lib/x")]));
+    assert!(check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab"), ("dir", "/var/lib/x")]));
+    // Bundles are made where no other node can write.
+    assert!(!check(&[("volume", "/mnt/lab"), ("here", "/mnt/lab"), ("dir", "/mnt/lab/x")]));
+    assert!(!check(&[("volume", "/var/lib"), ("here", "/mnt/lab")]));
 }
 
 #[test]

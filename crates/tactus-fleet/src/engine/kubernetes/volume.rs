@@ -1,4 +1,5 @@
-//! A volume instead of the log: every pod makes its bundle there, and it is mounted where tactus runs, too.
+//! A volume instead of the log: every pod leaves its finished bundle there as an archive, and it is mounted where tactus runs,
+//! too. Every node can write all of it, so an archive is believed where the pod's last word has its sum, and there alone.
 
 use std::path::Path;
 
@@ -6,15 +7,17 @@ use serde_json::{Value, json};
 use tactus_system::Directory;
 
 use super::refused;
+use crate::armor;
 use crate::engine::Site;
 use crate::error::FleetError;
+use crate::name::sha256;
 use crate::order::Order;
 use crate::pack::MOST_UNPACKED;
 use crate::row::Row;
 
 /// What stands before the name of a claim.
 const CLAIM: &str = "claim:";
-/// Where bundles are made on a node whose fleet has no volume.
+/// Where bundles are made on a node.
 const ON_NODE: &str = "/var/lib/tactus-fleet";
 
 /// The volume that was given, if bundles come by one.
@@ -35,10 +38,13 @@ belong together",
             ));
         }
     };
-    if order.option("dir").is_some() {
+    if Path::new(on_node(order)).starts_with(volume) {
         return Err(FleetError::new(
-            "--with dir: with a volume the bundles are made on it, and not on the nodes",
-            "leave one of the two out",
+            format!(
+                "--with dir={}: it is on the volume, where every node can write the bundle of another",
+                on_node(order)
+            ),
+            "name a directory of the nodes' own: --with dir=/DIRECTORY",
         ));
     }
     let holds = match volume.strip_prefix(CLAIM) {
@@ -54,27 +60,32 @@ belong together",
     ))
 }
 
-/// Where pods make their bundles.
-pub fn source(order: &Order) -> Value {
-    match given(order) {
-        None => {
-            json!({"hostPath": {"path": order.option("dir").unwrap_or(ON_NODE), "type": "DirectoryOrCreate"}})
-        }
-        Some(volume) => match volume.strip_prefix(CLAIM) {
-            Some(claim) => json!({"persistentVolumeClaim": {"claimName": claim}}),
-            // One that is not mounted on a node is not made there: its bundles would be nowhere.
-            None => json!({"hostPath": {"path": volume, "type": "Directory"}}),
-        },
-    }
+/// Where pods make their bundles: on their own node, with a volume, too.
+pub fn on_node(order: &Order) -> &str {
+    order.option("dir").unwrap_or(ON_NODE)
 }
 
-/// The archive of a machine, beneath the volume: apart from the bundles, whose machines may be called anything.
+/// The volume, as a pod mounts it; none: there is none.
+pub fn source(order: &Order) -> Option<Value> {
+    let volume = given(order)?;
+    Some(match volume.strip_prefix(CLAIM) {
+        Some(claim) => json!({"name": "volume", "persistentVolumeClaim": {"claimName": claim}}),
+        // One that is not mounted on a node is not made there: its bundles would be nowhere.
+        None => json!({"name": "volume", "hostPath": {"path": volume, "type": "Directory"}}),
+    })
+}
+
+/// The archive of a machine, beneath the volume.
 pub fn archive(order: &Order, row: &Row) -> String {
     format!("{}-archives/{}.tar.gz", order.id, row.key)
 }
 
-/// Brings the bundle of a row; else why not.
-pub fn fetched(site: &Site<'_>, row: &Row) -> Result<(), String> {
+/// Brings the bundle of a row whose pod has left this last word; else why not.
+pub fn fetched(site: &Site<'_>, row: &Row, word: &str) -> Result<(), String> {
+    let again = "repeat the command: its job tells it again, and what is measured stays measured";
+    let told = armor::archive_sum(word).ok_or_else(|| {
+        format!("its pod has not told the sum of its archive, and any node may have written that: {again}")
+    })?;
     let here = site.order.option("here").unwrap_or_default();
     // Whoever may write there may put a link there: none is followed.
     let volume = Directory::reach(Path::new(here)).map_err(|error| format!("{here}: {error}"))?;
@@ -83,6 +94,9 @@ pub fn fetched(site: &Site<'_>, row: &Row) -> Result<(), String> {
         return Err("no bundle is on the volume".into());
     }
     let bytes = volume.read(&name, MOST_UNPACKED).map_err(|error| format!("{here}/{name}: {error}"))?;
+    if sha256(&bytes) != told {
+        return Err(format!("{here}/{name} is not the archive whose sum its pod has told: {again}"));
+    }
     let file = site.path(&row.archive());
     site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))
 }

@@ -22,6 +22,9 @@ pub struct FleetJob {
     /// The finished bundle as one file, too
     #[arg(long, value_name = "FILE")]
     pub archive: Option<PathBuf>,
+    /// The SHA-256 of that file in this one, for engines that keep a word of a job's
+    #[arg(long, value_name = "FILE", requires = "archive")]
+    pub word: Option<PathBuf>,
     /// The finished bundle as text on stdout, too, for engines that keep what a job says; and its manifest in this file,
     /// as far as it is no longer than an engine keeps
     #[arg(long, value_name = "FILE")]

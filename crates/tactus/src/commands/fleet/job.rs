@@ -35,7 +35,10 @@ pub fn job(arguments: &FleetJob) -> Result<Exit, Failure> {
         return Ok(if exit == Exit::Unable { exit } else { Exit::Inconclusive });
     }
     if let Some(file) = &arguments.archive {
-        archive(&arguments.bundle, file)?;
+        let sum = archive(&arguments.bundle, file)?;
+        if let Some(word) = &arguments.word {
+            Real.write(word, armor::archive_word(&sum).as_bytes())?;
+        }
     }
     if let Some(file) = &arguments.log {
         print(&arguments.bundle, file)?;
@@ -80,12 +83,17 @@ fn set_aside(bundle: &Path) -> Result<(), Failure> {
     Ok(Real.rename(bundle, Path::new(&free))?)
 }
 
-fn archive(bundle: &Path, file: &Path) -> Result<(), Failure> {
+/// The bundle as one file; its SHA-256, of what was written and not of what lies there, where others may write.
+fn archive(bundle: &Path, file: &Path) -> Result<String, Failure> {
     let dir = Directory::open(bundle)?;
     let name = file.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
     let above = output::directory(file.parent().unwrap_or(Path::new("")))?;
-    above.install_with(name, 0o600, |out| pack::pack(&dir, out).map(drop))?;
-    Ok(())
+    let mut sum = String::new();
+    above.install_with(name, 0o600, |out| {
+        sum = pack::pack(&dir, pack::Summed::new(out))?.sum();
+        io::Result::Ok(())
+    })?;
+    Ok(sum)
 }
 
 /// The bundle as text on stdout; its manifest where the engine keeps a word of its own.

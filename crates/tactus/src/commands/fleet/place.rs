@@ -1,6 +1,6 @@
 //! `tactus fleet status` and `tactus fleet collect`.
 
-use tactus_fleet::{Advance, Store};
+use tactus_fleet::{Advance, Store, begun};
 use tactus_system::Real;
 
 use super::run::{engine, told};
@@ -15,6 +15,7 @@ pub fn status(arguments: &FleetStatus) -> Result<Exit, Failure> {
         Err(_) => Store::look(&arguments.fleet)?,
     };
     if store.is_ours() {
+        begun::check(&store.order, store.path(), &Real)?;
         let engine = engine(&store.order.engine)?;
         Advance::new(engine, &Real).look(&mut store, false)?;
     }
@@ -23,6 +24,7 @@ pub fn status(arguments: &FleetStatus) -> Result<Exit, Failure> {
 
 pub fn collect(arguments: &FleetCollect) -> Result<Exit, Failure> {
     let mut store = Store::open(&arguments.fleet)?;
+    begun::check(&store.order, store.path(), &Real)?;
     let engine = engine(&store.order.engine)?;
     let came = Advance::new(engine, &Real).look(&mut store, true)?;
     say(format_args!(

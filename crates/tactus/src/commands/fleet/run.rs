@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tactus_fleet::{
-    Advance, Counts, Engine, FORMAT, FleetError, Moved, Order, Row, Site, Status, Store, listed,
+    Advance, Counts, Engine, FORMAT, FleetError, Moved, Order, Row, Site, Status, Store, begun, listed,
 };
 use tactus_model::Nanos;
 use tactus_system::Real;
@@ -137,6 +137,7 @@ fn store(engine: &dyn Engine, wanted: &Wanted) -> Result<Store, Failure> {
         let store = Store::open(&wanted.out)?;
         store.order.same(&order)?;
         engine.check(&store.site(&Real))?;
+        kept(&store);
         return Ok(store);
     }
     let dir = std::path::absolute(&wanted.out)?;
@@ -145,7 +146,17 @@ fn store(engine: &dyn Engine, wanted: &Wanted) -> Result<Store, Failure> {
     let machines = engine.machines(&site)?;
     let names = machines.iter().map(|machine| machine.name.as_str());
     order.machines = listed(names, &order.select)?;
-    Ok(Store::create(&wanted.out, order.named(seed::new()), text.as_bytes())?)
+    let store = Store::create(&wanted.out, order.named(seed::new()), text.as_bytes())?;
+    kept(&store);
+    Ok(store)
+}
+
+/// Keeps what the fleet is for those commands that only name its directory.
+fn kept(store: &Store) {
+    if let Err(error) = begun::keep(&store.order, &Real) {
+        let hint = error.hint.as_deref().unwrap_or_default();
+        say(format_args!("note: {error}: {hint}"));
+    }
 }
 
 /// Says how far the fleet is. Where a bundle is missing, what the fleet is asked for cannot be answered yet.

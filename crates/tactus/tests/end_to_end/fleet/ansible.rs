@@ -57,6 +57,7 @@ ansible_python_interpreter=/usr/bin/python3\nansible_pipelining=true\nansible_as
         let mut command = tactus();
         command
             .env("HOME", self.path("home"))
+            .env("TACTUS_CACHE_DIR", self.path("kept"))
             .env("ANSIBLE_HOME", self.path("home"))
             .arg("fleet")
             .args(words);

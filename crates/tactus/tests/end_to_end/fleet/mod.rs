@@ -44,10 +44,12 @@ fn a_job_that_its_engine_ends_softly_is_no_success_and_is_gone_on_with() {
     let Some(mut turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (plan, bundle) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    let (archive, word) = (dir.path().join("archives/n1.tar.gz"), dir.path().join("word"));
     fs::write(&plan, PLAN).unwrap();
     let job = || {
         let mut command = tactus();
         command.args(["fleet", "job", "--wait", "1m", "--plan"]).arg(&plan).arg("--bundle").arg(&bundle);
+        command.arg("--archive").arg(&archive).arg("--word").arg(&word);
         command.env("TACTUS_CACHE_DIR", dir.path().join("cache"));
         command
     };
@@ -63,9 +65,21 @@ fn a_job_that_its_engine_ends_softly_is_no_success_and_is_gone_on_with() {
     let manifest =
         || serde_json::from_slice::<Value>(&fs::read(bundle.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest()["status"], "interrupted");
+    assert!(!archive.exists() && !word.exists(), "what is half done is not told");
     let again = output(&mut job());
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
     assert_eq!(manifest()["status"], "complete");
     assert_eq!(manifest()["sessions"].as_array().unwrap().len(), 2, "it was gone on with");
+    let tells_its_archive = || {
+        let (told, bytes) = (fs::read_to_string(&word).unwrap(), fs::read(&archive).unwrap());
+        assert_eq!(tactus_fleet::armor::archive_sum(&told), Some(&*tactus_fleet::sha256(&bytes)), "{told}");
+    };
+    tells_its_archive();
+    fs::remove_file(&word).unwrap();
+    fs::write(&archive, "somebody else's").unwrap();
+    let once_more = output(&mut job());
+    assert_eq!(once_more.status.code(), Some(0), "{}", stderr(&once_more));
+    assert_eq!(manifest()["sessions"].as_array().unwrap().len(), 2, "nothing was measured again");
+    tells_its_archive();
     turn.leaves_nothing();
 }

@@ -25,7 +25,7 @@ impl<'a> Fleet<'a> {
 
     fn command(&self, words: &[&str]) -> std::process::Command {
         let mut command = self.cluster.command(env!("CARGO_BIN_EXE_tactus"));
-        command.arg("fleet").args(words);
+        command.env("TACTUS_CACHE_DIR", self.cluster.path("kept")).arg("fleet").args(words);
         command
     }
 
@@ -154,6 +154,14 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     let remark = document["remarks"][0].as_str().unwrap();
     assert!(remark.contains("have one machine-id"), "the nodes are one machine: {remark}");
 
+    // What lies on the nodes' share starts nothing here that this user has not said.
+    let said = fs::read_to_string(dir.join("fleet.json")).unwrap();
+    fs::write(dir.join("fleet.json"), said.replace("\"slurm\"", "\"ansible\"")).unwrap();
+    for words in ["collect", "status"] {
+        let strange = output(fleet.command(&[words]).arg(&dir));
+        assert!(stderr(&strange).contains("no `tactus fleet run` of yours"), "{words}: {}", stderr(&strange));
+    }
+    fs::write(dir.join("fleet.json"), said).unwrap();
     // A bundle that is altered is refused, and its machine measured again.
     fs::write(dir.join("bundles/n1/events.jsonl"), "{}\n").unwrap();
     let collected = output(fleet.command(&["collect", "--json"]).arg(&dir));
