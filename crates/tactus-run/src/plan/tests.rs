@@ -3,6 +3,7 @@
 mod blame;
 mod limits;
 mod schema;
+mod sizes;
 mod slices;
 
 use std::collections::BTreeSet;
