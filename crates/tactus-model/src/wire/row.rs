@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::duration::Nanos;
-use crate::size::{Bytes, Sizes};
+use crate::size::{Bytes, Most, Sizes};
 
 /// Something that is said in words of a row.
 pub trait Row: Sized {
@@ -132,7 +132,24 @@ impl Word for Sizes {
 
     fn of(word: &str) -> Option<Self> {
         let (least, most) = word.split_once("..")?;
-        Some(Self { least: Bytes::of(least)?, most: Bytes::of(most)? })
+        Some(Self { least: Bytes::of(least)?, most: Most::of(most)? })
+    }
+}
+
+impl Word for Most {
+    fn word(&self) -> String {
+        match self {
+            Self::Size(bytes) => bytes.word(),
+            Self::Caches { times, cache } => {
+                [times.word(), cache.map(|cache| cache.word()).unwrap_or_default()].join("x")
+            }
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        let Some((times, cache)) = word.split_once('x') else { return Bytes::of(word).map(Self::Size) };
+        let cache = if cache.is_empty() { None } else { Some(Bytes::of(cache)?) };
+        Some(Self::Caches { times: u32::of(times)?, cache })
     }
 }
 

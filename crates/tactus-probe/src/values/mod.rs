@@ -113,6 +113,12 @@ impl Bench {
             warm();
         }
     }
+
+    /// Whether a batch is long enough that reading the clocks is nothing of it. That is told by the CPU time that it had:
+    /// what others had meanwhile makes none longer. Where the kernel tells too little of that, it is the time that it took.
+    const fn is_enough(&self, took: u64, had: u64) -> bool {
+        had >= self.batch_ns / 2 || took >= self.batch_ns * LONGEST
+    }
 }
 
 /// An item without a partner whose operation is its value.
@@ -130,6 +136,8 @@ fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
 
 /// How long a batch takes where nothing says otherwise.
 const BATCH_NS: u64 = 1_000_000;
+/// So many times what it is to take a batch is not made longer, whatever CPU time it had.
+const LONGEST: u64 = 16;
 /// How long one takes of an operation that gives the CPU away: each time something else may come, and a batch of
 /// twenty would be lost with one of them. Reading the clock is still less than a thousandth of it.
 const SHORT_BATCH_NS: u64 = 50_000;
@@ -247,8 +255,54 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tactus_model::catalogue::measure::MEASURES;
+    use tactus_model::catalogue::measure::{self, MEASURES};
     use tactus_model::outcome::Unit;
+
+    static FINISH: AtomicU64 = AtomicU64::new(0);
+
+    /// The shortest of several times of so many operations.
+    fn shortest(bench: &mut Bench, batch: u64) -> f64 {
+        let times = (0..10).filter_map(|_| {
+            bench.warm();
+            (bench.run)(batch).unwrap()
+        });
+        tactus_model::number::float(times.min().unwrap())
+    }
+
+    #[test]
+    fn no_loop_is_optimised_away_twice_as_many_operations_take_about_twice_as_long() {
+        let small = measure::Memory { sizes: Some("4KiB..64KiB".parse().unwrap()) };
+        let all: [(&dyn Measurement, Measure, usize); 3] = [
+            (&cpu::Cpu, Measure::Cpu(measure::Cpu::default()), usize::MAX),
+            (&memory::Memory, Measure::Memory(small), usize::MAX),
+            // The others are the kernel's work.
+            (&os::Os, Measure::Os(measure::Os::default()), 2),
+        ];
+        let cpus = CpuSet::one(0);
+        for (entry, measure, first) in &all {
+            let place = Place { measure, cpus: &cpus, finish: &FINISH };
+            let asked = entry.items().iter().take(*first).filter(|(item, _)| entry.asks_for(item, measure));
+            let mut benches: Vec<(&str, Bench)> =
+                asked.map(|(item, make)| (item.name, make(&place).unwrap())).collect();
+            for (item, make) in entry.curves().iter().filter(|_| *first == usize::MAX) {
+                // There may be no such pages.
+                benches.extend(
+                    make(&place).unwrap_or_default().into_iter().map(|(_, bench)| (item.name, bench)),
+                );
+            }
+            for (name, mut bench) in benches {
+                let mut batch = 1;
+                while shortest(&mut bench, batch) < 50_000.0 {
+                    batch *= 2;
+                    assert!(batch < 1 << 30, "{name}: {batch} operations take no time");
+                }
+                let ratios: Vec<f64> =
+                    (0..20).map(|_| shortest(&mut bench, 2 * batch) / shortest(&mut bench, batch)).collect();
+                let about_two = ratios.iter().any(|ratio| (1.5..2.7).contains(ratio));
+                assert!(about_two, "{name}: twice as many as {batch} take {ratios:?} times as long");
+            }
+        }
+    }
 
     #[test]
     fn the_items_of_a_measurement_are_those_of_its_entry_in_the_catalogue() {

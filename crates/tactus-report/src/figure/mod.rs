@@ -4,6 +4,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod costs;
 mod curves;
 mod exceedance;
 mod forest;
@@ -19,6 +20,7 @@ mod timeline;
 
 pub use bars::{Bar, Panel, bars};
 pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
+pub use costs::{Cost, Times, costs};
 pub use curves::{Axes, CURVES, Curve, curves};
 pub use exceedance::exceedances;
 pub use forest::{Forested, forest};

@@ -8,8 +8,9 @@ use tactus_model::document::{Degradation as Difference, DegradationEntry, Docume
 use tactus_model::outcome::{Better, ValueResult};
 
 use super::Section;
+use crate::figure::{Cost, Figure, Times, costs};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
-use crate::row::published_value;
+use crate::row::{figures, published_value};
 use crate::stats::{Degraded, DegradedItem, degradations, held_against, least_rounds};
 use crate::units::{clean, number, quantity};
 
@@ -37,8 +38,15 @@ impl Section for Degradation {
         held_against(contents).iter().any(|pair| !pair.is_network())
     }
 
-    fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
-        tables(contents, &degradations(contents, false)).into_iter().map(Part::Table).collect()
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        let drawn =
+            if self.draws_in(contents) && reader == Reader::Page { drawn(contents) } else { Vec::new() };
+        let tables = tables(contents, &degradations(contents, false));
+        drawn.into_iter().map(Part::Figure).chain(tables.into_iter().map(Part::Table)).collect()
+    }
+
+    fn draws(&self) -> bool {
+        true
     }
 
     fn fill(&self, contents: &Contents, document: &mut Document) {
@@ -46,6 +54,65 @@ impl Section for Degradation {
         let entries = all.iter().flat_map(|pair| pair.items.iter().map(|item| entry(contents, pair, item)));
         document.degradations = entries.collect();
     }
+}
+
+impl Degradation {
+    /// Whether its figures stand here: without latencies a report begins with them.
+    fn draws_in(&self, contents: &Contents) -> bool {
+        contents.rows.iter().any(|row| figures(&row.result).is_some())
+    }
+}
+
+/// How the figures are read.
+pub const FIGURES: &str = "How many times worse every item is in each environment than in the first, the lines around a \
+                           mark as far as its interval goes. Full marks are shown to differ, in repeated runs; hollow \
+                           ones are not.";
+
+/// A figure for each environment that others are held against.
+#[must_use]
+pub fn drawn(contents: &Contents) -> Vec<Figure> {
+    let all = degradations(contents, false);
+    let figure = |base: &str| {
+        let own = || all.iter().filter(|pair| pair.base.environment == base);
+        let mut places: Vec<&RowResult> = Vec::new();
+        for pair in own() {
+            if !places.iter().any(|known| known.environment == pair.with.environment) {
+                places.push(pair.with);
+            }
+        }
+        let mut items: Vec<Cost> = Vec::new();
+        for (pair, item) in own().flat_map(|pair| pair.items.iter().map(move |item| (pair, item))) {
+            let place = places.iter().position(|place| place.environment == pair.with.environment);
+            let Difference { value, low, high, seen, .. } = item.degradation;
+            let times = Times {
+                place: place.unwrap_or_default(),
+                estimate: 1.0 + value,
+                interval: low.zip(high).map(|(low, high)| (1.0 + low, 1.0 + high)),
+                shown: seen,
+            };
+            let name = clean(&item.base.name());
+            match items.iter_mut().find(|known| known.name == name) {
+                // The first run of a measurement in a place counts, as in the table.
+                Some(known) if known.times.iter().any(|other| other.place == times.place) => {}
+                Some(known) => known.times.push(times),
+                None => items.push(Cost { name, times: vec![times] }),
+            }
+        }
+        let names: Vec<String> = places.iter().map(|place| named(&place.environment, Some(place))).collect();
+        costs(&format!("{HELD} {}", named(base, own().next().map(|pair| pair.base))), &names, &items)
+    };
+    bases(&all).into_iter().map(figure).collect()
+}
+
+/// What the figures are of.
+const HELD: &str = "Every value against";
+
+/// The environments that others are held against.
+fn bases<'a>(all: &'a [Degraded<'_>]) -> Vec<&'a str> {
+    let mut bases: Vec<&str> = all.iter().map(|pair| pair.base.environment.as_str()).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    bases
 }
 
 /// A difference in words: a part of a hundred, from ten times on a factor.
@@ -86,15 +153,11 @@ fn signed(part: f64) -> String {
 
 /// A table for each environment that others are held against: items down, environments across.
 fn tables(contents: &Contents, all: &[Degraded]) -> Vec<Table> {
-    let mut bases: Vec<&str> = all.iter().map(|pair| pair.base.environment.as_str()).collect();
-    bases.dedup();
-    bases.sort_unstable();
-    bases.dedup();
-    let of = |base: &&str| {
-        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == *base).collect();
+    let of = |base: &str| {
+        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == base).collect();
         table(contents, base, &own)
     };
-    bases.iter().map(of).collect()
+    bases(all).into_iter().map(of).collect()
 }
 
 fn table(contents: &Contents, base: &str, pairs: &[&Degraded]) -> Table {

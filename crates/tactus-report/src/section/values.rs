@@ -44,7 +44,10 @@ impl Section for Values {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         match reader {
-            Reader::Page => drawn(contents).into_iter().map(Part::Figure).collect(),
+            Reader::Page => {
+                let folded = |figure: Figure| Part::Folded(figure.title.clone(), vec![Part::Figure(figure)]);
+                drawn(contents).into_iter().map(folded).collect()
+            }
             Reader::Terminal | Reader::Markdown => Vec::new(),
         }
     }
@@ -93,7 +96,8 @@ fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
             bars,
         }
     };
-    items.into_iter().map(panel).collect()
+    // A bar alone is beside nothing.
+    items.into_iter().map(panel).filter(|panel| panel.bars.len() > 1).collect()
 }
 
 fn bar(contents: &Contents, n: usize, row: &Row, of: &ValueResult) -> Option<Bar> {

@@ -3,7 +3,7 @@
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
 use crate::outcome::Unit;
-use crate::size::Sizes;
+use crate::size::{Bytes, Most, Sizes};
 
 word! {
     /// Bandwidth is that of plain 64-bit loads and stores of one CPU through an array of the largest size, as STREAM's
@@ -24,14 +24,20 @@ word! {
     /// Batches, repeats and values are those of `os`.
     #[derive(Default)]
     pub struct Memory = Measure "memory": "bandwidth of reading, writing and copying, latency by size of array, order and page" {
-        /// The smallest and the largest array, as `"1KiB..64MiB"`. Left out: from 1 KiB to four times the last-level
-        /// cache (64 MiB where that is not known), and no more than a twentieth of the memory that is free.
-        pub sizes: Option<Sizes>, 1024..=1 << 40;
+        /// The smallest and the largest array, as `"1KiB..64MiB"`, or the largest as a multiple of the last-level cache.
+        /// That is the machine's for all environments on it, whatever a guest is told of it; where it is not known the
+        /// largest is 64 MiB. A multiple is cut to a twentieth of the memory that is free in the environment, and a note
+        /// says so; a size that is more is refused.
+        pub sizes: Option<Sizes> = UP_TO_FOUR_CACHES, 1024..=1 << 40;
     }
     yields [
         READ, WRITE, COPY, SEQUENTIAL_SMALL, RANDOM_SMALL, SEQUENTIAL_LARGE, RANDOM_LARGE, SEQUENTIAL_HUGE, RANDOM_HUGE
     ];
 }
+
+/// From what the nearest cache holds to what none does.
+const UP_TO_FOUR_CACHES: Sizes =
+    Sizes { least: Bytes(1 << 10), most: Most::Caches { times: 4, cache: None } };
 
 /// Loads.
 pub const READ: Item = Item::higher(

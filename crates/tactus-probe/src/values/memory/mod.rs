@@ -58,7 +58,7 @@ impl Measurement for Memory {
 
 fn arrays(place: &Place<'_>) -> io::Result<Arrays> {
     let Measure::Memory(asked) = place.measure else { return Err(io::ErrorKind::InvalidInput.into()) };
-    Arrays::of(asked.sizes, place.cpus.first().unwrap_or(0)).map_err(io::Error::other)
+    Arrays::of(asked.sizes(), place.cpus.first().unwrap_or(0)).map_err(io::Error::other)
 }
 
 /// An array of the largest size, at least two blocks, of ones.

@@ -169,6 +169,7 @@ fn parts(page: &mut Page, parts: &[Part]) {
             Part::Tables(tables) => tables.iter().for_each(|table| table::write(page, table)),
             Part::Grid(grid) => grid::write(page, grid),
             Part::Cards(cards) => cards.iter().for_each(|answer| card(page, answer)),
+            Part::Folded(_, folded) => self::parts(page, folded),
             // What a report begins with, and what needs more room than a terminal has.
             Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
         }

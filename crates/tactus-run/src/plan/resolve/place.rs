@@ -2,8 +2,11 @@
 
 use tactus_environment::{self as environment, Environment, Layout, Usable};
 use tactus_model::CpuSet;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::Memory;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan;
+use tactus_model::size::{Bytes, Most, Sizes};
 use tactus_model::topology::{CpuRequestError, Topology};
 use tactus_system::System;
 
@@ -117,6 +120,31 @@ impl Resolver<'_> {
                 (Some(named()), Some(format!("{}{hint}", error.reason)))
             }
         }
+    }
+
+    /// A measurement whose largest array is told by a cache is told this machine's in all environments on it: what a guest
+    /// is told of caches is the hypervisor's invention, and arrays of other sizes are not compared.
+    pub(super) fn sized(&self, measure: Measure, environment: &ResolvedEnvironment) -> Measure {
+        let Measure::Memory(table) = &measure else { return measure };
+        let sizes = table.sizes();
+        match sizes.most {
+            Most::Caches { times, cache: None } if environment.elsewhere.is_none() => {
+                let cache = *self.cache.get_or_init(|| self.largest_cache());
+                let most = Most::Caches { times, cache };
+                Measure::Memory(Memory { sizes: Some(Sizes { most, ..sizes }) })
+            }
+            _ => measure,
+        }
+    }
+
+    /// The largest cache of any CPU of this machine that is on; none: it does not say.
+    fn largest_cache(&self) -> Option<Bytes> {
+        let size = |cpu: u32, index: u32| {
+            let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size");
+            self.system.text(&path)?.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
+        };
+        let of = |cpu: u32| (0..8).map_while(move |index| size(cpu, index)).max();
+        self.machine.online.iter().filter_map(of).max().map(Bytes)
     }
 
     /// The CPUs of an environment as its own small machine.

@@ -258,7 +258,7 @@ impl Resolver<'_> {
                 .or_else(|| self.value(scenario, |s| s.interval))
                 .unwrap_or(DEFAULT_INTERVAL);
             What::Measure {
-                measure: self.stopped(measure, scenario),
+                measure: self.sized(self.stopped(measure, scenario), environment),
                 interval_ns: interval.0,
                 priority: activity
                     .priority
