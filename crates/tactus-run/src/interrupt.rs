@@ -1,5 +1,5 @@
-//! Ctrl-C: the first ends the scenario and keeps what was measured, the second ends the program. `tactus stop` asks for the
-//! first, however often.
+//! Ctrl-C: the first ends the scenario and keeps what was measured, the second ends the program, and the guardian takes back
+//! what is left. `tactus stop` asks for the first, however often.
 
 use std::io;
 use std::sync::Arc;
@@ -20,12 +20,7 @@ impl Interrupt {
     /// When the handlers cannot be installed.
     pub fn listen() -> io::Result<Self> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // The order matters: the second signal finds the flag set and ends the process; the
-            // guardian then takes back what is left.
-            flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
-            flag::register(signal, Arc::clone(&asked))?;
-        }
+        tactus_system::ask_then_exit(&[SIGINT, SIGTERM, SIGHUP], &asked, 130)?;
         flag::register(END, Arc::clone(&asked))?;
         Ok(Self(asked))
     }
@@ -39,5 +34,56 @@ impl Interrupt {
     /// Asks the run to end.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::Interrupt;
+
+    const BUSY: &str = "TACTUS_TEST_BUSY";
+
+    /// Not a test of its own: the process that the test below sends signals to.
+    #[test]
+    fn a_program_that_does_not_end_when_it_is_asked_to() {
+        if std::env::var_os(BUSY).is_none() {
+            return;
+        }
+        let interrupt = Interrupt::listen().unwrap();
+        eprintln!("listens");
+        while !interrupt.asked() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        eprintln!("asked");
+        thread::sleep(Duration::from_secs(60));
+    }
+
+    /// timeout(1) sends its signal to the command and to its process group.
+    #[test]
+    fn two_signals_at_once_are_one_wish_and_a_later_one_ends_the_program() {
+        let name = "interrupt::tests::a_program_that_does_not_end_when_it_is_asked_to";
+        let mut busy = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(BUSY, "1")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let process = busy.id().to_string();
+        let interrupt = || assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
+        let mut said = BufReader::new(busy.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(said.any(|line| line.contains("listens")));
+        interrupt();
+        assert!(said.any(|line| line.contains("asked")), "the first ended it");
+        interrupt();
+        thread::sleep(Duration::from_millis(1200));
+        assert!(busy.try_wait().unwrap().is_none(), "the second came at once, and ended it");
+        interrupt();
+        assert_eq!(busy.wait().unwrap().code(), Some(130));
     }
 }

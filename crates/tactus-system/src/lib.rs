@@ -58,7 +58,7 @@ pub use places::{baselines_dir, cache_dir, lasting_dir, state_dir};
 pub use real::Real;
 pub use remote::Remote;
 pub use running::{END, Run, Running, runs};
-pub use sys::{boottime_ns, monotonic_ns};
+pub use sys::{ask_then_exit, boottime_ns, monotonic_ns};
 pub use topology::topology;
 pub use unpacked_tree::UnpackedTree;
 

@@ -5,6 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use tactus_model::threads::Policy;
@@ -66,6 +69,36 @@ pub fn listener(socket: &impl AsFd) -> io::Result<(i32, u32)> {
         )
     };
     if result == 0 { Ok((found.pid, found.uid)) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What comes within this time after the first signal is the same wish: timeout(1) sends its signal to the command and then
+/// to the whole process group, so that each arrives twice.
+const SAME_WISH: Duration = Duration::from_secs(1);
+
+/// From now on the first of these signals sets a flag; one that comes later, whoever set the flag, ends the process with this
+/// exit code, however busy it is.
+///
+/// # Errors
+/// Those of sigaction(2).
+pub fn ask_then_exit(signals: &[i32], asked: &Arc<AtomicBool>, exit_code: i32) -> io::Result<()> {
+    let first_ns = Arc::new(AtomicU64::new(0));
+    for &signal in signals {
+        let (asked, first_ns) = (Arc::clone(asked), Arc::clone(&first_ns));
+        let heard = move || {
+            let now_ns = monotonic_ns();
+            if !asked.load(Ordering::SeqCst) {
+                first_ns.store(now_ns, Ordering::SeqCst);
+                asked.store(true, Ordering::SeqCst);
+            } else if u128::from(now_ns.saturating_sub(first_ns.load(Ordering::SeqCst)))
+                >= SAME_WISH.as_nanos()
+            {
+                signal_hook::low_level::exit(exit_code);
+            }
+        };
+        // SAFETY: the handler reads a clock, loads and stores atomics and calls _exit(2), each of which signal-safety(7) allows.
+        unsafe { signal_hook::low_level::register(signal, heard) }?;
+    }
+    Ok(())
 }
 
 /// CLOCK_MONOTONIC now, in ns.
