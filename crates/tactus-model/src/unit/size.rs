@@ -24,14 +24,24 @@ pub struct Sizes {
 pub enum Most {
     /// It is named: `64MiB`.
     Size(Bytes),
-    /// So many times the last-level cache, as far as there is memory for it: `4xLLC`, and `4x32MiB` where it is known how
-    /// large that is.
+    /// So many times the last-level cache, as far as there is memory for it.
     Caches {
         /// How many times.
         times: u32,
-        /// The cache; none: whoever measures looks.
-        cache: Option<Bytes>,
+        /// The cache.
+        cache: Cache,
     },
+}
+
+/// The last-level cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// Whoever measures looks: `4xLLC`.
+    Own,
+    /// It is so large: `4x32MiB`.
+    Size(Bytes),
+    /// The machine does not say how large it is: `4xunknown`, which is [`Most::UNKNOWN`].
+    Unknown,
 }
 
 const UNITS: [(&str, u64); 5] =
@@ -90,18 +100,27 @@ impl FromStr for Sizes {
 }
 
 impl Most {
-    /// How large it is; none: so many times a cache that is not known.
+    /// How large it is where nobody says how large the caches are.
+    pub const UNKNOWN: Bytes = Bytes(64 << 20);
+
+    /// How large it is; none: whoever measures looks.
     #[must_use]
     pub fn bytes(self) -> Option<Bytes> {
         match self {
             Self::Size(bytes) => Some(bytes),
-            Self::Caches { times, cache } => Some(Bytes(cache?.0.saturating_mul(times.into()))),
+            Self::Caches { times, cache: Cache::Size(cache) } => {
+                Some(Bytes(cache.0.saturating_mul(times.into())))
+            }
+            Self::Caches { cache: Cache::Unknown, .. } => Some(Self::UNKNOWN),
+            Self::Caches { cache: Cache::Own, .. } => None,
         }
     }
 }
 
 /// The last-level cache, in a plan.
 const CACHE: &str = "LLC";
+/// One of which the machine says nothing.
+const UNKNOWN: &str = "unknown";
 
 impl FromStr for Most {
     type Err = SizeError;
@@ -110,7 +129,11 @@ impl FromStr for Most {
         let Some((times, cache)) = text.split_once('x') else { return text.parse().map(Self::Size) };
         let times = times.trim().parse::<u32>().ok().filter(|times| *times > 0);
         let times = times.ok_or_else(|| SizeError(text.to_owned()))?;
-        let cache = if cache.trim() == CACHE { None } else { Some(cache.parse()?) };
+        let cache = match cache.trim() {
+            CACHE => Cache::Own,
+            UNKNOWN => Cache::Unknown,
+            size => Cache::Size(size.parse()?),
+        };
         Ok(Self::Caches { times, cache })
     }
 }
@@ -119,8 +142,9 @@ impl fmt::Display for Most {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Size(bytes) => bytes.fmt(f),
-            Self::Caches { times, cache: Some(cache) } => write!(f, "{times}x{cache}"),
-            Self::Caches { times, cache: None } => write!(f, "{times}x{CACHE}"),
+            Self::Caches { times, cache: Cache::Size(cache) } => write!(f, "{times}x{cache}"),
+            Self::Caches { times, cache: Cache::Own } => write!(f, "{times}x{CACHE}"),
+            Self::Caches { times, cache: Cache::Unknown } => write!(f, "{times}x{UNKNOWN}"),
         }
     }
 }
@@ -184,16 +208,28 @@ mod tests {
 
     #[test]
     fn the_largest_may_be_so_many_times_a_cache_whether_that_is_known_or_not() {
-        for (text, times, cache) in [("1KiB..4xLLC", 4, None), ("1KiB..2x48MiB", 2, Some(Bytes(48 << 20)))] {
+        for (text, times, cache) in [
+            ("1KiB..4xLLC", 4, Cache::Own),
+            ("1KiB..2x48MiB", 2, Cache::Size(Bytes(48 << 20))),
+            ("1KiB..4xunknown", 4, Cache::Unknown),
+        ] {
             let sizes: Sizes = text.parse().unwrap();
             assert_eq!(sizes.most, Most::Caches { times, cache });
             assert_eq!(sizes.to_string(), text);
         }
         let most = |text: &str| text.parse::<Sizes>().unwrap().most.bytes();
         assert_eq!((most("1KiB..4xLLC"), most("1KiB..2x48MiB")), (None, Some(Bytes(96 << 20))));
-        for wrong in
-            ["1KiB..0xLLC", "1KiB..xLLC", "1KiB..4x", "1KiB..4xL2", "1KiB..-1xLLC", "1MiB..2x64KiB", "4xLLC"]
-        {
+        assert_eq!(most("1KiB..4xunknown"), Some(Most::UNKNOWN));
+        for wrong in [
+            "1KiB..0xLLC",
+            "1KiB..xLLC",
+            "1KiB..4x",
+            "1KiB..4xL2",
+            "1KiB..-1xLLC",
+            "1MiB..2x64KiB",
+            "128MiB..4xunknown",
+            "4xLLC",
+        ] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
     }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::duration::Nanos;
-use crate::size::{Bytes, Most, Sizes};
+use crate::size::{Bytes, Cache, Most, Sizes};
 
 /// Something that is said in words of a row.
 pub trait Row: Sized {
@@ -140,16 +140,31 @@ impl Word for Most {
     fn word(&self) -> String {
         match self {
             Self::Size(bytes) => bytes.word(),
-            Self::Caches { times, cache } => {
-                [times.word(), cache.map(|cache| cache.word()).unwrap_or_default()].join("x")
-            }
+            Self::Caches { times, cache } => [times.word(), cache.word()].join("x"),
         }
     }
 
     fn of(word: &str) -> Option<Self> {
         let Some((times, cache)) = word.split_once('x') else { return Bytes::of(word).map(Self::Size) };
-        let cache = if cache.is_empty() { None } else { Some(Bytes::of(cache)?) };
-        Some(Self::Caches { times: u32::of(times)?, cache })
+        Some(Self::Caches { times: u32::of(times)?, cache: Cache::of(cache)? })
+    }
+}
+
+impl Word for Cache {
+    fn word(&self) -> String {
+        match self {
+            Self::Own => String::new(),
+            Self::Size(bytes) => bytes.word(),
+            Self::Unknown => "?".into(),
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "" => Some(Self::Own),
+            "?" => Some(Self::Unknown),
+            size => Bytes::of(size).map(Self::Size),
+        }
     }
 }
 

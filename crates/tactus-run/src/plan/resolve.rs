@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tactus_environment::{self as environment, Usable, network};
 use tactus_model::CpuSet;
 use tactus_model::plan::{self, MOST_MEASURED, NetworkPath, Plan};
-use tactus_model::size::Bytes;
+use tactus_model::size::Cache;
 use tactus_model::topology::Topology;
 use tactus_system::System;
 
@@ -147,7 +147,7 @@ struct Resolver<'a> {
     paths: BTreeMap<String, Option<String>>,
     rows: Vec<RowPlan>,
     /// The last-level cache of this machine, when it was looked for.
-    cache: OnceCell<Option<Bytes>>,
+    cache: OnceCell<Cache>,
 }
 
 impl<'a> Resolver<'a> {

@@ -3,12 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use tactus_model::size::{Bytes, Most, Sizes};
+use tactus_model::size::{Bytes, Cache, Most, Sizes};
 
 use crate::load;
 
-/// The largest array, where neither it nor the size of the caches is known.
-const MOST: u64 = 64 << 20;
 /// The part of the free memory that it may be: there are several.
 const PART: u64 = 20;
 
@@ -41,8 +39,13 @@ impl Arrays {
             }
             Most::Size(most) => (most.0, "as the plan has them".to_owned()),
             Most::Caches { times, cache: known } => {
-                let (wanted, why) = match known.map_or(cache, |known| known.0) {
-                    0 => (MOST, "the size of the caches is not known".to_owned()),
+                let cache = match known {
+                    Cache::Own => cache,
+                    Cache::Size(known) => known.0,
+                    Cache::Unknown => 0,
+                };
+                let (wanted, why) = match cache {
+                    0 => (Most::UNKNOWN.0, "the size of the caches is not known".to_owned()),
                     cache => (
                         cache.saturating_mul(times.into()).checked_next_power_of_two().unwrap_or(u64::MAX),
                         { format!("{times} times the last-level cache of {}", Bytes(cache)) },
@@ -118,6 +121,7 @@ mod tests {
     fn a_cache_that_the_plan_knows_is_taken_for_that_which_a_guest_is_told() {
         assert_eq!(sizes("1KiB..4x32MiB", 16 << 20, FREE), Ok((1 << 10, 128 << 20, 18)));
         assert_eq!(sizes("4KiB..2xLLC", 16 << 20, FREE), Ok((4 << 10, 32 << 20, 14)));
+        assert_eq!(sizes("1KiB..4xunknown", 16 << 20, FREE), Ok((1 << 10, 64 << 20, 17)));
     }
 
     #[test]

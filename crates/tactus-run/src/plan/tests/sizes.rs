@@ -3,6 +3,7 @@
 use tactus_model::catalogue::Measure;
 
 use super::*;
+use crate::plan::PlanError;
 
 const MEMORY: &str = r#"
 name = "mine"
@@ -31,8 +32,8 @@ environment = "guest"
 measurement = { kind = "memory", sizes = "4KiB..1MiB" }
 "#;
 
-/// The sizes of each row, on a machine whose CPUs have these caches.
-fn sizes(text: &str, caches: &[(u32, u32, &str)]) -> (Vec<Option<String>>, Plan) {
+/// A plan, on a machine whose CPUs have these caches.
+fn resolved(text: &str, caches: &[(u32, u32, &str)]) -> Result<Resolved, PlanError> {
     let file = |system: Memory, (cpu, index, size): &(u32, u32, &str)| {
         system.file(format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size"), *size)
     };
@@ -40,7 +41,12 @@ fn sizes(text: &str, caches: &[(u32, u32, &str)]) -> (Vec<Option<String>>, Plan)
     let source = Source::new("plan.toml", text);
     let plan = parse(&source).unwrap();
     check(&plan, &source, &system).unwrap();
-    let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &system).unwrap();
+    resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &system)
+}
+
+/// The sizes of each row, on such a machine.
+fn sizes(text: &str, caches: &[(u32, u32, &str)]) -> (Vec<Option<String>>, Plan) {
+    let resolved = resolved(text, caches).unwrap();
     let of = |measure: &Measure| match measure {
         Measure::Memory(table) => table.sizes.map(|sizes| sizes.to_string()),
         other => panic!("{other:?}"),
@@ -60,10 +66,28 @@ fn arrays_are_told_by_the_caches_of_this_machine_in_all_environments_on_it() {
 }
 
 #[test]
-fn where_the_machine_says_nothing_whoever_measures_looks() {
-    let wanted = ["1KiB..4xLLC", "1KiB..4xLLC", "", "4KiB..1MiB"];
-    let (found, _) = sizes(MEMORY, &[(0, 0, "many")]);
-    assert!(found.into_iter().map(Option::unwrap_or_default).eq(wanted));
+fn where_the_machine_says_nothing_no_guest_says_it_instead() {
+    let said = |text: &str| Some(text.to_owned());
+    let wanted = [said("1KiB..4xunknown"), said("1KiB..4xunknown"), None, said("4KiB..1MiB")];
+    let (found, plan) = sizes(MEMORY, &[(0, 0, "many")]);
+    assert_eq!(found, wanted);
+    let elsewhere = [(0, 0, "32K\n"), (0, 1, "16384K\n")];
+    assert_eq!(sizes(&toml::to_string(&plan).unwrap(), &elsewhere).0, wanted, "what a bundle keeps");
+}
+
+#[test]
+fn a_smallest_array_that_is_larger_than_the_largest_on_this_machine_is_wrong_and_says_where() {
+    let plan = MEMORY.replace("1KiB..4xLLC", "64MiB..1xLLC");
+    let error = resolved(&plan, &[(0, 0, "32768K\n")]).unwrap_err();
+    assert_eq!(error.key.as_deref(), Some("scenario[0].measurement.sizes"));
+    assert!(error.line.is_some_and(|line| plan.lines().nth(line - 1).unwrap().contains("64MiB..1xLLC")));
+    for text in ["64MiB", "1x32MiB", "32MiB"] {
+        assert!(error.message.contains(text), "{text}: {}", error.message);
+    }
+    assert!(resolved(&plan, &[(0, 0, "65536K\n")]).is_ok(), "as large is not larger");
+    // 64 MiB, too, where the caches are not known.
+    assert!(resolved(&plan, &[]).is_ok());
+    assert!(resolved(&plan.replace("64MiB..", "65MiB.."), &[]).is_err());
 }
 
 #[test]
