@@ -4,6 +4,7 @@
 mod disturbance;
 mod repeat;
 
+use std::cell::OnceCell;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
@@ -70,6 +71,14 @@ pub struct Place<'a> {
     pub cpus: &'a CpuSet,
     /// Not 0: the measurement is over.
     pub finish: &'static AtomicU64,
+    /// Memory that may be taken, in bytes, once somebody has asked: what the items take does not change what they may take.
+    pub free: OnceCell<u64>,
+}
+
+impl<'a> Place<'a> {
+    pub const fn new(measure: &'a Measure, cpus: &'a CpuSet, finish: &'static AtomicU64) -> Self {
+        Self { measure, cpus, finish, free: OnceCell::new() }
+    }
 }
 
 /// An item that is ready.
@@ -223,7 +232,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
         if let Some(own) = own {
             return own(rounds);
         }
-        repeat::run(entry, &Place { measure: &measure, cpus: &cpus, finish: &finish.0 }, pace, rounds);
+        repeat::run(entry, &Place::new(&measure, &cpus, &finish.0), pace, rounds);
     }))
 }
 
@@ -280,7 +289,7 @@ mod tests {
         ];
         let cpus = CpuSet::one(0);
         for (entry, measure, first) in &all {
-            let place = Place { measure, cpus: &cpus, finish: &FINISH };
+            let place = Place::new(measure, &cpus, &FINISH);
             let asked = entry.items().iter().take(*first).filter(|(item, _)| entry.asks_for(item, measure));
             let mut benches: Vec<(&str, Bench)> =
                 asked.map(|(item, make)| (item.name, make(&place).unwrap())).collect();

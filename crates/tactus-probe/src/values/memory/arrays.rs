@@ -17,27 +17,29 @@ pub struct Arrays {
     pub sizes: Vec<u64>,
     /// In words.
     pub why: String,
+    /// How large the largest would be if there were memory for it.
+    cut: Option<Bytes>,
 }
 
 impl Arrays {
-    /// Those that were asked for; on this CPU, in the memory that is free.
+    /// Those that were asked for; on this CPU, where so much memory is free.
     ///
     /// # Errors
     /// When they do not fit, in words.
-    pub fn of(asked: Sizes, cpu: u32) -> Result<Self, String> {
-        Self::chosen(asked, load::memory::largest_cache(cpu), free())
+    pub fn of(asked: Sizes, cpu: u32, free: u64) -> Result<Self, String> {
+        Self::chosen(asked, load::memory::largest_cache(cpu), free)
     }
 
     /// `cache`: as this system says it.
     fn chosen(asked: Sizes, cache: u64, free: u64) -> Result<Self, String> {
         let (least, room, megabytes) = (asked.least.0, free / PART, free >> 20);
-        let (most, why) = match asked.most {
+        let (most, why, cut) = match asked.most {
             Most::Size(most) if most.0 > room => {
                 return Err(format!(
                     "arrays of {most} are more than a twentieth of the {megabytes} MiB that are free"
                 ));
             }
-            Most::Size(most) => (most.0, "as the plan has them".to_owned()),
+            Most::Size(most) => (most.0, "as the plan has them".to_owned(), None),
             Most::Caches { times, cache: known } => {
                 let cache = match known {
                     Cache::Own => cache,
@@ -52,9 +54,13 @@ impl Arrays {
                     ),
                 };
                 if wanted > room {
-                    (room, format!("a twentieth of the {megabytes} MiB that are free; {why} would be more"))
+                    let cut = Bytes(wanted);
+                    let why = format!(
+                        "a twentieth of the {megabytes} MiB that are free; {cut} would be more: {why}"
+                    );
+                    (room, why, Some(cut))
                 } else {
-                    (wanted, why)
+                    (wanted, why, None)
                 }
             }
         };
@@ -63,17 +69,29 @@ impl Arrays {
         if sizes.is_empty() {
             return Err(format!("there is no power of two from {} to {}", Bytes(least), Bytes(most)));
         }
-        Ok(Self { sizes, why })
+        Ok(Self { sizes, why, cut })
     }
 
     /// The largest.
     pub fn most(&self) -> u64 {
         self.sizes.first().copied().unwrap_or(0)
     }
+
+    /// The largest, for what has no size beside its value: it is the same everywhere, or there is none.
+    ///
+    /// # Errors
+    /// When there is no memory for it, in words.
+    pub fn whole(&self) -> Result<u64, String> {
+        let Some(cut) = self.cut else { return Ok(self.most()) };
+        Err(format!(
+            "it needs an array of {cut}, and {} are allowed: give this environment {PART} times {cut} of memory",
+            Bytes(self.most())
+        ))
+    }
 }
 
 /// Memory that may be taken here, in bytes: what is free, and what the control groups of this process leave of it.
-fn free() -> u64 {
+pub fn free() -> u64 {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
     let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
@@ -112,7 +130,7 @@ mod tests {
         assert!(sizes(0, 0).is_err(), "without memory there is nothing");
         let why = Arrays::chosen(left_out.parse().unwrap(), 32 << 20, 700 << 20).unwrap().why;
         assert!(
-            why.contains("700 MiB that are free; 4 times the last-level cache of 32MiB would be more"),
+            why.contains("700 MiB that are free; 128MiB would be more: 4 times the last-level cache of 32MiB"),
             "{why}"
         );
     }
@@ -122,6 +140,18 @@ mod tests {
         assert_eq!(sizes("1KiB..4x32MiB", 16 << 20, FREE), Ok((1 << 10, 128 << 20, 18)));
         assert_eq!(sizes("4KiB..2xLLC", 16 << 20, FREE), Ok((4 << 10, 32 << 20, 14)));
         assert_eq!(sizes("1KiB..4xunknown", 16 << 20, FREE), Ok((1 << 10, 64 << 20, 17)));
+    }
+
+    #[test]
+    fn what_has_no_size_beside_its_value_has_the_largest_array_or_none() {
+        let whole = |asked: &str, free| Arrays::chosen(asked.parse().unwrap(), 0, free)?.whole();
+        assert_eq!(whole("1KiB..4x32MiB", FREE), Ok(128 << 20));
+        assert_eq!(whole("1KiB..1MiB", FREE), Ok(1 << 20));
+        let refused = whole("1KiB..4x32MiB", 700 << 20).unwrap_err();
+        assert!(refused.contains("needs an array of 128MiB, and 32MiB are allowed"), "{refused}");
+        assert!(refused.contains("20 times 128MiB"), "{refused}");
+        // Not known is no leave to take another.
+        assert!(whole("1KiB..4xunknown", 700 << 20).is_err());
     }
 
     #[test]
