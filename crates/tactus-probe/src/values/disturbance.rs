@@ -37,10 +37,15 @@ impl Watch {
         if now < self.looked + EVERY_NS {
             return None;
         }
-        let stolen = Stat::now().stolen(self.cpu);
-        let more = stolen.zip(self.stolen).map_or(0, |(stolen, before)| stolen.saturating_sub(before));
-        (self.looked, self.stolen) = (now, stolen);
-        Some(self.clock.has_changed(cycles_per_us()) || more > 0)
+        self.looked = now;
+        Some(self.differs(Stat::now().stolen(self.cpu), cycles_per_us()))
+    }
+
+    /// Whether something was stolen since the readings before these, or the clock is another.
+    fn differs(&mut self, stolen: Option<u64>, clock: u64) -> bool {
+        let more = stolen.zip(self.stolen).is_some_and(|(stolen, before)| stolen > before);
+        self.stolen = stolen;
+        self.clock.has_changed(clock) || more
     }
 
     /// Whether this process is on its CPU.
@@ -54,7 +59,8 @@ impl Watch {
     }
 }
 
-/// A processor's clock in MHz, as a chain of additions tells it wherever they are executed: a guest has no cpufreq.
+/// A processor's clock in MHz, as a chain of additions tells it wherever they are executed: a guest has no cpufreq. Where the
+/// processor is emulated it is the pace of the emulator, and no MHz.
 struct Clock {
     now: u64,
     least: u64,
@@ -79,16 +85,20 @@ impl Clock {
     }
 
     fn note(&self) -> Option<Note> {
-        let Self { least, most, changes, .. } = self;
-        (*changes > 0).then(|| {
-            Note::obstacle(
-                format!(
-                    "the processor's clock changed {changes} times while it was measured, between {least} and {most} MHz: \
-                     repeats around a change are left out"
-                ),
-                "hold the frequency (governor `performance`, no turbo), where it is this machine's to hold",
-            )
-        })
+        let Self { least, most, .. } = self;
+        let times = match self.changes {
+            0 => return None,
+            1 => "once".to_owned(),
+            changes => format!("{changes} times"),
+        };
+        Some(Note::obstacle(
+            format!(
+                "the processor's pace changed {times} while it was measured, between {least} and {most} additions in a \
+                 microsecond: repeats around a change are left out"
+            ),
+            "where that is this machine's clock, hold it (governor `performance`, no turbo); an emulated processor has its \
+             emulator's pace",
+        ))
     }
 }
 
@@ -107,34 +117,40 @@ pub fn cycles_per_us() -> u64 {
 mod tests {
     use super::*;
 
+    fn watch(stolen: Option<u64>) -> Watch {
+        Watch { cpu: u32::MAX, looked: 0, stolen, clock: Clock::of(3_000) }
+    }
+
     #[test]
     fn it_looks_once_in_a_while_and_a_cpu_that_the_kernel_does_not_know_is_never_stolen() {
         let mut watch = Watch::new(u32::MAX, 0);
-        // Whatever this machine's does.
+        // Whatever this machine's is, it is another one.
         watch.clock.now = 0;
         assert_eq!(watch.look(EVERY_NS - 1), None);
-        assert!(watch.look(EVERY_NS).is_some());
-        assert_eq!(watch.look(EVERY_NS), None);
+        assert_eq!(watch.look(EVERY_NS), Some(true));
+        assert_eq!(watch.look(2 * EVERY_NS - 1), None);
         assert_eq!(watch.stolen, None);
+        assert!(!watch.differs(None, watch.clock.now), "a steady clock, and nothing that could be stolen");
         assert!(!watch.is_there());
     }
 
     #[test]
     fn what_was_stolen_since_the_last_look_is_seen_once() {
-        let steady = || Clock::of(cycles_per_us());
-        let mut watch = Watch { cpu: 0, looked: 0, stolen: Some(0), clock: steady() };
-        let stolen = Stat::now().stolen(0).is_some_and(|stolen| stolen > 0);
-        let mut look = |now, before: Option<u64>| {
-            watch.stolen = before.or(watch.stolen);
-            let changes = watch.clock.changes;
-            watch.look(now).map(|disturbed| disturbed && watch.clock.changes == changes)
-        };
-        assert_eq!(look(EVERY_NS, None), Some(stolen));
-        assert_eq!(
-            look(2 * EVERY_NS, Some(u64::MAX)),
-            Some(false),
-            "a counter that goes back has stolen nothing"
-        );
+        let mut watch = watch(Some(5));
+        // A counter that goes back has stolen nothing, and one that there was not says nothing yet.
+        let read = [(Some(5), false), (Some(7), true), (Some(7), false), (Some(3), false), (Some(4), true)];
+        for (stolen, seen) in read.into_iter().chain([(None, false), (Some(9), false), (Some(10), true)]) {
+            assert_eq!(watch.differs(stolen, 3_000), seen, "{stolen:?}");
+        }
+    }
+
+    #[test]
+    fn either_of_the_two_is_a_disturbance_and_none_of_them_is_none() {
+        assert!(!watch(Some(5)).differs(Some(5), 3_000));
+        assert!(watch(Some(5)).differs(Some(6), 3_000));
+        assert!(watch(Some(5)).differs(Some(5), 2_000));
+        let mut both = watch(Some(5));
+        assert!(both.differs(Some(6), 2_000) && !both.differs(Some(6), 2_000), "each is seen once");
     }
 
     #[test]
@@ -146,11 +162,12 @@ mod tests {
         assert_eq!(changed, [2400, 2700, 3000, 3238]);
         let note = clock.note().unwrap();
         assert!(
-            note.text.contains("changed 4 times") && note.text.contains("between 2400 and 3238 MHz"),
+            note.text.contains("changed 4 times") && note.text.contains("between 2400 and 3238 additions"),
             "{note:?}"
         );
         let mut creeping = Clock::of(2000);
         assert_eq!((1990..2200).filter(|mhz| creeping.has_changed(*mhz)).collect::<Vec<_>>(), [2101]);
+        assert!(creeping.note().unwrap().text.contains("changed once "));
         assert!(Clock::of(0).note().is_none());
     }
 }

@@ -47,10 +47,10 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &Atom
     let (mut all, finish) = (Vec::new(), place.finish);
     for (item, make) in entry.items().iter().filter(|(item, _)| entry.asks_for(item, place.measure)) {
         let made = make(place).map(|bench| Measured::new(item, None, bench));
-        all.extend(made.map_err(|error| cannot(item, &error)).ok());
+        all.extend(made.map_err(|error| cannot(item.name, &error)).ok());
     }
     for (item, make) in entry.curves() {
-        let points = make(place).map_err(|error| cannot(item, &error)).unwrap_or_default();
+        let points = make(place).map_err(|error| cannot(item.name, &error)).unwrap_or_default();
         all.extend(points.into_iter().map(|(at, bench)| Measured::new(item, Some(at), bench)));
     }
     let (items, why) = entry.elsewhere();
@@ -75,19 +75,21 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &Atom
             if own.has_had_its_share(sys::now() - began) {
                 continue;
             }
+            let start = sys::now();
             match own.repeat() {
-                Ok(()) => {}
+                Ok(true) if !watch.is_there() => own.drop_last(),
+                Ok(_) => {}
                 Err(_) if own.bench.long && finish.load(Ordering::Relaxed) != 0 => break,
                 Err(error) if own.bench.long || own.is_new() => own.give_up(&error),
                 Err(error) => over(&format!("`{}`: {error}", own.name())),
             }
-            if !watch.is_there() {
-                own.drop_last();
-            }
-            if let Some(disturbed) = watch.look(sys::now()) {
+            // Before the rest: the clock with which a processor wakes up is not that with which it worked.
+            let now = sys::now();
+            if let Some(disturbed) = watch.look(now) {
                 all.iter_mut().for_each(|own| own.settle(disturbed));
             }
             rounds.fetch_add(1, Ordering::Relaxed);
+            sys::sleep_until(now + (now - start) / REST);
         }
         let now = sys::now();
         if now >= tick {
@@ -142,9 +144,9 @@ fn names(all: &[&Measured]) -> String {
     names.join(", ")
 }
 
-fn cannot(item: &Item, error: &io::Error) {
+fn cannot(name: &str, error: &io::Error) {
     tell_note(&Note::obstacle(
-        format!("`{}` cannot be measured here: {error}", item.name),
+        format!("`{name}` cannot be measured here: {error}"),
         "the other values are measured without it",
     ));
 }
@@ -166,13 +168,17 @@ impl Measured {
     }
 
     fn give_up(&mut self, error: &io::Error) {
-        cannot(self.item, error);
+        cannot(&self.name(), error);
         self.given_up = true;
     }
 
-    /// A batch that is long enough: at the first turn it is found, which warms everything up, too.
-    fn repeat(&mut self) -> io::Result<()> {
+    /// A batch that is long enough, which is found at the first turn. Whether it is kept.
+    fn repeat(&mut self) -> io::Result<bool> {
         let start = sys::now();
+        if self.is_new() && !self.bench.long {
+            // What it does for the first time is done once; one that fills a batch would else have that in its first repeat.
+            (self.bench.run)(1)?;
+        }
         self.bench.warm();
         let (ns, took, had) = loop {
             // Reading what it has had is a hundredth of a short batch: it is not in the time that this took.
@@ -192,10 +198,8 @@ impl Measured {
         }
         // Of seconds a hundredth that was stolen is nothing: what had the CPU meanwhile has been looked at.
         self.fresh += usize::from(value.is_some() && !self.bench.long);
-        let now = sys::now();
-        self.spent_ns += now - start;
-        sys::sleep_until(now + (now - start) / REST);
-        Ok(())
+        self.spent_ns += sys::now() - start;
+        Ok(value.is_some())
     }
 
     /// Leaves out the last repeat after all.
@@ -303,7 +307,10 @@ mod tests {
         found.repeat().unwrap();
         let Repeats { kept, dropped, batch } = &found.repeats;
         assert_eq!(kept.len() as u64 + dropped, 1, "{:?}", found.repeats);
-        assert_eq!(calls.get(), 2 * batch - 1, "1 + 2 + 4 + ... and none beside them");
+        assert_eq!(calls.get(), 2 * batch, "1 + 2 + 4 + ... and one before them");
+        let before = calls.get();
+        found.repeat().unwrap();
+        assert_eq!(calls.get(), before + found.repeats.batch, "it is warm");
     }
 
     #[test]
@@ -311,7 +318,7 @@ mod tests {
         let mut runs = 0;
         let mut at_first_without_the_cpu = measured(move |batch| {
             runs += 1;
-            if runs <= 2 {
+            if runs <= 3 {
                 sys::sleep_until(sys::now() + BATCH_NS);
             }
             Ok(busy(batch))
@@ -328,7 +335,7 @@ mod tests {
         });
         let mut measured = Measured::new(&SYSTEM_CALL, None, sleeps);
         measured.repeats.batch = MOST_IN_A_BATCH;
-        measured.repeat().unwrap();
+        assert!(!measured.repeat().unwrap());
         assert_eq!((measured.repeats.kept.len(), measured.repeats.dropped), (0, 1));
     }
 
