@@ -78,7 +78,7 @@ fn where_the_machine_says_nothing_no_guest_says_it_instead() {
 #[test]
 fn a_smallest_array_that_is_larger_than_the_largest_on_this_machine_is_wrong_and_says_where() {
     let plan = MEMORY.replace("1KiB..4xLLC", "64MiB..1xLLC");
-    let error = resolved(&plan, &[(0, 0, "32768K\n")]).unwrap_err();
+    let error = resolved(&plan, &[(0, 0, "32768K\n")]).err().unwrap();
     assert_eq!(error.key.as_deref(), Some("scenario[0].measurement.sizes"));
     assert!(error.line.is_some_and(|line| plan.lines().nth(line - 1).unwrap().contains("64MiB..1xLLC")));
     for text in ["64MiB", "1x32MiB", "32MiB"] {
