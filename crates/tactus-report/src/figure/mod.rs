@@ -9,6 +9,7 @@ mod curves;
 mod exceedance;
 mod forest;
 mod histogram;
+mod mark;
 mod over_time;
 mod per_core;
 mod plot;

@@ -41,8 +41,10 @@ impl Section for Degradation {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let drawn =
             if self.draws_in(contents) && reader == Reader::Page { drawn(contents) } else { Vec::new() };
+        let read = (!drawn.is_empty()).then(|| Part::Remark(FIGURES.into()));
         let tables = tables(contents, &degradations(contents, false));
-        drawn.into_iter().map(Part::Figure).chain(tables.into_iter().map(Part::Table)).collect()
+        let figures = drawn.into_iter().map(Part::Figure).chain(read);
+        figures.chain(tables.into_iter().map(Part::Table)).collect()
     }
 
     fn draws(&self) -> bool {
@@ -73,15 +75,21 @@ pub const FIGURES: &str = "How many times worse every item is in each environmen
 pub fn drawn(contents: &Contents) -> Vec<Figure> {
     let all = degradations(contents, false);
     let figure = |base: &str| {
-        let own = || all.iter().filter(|pair| pair.base.environment == base);
-        let mut places: Vec<&RowResult> = Vec::new();
-        for pair in own() {
-            if !places.iter().any(|known| known.environment == pair.with.environment) {
-                places.push(pair.with);
-            }
-        }
-        let mut items: Vec<Cost> = Vec::new();
-        for (pair, item) in own().flat_map(|pair| pair.items.iter().map(move |item| (pair, item))) {
+        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == base).collect();
+        let places = places(&own);
+        let names: Vec<String> = places.iter().map(|place| named(&place.environment, Some(place))).collect();
+        let first = own.first().map(|pair| pair.base);
+        costs(&format!("{HELD} {}", named(base, first)), &names, &lines(&own, &places))
+    };
+    bases(&all).into_iter().map(figure).collect()
+}
+
+/// A line for each item of each first run that others are held against.
+fn lines(pairs: &[&Degraded], places: &[&RowResult]) -> Vec<Cost> {
+    let mut all: Vec<Cost> = Vec::new();
+    for of in by_base(pairs) {
+        let before = all.len();
+        for (pair, item) in of.iter().flat_map(|pair| pair.items.iter().map(move |item| (pair, item))) {
             let place = places.iter().position(|place| place.environment == pair.with.environment);
             let Difference { value, low, high, seen, .. } = item.degradation;
             let times = Times {
@@ -90,18 +98,34 @@ pub fn drawn(contents: &Contents) -> Vec<Figure> {
                 interval: low.zip(high).map(|(low, high)| (1.0 + low, 1.0 + high)),
                 shown: seen,
             };
-            let name = clean(&item.base.name());
-            match items.iter_mut().find(|known| known.name == name) {
+            let (name, scenario) = (clean(&item.base.name()), clean(&pair.base.name));
+            match all[before..].iter_mut().find(|known| known.name == name) {
                 // The first run of a measurement in a place counts, as in the table.
                 Some(known) if known.times.iter().any(|other| other.place == times.place) => {}
                 Some(known) => known.times.push(times),
-                None => items.push(Cost { name, times: vec![times] }),
+                None => all.push(Cost { name, scenario, times: vec![times] }),
             }
         }
-        let names: Vec<String> = places.iter().map(|place| named(&place.environment, Some(place))).collect();
-        costs(&format!("{HELD} {}", named(base, own().next().map(|pair| pair.base))), &names, &items)
-    };
-    bases(&all).into_iter().map(figure).collect()
+    }
+    let names: Vec<String> = all.iter().map(|cost| cost.name.clone()).collect();
+    for cost in &mut all {
+        // Where an item has one line its name says all.
+        if names.iter().filter(|name| **name == cost.name).count() < 2 {
+            cost.scenario.clear();
+        }
+    }
+    all
+}
+
+/// The environments that are held against another, each with its first row.
+fn places<'a>(pairs: &[&Degraded<'a>]) -> Vec<&'a RowResult> {
+    let mut places: Vec<&RowResult> = Vec::new();
+    for pair in pairs {
+        if !places.iter().any(|known| known.environment == pair.with.environment) {
+            places.push(pair.with);
+        }
+    }
+    places
 }
 
 /// What the figures are of.
@@ -161,12 +185,7 @@ fn tables(contents: &Contents, all: &[Degraded]) -> Vec<Table> {
 }
 
 fn table(contents: &Contents, base: &str, pairs: &[&Degraded]) -> Table {
-    let mut places: Vec<&RowResult> = Vec::new();
-    for pair in pairs {
-        if !places.iter().any(|known| known.environment == pair.with.environment) {
-            places.push(pair.with);
-        }
-    }
+    let places = places(pairs);
     let first = pairs.first().map(|pair| pair.base);
     let mut head = vec![Head::words("item"), Head::number(named(base, first))];
     head.extend(places.iter().map(|place| Head::number(named(&place.environment, Some(place)))));
