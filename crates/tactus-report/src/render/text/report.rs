@@ -20,8 +20,11 @@ pub fn render(contents: &Contents, style: Style) -> String {
     opening(&mut page, contents);
     head(&mut page, contents);
     paged(&mut page, contents);
-    for told in sections(contents, Reader::Terminal) {
-        section(&mut page, &told);
+    for (n, told) in sections(contents, Reader::Terminal).iter().enumerate() {
+        if n > 0 && matches!(told.parts.first(), Some(Part::Grid(_))) {
+            page.gap();
+        }
+        section(&mut page, told);
     }
     page.out
 }
