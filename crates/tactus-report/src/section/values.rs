@@ -96,8 +96,10 @@ fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
             bars,
         }
     };
-    // A bar alone is beside nothing.
-    items.into_iter().map(panel).filter(|panel| panel.bars.len() > 1).collect()
+    // A bar alone is beside nothing, but for what was published.
+    let beside =
+        |panel: &Panel| panel.bars.len() > 1 || panel.bars.iter().any(|bar| bar.published.is_some());
+    items.into_iter().map(panel).filter(beside).collect()
 }
 
 fn bar(contents: &Contents, n: usize, row: &Row, of: &ValueResult) -> Option<Bar> {

@@ -89,6 +89,12 @@ fn a_bar_alone_is_not_drawn_and_what_is_drawn_is_folded() {
     let mut alone = overheads();
     alone.rows.truncate(1);
     assert!(drawn(&alone).is_empty());
+    // The container's items of which something was published.
+    let mut published = overheads();
+    published.rows = published.rows.drain(1..2).collect();
+    let about: String = drawn(&published).into_iter().map(|figure| figure.about).collect();
+    assert!(about.contains("signal handler") && about.contains("AF_UNIX bandwidth"), "{about}");
+    assert!(!about.contains("system call"), "{about}");
     let parts = values::ENTRY.parts(&overheads(), Reader::Page);
     assert!(parts.iter().all(|part| matches!(part, Part::Folded(..))), "{parts:?}");
 }
