@@ -100,7 +100,8 @@ fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
     let mut contents = latencies(&["host", "podman"]);
     let style = Style { colour: false, width: 160 };
     let text = render(&contents, style);
-    let measured = text.split("\nAgainst the first").next().unwrap();
+    let measured =
+        text.split("\n\nvalues ").nth(1).and_then(|text| text.split("\nB bare metal").next()).unwrap();
     // The name is longer than its column.
     let counted =
         ["random latency, 4 KiB pages,", "  8MiB\n", "4MiB"].map(|text| measured.matches(text).count());

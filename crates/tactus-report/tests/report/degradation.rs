@@ -112,7 +112,7 @@ fn the_answer_to_values_alone_is_what_environments_cost() {
 #[test]
 fn the_text_of_what_environments_cost() {
     let text = render(&study(), Style { colour: false, width: 110 });
-    insta::assert_snapshot!(part(&text, "What each environment costs", "\n\nEnd"));
+    insta::assert_snapshot!(part(&text, "What each environment costs", "\n\nvalues "));
 }
 
 #[test]
@@ -210,6 +210,24 @@ fn a_report_of_values_begins_with_a_figure_of_what_every_item_costs_in_every_env
     assert_eq!((drawn(&both)[0].title.as_str(), here(&both)), ("All measurements side by side", 1));
     // With one environment there is nothing to draw.
     assert!(drawn(&measured(&PLACES[..1], 8, 1)).is_empty());
+}
+
+#[test]
+fn an_item_that_is_measured_idle_and_loaded_has_a_line_for_each_in_the_figure() {
+    let mut both = measured(PLACES, 1, 1);
+    for mut row in measured(PLACES, 1, 2).rows {
+        row.result.name += ", loaded";
+        row.result.load = vec![serde_json::json!({ "kind": "cpu", "in": row.result.environment })];
+        both.rows.push(row);
+    }
+    let [figure] = &degradation::drawn(&both)[..] else { panic!("one figure") };
+    let of = |text: &str| figure.about.matches(text).count();
+    for place in ["container", "guest (EMULATED)"] {
+        assert_eq!(of(&format!("system call, host, services, {place}: x")), 1, "{}", figure.about);
+        assert_eq!(of(&format!("system call, host, services, loaded, {place}: x")), 1, "{}", figure.about);
+    }
+    // Where it is measured once the scenario is not said.
+    assert!(degradation::drawn(&study())[0].about.contains("system call, container: x"));
 }
 
 #[test]
