@@ -81,11 +81,5 @@ pub fn figures(contents: &Contents) -> Vec<Figure> {
     let of_pages = pages(contents).into_iter().flat_map(|shows| shows.parts);
     let drawing = SECTIONS.iter().filter(|section| section.draws() && section.applies(contents));
     let of_sections = drawing.flat_map(|section| section.parts(contents, Reader::Page));
-    of_pages
-        .chain(of_sections)
-        .filter_map(|part| match part {
-            Part::Figure(figure) => Some(figure),
-            _ => None,
-        })
-        .collect()
+    of_pages.chain(of_sections).flat_map(Part::figures).collect()
 }

@@ -38,7 +38,6 @@ impl Interrupt {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "this test is a program of its own, which gets signals")]
 mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
@@ -66,10 +65,7 @@ mod tests {
 
     /// timeout(1) sends its signal to the command and to its process group.
     #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this program is started once more, and signals are sent to it"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "signals are sent to a program of its own")]
     fn two_signals_at_once_are_one_wish_and_a_later_one_ends_the_program() {
         let name = "interrupt::tests::a_program_that_does_not_end_when_it_is_asked_to";
         let mut busy = Command::new(std::env::current_exe().unwrap())

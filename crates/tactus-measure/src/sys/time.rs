@@ -17,9 +17,9 @@ pub fn now() -> u64 {
     read_clock(libc::CLOCK_MONOTONIC)
 }
 
-/// CPU time of this process, in ns.
+/// CPU time of this thread, in ns: in a process that has one, that of the process.
 pub fn own_time() -> u64 {
-    read_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// CPU time of another process, in ns; 0 when it has gone.

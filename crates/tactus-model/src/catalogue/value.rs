@@ -108,7 +108,7 @@ values! {
     u32: "a number", u64::from, |number: u64| number.to_string();
     Nanos: "a time", |ns: Nanos| ns.0, |ns| Nanos(ns).to_string();
     Bytes: "a size", |bytes: Bytes| bytes.0, |bytes| Bytes(bytes).to_string();
-    Sizes: "a range of sizes", |sizes: Sizes| sizes.least.0.min(sizes.most.0), |bytes| Bytes(bytes).to_string();
+    Sizes: "a range of sizes", |sizes: Sizes| sizes.least.0.min(sizes.most.bytes().map_or(u64::MAX, |most| most.0)), |bytes| Bytes(bytes).to_string();
     bool: "true or false";
     String: "a text";
     Vec<String>: "a list of words";

@@ -1,4 +1,4 @@
-//! Sizes of memory with their unit, as `512KiB`, and ranges of them, as `1KiB..64MiB`.
+//! Sizes of memory with their unit, as `512KiB`, and ranges of them, as `1KiB..64MiB` or `1KiB..4xLLC`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,32 @@ pub struct Sizes {
     /// The smallest.
     pub least: Bytes,
     /// The largest.
-    pub most: Bytes,
+    pub most: Most,
+}
+
+/// The largest of a range of sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Most {
+    /// It is named: `64MiB`.
+    Size(Bytes),
+    /// So many times the last-level cache, as far as there is memory for it.
+    Caches {
+        /// How many times.
+        times: u32,
+        /// The cache.
+        cache: Cache,
+    },
+}
+
+/// The last-level cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// Whoever measures looks: `4xLLC`.
+    Own,
+    /// It is so large: `4x32MiB`.
+    Size(Bytes),
+    /// The machine does not say how large it is: `4xunknown`, which is [`Most::UNKNOWN`].
+    Unknown,
 }
 
 const UNITS: [(&str, u64); 5] =
@@ -30,7 +55,8 @@ impl fmt::Display for SizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no size: write a number and B, KiB, MiB, GiB or TiB, as `512KiB`; a range as `1KiB..64MiB`",
+            "`{}` is no size: write a number and B, KiB, MiB, GiB or TiB, as `512KiB`; a range as `1KiB..64MiB`, or \
+             `1KiB..4xLLC` (times the last-level cache)",
             self.0
         )
     }
@@ -68,8 +94,58 @@ impl FromStr for Sizes {
     fn from_str(text: &str) -> Result<Self, SizeError> {
         let wrong = || SizeError(text.to_owned());
         let (least, most) = text.split_once("..").ok_or_else(wrong)?;
-        let (least, most): (Bytes, Bytes) = (least.parse()?, most.parse()?);
-        if least <= most { Ok(Self { least, most }) } else { Err(wrong()) }
+        let (least, most): (Bytes, Most) = (least.parse()?, most.parse()?);
+        if most.bytes().is_none_or(|most| least <= most) { Ok(Self { least, most }) } else { Err(wrong()) }
+    }
+}
+
+impl Most {
+    /// How large it is where nobody says how large the caches are.
+    pub const UNKNOWN: Bytes = Bytes(64 << 20);
+
+    /// How large it is; none: whoever measures looks.
+    #[must_use]
+    pub fn bytes(self) -> Option<Bytes> {
+        match self {
+            Self::Size(bytes) => Some(bytes),
+            Self::Caches { times, cache: Cache::Size(cache) } => {
+                Some(Bytes(cache.0.saturating_mul(times.into())))
+            }
+            Self::Caches { cache: Cache::Unknown, .. } => Some(Self::UNKNOWN),
+            Self::Caches { cache: Cache::Own, .. } => None,
+        }
+    }
+}
+
+/// The last-level cache, in a plan.
+const CACHE: &str = "LLC";
+/// One of which the machine says nothing.
+const UNKNOWN: &str = "unknown";
+
+impl FromStr for Most {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let Some((times, cache)) = text.split_once('x') else { return text.parse().map(Self::Size) };
+        let times = times.trim().parse::<u32>().ok().filter(|times| *times > 0);
+        let times = times.ok_or_else(|| SizeError(text.to_owned()))?;
+        let cache = match cache.trim() {
+            CACHE => Cache::Own,
+            UNKNOWN => Cache::Unknown,
+            size => Cache::Size(size.parse()?),
+        };
+        Ok(Self::Caches { times, cache })
+    }
+}
+
+impl fmt::Display for Most {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(bytes) => bytes.fmt(f),
+            Self::Caches { times, cache: Cache::Size(cache) } => write!(f, "{times}x{cache}"),
+            Self::Caches { times, cache: Cache::Own } => write!(f, "{times}x{CACHE}"),
+            Self::Caches { times, cache: Cache::Unknown } => write!(f, "{times}x{UNKNOWN}"),
+        }
     }
 }
 
@@ -122,10 +198,38 @@ mod tests {
     #[test]
     fn a_range_is_read_as_it_is_written_from_the_smaller_to_the_larger() {
         let sizes: Sizes = "1KiB..64MiB".parse().unwrap();
-        assert_eq!(sizes, Sizes { least: Bytes(1 << 10), most: Bytes(64 << 20) });
+        assert_eq!(sizes, Sizes { least: Bytes(1 << 10), most: Most::Size(Bytes(64 << 20)) });
         assert_eq!(sizes.to_string(), "1KiB..64MiB");
-        assert_eq!(serde_json::from_str::<Sizes>("\"4KiB..4KiB\"").unwrap().most, Bytes(4 << 10));
+        assert_eq!(serde_json::from_str::<Sizes>("\"4KiB..4KiB\"").unwrap().most, Most::Size(Bytes(4 << 10)));
         for wrong in ["", "..", "1KiB", "1KiB..", "64MiB..1KiB", "1..2", "1KiB..2KiB..4KiB"] {
+            assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_largest_may_be_so_many_times_a_cache_whether_that_is_known_or_not() {
+        for (text, times, cache) in [
+            ("1KiB..4xLLC", 4, Cache::Own),
+            ("1KiB..2x48MiB", 2, Cache::Size(Bytes(48 << 20))),
+            ("1KiB..4xunknown", 4, Cache::Unknown),
+        ] {
+            let sizes: Sizes = text.parse().unwrap();
+            assert_eq!(sizes.most, Most::Caches { times, cache });
+            assert_eq!(sizes.to_string(), text);
+        }
+        let most = |text: &str| text.parse::<Sizes>().unwrap().most.bytes();
+        assert_eq!((most("1KiB..4xLLC"), most("1KiB..2x48MiB")), (None, Some(Bytes(96 << 20))));
+        assert_eq!(most("1KiB..4xunknown"), Some(Most::UNKNOWN));
+        for wrong in [
+            "1KiB..0xLLC",
+            "1KiB..xLLC",
+            "1KiB..4x",
+            "1KiB..4xL2",
+            "1KiB..-1xLLC",
+            "1MiB..2x64KiB",
+            "128MiB..4xunknown",
+            "4xLLC",
+        ] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
     }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::duration::Nanos;
-use crate::size::{Bytes, Sizes};
+use crate::size::{Bytes, Cache, Most, Sizes};
 
 /// Something that is said in words of a row.
 pub trait Row: Sized {
@@ -132,7 +132,39 @@ impl Word for Sizes {
 
     fn of(word: &str) -> Option<Self> {
         let (least, most) = word.split_once("..")?;
-        Some(Self { least: Bytes::of(least)?, most: Bytes::of(most)? })
+        Some(Self { least: Bytes::of(least)?, most: Most::of(most)? })
+    }
+}
+
+impl Word for Most {
+    fn word(&self) -> String {
+        match self {
+            Self::Size(bytes) => bytes.word(),
+            Self::Caches { times, cache } => [times.word(), cache.word()].join("x"),
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        let Some((times, cache)) = word.split_once('x') else { return Bytes::of(word).map(Self::Size) };
+        Some(Self::Caches { times: u32::of(times)?, cache: Cache::of(cache)? })
+    }
+}
+
+impl Word for Cache {
+    fn word(&self) -> String {
+        match self {
+            Self::Own => String::new(),
+            Self::Size(bytes) => bytes.word(),
+            Self::Unknown => "?".into(),
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "" => Some(Self::Own),
+            "?" => Some(Self::Unknown),
+            size => Bytes::of(size).map(Self::Size),
+        }
     }
 }
 

@@ -114,7 +114,7 @@ mod tests {
     fn no_operation_is_optimised_away_four_times_as_many_take_longer() {
         let (measure, cpus) = (Measure::Exits(measure::Exits::default()), CpuSet::one(0));
         for (item, make) in &ITEMS {
-            let Ok(mut bench) = make(&Place { measure: &measure, cpus: &cpus, finish: &FINISH }) else {
+            let Ok(mut bench) = make(&Place::new(&measure, &cpus, &FINISH)) else {
                 continue;
             };
             let (few, many) = (shortest(&mut bench, 100), shortest(&mut bench, 400));

@@ -4,6 +4,7 @@
 mod disturbance;
 mod repeat;
 
+use std::cell::OnceCell;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
@@ -70,6 +71,14 @@ pub struct Place<'a> {
     pub cpus: &'a CpuSet,
     /// Not 0: the measurement is over.
     pub finish: &'static AtomicU64,
+    /// Memory that may be taken, in bytes, once somebody has asked: what the items take does not change what they may take.
+    pub free: OnceCell<u64>,
+}
+
+impl<'a> Place<'a> {
+    pub const fn new(measure: &'a Measure, cpus: &'a CpuSet, finish: &'static AtomicU64) -> Self {
+        Self { measure, cpus, finish, free: OnceCell::new() }
+    }
 }
 
 /// An item that is ready.
@@ -113,6 +122,12 @@ impl Bench {
             warm();
         }
     }
+
+    /// Whether a batch is long enough that reading the clocks is nothing of it. That is told by the CPU time that it had:
+    /// what others had meanwhile makes none longer. Where the kernel tells too little of that, it is the time that it took.
+    const fn is_enough(&self, took: u64, had: u64) -> bool {
+        had >= self.batch_ns / 2 || took >= self.batch_ns * LONGEST
+    }
 }
 
 /// An item without a partner whose operation is its value.
@@ -130,6 +145,8 @@ fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
 
 /// How long a batch takes where nothing says otherwise.
 const BATCH_NS: u64 = 1_000_000;
+/// So many times what it is to take a batch is not made longer, whatever CPU time it had.
+const LONGEST: u64 = 16;
 /// How long one takes of an operation that gives the CPU away: each time something else may come, and a batch of
 /// twenty would be lost with one of them. Reading the clock is still less than a thousandth of it.
 const SHORT_BATCH_NS: u64 = 50_000;
@@ -215,7 +232,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
         if let Some(own) = own {
             return own(rounds);
         }
-        repeat::run(entry, &Place { measure: &measure, cpus: &cpus, finish: &finish.0 }, pace, rounds);
+        repeat::run(entry, &Place::new(&measure, &cpus, &finish.0), pace, rounds);
     }))
 }
 
@@ -247,8 +264,58 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tactus_model::catalogue::measure::MEASURES;
+    use tactus_model::catalogue::measure::{self, MEASURES};
     use tactus_model::outcome::Unit;
+
+    static FINISH: AtomicU64 = AtomicU64::new(0);
+
+    /// The shortest of several times of so many operations.
+    fn shortest(bench: &mut Bench, batch: u64) -> f64 {
+        let times = (0..10).filter_map(|_| {
+            bench.warm();
+            (bench.run)(batch).unwrap()
+        });
+        tactus_model::number::float(times.min().unwrap())
+    }
+
+    #[test]
+    fn no_loop_is_optimised_away_twice_as_many_operations_take_about_twice_as_long() {
+        let small = measure::Memory { sizes: Some("4KiB..64KiB".parse().unwrap()) };
+        let all: [(&dyn Measurement, Measure, usize); 3] = [
+            (&cpu::Cpu, Measure::Cpu(measure::Cpu::default()), usize::MAX),
+            (&memory::Memory, Measure::Memory(small), usize::MAX),
+            // The others are the kernel's work.
+            (&os::Os, Measure::Os(measure::Os::default()), 2),
+        ];
+        let cpus = CpuSet::one(0);
+        for (entry, measure, first) in &all {
+            let place = Place::new(measure, &cpus, &FINISH);
+            let asked = entry.items().iter().take(*first).filter(|(item, _)| entry.asks_for(item, measure));
+            let mut benches: Vec<(&str, Bench)> =
+                asked.map(|(item, make)| (item.name, make(&place).unwrap())).collect();
+            for (item, make) in entry.curves().iter().filter(|_| *first == usize::MAX) {
+                // There may be no such pages.
+                benches.extend(
+                    make(&place).unwrap_or_default().into_iter().map(|(_, bench)| (item.name, bench)),
+                );
+            }
+            for (name, mut bench) in benches {
+                // One says how long it would take at 1 MHz: a thousand times as long, and more, on any processor.
+                let enough = if name == measure::cpu::MIX_PER_MHZ.name { 50_000_000.0 } else { 50_000.0 };
+                let mut batch = 1;
+                while shortest(&mut bench, batch) < enough {
+                    batch *= 2;
+                    assert!(batch < 1 << 30, "{name}: {batch} operations take no time");
+                }
+                let mut ratios: Vec<f64> =
+                    (0..9).map(|_| shortest(&mut bench, 2 * batch) / shortest(&mut bench, batch)).collect();
+                // Their median: among several of nothing at all one is about two by chance.
+                ratios.sort_by(f64::total_cmp);
+                let about_two = (1.5..2.7).contains(&ratios[4]);
+                assert!(about_two, "{name}: twice as many as {batch} take {ratios:?} times as long");
+            }
+        }
+    }
 
     #[test]
     fn the_items_of_a_measurement_are_those_of_its_entry_in_the_catalogue() {

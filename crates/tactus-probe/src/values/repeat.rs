@@ -32,8 +32,8 @@ struct Measured {
     at: Option<Point>,
     bench: Bench,
     repeats: Repeats,
-    /// Whether the last one counts and it is not known yet whether it was stolen from.
-    fresh: bool,
+    /// The last so many count, and it is not known yet whether they were disturbed.
+    fresh: usize,
     /// Repeats that counted when it was said last.
     said: usize,
     /// The time that it has had so far, in ns.
@@ -46,22 +46,17 @@ struct Measured {
 pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &AtomicU64) {
     let (mut all, finish) = (Vec::new(), place.finish);
     for (item, make) in entry.items().iter().filter(|(item, _)| entry.asks_for(item, place.measure)) {
-        let made = make(place).and_then(|bench| Measured::new(item, None, bench));
-        all.extend(made.map_err(|error| cannot(item, &error)).ok());
+        let made = make(place).map(|bench| Measured::new(item, None, bench));
+        all.extend(made.map_err(|error| cannot(item.name, &error)).ok());
     }
     for (item, make) in entry.curves() {
-        let points = |made: Vec<(Point, Bench)>| -> io::Result<Vec<Measured>> {
-            made.into_iter().map(|(at, bench)| Measured::new(item, Some(at), bench)).collect()
-        };
-        all.extend(make(place).and_then(points).map_err(|error| cannot(item, &error)).unwrap_or_default());
+        let points = make(place).map_err(|error| cannot(item.name, &error)).unwrap_or_default();
+        all.extend(points.into_iter().map(|(at, bench)| Measured::new(item, Some(at), bench)));
     }
     let (items, why) = entry.elsewhere();
     if !items.is_empty() {
         let names: Vec<String> = items.iter().map(|item| format!("`{}`", item.name)).collect();
         tell_note(&Note::info(format!("{} {why}", names.join(", "))));
-    }
-    if all.is_empty() {
-        over("none of its items can be measured here");
     }
     let mut tally = Tally::default();
     tally.begin();
@@ -69,6 +64,9 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &Atom
     let mut watch = Watch::new(place.cpus.first().unwrap_or(0), began);
     let (mut due, mut tick) = (began, began + pace.tick_ns);
     while finish.load(Ordering::Relaxed) == 0 {
+        if all.iter().all(|own| own.given_up) {
+            over("none of its items can be measured here");
+        }
         for n in 0..all.len() {
             if finish.load(Ordering::Relaxed) != 0 {
                 break;
@@ -77,19 +75,21 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &Atom
             if own.has_had_its_share(sys::now() - began) {
                 continue;
             }
+            let start = sys::now();
             match own.repeat() {
-                Ok(()) => {}
+                Ok(true) if !watch.is_there() => own.drop_last(),
+                Ok(_) => {}
                 Err(_) if own.bench.long && finish.load(Ordering::Relaxed) != 0 => break,
-                Err(error) if own.bench.long => own.give_up(&error),
+                Err(error) if own.bench.long || own.is_new() => own.give_up(&error),
                 Err(error) => over(&format!("`{}`: {error}", own.name())),
             }
-            if !watch.is_there() {
-                own.drop_last();
-            }
-            if let Some(stolen) = watch.look(sys::now()) {
-                all.iter_mut().for_each(|own| own.settle(stolen));
+            // Before the rest: the clock with which a processor wakes up is not that with which it worked.
+            let now = sys::now();
+            if let Some(disturbed) = watch.look(now) {
+                all.iter_mut().for_each(|own| own.settle(disturbed));
             }
             rounds.fetch_add(1, Ordering::Relaxed);
+            sys::sleep_until(now + (now - start) / REST);
         }
         let now = sys::now();
         if now >= tick {
@@ -108,7 +108,7 @@ pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &Atom
     tally.say();
     let nothing: Vec<&Measured> =
         all.iter().filter(|own| own.repeats.kept.is_empty() && !own.given_up).collect();
-    nothings(&nothing).iter().for_each(tell_note);
+    nothings(&nothing).iter().chain(&watch.note()).for_each(tell_note);
 }
 
 /// Why items have no value, each reason once.
@@ -116,76 +116,80 @@ fn nothings(all: &[&Measured]) -> Vec<Note> {
     let (disturbed, late): (Vec<&Measured>, Vec<&Measured>) =
         all.iter().partition(|own| own.repeats.dropped > 0);
     let note = |of: &[&Measured], why: &str, hint: &str| {
-        let names: Vec<String> = of.iter().map(|own| format!("`{}`", own.name())).collect();
         let have = if of.len() == 1 { "has" } else { "have" };
-        (!of.is_empty()).then(|| Note::obstacle(format!("{} {have} no value: {why}", names.join(", ")), hint))
+        (!of.is_empty()).then(|| Note::obstacle(format!("{} {have} no value: {why}", names(of)), hint))
     };
     let disturbed = note(
         &disturbed,
-        "something else had the CPU during each repeat",
-        "give it a CPU without load, or `policy = \"fifo\"`",
+        "each repeat was disturbed: something else had the CPU, or its clock changed",
+        "give it a CPU without load, or `policy = \"fifo\"`, or measure longer",
     );
-    let late = note(&late, "the measurement was over before its turn came", "measure longer");
+    let late = note(
+        &late,
+        "the measurement was over before its turn came",
+        "measure longer or, beside other work, with `policy = \"fifo\"`",
+    );
     disturbed.into_iter().chain(late).collect()
 }
 
-fn cannot(item: &Item, error: &io::Error) {
+/// Items, and how many points of those that are curves.
+fn names(all: &[&Measured]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for of in all.chunk_by(|a, b| a.at.is_some() && a.item.name == b.item.name) {
+        names.push(match of {
+            [one] => format!("`{}`", one.name()),
+            several => format!("`{}` at {} points", several[0].item.name, several.len()),
+        });
+    }
+    names.join(", ")
+}
+
+fn cannot(name: &str, error: &io::Error) {
     tell_note(&Note::obstacle(
-        format!("`{}` cannot be measured here: {error}", item.name),
+        format!("`{name}` cannot be measured here: {error}"),
         "the other values are measured without it",
     ));
 }
 
 impl Measured {
-    /// Finds the batch that takes as long as it should. That warms everything up, too.
-    fn new(item: &'static Item, at: Option<Point>, mut bench: Bench) -> io::Result<Self> {
-        let mut batch: u64 = 1;
-        if bench.long {
-            return Ok(Self::of(item, at, bench, batch));
-        }
-        let took = loop {
-            bench.warm();
-            let begin = sys::now();
-            (bench.run)(batch)?;
-            let took = sys::now() - begin;
-            if took >= bench.batch_ns / 2 || batch >= MOST_IN_A_BATCH {
-                break took;
-            }
-            batch *= 2;
-        };
-        let batch = (batch * bench.batch_ns / took.max(1)).max(1);
-        (bench.run)(batch)?;
-        Ok(Self::of(item, at, bench, batch))
+    const fn new(item: &'static Item, at: Option<Point>, bench: Bench) -> Self {
+        let repeats = Repeats { kept: Vec::new(), dropped: 0, batch: 1 };
+        Self { item, at, bench, repeats, fresh: 0, said: 0, spent_ns: 0, given_up: false }
     }
 
-    fn of(item: &'static Item, at: Option<Point>, bench: Bench, batch: u64) -> Self {
-        let repeats = Repeats { batch, ..Repeats::default() };
-        Self { item, at, bench, repeats, fresh: false, said: 0, spent_ns: 0, given_up: false }
+    /// Whether it has not had a turn.
+    const fn is_new(&self) -> bool {
+        self.repeats.kept.is_empty() && self.repeats.dropped == 0
     }
 
     /// Whether it is the others' turn for now: what takes long has half of the time at most.
     const fn has_had_its_share(&self, elapsed_ns: u64) -> bool {
-        self.bench.long && (self.given_up || self.spent_ns > elapsed_ns / 2)
+        self.given_up || self.bench.long && self.spent_ns > elapsed_ns / 2
     }
 
     fn give_up(&mut self, error: &io::Error) {
-        cannot(self.item, error);
+        cannot(&self.name(), error);
         self.given_up = true;
     }
 
-    fn repeat(&mut self) -> io::Result<()> {
+    /// A batch that is long enough, which is found at the first turn. Whether it is kept.
+    fn repeat(&mut self) -> io::Result<bool> {
         let start = sys::now();
-        self.bench.warm();
-        // Reading what it has had is a hundredth of a short batch: it is not in the time that this took.
-        let (had, begin) = (self.cpu_ns(), sys::now());
-        let ns = (self.bench.run)(self.repeats.batch)?;
-        let (took, had) = (sys::now() - begin, self.cpu_ns() - had);
-        // It was found while something else had the CPU, or the processor has become faster: reading the clocks
-        // would be too much of it.
-        if !self.bench.long && took < self.bench.batch_ns / 2 && self.repeats.batch < MOST_IN_A_BATCH {
-            self.repeats.batch *= 2;
-            return Ok(());
+        if self.is_new() && !self.bench.long {
+            // What it does for the first time is done once; one that fills a batch would else have that in its first repeat.
+            (self.bench.run)(1)?;
         }
+        self.bench.warm();
+        let (ns, took, had) = loop {
+            // Reading what it has had is a hundredth of a short batch: it is not in the time that this took.
+            let (had, begin) = (self.cpu_ns(), sys::now());
+            let ns = (self.bench.run)(self.repeats.batch)?;
+            let (took, had) = (sys::now() - begin, self.cpu_ns() - had);
+            if self.bench.long || self.repeats.batch >= MOST_IN_A_BATCH || self.bench.is_enough(took, had) {
+                break (ns, took, had);
+            }
+            self.repeats.batch *= 2;
+        };
         let value = ns.and_then(|ns| self.bench.of.value(self.item.unit, self.repeats.batch, ns));
         let value = value.filter(|_| !was_disturbed(took, had, self.bench.taken));
         match value {
@@ -193,27 +197,26 @@ impl Measured {
             None => self.repeats.dropped += 1,
         }
         // Of seconds a hundredth that was stolen is nothing: what had the CPU meanwhile has been looked at.
-        self.fresh = value.is_some() && !self.bench.long;
-        let now = sys::now();
-        self.spent_ns += now - start;
-        sys::sleep_until(now + (now - start) / REST);
-        Ok(())
+        self.fresh += usize::from(value.is_some() && !self.bench.long);
+        self.spent_ns += sys::now() - start;
+        Ok(value.is_some())
     }
 
     /// Leaves out the last repeat after all.
     fn drop_last(&mut self) {
-        if std::mem::take(&mut self.fresh) {
+        if self.fresh > 0 {
+            self.fresh -= 1;
             self.repeats.kept.pop();
             self.repeats.dropped += 1;
         }
     }
 
-    /// What was measured since the last look was stolen from, or not.
-    fn settle(&mut self, stolen: bool) {
-        if stolen {
+    /// What was measured since the last look was disturbed, or not.
+    fn settle(&mut self, disturbed: bool) {
+        while disturbed && self.fresh > 0 {
             self.drop_last();
         }
-        self.fresh = false;
+        self.fresh = 0;
     }
 
     /// CPU time that the item has had so far, in ns.
@@ -234,7 +237,7 @@ impl Measured {
 
     fn say(&mut self) {
         // It orders them: none is the last any more.
-        self.fresh = false;
+        self.fresh = 0;
         if let Some(value) = ValueResult::of(self.item, &mut self.repeats) {
             self.said = self.repeats.kept.len();
             tell_value(&ValueResult { at: self.at, ..value });
@@ -250,6 +253,9 @@ pub const fn was_disturbed(took: u64, had: u64, taken: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use super::super::{BATCH_NS, SHORT_BATCH_NS};
     use super::*;
     use tactus_model::catalogue::measure::os::SYSTEM_CALL;
@@ -267,40 +273,59 @@ mod tests {
         super::super::alone(run)
     }
 
+    fn measured(run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Measured {
+        Measured::new(&SYSTEM_CALL, None, bench(run))
+    }
+
     #[test]
     fn a_batch_takes_about_as_long_as_it_should_whatever_the_operation_takes() {
-        let measured = Measured::new(&SYSTEM_CALL, None, bench(|batch| Ok(busy(batch)))).unwrap();
-        // Whatever was in between made it smaller, never larger.
-        assert!((1..=1_100).contains(&measured.repeats.batch), "{}", measured.repeats.batch);
-        let long = bench(|_| Ok(busy(3_000)));
-        assert_eq!(Measured::new(&SYSTEM_CALL, None, long).unwrap().repeats.batch, 1);
+        let mut short = measured(|batch| Ok(busy(batch)));
+        short.repeat().unwrap();
+        // Microseconds: at least a half of a thousand of them, and less where others had the CPU for long.
+        assert!((1..=1_024).contains(&short.repeats.batch), "{}", short.repeats.batch);
+        let mut long = measured(|_| Ok(busy(3_000)));
+        long.repeat().unwrap();
+        assert_eq!(long.repeats.batch, 1);
     }
 
     #[test]
     fn a_batch_of_what_gives_the_cpu_away_is_as_short_as_it_can_be() {
-        let forks = |batch_ns| Bench { batch_ns, ..bench(|batch| Ok(busy(100 * batch))) };
-        assert_eq!(Measured::new(&SYSTEM_CALL, None, forks(SHORT_BATCH_NS)).unwrap().repeats.batch, 1);
+        let forks = Bench { batch_ns: SHORT_BATCH_NS, ..bench(|batch| Ok(busy(100 * batch))) };
+        let mut forks = Measured::new(&SYSTEM_CALL, None, forks);
+        forks.repeat().unwrap();
+        assert_eq!(forks.repeats.batch, 1);
     }
 
     #[test]
-    fn a_batch_that_was_found_while_others_had_the_cpu_grows() {
+    fn the_batch_that_is_found_is_the_first_repeat() {
+        let calls = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&calls);
+        let mut found = measured(move |batch| {
+            counted.set(counted.get() + batch);
+            Ok(busy(batch))
+        });
+        found.repeat().unwrap();
+        let Repeats { kept, dropped, batch } = &found.repeats;
+        assert_eq!(kept.len() as u64 + dropped, 1, "{:?}", found.repeats);
+        assert_eq!(calls.get(), 2 * batch, "1 + 2 + 4 + ... and one before them");
+        let (batch, before) = (*batch, calls.get());
+        found.repeat().unwrap();
+        // Beside other work it may be doubled once more.
+        assert!((calls.get() - before).is_multiple_of(batch), "it is warm");
+    }
+
+    #[test]
+    fn a_batch_grows_by_the_time_that_it_had_the_cpu_and_not_by_what_others_had_it() {
         let mut runs = 0;
-        let at_first_without_the_cpu = bench(move |batch| {
+        let mut at_first_without_the_cpu = measured(move |batch| {
             runs += 1;
-            if runs <= 2 {
+            if runs <= 3 {
                 sys::sleep_until(sys::now() + BATCH_NS);
             }
             Ok(busy(batch))
         });
-        let mut measured = Measured::new(&SYSTEM_CALL, None, at_first_without_the_cpu).unwrap();
-        assert_eq!(measured.repeats.batch, 1);
-        // However busy the machine is: those that are too short do not count.
-        let grown = |measured: &mut Measured| {
-            measured.repeat().unwrap();
-            measured.repeats.batch >= 256
-        };
-        assert!((0..10_000).any(|_| grown(&mut measured)));
-        assert!(measured.repeats.kept.is_empty(), "{:?}", measured.repeats);
+        at_first_without_the_cpu.repeat().unwrap();
+        assert!(at_first_without_the_cpu.repeats.batch > 4, "{:?}", at_first_without_the_cpu.repeats);
     }
 
     #[test]
@@ -309,40 +334,49 @@ mod tests {
             sys::sleep_until(sys::now() + 2 * BATCH_NS);
             Ok(2 * BATCH_NS)
         });
-        let mut measured = Measured::new(&SYSTEM_CALL, None, sleeps).unwrap();
-        measured.repeat().unwrap();
+        let mut measured = Measured::new(&SYSTEM_CALL, None, sleeps);
+        measured.repeats.batch = MOST_IN_A_BATCH;
+        assert!(!measured.repeat().unwrap());
         assert_eq!((measured.repeats.kept.len(), measured.repeats.dropped), (0, 1));
     }
 
     #[test]
     fn items_without_a_value_are_named_together_once_for_each_reason() {
-        let item = |dropped| {
-            let mut measured = Measured::new(&SYSTEM_CALL, None, bench(|batch| Ok(busy(batch)))).unwrap();
+        let item = |dropped, at: Option<u64>| {
+            let mut measured =
+                Measured::new(&SYSTEM_CALL, at.map(Point::Bytes), bench(|batch| Ok(busy(batch))));
             measured.repeats.dropped = dropped;
             measured
         };
-        let (one, other, late) = (item(3), item(5), item(0));
+        let (one, other, late) = (item(3, None), item(5, None), item(0, None));
         let texts =
             |all: &[&Measured]| -> Vec<String> { nothings(all).into_iter().map(|note| note.text).collect() };
         assert_eq!(
             texts(&[&one, &late, &other]),
             [
-                "`system call`, `system call` have no value: something else had the CPU during each repeat",
+                "`system call`, `system call` have no value: each repeat was disturbed: something else had the CPU, or its \
+                 clock changed",
                 "`system call` has no value: the measurement was over before its turn came",
             ]
         );
         assert!(texts(&[]).is_empty());
+        let curve: Vec<Measured> = (10..28).map(|power| item(0, Some(1 << power))).collect();
+        assert_eq!(
+            texts(&curve.iter().collect::<Vec<_>>()),
+            ["`system call` at 18 points have no value: the measurement was over before its turn came"]
+        );
+        assert!(texts(&[&curve[2]])[0].starts_with("`system call, 4KiB` has no value"));
     }
 
     #[test]
-    fn a_repeat_that_a_hypervisor_stole_from_is_dropped_once_and_one_that_is_settled_stays() {
-        let mut measured = Measured::new(&SYSTEM_CALL, None, bench(|batch| Ok(busy(batch)))).unwrap();
-        measured.repeats = Repeats { kept: vec![3.0, 1.0], dropped: 0, batch: 1 };
-        measured.fresh = true;
+    fn a_repeat_that_was_stolen_from_or_saw_another_clock_is_dropped_once_and_one_that_is_settled_stays() {
+        let mut measured = measured(|batch| Ok(busy(batch)));
+        measured.repeats = Repeats { kept: vec![3.0, 1.0, 2.0], dropped: 0, batch: 1 };
+        measured.fresh = 2;
         measured.settle(true);
         measured.settle(true);
-        assert_eq!((measured.repeats.kept.as_slice(), measured.repeats.dropped), (&[3.0][..], 1));
-        measured.fresh = true;
+        assert_eq!((measured.repeats.kept.as_slice(), measured.repeats.dropped), (&[3.0][..], 2));
+        measured.fresh = 1;
         measured.settle(false);
         measured.drop_last();
         assert_eq!(measured.repeats.kept, [3.0]);
@@ -356,7 +390,7 @@ mod tests {
             if runs == 2 { Err(io::ErrorKind::InvalidData.into()) } else { Ok(busy(1)) }
         });
         let long = Bench { long: true, of: super::super::Operation::Said, taken: 1, ..run };
-        let mut measured = Measured::new(&SYSTEM_CALL, None, long).unwrap();
+        let mut measured = Measured::new(&SYSTEM_CALL, None, long);
         assert!(!measured.has_had_its_share(0), "it begins at once");
         measured.repeat().unwrap();
         assert_eq!((measured.repeats.kept.len(), measured.repeats.batch), (1, 1));
@@ -370,8 +404,10 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_fails_ends_its_item() {
-        let fails = bench(|_| Err(io::ErrorKind::ConnectionRefused.into()));
-        assert!(Measured::new(&SYSTEM_CALL, None, fails).is_err());
+    fn an_operation_that_fails_at_its_first_turn_ends_its_item_and_not_the_others() {
+        let mut fails = measured(|_| Err(io::ErrorKind::ConnectionRefused.into()));
+        assert!(fails.repeat().is_err() && fails.is_new());
+        fails.give_up(&io::ErrorKind::ConnectionRefused.into());
+        assert!(fails.has_had_its_share(0) && !measured(|batch| Ok(busy(batch))).has_had_its_share(0));
     }
 }

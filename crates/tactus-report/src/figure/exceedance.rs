@@ -5,6 +5,7 @@ use tactus_model::number::float;
 
 use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, name};
+use super::mark::mark;
 use super::over_time::Reference;
 use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, us, us_label};
@@ -56,7 +57,7 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
             canvas.path(&points, colour, 2);
             if let Some(end) = points.last() {
                 // Where the largest lies: by its shape, not by its colour alone.
-                mark(canvas, *end, n);
+                mark(canvas, *end, n, true);
             }
         }
     });
@@ -115,19 +116,6 @@ fn named(rows: &[&Row]) -> Vec<String> {
 fn outline(found: &Exceedance, own: &[Option<f64>], x: &Scale, y: &Scale) -> Vec<(f64, f64)> {
     let points = found.at_ns.iter().zip(own);
     points.filter_map(|(ns, part)| Some((x.px(us(*ns)), y.px(1.0 / (*part)?)))).collect()
-}
-
-/// The end of a curve, in one of four shapes.
-fn mark(canvas: &Canvas, (x, y): (f64, f64), n: usize) {
-    const R: f64 = 4.0;
-    let shape: &[(f64, f64)] = match n % SERIES {
-        0 => &[(-R, -R), (R, -R), (R, R), (-R, R)],
-        1 => &[(0.0, -R - 1.0), (R + 1.0, R), (-R - 1.0, R)],
-        2 => &[(0.0, -R - 2.0), (R + 2.0, 0.0), (0.0, R + 2.0), (-R - 2.0, 0.0)],
-        _ => &[(-R - 1.0, -R), (R + 1.0, -R), (0.0, R + 1.0)],
-    };
-    let points: Vec<(f64, f64)> = shape.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
-    canvas.fill(&points, series(n), 1.0);
 }
 
 /// Ticks at one in 1, 10, 100 and so on; of many every second or third.

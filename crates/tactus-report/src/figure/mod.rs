@@ -4,10 +4,12 @@
 mod axis;
 mod bars;
 mod canvas;
+mod costs;
 mod curves;
 mod exceedance;
 mod forest;
 mod histogram;
+mod mark;
 mod over_time;
 mod per_core;
 mod plot;
@@ -19,6 +21,7 @@ mod timeline;
 
 pub use bars::{Bar, Panel, bars};
 pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
+pub use costs::{Cost, Times, costs};
 pub use curves::{Axes, CURVES, Curve, curves};
 pub use exceedance::exceedances;
 pub use forest::{Forested, forest};

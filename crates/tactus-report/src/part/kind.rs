@@ -41,6 +41,8 @@ pub enum Part {
     Readings(Vec<Readings>),
     /// A text as it is, folded: its heading and its lines.
     Source(String, String),
+    /// What says again, or one by one, what stands elsewhere in short: on a page it is folded below a sentence.
+    Folded(String, Vec<Part>),
 }
 
 impl Part {
@@ -51,9 +53,20 @@ impl Part {
             Self::Table(table) => !table.title.is_empty(),
             Self::List(list) => list.led,
             Self::Answer(_) | Self::Heading(..) | Self::Grid(_) | Self::Cards(_) | Self::Figure(_) => true,
+            Self::Folded(_, parts) => parts.first().is_some_and(Self::names_itself),
             Self::Remark(_) | Self::Tables(_) | Self::Finding(_) | Self::Readings(_) | Self::Source(..) => {
                 false
             }
+        }
+    }
+
+    /// Its drawings, folded or not.
+    #[must_use]
+    pub fn figures(self) -> Vec<Figure> {
+        match self {
+            Self::Figure(figure) => vec![figure],
+            Self::Folded(_, parts) => parts.into_iter().flat_map(Self::figures).collect(),
+            _ => Vec::new(),
         }
     }
 }

@@ -82,6 +82,7 @@ fn write_part(out: &mut String, part: &Part) {
         Part::Tables(all) => all.iter().for_each(|one| table(out, one)),
         Part::Grid(all) => grid(out, all),
         Part::Cards(cards) => cards.iter().for_each(|answer| card(out, answer)),
+        Part::Folded(_, parts) => parts.iter().for_each(|part| write_part(out, part)),
         // What a report begins with, and what needs a page of its own.
         Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
     }

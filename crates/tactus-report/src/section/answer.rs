@@ -4,9 +4,9 @@ use tactus_model::bundle::{Contents, Row};
 use tactus_model::document::Document;
 use tactus_model::number::float;
 
-use super::Section;
+use super::{Section, degradation};
 use crate::answer::{answer, most_measured, question};
-use crate::figure::{CURVES, Reference, SERIES, exceedances};
+use crate::figure::{CURVES, Figure, Reference, SERIES, exceedances};
 use crate::part::{Part, Reader};
 use crate::row::{figures, is_first_run};
 use crate::units::latency;
@@ -41,8 +41,14 @@ impl Section for First {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         match reader {
             Reader::Page => {
-                let figure = side_by_side(contents).map(Part::Figure);
-                std::iter::once(Part::Answer(answer(contents))).chain(figure).collect()
+                let latencies: Vec<Figure> = side_by_side(contents).into_iter().collect();
+                let (drawn, read) = match latencies.is_empty() {
+                    true => (degradation::drawn(contents), degradation::FIGURES),
+                    false => (latencies, self.about()),
+                };
+                let read = (!drawn.is_empty()).then(|| Part::Remark(read.into()));
+                let figures = drawn.into_iter().map(Part::Figure);
+                std::iter::once(Part::Answer(answer(contents))).chain(figures).chain(read).collect()
             }
             // Its first line is the answer.
             Reader::Terminal | Reader::Markdown => Vec::new(),
@@ -63,7 +69,7 @@ impl Section for First {
 }
 
 /// One figure of all environments: all rows where those are few, else the worst of each environment.
-fn side_by_side(contents: &Contents) -> Option<crate::figure::Figure> {
+fn side_by_side(contents: &Contents) -> Option<Figure> {
     let latencies: Vec<&Row> = contents
         .rows
         .iter()

@@ -65,11 +65,12 @@ impl Section for Breakdown {
                     parts.extend(row.result.breakdown.iter().map(|of| Part::Table(threads(&name, of))));
                 }
                 Reader::Page => {
-                    parts.push(Part::Figure(figure(contents, row)));
+                    let mut one_by_one = vec![Part::Figure(figure(contents, row))];
                     for of in &row.result.breakdown {
-                        parts.push(Part::Table(cpus(of)));
-                        parts.push(Part::Tables(vec![threads("", of), interrupts(of)]));
+                        one_by_one.extend([cpus(of), threads("", of), interrupts(of)].map(Part::Table));
                     }
+                    let whose = clean(&title(contents, &row.result));
+                    parts.push(Part::Folded(format!("{whose}: CPUs, threads and interrupts"), one_by_one));
                 }
             }
         }

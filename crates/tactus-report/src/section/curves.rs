@@ -7,7 +7,7 @@ use tactus_model::size::Bytes;
 
 use super::Section;
 use crate::figure::{Axes, CURVES, Curve, Figure, PlotKind, curves};
-use crate::part::{Cell, Head, Part, Reader, Table};
+use crate::part::{Cell, Head, Length, Part, Reader, Table};
 use crate::row::title;
 use crate::stats::typical_rows;
 use crate::units::{clean, number, shortened};
@@ -52,7 +52,8 @@ impl Section for Curves {
             if reader == Reader::Page {
                 parts.extend(axis.figures(contents).into_iter().map(Part::Figure));
             }
-            parts.extend(axis.rows.iter().flat_map(|row| axis.tables(contents, row)).map(Part::Table));
+            let tables = axis.rows.iter().flat_map(|row| axis.tables(contents, row));
+            parts.extend(tables.map(|table| Part::Table(Table { length: Length::Drawn, ..table })));
         }
         parts
     }

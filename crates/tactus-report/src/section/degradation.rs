@@ -8,8 +8,9 @@ use tactus_model::document::{Degradation as Difference, DegradationEntry, Docume
 use tactus_model::outcome::{Better, ValueResult};
 
 use super::Section;
+use crate::figure::{Cost, Figure, Times, costs};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
-use crate::row::published_value;
+use crate::row::{figures, published_value};
 use crate::stats::{Degraded, DegradedItem, degradations, held_against, least_rounds};
 use crate::units::{clean, number, quantity};
 
@@ -37,8 +38,17 @@ impl Section for Degradation {
         held_against(contents).iter().any(|pair| !pair.is_network())
     }
 
-    fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
-        tables(contents, &degradations(contents, false)).into_iter().map(Part::Table).collect()
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
+        let drawn =
+            if self.draws_in(contents) && reader == Reader::Page { drawn(contents) } else { Vec::new() };
+        let read = (!drawn.is_empty()).then(|| Part::Remark(FIGURES.into()));
+        let tables = tables(contents, &degradations(contents, false));
+        let figures = drawn.into_iter().map(Part::Figure).chain(read);
+        figures.chain(tables.into_iter().map(Part::Table)).collect()
+    }
+
+    fn draws(&self) -> bool {
+        true
     }
 
     fn fill(&self, contents: &Contents, document: &mut Document) {
@@ -46,6 +56,87 @@ impl Section for Degradation {
         let entries = all.iter().flat_map(|pair| pair.items.iter().map(|item| entry(contents, pair, item)));
         document.degradations = entries.collect();
     }
+}
+
+impl Degradation {
+    /// Whether its figures stand here: without latencies a report begins with them.
+    fn draws_in(&self, contents: &Contents) -> bool {
+        contents.rows.iter().any(|row| figures(&row.result).is_some())
+    }
+}
+
+/// How the figures are read.
+pub const FIGURES: &str = "How many times worse every item is in each environment than in the first, the lines around a \
+                           mark as far as its interval goes. Full marks are shown to differ, in repeated runs; hollow \
+                           ones are not.";
+
+/// A figure for each environment that others are held against.
+#[must_use]
+pub fn drawn(contents: &Contents) -> Vec<Figure> {
+    let all = degradations(contents, false);
+    let figure = |base: &str| {
+        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == base).collect();
+        let places = places(&own);
+        let names: Vec<String> = places.iter().map(|place| named(&place.environment, Some(place))).collect();
+        let first = own.first().map(|pair| pair.base);
+        costs(&format!("{HELD} {}", named(base, first)), &names, &lines(&own, &places))
+    };
+    bases(&all).into_iter().map(figure).collect()
+}
+
+/// A line for each item of each first run that others are held against.
+fn lines(pairs: &[&Degraded], places: &[&RowResult]) -> Vec<Cost> {
+    let mut all: Vec<Cost> = Vec::new();
+    for of in by_base(pairs) {
+        let before = all.len();
+        for (pair, item) in of.iter().flat_map(|pair| pair.items.iter().map(move |item| (pair, item))) {
+            let place = places.iter().position(|place| place.environment == pair.with.environment);
+            let Difference { value, low, high, seen, .. } = item.degradation;
+            let times = Times {
+                place: place.unwrap_or_default(),
+                estimate: 1.0 + value,
+                interval: low.zip(high).map(|(low, high)| (1.0 + low, 1.0 + high)),
+                shown: seen,
+            };
+            let (name, scenario) = (clean(&item.base.name()), clean(&pair.base.name));
+            match all[before..].iter_mut().find(|known| known.name == name) {
+                // The first run of a measurement in a place counts, as in the table.
+                Some(known) if known.times.iter().any(|other| other.place == times.place) => {}
+                Some(known) => known.times.push(times),
+                None => all.push(Cost { name, scenario, times: vec![times] }),
+            }
+        }
+    }
+    let names: Vec<String> = all.iter().map(|cost| cost.name.clone()).collect();
+    for cost in &mut all {
+        // Where an item has one line its name says all.
+        if names.iter().filter(|name| **name == cost.name).count() < 2 {
+            cost.scenario.clear();
+        }
+    }
+    all
+}
+
+/// The environments that are held against another, each with its first row.
+fn places<'a>(pairs: &[&Degraded<'a>]) -> Vec<&'a RowResult> {
+    let mut places: Vec<&RowResult> = Vec::new();
+    for pair in pairs {
+        if !places.iter().any(|known| known.environment == pair.with.environment) {
+            places.push(pair.with);
+        }
+    }
+    places
+}
+
+/// What the figures are of.
+const HELD: &str = "Every value against";
+
+/// The environments that others are held against.
+fn bases<'a>(all: &'a [Degraded<'_>]) -> Vec<&'a str> {
+    let mut bases: Vec<&str> = all.iter().map(|pair| pair.base.environment.as_str()).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    bases
 }
 
 /// A difference in words: a part of a hundred, from ten times on a factor.
@@ -86,24 +177,15 @@ fn signed(part: f64) -> String {
 
 /// A table for each environment that others are held against: items down, environments across.
 fn tables(contents: &Contents, all: &[Degraded]) -> Vec<Table> {
-    let mut bases: Vec<&str> = all.iter().map(|pair| pair.base.environment.as_str()).collect();
-    bases.dedup();
-    bases.sort_unstable();
-    bases.dedup();
-    let of = |base: &&str| {
-        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == *base).collect();
+    let of = |base: &str| {
+        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == base).collect();
         table(contents, base, &own)
     };
-    bases.iter().map(of).collect()
+    bases(all).into_iter().map(of).collect()
 }
 
 fn table(contents: &Contents, base: &str, pairs: &[&Degraded]) -> Table {
-    let mut places: Vec<&RowResult> = Vec::new();
-    for pair in pairs {
-        if !places.iter().any(|known| known.environment == pair.with.environment) {
-            places.push(pair.with);
-        }
-    }
+    let places = places(pairs);
     let first = pairs.first().map(|pair| pair.base);
     let mut head = vec![Head::words("item"), Head::number(named(base, first))];
     head.extend(places.iter().map(|place| Head::number(named(&place.environment, Some(place)))));

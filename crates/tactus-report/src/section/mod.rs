@@ -57,7 +57,7 @@ macro_rules! registry {
 registry! {
     /// Every section, in the order of the report.
     SECTIONS: dyn Section;
-    answer, measurements, evidence, published, fitness, degradation, values, curves, network, breakdown, exits, matrices, systems, threads, separation, technologies, caches,
+    answer, degradation, measurements, evidence, published, fitness, values, curves, network, breakdown, exits, matrices, systems, threads, separation, technologies, caches,
     partitions,
     injected, requirements, tail, claims, proofs, drawings, environments, controls, largest, blame, interrupts, audits, notes, facts, source,
 }

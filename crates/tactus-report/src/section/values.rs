@@ -44,7 +44,10 @@ impl Section for Values {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         match reader {
-            Reader::Page => drawn(contents).into_iter().map(Part::Figure).collect(),
+            Reader::Page => {
+                let folded = |figure: Figure| Part::Folded(figure.title.clone(), vec![Part::Figure(figure)]);
+                drawn(contents).into_iter().map(folded).collect()
+            }
             Reader::Terminal | Reader::Markdown => Vec::new(),
         }
     }
@@ -93,7 +96,10 @@ fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
             bars,
         }
     };
-    items.into_iter().map(panel).collect()
+    // A bar alone is beside nothing, but for what was published.
+    let beside =
+        |panel: &Panel| panel.bars.len() > 1 || panel.bars.iter().any(|bar| bar.published.is_some());
+    items.into_iter().map(panel).filter(beside).collect()
 }
 
 fn bar(contents: &Contents, n: usize, row: &Row, of: &ValueResult) -> Option<Bar> {

@@ -3,11 +3,13 @@
 use serde_json::Value;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::catalogue::Measure;
 use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Outcome, Published, SelfTestEntry, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
+use tactus_model::size::{Most, Sizes};
 
 use super::typical::{Spread, runs_of, spread, typical, typical_values};
 use crate::row::{apart, control, has_numbers, load_words, published, reason, scenario_title, verdict};
@@ -147,7 +149,7 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
     let comparable = |host: &RowResult| {
         is_host(host)
             && has_numbers(host)
-            && host.measurement == result.measurement
+            && measure_the_same(&host.measurement, &result.measurement)
             && host.interval_ns == result.interval_ns
             && host.policy == result.policy
             && host.priority == result.priority
@@ -165,6 +167,19 @@ fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
         name: scenario_title(contents, host),
         caution: caution(result.evidence, host.evidence),
     })
+}
+
+/// Whether two rows measure the same. Another machine's largest array is as many times a last-level cache of its own: what is
+/// measured size by size is compared where both have the size, and the rest beyond the caches of each.
+pub(super) fn measure_the_same(one: &Measure, other: &Measure) -> bool {
+    let (Measure::Memory(own), Measure::Memory(theirs)) = (one, other) else { return one == other };
+    match (own.sizes(), theirs.sizes()) {
+        (
+            Sizes { least: own, most: Most::Caches { times, .. } },
+            Sizes { least: theirs, most: Most::Caches { times: other, .. } },
+        ) => own == theirs && times == other,
+        (own, theirs) => own == theirs,
+    }
 }
 
 fn is_emulated(result: &RowResult) -> bool {

@@ -9,7 +9,7 @@ use tactus_model::document::Degradation;
 use tactus_model::outcome::exits::KvmExits;
 use tactus_model::outcome::{Better, RowEnd, ValueResult, wholes};
 
-use super::comparison::{conditions, is_host};
+use super::comparison::{conditions, is_host, measure_the_same};
 use super::holm::ERROR;
 use super::max_t::{least, simultaneous};
 use super::ratio::value_ratio;
@@ -191,7 +191,9 @@ fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
     let firsts: Vec<&RowResult> = results.filter(|result| !has_paid_for_tracing(result)).collect();
     let comparable = |base: &RowResult, own: &RowResult| match (&base.measurement, &own.measurement) {
         (Measure::Network(_), Measure::Network(_)) => true,
-        (one, other) => one == other && base.policy == own.policy && base.priority == own.priority,
+        (one, other) => {
+            measure_the_same(one, other) && base.policy == own.policy && base.priority == own.priority
+        }
     };
     let alike = |base: &RowResult, own: &RowResult| {
         [true, false].iter().any(|inside| conditions(base, *inside) == conditions(own, *inside))

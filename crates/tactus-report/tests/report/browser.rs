@@ -15,7 +15,7 @@ use crate::common::{hostile, overheads, study, this_machine};
 use crate::compare;
 
 /// The ways in which a page is opened.
-const WAYS: [&str; 4] = ["wide", "usual", "dark", "narrow"];
+const WAYS: [&str; 5] = ["wide", "usual", "dark", "narrow", "open"];
 
 /// What is wrong with these pages; `None` where nobody can look.
 fn looked(pages: &[(&str, String)]) -> Option<Value> {

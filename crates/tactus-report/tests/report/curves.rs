@@ -3,6 +3,8 @@
 use crate::common::{empty, environment, item, planned, valued};
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::Memory;
 use tactus_model::facts::Facts;
 use tactus_model::outcome::{Better, Outcome, Point, Unit, ValueResult};
 use tactus_report::document;
@@ -100,7 +102,8 @@ fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
     let mut contents = latencies(&["host", "podman"]);
     let style = Style { colour: false, width: 160 };
     let text = render(&contents, style);
-    let measured = text.split("\nAgainst the first").next().unwrap();
+    let measured =
+        text.split("\n\nvalues ").nth(1).and_then(|text| text.split("\nB bare metal").next()).unwrap();
     // The name is longer than its column.
     let counted =
         ["random latency, 4 KiB pages,", "  8MiB\n", "4MiB"].map(|text| measured.matches(text).count());
@@ -108,7 +111,8 @@ fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
     let bars: Vec<String> = values::ENTRY
         .parts(&contents, Reader::Page)
         .into_iter()
-        .map(|part| if let Part::Figure(figure) = part { figure.about } else { panic!() })
+        .flat_map(Part::figures)
+        .map(|figure| figure.about)
         .collect();
     assert!(bars.concat().contains("4 KiB pages, 8MiB") && !bars.concat().contains("4MiB"), "{bars:?}");
     contents.plan.reference.push(
@@ -123,6 +127,37 @@ fn among_the_other_values_a_curve_is_what_its_largest_array_is() {
     let published: Vec<_> = all.iter().filter(|value| !value["published"].is_null()).collect();
     assert_eq!(published.len(), 1);
     assert_eq!(published[0]["at"]["bytes"], 8 << 20);
+}
+
+#[test]
+fn machines_with_other_caches_are_compared_at_a_size_that_both_have() {
+    let mut contents = latencies(&["host", "ssh"]);
+    let mut compared = |host: &str, board: &str| -> Vec<(String, u64, f64)> {
+        for (row, sizes) in contents.rows.iter_mut().zip([host, board]) {
+            row.result.measurement = Measure::Memory(Memory { sizes: Some(sizes.parse().unwrap()) });
+        }
+        // The board's cache is smaller.
+        if let Outcome::Values(values) = &mut contents.rows[1].result.outcome {
+            values.retain(|value| value.at != Some(Point::Bytes(8 << 20)));
+        }
+        let json = serde_json::to_value(document(&contents)).unwrap();
+        let all = json["degradations"].as_array().cloned().unwrap_or_default();
+        let of = |entry: &serde_json::Value| {
+            let worse = entry["degradation"]["value"].as_f64().unwrap();
+            (entry["item"].as_str().unwrap().to_owned(), entry["at"]["bytes"].as_u64().unwrap_or(0), worse)
+        };
+        all.iter().map(of).collect()
+    };
+    let found = compared("1KiB..4x2MiB", "1KiB..4xLLC");
+    let [(_, 0, bandwidth), (item, at, latency)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((item.as_str(), *at), (ITEM, 4 << 20));
+    assert!(bandwidth.abs() < 1e-9 && (latency - 1.0).abs() < 1e-9, "{found:?}");
+    assert!(
+        compared("1KiB..4x2MiB", "1KiB..2xLLC").is_empty(),
+        "another number of caches is another measurement"
+    );
+    assert!(compared("1KiB..4x2MiB", "4KiB..4xLLC").is_empty());
+    assert!(compared("1KiB..8MiB", "1KiB..4MiB").is_empty(), "sizes of the plan's own are as they are");
 }
 
 #[test]

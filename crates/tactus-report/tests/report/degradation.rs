@@ -9,13 +9,14 @@ use tactus_model::outcome::{Better, Unit};
 use tactus_model::plan::Reference;
 use tactus_report::answer::answer;
 use tactus_report::document;
+use tactus_report::figure::Figure;
 use tactus_report::part::{Part, Reader};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
-use tactus_report::section::{Section, values};
+use tactus_report::section::{Section, answer as first, degradation, values};
 use tactus_report::stats::Random;
 
-use crate::common::{empty, environment, item, planned, valued};
+use crate::common::{empty, environment, item, overheads, planned, valued};
 
 /// Environments by kind, what they are worth, and by how much a value of theirs is worse.
 type Places<'a> = &'a [(&'a str, &'a str, Evidence, f64)];
@@ -111,7 +112,7 @@ fn the_answer_to_values_alone_is_what_environments_cost() {
 #[test]
 fn the_text_of_what_environments_cost() {
     let text = render(&study(), Style { colour: false, width: 110 });
-    insta::assert_snapshot!(part(&text, "What each environment costs", "\n\nEnd"));
+    insta::assert_snapshot!(part(&text, "What each environment costs", "\n\nvalues "));
 }
 
 #[test]
@@ -189,9 +190,50 @@ fn too_few_rounds_and_rounds_that_broke_off_say_nothing() {
 }
 
 #[test]
+fn a_report_of_values_begins_with_a_figure_of_what_every_item_costs_in_every_environment() {
+    let drawn = |contents: &Contents| -> Vec<Figure> {
+        first::ENTRY.parts(contents, Reader::Page).into_iter().flat_map(Part::figures).collect()
+    };
+    let [figure] = &drawn(&study())[..] else { panic!("one figure") };
+    assert_eq!(figure.title, "Every value against host");
+    for text in
+        ["system call, container: x1.1", "system call, guest (EMULATED): x3", "AF_UNIX bandwidth, guest"]
+    {
+        assert!(figure.about.contains(text), "{text}: {}", figure.about);
+    }
+    let here = |contents: &Contents| {
+        degradation::ENTRY.parts(contents, Reader::Page).into_iter().flat_map(Part::figures).count()
+    };
+    assert_eq!(here(&study()), 0, "it is not drawn twice");
+    let mut both = study();
+    both.rows.extend(overheads().rows.into_iter().skip(3));
+    assert_eq!((drawn(&both)[0].title.as_str(), here(&both)), ("All measurements side by side", 1));
+    // With one environment there is nothing to draw.
+    assert!(drawn(&measured(&PLACES[..1], 8, 1)).is_empty());
+}
+
+#[test]
+fn an_item_that_is_measured_idle_and_loaded_has_a_line_for_each_in_the_figure() {
+    let mut both = measured(PLACES, 1, 1);
+    for mut row in measured(PLACES, 1, 2).rows {
+        row.result.name += ", loaded";
+        row.result.load = vec![serde_json::json!({ "kind": "cpu", "in": row.result.environment })];
+        both.rows.push(row);
+    }
+    let [figure] = &degradation::drawn(&both)[..] else { panic!("one figure") };
+    let of = |text: &str| figure.about.matches(text).count();
+    for place in ["container", "guest (EMULATED)"] {
+        assert_eq!(of(&format!("system call, host, services, {place}: x")), 1, "{}", figure.about);
+        assert_eq!(of(&format!("system call, host, services, loaded, {place}: x")), 1, "{}", figure.about);
+    }
+    // Where it is measured once the scenario is not said.
+    assert!(degradation::drawn(&study())[0].about.contains("system call, container: x"));
+}
+
+#[test]
 fn runs_of_one_measurement_are_one_bar_of_a_figure() {
-    let part = |part| if let Part::Figure(figure) = part { Some(figure.svg()) } else { None };
-    let drawn: String = values::ENTRY.parts(&study(), Reader::Page).into_iter().filter_map(part).collect();
+    let all = values::ENTRY.parts(&study(), Reader::Page);
+    let drawn: String = all.into_iter().flat_map(Part::figures).map(|figure| figure.svg()).collect();
     for place in ["host, services", "container, services", "guest, services"] {
         // Drawn on a line of its own; the words for those who do not see it say it too.
         assert_eq!(drawn.matches(&format!("\n{place}")).count(), 4, "a bar for each item: {drawn}");

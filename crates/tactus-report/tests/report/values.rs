@@ -63,11 +63,7 @@ fn the_page_of_values() {
 }
 
 fn drawn(contents: &Contents) -> Vec<tactus_report::figure::Figure> {
-    let figure = |part| match part {
-        Part::Figure(figure) => Some(figure),
-        _ => None,
-    };
-    values::ENTRY.parts(contents, Reader::Page).into_iter().filter_map(figure).collect()
+    values::ENTRY.parts(contents, Reader::Page).into_iter().flat_map(Part::figures).collect()
 }
 
 #[test]
@@ -86,6 +82,21 @@ fn values_are_drawn_side_by_side_with_what_was_published() {
     let mut without = overheads();
     without.plan.reference.clear();
     assert_eq!(marks(&drawn(&without)[0].svg()), 0);
+}
+
+#[test]
+fn a_bar_alone_is_not_drawn_and_what_is_drawn_is_folded() {
+    let mut alone = overheads();
+    alone.rows.truncate(1);
+    assert!(drawn(&alone).is_empty());
+    // The container's items of which something was published.
+    let mut published = overheads();
+    published.rows = published.rows.drain(1..2).collect();
+    let about: String = drawn(&published).into_iter().map(|figure| figure.about).collect();
+    assert!(about.contains("signal handler") && about.contains("AF_UNIX bandwidth"), "{about}");
+    assert!(!about.contains("system call"), "{about}");
+    let parts = values::ENTRY.parts(&overheads(), Reader::Page);
+    assert!(parts.iter().all(|part| matches!(part, Part::Folded(..))), "{parts:?}");
 }
 
 #[test]

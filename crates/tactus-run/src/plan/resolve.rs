@@ -5,11 +5,13 @@ mod place;
 mod refusal;
 mod scenario;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_environment::{self as environment, Usable, network};
 use tactus_model::CpuSet;
 use tactus_model::plan::{self, MOST_MEASURED, NetworkPath, Plan};
+use tactus_model::size::Cache;
 use tactus_model::topology::Topology;
 use tactus_system::System;
 
@@ -36,9 +38,7 @@ pub fn resolve(
     let plan = &expand(plan, source, choices, machine, system)?;
     let chosen = chosen(plan, source, choices)?;
     let paths = plan.path.iter().map(|(name, path)| (name.clone(), obstacle(name, path, system))).collect();
-    let environments = BTreeMap::new();
-    let mut resolver =
-        Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new(), system };
+    let mut resolver = Resolver { paths, ..Resolver::new(plan, source, choices, machine, system) };
     let used: BTreeSet<&str> =
         chosen.iter().flat_map(|(_, scenario)| scenario::names(plan, scenario)).collect();
     let around = used.iter().filter_map(|name| plan.environment.get(*name)?.inside.as_deref());
@@ -124,8 +124,7 @@ fn expand(
     system: &dyn System,
 ) -> Result<Plan, PlanError> {
     let plan = &with_kinds(plan, system);
-    let (environments, paths) = (BTreeMap::new(), BTreeMap::new());
-    let resolver = Resolver { plan, source, choices, machine, environments, paths, rows: Vec::new(), system };
+    let resolver = Resolver::new(plan, source, choices, machine, system);
     separation::expand(plan, machine, choices.seed, |name| resolver.environment(name))
 }
 
@@ -147,4 +146,28 @@ struct Resolver<'a> {
     /// Paths, and why each cannot be made here.
     paths: BTreeMap<String, Option<String>>,
     rows: Vec<RowPlan>,
+    /// The last-level cache of this machine, when it was looked for.
+    cache: OnceCell<Cache>,
+}
+
+impl<'a> Resolver<'a> {
+    const fn new(
+        plan: &'a Plan,
+        source: &'a Source,
+        choices: &'a Choices,
+        machine: &'a Topology,
+        system: &'a dyn System,
+    ) -> Self {
+        Self {
+            plan,
+            source,
+            choices,
+            machine,
+            system,
+            environments: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            rows: Vec::new(),
+            cache: OnceCell::new(),
+        }
+    }
 }

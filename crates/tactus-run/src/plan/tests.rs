@@ -4,6 +4,7 @@ mod blame;
 mod inside;
 mod limits;
 mod schema;
+mod sizes;
 mod slices;
 mod values;
 

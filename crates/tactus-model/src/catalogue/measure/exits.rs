@@ -5,7 +5,7 @@ use crate::catalogue::declare::word;
 use crate::outcome::Unit;
 
 word! {
-    /// Each operation is done in batches of about a millisecond, one item after the other, again and again until the
+    /// Each operation is done in batches of a half to one millisecond, one item after the other, again and again until the
     /// duration is over. A value is the median of the repeats, with the interval that holds it with 95 % certainty whatever
     /// their distribution. What reading the clock around a batch takes is none of it.
     ///

@@ -3,7 +3,7 @@
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
 use crate::outcome::Unit;
-use crate::size::Sizes;
+use crate::size::{Bytes, Cache, Most, Sizes};
 
 word! {
     /// Bandwidth is that of plain 64-bit loads and stores of one CPU through an array of the largest size, as STREAM's
@@ -12,7 +12,7 @@ word! {
     ///
     /// Latency is that of a load whose address is what the load before has read (`lat_mem_rd` of lmbench), one in each
     /// line of 64 bytes, in order of the addresses or at random, in arrays of each size of `sizes` that is a power of
-    /// two. Before each batch the array is read once, so that what fits into a cache is there, and the next loads are
+    /// two. Before each batch the array is read up to five times, so that what fits into a cache is there, and the next loads are
     /// done, so that the entries of its page tables are. It is measured in pages of 4 KiB, 2 MiB and 1 GiB. Those of
     /// 2 MiB come from the reserve (`nr_hugepages`) or are transparent huge pages,
     /// and how many the kernel gave is looked at; those of 1 GiB come from the reserve alone. Where there are none, a
@@ -24,14 +24,21 @@ word! {
     /// Batches, repeats and values are those of `os`.
     #[derive(Default)]
     pub struct Memory = Measure "memory": "bandwidth of reading, writing and copying, latency by size of array, order and page" {
-        /// The smallest and the largest array, as `"1KiB..64MiB"`. Left out: from 1 KiB to four times the last-level
-        /// cache (64 MiB where that is not known), and no more than a twentieth of the memory that is free.
-        pub sizes: Option<Sizes>, 1024..=1 << 40;
+        /// The smallest and the largest array, as `"1KiB..64MiB"`, or the largest as a multiple of the last-level cache.
+        /// That is the machine's for all environments on it, whatever a guest is told of it; where the machine does not
+        /// say how large it is, the largest array is 64 MiB in all of them. A multiple is cut to a twentieth of the memory
+        /// that is free in the environment, and a note says so: latencies stand there by their size, and there is no
+        /// bandwidth, which has none beside it. A size that is more is refused.
+        pub sizes: Option<Sizes> = UP_TO_FOUR_CACHES, 1024..=1 << 40;
     }
     yields [
         READ, WRITE, COPY, SEQUENTIAL_SMALL, RANDOM_SMALL, SEQUENTIAL_LARGE, RANDOM_LARGE, SEQUENTIAL_HUGE, RANDOM_HUGE
     ];
 }
+
+/// From what the nearest cache holds to what none does.
+const UP_TO_FOUR_CACHES: Sizes =
+    Sizes { least: Bytes(1 << 10), most: Most::Caches { times: 4, cache: Cache::Own } };
 
 /// Loads.
 pub const READ: Item = Item::higher(

@@ -5,11 +5,12 @@ use crate::catalogue::declare::word;
 use crate::outcome::Unit;
 
 word! {
-    /// A worker process on the first CPU of the activity does each operation in batches of about a
+    /// A worker process on the first CPU of the activity does each operation in batches of a half to one
     /// millisecond, one item after the other, again and again until the duration is over. A value is the median
     /// of the repeats, with the interval that holds it with 95 % certainty whatever their distribution. A
-    /// repeat during which something else had the CPU for more than a fiftieth of it is dropped and counted. It
-    /// runs with ordinary scheduling unless the plan names a `policy`, and rests a tenth of the time.
+    /// repeat during which something else had the CPU for more than a fiftieth of it is dropped and counted, and so
+    /// are those around a moment at which a hypervisor took the CPU or the processor's clock changed by more than a
+    /// twentieth. It runs with ordinary scheduling unless the plan names a `policy`, and rests a tenth of the time.
     ///
     /// Processes that it works with are on the same CPU. Context switches among several processes are a curve over their
     /// number; a requirement or a published figure of one is held against that of the most processes.

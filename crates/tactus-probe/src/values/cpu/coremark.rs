@@ -233,7 +233,7 @@ CoreMark 1.0 : 24301.336574 / GCC12.2.0 -O2   -lrt / Heap
     fn run(program: &str, finish: &'static AtomicU64) -> io::Result<Option<u64>> {
         let measure = Measure::Cpu(Cpu { coremark: Some(program.to_owned()) });
         let cpus = CpuSet::one(0);
-        let mut bench = coremark(&Place { measure: &measure, cpus: &cpus, finish })?;
+        let mut bench = coremark(&Place::new(&measure, &cpus, finish))?;
         (bench.run)(1)
     }
 

@@ -15,6 +15,7 @@ use tactus_model::catalogue::measure::cpu::{
 use tactus_model::catalogue::{Item, Measure};
 
 use self::kernel::{Kernel, Kernels};
+use super::disturbance::cycles_per_us;
 use super::repeat::was_disturbed;
 use super::{Bench, Make, Measurement, Operation, Place, TAKEN, alone, partner, timed};
 use crate::sys;
@@ -37,10 +38,6 @@ static ITEMS: [(Item, Make); 12] = [
     (COREMARK, coremark::coremark),
 ];
 
-/// Additions that tell the clock before and after a batch: some microseconds.
-const ADDITIONS: u64 = 16_384;
-/// How often they are done: what comes in between makes one of them longer, and none shorter.
-const TRIES: u32 = 5;
 /// What another CPU says of a batch during which something else had it.
 const DISTURBED: u64 = u64::MAX;
 /// Divisions in one turn of the loop.
@@ -82,24 +79,12 @@ fn clock(_: &Place<'_>) -> io::Result<Bench> {
     Ok(Bench { of: Operation::Cycles(1_024), ..alone(run) })
 }
 
-/// Cycles in a thousand ns, at the moment.
-fn cycles_per_us() -> io::Result<u64> {
-    let mut least = u64::MAX;
-    for _ in 0..TRIES {
-        least = least.min(timed(|| {
-            black_box(sys::additions(ADDITIONS));
-            Ok(())
-        })?);
-    }
-    Ok(ADDITIONS * 1_000 / least.max(1))
-}
-
 fn mix_per_mhz(_: &Place<'_>) -> io::Result<Bench> {
     let mut kernels = Kernels::new();
     let run = move |batch| {
-        let before = cycles_per_us()?;
+        let before = cycles_per_us();
         let took = timed(|| kernels.run(Kernel::Mix, batch))?;
-        let after = cycles_per_us()?;
+        let after = cycles_per_us();
         // As long as it would take with a clock of 1 MHz.
         Ok(took.saturating_mul(before.midpoint(after)))
     };

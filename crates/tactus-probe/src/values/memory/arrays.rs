@@ -3,16 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use tactus_model::size::{Bytes, Sizes};
+use tactus_model::size::{Bytes, Cache, Most, Sizes};
 
 use crate::load;
 
-/// The smallest array, where none is named.
-const LEAST: u64 = 1 << 10;
-/// The largest, where neither is named nor the size of the caches is known.
-const MOST: u64 = 64 << 20;
-/// Times that the largest array is the last-level cache.
-const TIMES_THE_CACHE: u64 = 4;
 /// The part of the free memory that it may be: there are several.
 const PART: u64 = 20;
 
@@ -23,43 +17,50 @@ pub struct Arrays {
     pub sizes: Vec<u64>,
     /// In words.
     pub why: String,
+    /// How large the largest would be if there were memory for it.
+    cut: Option<Bytes>,
 }
 
 impl Arrays {
-    /// Those that were asked for; on this CPU, in the memory that is free.
+    /// Those that were asked for; on this CPU, where so much memory is free.
     ///
     /// # Errors
     /// When they do not fit, in words.
-    pub fn of(asked: Option<Sizes>, cpu: u32) -> Result<Self, String> {
-        Self::chosen(asked, load::memory::largest_cache(cpu), free())
+    pub fn of(asked: Sizes, cpu: u32, free: u64) -> Result<Self, String> {
+        Self::chosen(asked, load::memory::largest_cache(cpu), free)
     }
 
-    fn chosen(asked: Option<Sizes>, cache: u64, free: u64) -> Result<Self, String> {
-        let room = free / PART;
-        let (least, most, why) = match asked {
-            Some(sizes) if sizes.most.0 > room => {
+    /// `cache`: as this system says it.
+    fn chosen(asked: Sizes, cache: u64, free: u64) -> Result<Self, String> {
+        let (least, room, megabytes) = (asked.least.0, free / PART, free >> 20);
+        let (most, why, cut) = match asked.most {
+            Most::Size(most) if most.0 > room => {
                 return Err(format!(
-                    "arrays of {} are more than a twentieth of the {} MiB that are free",
-                    sizes.most,
-                    free >> 20
+                    "arrays of {most} are more than a twentieth of the {megabytes} MiB that are free"
                 ));
             }
-            Some(sizes) => (sizes.least.0, sizes.most.0, "as the plan has them".to_owned()),
-            None => {
+            Most::Size(most) => (most.0, "as the plan has them".to_owned(), None),
+            Most::Caches { times, cache: known } => {
+                let cache = match known {
+                    Cache::Own => cache,
+                    Cache::Size(known) => known.0,
+                    Cache::Unknown => 0,
+                };
                 let (wanted, why) = match cache {
-                    0 => (MOST, "the size of the caches is not known".to_owned()),
-                    cache => (cache.saturating_mul(TIMES_THE_CACHE).next_power_of_two(), {
-                        format!("four times the last-level cache of {}", Bytes(cache))
-                    }),
+                    0 => (Most::UNKNOWN.0, "the size of the caches is not known".to_owned()),
+                    cache => (
+                        cache.saturating_mul(times.into()).checked_next_power_of_two().unwrap_or(u64::MAX),
+                        { format!("{times} times the last-level cache of {}", Bytes(cache)) },
+                    ),
                 };
                 if wanted > room {
-                    (
-                        LEAST,
-                        room,
-                        format!("a twentieth of the {} MiB that are free; {why} would be more", free >> 20),
-                    )
+                    let cut = Bytes(wanted);
+                    let why = format!(
+                        "a twentieth of the {megabytes} MiB that are free; {cut} would be more: {why}"
+                    );
+                    (room, why, Some(cut))
                 } else {
-                    (LEAST, wanted, why)
+                    (wanted, why, None)
                 }
             }
         };
@@ -68,17 +69,29 @@ impl Arrays {
         if sizes.is_empty() {
             return Err(format!("there is no power of two from {} to {}", Bytes(least), Bytes(most)));
         }
-        Ok(Self { sizes, why })
+        Ok(Self { sizes, why, cut })
     }
 
     /// The largest.
     pub fn most(&self) -> u64 {
-        self.sizes.first().copied().unwrap_or(LEAST)
+        self.sizes.first().copied().unwrap_or(0)
+    }
+
+    /// The largest, for what has no size beside its value: it is the same everywhere, or there is none.
+    ///
+    /// # Errors
+    /// When there is no memory for it, in words.
+    pub fn whole(&self) -> Result<u64, String> {
+        let Some(cut) = self.cut else { return Ok(self.most()) };
+        Err(format!(
+            "it needs an array of {cut}, and {} are allowed: give this environment {PART} times {cut} of memory",
+            Bytes(self.most())
+        ))
     }
 }
 
 /// Memory that may be taken here, in bytes: what is free, and what the control groups of this process leave of it.
-fn free() -> u64 {
+pub fn free() -> u64 {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
     let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
@@ -91,12 +104,14 @@ fn free() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use tactus_model::catalogue::measure::Memory;
+
     use super::*;
 
     const FREE: u64 = 16 << 30;
 
-    fn sizes(asked: Option<&str>, cache: u64, free: u64) -> Result<(u64, u64, usize), String> {
-        let arrays = Arrays::chosen(asked.map(|text| text.parse().unwrap()), cache, free)?;
+    fn sizes(asked: &str, cache: u64, free: u64) -> Result<(u64, u64, usize), String> {
+        let arrays = Arrays::chosen(asked.parse().unwrap(), cache, free)?;
         assert!(
             arrays.sizes.iter().all(|size| size.is_power_of_two()) && arrays.sizes.is_sorted_by(|a, b| a > b)
         );
@@ -105,28 +120,48 @@ mod tests {
 
     #[test]
     fn the_largest_array_is_beyond_the_caches_and_within_the_free_memory() {
-        assert_eq!(sizes(None, 32 << 20, FREE), Ok((1 << 10, 128 << 20, 18)));
-        assert_eq!(sizes(None, 48 << 20, FREE), Ok((1 << 10, 256 << 20, 19)), "no less than four times");
-        assert_eq!(sizes(None, 0, FREE), Ok((1 << 10, 64 << 20, 17)));
-        assert_eq!(sizes(None, 32 << 20, 700 << 20), Ok((1 << 10, 32 << 20, 16)), "35 MiB are allowed");
-        let why = Arrays::chosen(None, 32 << 20, 700 << 20).unwrap().why;
+        let left_out = Memory::default().sizes().to_string();
+        let sizes = |cache, free| sizes(&left_out, cache, free);
+        assert_eq!(sizes(32 << 20, FREE), Ok((1 << 10, 128 << 20, 18)));
+        assert_eq!(sizes(48 << 20, FREE), Ok((1 << 10, 256 << 20, 19)), "no less than four times");
+        assert_eq!(sizes(0, FREE), Ok((1 << 10, 64 << 20, 17)));
+        assert_eq!(sizes(32 << 20, 700 << 20), Ok((1 << 10, 32 << 20, 16)), "35 MiB are allowed");
+        assert!(sizes(u64::MAX / 2, FREE).is_ok_and(|(_, most, _)| most <= FREE / PART));
+        assert!(sizes(0, 0).is_err(), "without memory there is nothing");
+        let why = Arrays::chosen(left_out.parse().unwrap(), 32 << 20, 700 << 20).unwrap().why;
         assert!(
-            why.contains("700 MiB that are free; four times the last-level cache of 32MiB would be more"),
+            why.contains("700 MiB that are free; 128MiB would be more: 4 times the last-level cache of 32MiB"),
             "{why}"
         );
     }
 
     #[test]
+    fn a_cache_that_the_plan_knows_is_taken_for_that_which_a_guest_is_told() {
+        assert_eq!(sizes("1KiB..4x32MiB", 16 << 20, FREE), Ok((1 << 10, 128 << 20, 18)));
+        assert_eq!(sizes("4KiB..2xLLC", 16 << 20, FREE), Ok((4 << 10, 32 << 20, 14)));
+        assert_eq!(sizes("1KiB..4xunknown", 16 << 20, FREE), Ok((1 << 10, 64 << 20, 17)));
+    }
+
+    #[test]
+    fn what_has_no_size_beside_its_value_has_the_largest_array_or_none() {
+        let whole = |asked: &str, free| Arrays::chosen(asked.parse().unwrap(), 0, free)?.whole();
+        assert_eq!(whole("1KiB..4x32MiB", FREE), Ok(128 << 20));
+        assert_eq!(whole("1KiB..1MiB", FREE), Ok(1 << 20));
+        let refused = whole("1KiB..4x32MiB", 700 << 20).unwrap_err();
+        assert!(refused.contains("needs an array of 128MiB, and 32MiB are allowed"), "{refused}");
+        assert!(refused.contains("20 times 128MiB"), "{refused}");
+        // Not known is no leave to take another.
+        assert!(whole("1KiB..4xunknown", 700 << 20).is_err());
+    }
+
+    #[test]
     fn sizes_that_are_asked_for_are_taken_or_refused_and_never_changed() {
-        assert_eq!(sizes(Some("3KiB..9KiB"), 0, FREE), Ok((4 << 10, 8 << 10, 2)));
-        assert_eq!(sizes(Some("4KiB..4KiB"), 0, FREE), Ok((4 << 10, 4 << 10, 1)));
-        assert!(
-            sizes(Some("5KiB..7KiB"), 0, FREE).unwrap_err().contains("no power of two from 5KiB to 7KiB")
-        );
-        assert!(sizes(Some("1KiB..2GiB"), 0, FREE).unwrap_err().contains("a twentieth of the 16384 MiB"));
-        let turned = Sizes { least: Bytes(8 << 10), most: Bytes(4 << 10) };
-        assert!(Arrays::chosen(Some(turned), 0, FREE).is_err());
-        assert!(sizes(None, 0, 0).is_err(), "without memory there is nothing");
+        assert_eq!(sizes("3KiB..9KiB", 0, FREE), Ok((4 << 10, 8 << 10, 2)));
+        assert_eq!(sizes("4KiB..4KiB", 0, FREE), Ok((4 << 10, 4 << 10, 1)));
+        assert!(sizes("5KiB..7KiB", 0, FREE).unwrap_err().contains("no power of two from 5KiB to 7KiB"));
+        assert!(sizes("1KiB..2GiB", 0, FREE).unwrap_err().contains("a twentieth of the 16384 MiB"));
+        let turned = Sizes { least: Bytes(8 << 10), most: Most::Size(Bytes(4 << 10)) };
+        assert!(Arrays::chosen(turned, 0, FREE).is_err());
     }
 
     #[test]

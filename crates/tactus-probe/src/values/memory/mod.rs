@@ -58,12 +58,14 @@ impl Measurement for Memory {
 
 fn arrays(place: &Place<'_>) -> io::Result<Arrays> {
     let Measure::Memory(asked) = place.measure else { return Err(io::ErrorKind::InvalidInput.into()) };
-    Arrays::of(asked.sizes, place.cpus.first().unwrap_or(0)).map_err(io::Error::other)
+    let free = *place.free.get_or_init(arrays::free);
+    Arrays::of(asked.sizes(), place.cpus.first().unwrap_or(0), free).map_err(io::Error::other)
 }
 
 /// An array of the largest size, at least two blocks, of ones.
 fn ones(place: &Place<'_>) -> io::Result<Pages> {
-    let most = usize::try_from(arrays(place)?.most()).map_err(io::Error::other)?;
+    let most = arrays(place)?.whole().map_err(io::Error::other)?;
+    let most = usize::try_from(most).map_err(io::Error::other)?;
     let mut pages = Pages::map(most.max(2 * WORDS * size_of::<u64>()), PageSize::Any)?;
     pages.words_mut().fill(1);
     Ok(pages)
@@ -165,8 +167,7 @@ fn latencies(place: &Place<'_>, size: PageSize, order: Order) -> io::Result<Vec<
     let (pages, which) = pages(words(&lines) * size_of::<u64>(), size)?;
     if order == Order::Sequential {
         let most = tactus_model::size::Bytes(arrays.most());
-        let why = if size == PageSize::Small { format!(" ({})", arrays.why) } else { String::new() };
-        tell_note(&Note::info(format!("`memory`: arrays of up to {most}{why} in {which}")));
+        tell_note(&Note::info(format!("`memory`: arrays of up to {most} ({}) in {which}", arrays.why)));
     }
     let mut benches: Vec<(Point, Bench)> = chains(pages, &lines, order)?.into_iter().map(latency).collect();
     benches.reverse();

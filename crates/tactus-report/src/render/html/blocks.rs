@@ -27,12 +27,17 @@ pub enum Block {
     Finding(Found),
     Readings { of: Vec<ReadingsOf> },
     Source { summary: String, text: String },
+    Folded { summary: String, blocks: Vec<Block> },
 }
 
 impl Block {
     /// Whether a script draws it.
-    pub const fn is_live(&self) -> bool {
-        matches!(self, Self::Figure(drawn) if drawn.plot.is_some())
+    pub fn is_live(&self) -> bool {
+        match self {
+            Self::Figure(drawn) => drawn.plot.is_some(),
+            Self::Folded { blocks, .. } => blocks.iter().any(Self::is_live),
+            _ => false,
+        }
     }
 }
 
@@ -100,6 +105,8 @@ pub struct GridBox {
     corner: String,
     head: Vec<(String, bool)>,
     telling: Option<usize>,
+    /// Whether its rows have nothing but lines below them: each is folded.
+    folded: bool,
     groups: Vec<GroupBox>,
 }
 
@@ -186,6 +193,7 @@ fn block(part: Part) -> Block {
         Part::Finding(finding) => Block::Finding(found(finding)),
         Part::Readings(all) => Block::Readings { of: all.into_iter().map(readings_of).collect() },
         Part::Source(summary, text) => Block::Source { summary, text },
+        Part::Folded(summary, parts) => Block::Folded { summary: clean(&summary), blocks: blocks(parts) },
     }
 }
 
@@ -272,7 +280,11 @@ fn table_box(table: Table) -> TableBox {
     let row = |cells: Vec<Cell>| cells.into_iter().enumerate().map(cell).collect();
     let drawn = table.length == Length::Drawn;
     TableBox {
-        title: if drawn { format!("{} The same as a table", table.title) } else { table.title },
+        title: match drawn {
+            true if table.title.ends_with(['.', '?']) => format!("{} The same as a table", table.title),
+            true => format!("{}: the same as a table", table.title),
+            false => table.title,
+        },
         drawn,
         rows: table.rows.into_iter().map(row).collect(),
         head: table.head.into_iter().map(|head| (head.name, head.number)).collect(),
@@ -286,6 +298,8 @@ fn grid_box(grid: Grid) -> GridBox {
         corner: grid.corner,
         head: grid.columns.into_iter().map(|head| (head.name, head.number)).collect(),
         telling: grid.telling,
+        folded: grid.groups.iter().all(|group| group.values.is_empty())
+            && grid.groups.iter().any(|group| !group.lines.is_empty()),
         groups: grid.groups.into_iter().map(group_box).collect(),
     }
 }

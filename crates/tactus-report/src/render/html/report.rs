@@ -52,6 +52,7 @@ fn filled(page: &Page) -> Result<String, RenderError> {
     environment.add_template("report.html", include_str!("report.html"))?;
     environment.add_template("blocks.html", include_str!("blocks.html"))?;
     environment.add_template("grid.html", include_str!("grid.html"))?;
+    environment.add_template("lines.html", include_str!("lines.html"))?;
     environment.add_template("table.html", include_str!("table.html"))?;
     environment.add_template("figure.html", include_str!("figure.html"))?;
     let (style, script) = (STYLE, script(page.is_live()));

@@ -62,3 +62,21 @@ if (filter) {
     }
   });
 }
+// What is folded is printed as well.
+const unfolded = [];
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details.row:not([open]), details.folded:not([open])")) {
+    part.open = true;
+    unfolded.push(part);
+  }
+});
+addEventListener("afterprint", () => {
+  for (const part of unfolded.splice(0)) part.open = false;
+});
+// Whoever follows a link to a row sees it.
+const unfold = () => {
+  const part = document.getElementById(location.hash.slice(1));
+  if (part instanceof HTMLDetailsElement) part.open = true;
+};
+addEventListener("hashchange", unfold);
+unfold();

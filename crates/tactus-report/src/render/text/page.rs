@@ -67,8 +67,11 @@ impl Page {
         self.listing = false;
     }
 
+    /// An empty line, one where several are asked for.
     pub(crate) fn gap(&mut self) {
-        self.out.push('\n');
+        if !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
     }
 
     pub(crate) fn heading(&mut self, text: &str) {

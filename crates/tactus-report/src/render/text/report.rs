@@ -20,8 +20,11 @@ pub fn render(contents: &Contents, style: Style) -> String {
     opening(&mut page, contents);
     head(&mut page, contents);
     paged(&mut page, contents);
-    for told in sections(contents, Reader::Terminal) {
-        section(&mut page, &told);
+    for (n, told) in sections(contents, Reader::Terminal).iter().enumerate() {
+        if n > 0 && matches!(told.parts.first(), Some(Part::Grid(_))) {
+            page.gap();
+        }
+        section(&mut page, told);
     }
     page.out
 }
@@ -169,6 +172,7 @@ fn parts(page: &mut Page, parts: &[Part]) {
             Part::Tables(tables) => tables.iter().for_each(|table| table::write(page, table)),
             Part::Grid(grid) => grid::write(page, grid),
             Part::Cards(cards) => cards.iter().for_each(|answer| card(page, answer)),
+            Part::Folded(_, folded) => self::parts(page, folded),
             // What a report begins with, and what needs more room than a terminal has.
             Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
         }

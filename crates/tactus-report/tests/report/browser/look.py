@@ -2,7 +2,8 @@
 
     look.py [--axe AXE.js] [--shots DIR] PAGE.html...
 
-Each page is opened in several ways: wide, in the dark, as narrow as a phone, without scripts, by keyboard, on paper.
+Each page is opened in several ways: wide, in the dark, as narrow as a phone, with all that is folded open, without scripts, by
+keyboard, on paper.
 Chromium is spoken to by its debugging pipe; nothing else is needed, and no network.
 """
 
@@ -25,7 +26,10 @@ WAYS = {
     "usual": {"width": 1000},
     "dark": {"width": 1280, "dark": True},
     "narrow": {"width": 420},
+    "open": {"width": 1280, "unfold": True},
 }
+
+UNFOLD = """(() => { for (const part of document.querySelectorAll("details")) part.open = true; })()"""
 
 ALL = """(async () => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -53,9 +57,12 @@ CUT = """(() => {
   return found;
 })()"""
 
-# The same on paper, where nothing can be scrolled, and figures that are cut or not shown.
+# The same on paper, where nothing can be scrolled or opened, and figures that are cut or not shown.
 ON_PAPER = """(() => {
   const found = [];
+  dispatchEvent(new Event("beforeprint"));
+  for (const part of document.querySelectorAll("details.row:not([open]), details.folded:not([open])"))
+    found.push(`folded: ${part.textContent.trim().slice(0, 60)}`);
   for (const e of document.querySelectorAll("table, figure svg")) {
     if (e.closest("details:not([open])")) continue;
     const box = e.getBoundingClientRect();
@@ -168,7 +175,7 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser, path, width, dark=False, script=True, media=""):
+    def __init__(self, browser, path, width, dark=False, script=True, media="", unfold=False):
         self.browser, self.uri = browser, path if isinstance(path, str) else path.resolve().as_uri()
         target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
         self.target = target
@@ -183,6 +190,8 @@ class Page:
         browser.events.clear()
         self.ask("Page.navigate", url=self.uri)
         browser.wait("Page.loadEventFired")
+        if unfold:
+            self.run(UNFOLD)
         if script:
             # What is drawn when somebody comes near.
             self.run(ALL)

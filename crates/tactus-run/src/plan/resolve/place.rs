@@ -2,8 +2,11 @@
 
 use tactus_environment::{self as environment, Environment, Layout, Usable};
 use tactus_model::CpuSet;
+use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::measure::Memory;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan;
+use tactus_model::size::{Bytes, Cache, Most, Sizes};
 use tactus_model::topology::{CpuRequestError, Topology};
 use tactus_system::System;
 
@@ -117,6 +120,45 @@ impl Resolver<'_> {
                 (Some(named()), Some(format!("{}{hint}", error.reason)))
             }
         }
+    }
+
+    /// A measurement whose largest array is told by a cache is told this machine's in all environments on it, or that this
+    /// machine does not say: what a guest is told of caches is the hypervisor's invention, and arrays of other sizes are
+    /// not compared.
+    pub(super) fn sized(
+        &self,
+        measure: Measure,
+        environment: &ResolvedEnvironment,
+        table: &str,
+    ) -> Result<Measure, PlanError> {
+        let Measure::Memory(memory) = &measure else { return Ok(measure) };
+        let Sizes { least, most: Most::Caches { times, cache: Cache::Own } } = memory.sizes() else {
+            return Ok(measure);
+        };
+        if environment.elsewhere.is_some() {
+            return Ok(measure);
+        }
+        let cache = *self.cache.get_or_init(|| self.largest_cache());
+        let most = Most::Caches { times, cache };
+        match most.bytes() {
+            Some(bytes) if least > bytes => Err(self.source.error(
+                &format!("{table}.sizes"),
+                format!("the smallest array is {least}, and the largest, {most}, is {bytes} on this machine"),
+                "take a smaller one, or more times the last-level cache, or name both sizes",
+            )),
+            _ => Ok(Measure::Memory(Memory { sizes: Some(Sizes { least, most }) })),
+        }
+    }
+
+    /// The largest cache of any CPU of this machine that is on.
+    fn largest_cache(&self) -> Cache {
+        let size = |cpu: u32, index: u32| {
+            let path = format!("/sys/devices/system/cpu/cpu{cpu}/cache/index{index}/size");
+            self.system.text(&path)?.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
+        };
+        let of = |cpu: u32| (0..8).map_while(move |index| size(cpu, index)).max();
+        let largest = self.machine.online.iter().filter_map(of).max();
+        largest.map_or(Cache::Unknown, |bytes| Cache::Size(Bytes(bytes)))
     }
 
     /// The CPUs of an environment as its own small machine.

@@ -251,14 +251,20 @@ impl Resolver<'_> {
         resolved: &mut ResolvedScenario,
     ) -> Result<(), PlanError> {
         let Some(environment) = self.environments.get(&activity.environment) else { return Ok(()) };
+        let at = format!("{path}.activity[{number}]");
         let what = if let Some(measure) = &activity.measure {
             let asked = self.choices.interval;
             let interval = asked
                 .or(activity.interval)
                 .or_else(|| self.value(scenario, |s| s.interval))
                 .unwrap_or(DEFAULT_INTERVAL);
+            let table = if scenario.activity.is_empty() {
+                format!("{path}.measurement")
+            } else {
+                format!("{at}.measure")
+            };
             What::Measure {
-                measure: self.stopped(measure, scenario),
+                measure: self.sized(self.stopped(measure, scenario), environment, &table)?,
                 interval_ns: interval.0,
                 priority: activity
                     .priority
@@ -282,7 +288,6 @@ impl Resolver<'_> {
             return Ok(());
         };
         self.can(path, number, activity, &what, resolved)?;
-        let at = format!("{path}.activity[{number}]");
         card::check(self.plan, activity, &resolved.activities, &at, self.source)?;
         // Loads run everywhere unless told otherwise; measurements and faults where it is measured.
         let asked = activity.cpus.clone().unwrap_or(match what {
