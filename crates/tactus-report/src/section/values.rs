@@ -97,8 +97,7 @@ fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
         }
     };
     // A bar alone is beside nothing, but for what was published.
-    let beside =
-        |panel: &Panel| panel.bars.len() > 1 || panel.bars.iter().any(|bar| bar.published.is_some());
+    let beside = |panel: &Panel| panel.bars.len() > 1 || panel.bars.iter().any(|bar| bar.published.is_some());
     items.into_iter().map(panel).filter(beside).collect()
 }
 

@@ -130,7 +130,9 @@ mod tests {
         assert!(sizes(0, 0).is_err(), "without memory there is nothing");
         let why = Arrays::chosen(left_out.parse().unwrap(), 32 << 20, 700 << 20).unwrap().why;
         assert!(
-            why.contains("700 MiB that are free; 128MiB would be more: 4 times the last-level cache of 32MiB"),
+            why.contains(
+                "700 MiB that are free; 128MiB would be more: 4 times the last-level cache of 32MiB"
+            ),
             "{why}"
         );
     }
