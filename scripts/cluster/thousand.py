@@ -11,7 +11,7 @@ import shutil
 import tarfile
 import time
 
-from cases import Fleet, check
+from cases import UNDECIDED, Fleet, check
 from control import free_ports, until
 
 # A kubectl that notes when it began and ended, and answers `logs` where an answer is laid down. What it takes itself counts
@@ -72,13 +72,16 @@ def calls(home):
 
 
 def printed(bundle, machine):
-    """What a pod of this machine would have printed, by a bundle of another one."""
+    """What a pod of this machine would have printed now, by a bundle of another one."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for file in sorted(file for file in bundle.rglob("*") if file.is_file() and not file.name.startswith((".", "report."))):
             data = file.read_bytes()
             if file.name == "manifest.json":
-                data = data.replace(b'"n1"', f'"{machine}"'.encode())
+                manifest = json.loads(data)
+                manifest["machine"]["name"] = machine
+                manifest["started"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                data = json.dumps(manifest).encode()
             entry = tarfile.TarInfo(str(file.relative_to(bundle)))
             entry.size = len(data)
             tar.addfile(entry, io.BytesIO(data))
@@ -134,7 +137,8 @@ def all_have_ended(fleet, machines, process):
 
 def the_fleet(lab, machines):
     control, home, count = lab.control, lab.home, len(machines)
-    fleet = Fleet(lab, "thousand", select="type=kwok")
+    # The plan of the bundle whose copies come home below.
+    fleet = Fleet(lab, "thousand", select="type=kwok", require=UNDECIDED)
     code, _, said = fleet.command("render", *fleet.wanted)
     check(code == 0, said)
     # The list is frozen: who goes now is missed.
@@ -167,7 +171,7 @@ def the_fleet(lab, machines):
     check(code == 3 and text.splitlines()[0].startswith(f"{count} machines"), text[:500])
     figures.append(f"status {time.monotonic() - at:.1f} s, of it kubectl {busy:.1f} s")
     # The bundles of these machines, as their pods would have printed them: one of a real node under each name.
-    real = Fleet(lab, "plain", require="")
+    real = Fleet(lab, "plain", require=UNDECIDED)
     source = real.dir / "bundles/n1"
     if not source.exists():
         return figures
