@@ -56,6 +56,20 @@ function decades(u, splits, n) {
   return splits.map((value) => value !== null && isDecade(value) ? value : null);
 }
 
+// What is written at an axis of decades: as much of each as there is room for. The library's own asks so of upright axes alone.
+function written(u, splits, n) {
+  const name = n === 0 ? "x" : "y", { min, max, distr } = u.scales[name], room = n === 0 ? 60 : 28;
+  if (distr !== 3) return splits;
+  const long = (times) => Math.abs(u.valToPos(times * min, name) - u.valToPos(min, name)), decade = long(10);
+  if (max / min < 10) return splits.map((value, at) => at % Math.ceil(splits.length * room / long(max / min)) === 0 ? value : null);
+  const leads = decade >= 430 ? "12357" : decade >= 210 ? "125" : "1", each = Math.ceil(room / decade);
+  return splits.map((value) => {
+    if (value === null) return null;
+    const [lead, power] = value.toExponential(0).split("e");
+    return leads.includes(lead) && Number(power) % each === 0 ? value : null;
+  });
+}
+
 // One to nine of each decade: by itself the library begins at the lower end of the axis, whatever that is.
 function ofDecades(u, axis, low, high) {
   const found = [];
@@ -67,7 +81,10 @@ function ofDecades(u, axis, low, high) {
       if (value >= low && value <= high) found.push(value);
     }
   }
-  return found;
+  if (found.length > 2) return found;
+  // Within less than that steps are even.
+  const ten = 10 ** Math.floor(Math.log10(high - low)), step = [0.1, 0.2, 0.5, 1].map((part) => part * ten).find((part) => (high - low) / part < 9);
+  return Array.from({ length: 10 }, (_, n) => Number(((Math.ceil(low / step) + n) * step).toPrecision(6))).filter((value) => value <= high);
 }
 
 function live(figure, plot, first) {
@@ -109,7 +126,7 @@ function live(figure, plot, first) {
     size: side === 3 ? 76 : 34, font: FONT, labelFont: FONT, stroke: () => ink("--muted"), space: side === 3 ? 28 : plot.x.kind === "percentile" ? 70 : 60,
     grid: { stroke: () => ink("--grid"), width: 1, filter: plot[which].kind === "time" ? every : decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
     splits: plot[which].kind === "time" ? ofTimes : plot[which].log ? ofDecades : undefined,
-    filter: plot[which].kind === "time" ? every : undefined,
+    filter: plot[which].kind === "time" ? every : plot[which].log && plot[which].kind !== "percentile" ? written : undefined,
     values: (_, splits) => splits.map((value) => value === null || plot[which].kind === "part" && !isDecade(value) ? "" : write[which](value)),
   });
   const scale = (which, extra) => ({ time: false, distr: plot[which].log ? 3 : 1, ...extra });
