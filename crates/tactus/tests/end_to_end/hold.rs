@@ -51,7 +51,8 @@ cpus = "1"
         (&"guest".into(), &"hold-vcpu".into(), &"ptrace".into())
     );
     let times = injected["times"].as_u64().unwrap();
-    assert!((6..=12).contains(&times), "{injected}");
+    // They come at random moments, at least a half of it apart.
+    assert!((6..=24).contains(&times), "{injected}");
     assert!(injected["longest_ns"].as_u64().unwrap() >= LENGTH_NS);
     // On the virtual CPU that was held, and at its size or more: the machine is shared, and a hold that begins while the
     // guest is late already is part of that latency.
