@@ -48,12 +48,8 @@ mod tests {
 
     const BUSY: &str = "TACTUS_TEST_BUSY";
 
-    /// Not a test of its own: the process that the test below sends signals to.
-    #[test]
-    fn a_program_that_does_not_end_when_it_is_asked_to() {
-        if std::env::var_os(BUSY).is_none() {
-            return;
-        }
+    /// A program that does not end when it is asked to.
+    fn busy() {
         let interrupt = Interrupt::listen().unwrap();
         eprintln!("listens");
         while !interrupt.asked() {
@@ -65,26 +61,32 @@ mod tests {
 
     /// timeout(1) sends its signal to the command and to its process group.
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "signals are sent to a program of its own")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this test is started once more, and signals are sent to that"
+    )]
     fn two_signals_at_once_are_one_wish_and_a_later_one_ends_the_program() {
-        let name = "interrupt::tests::a_program_that_does_not_end_when_it_is_asked_to";
-        let mut busy = Command::new(std::env::current_exe().unwrap())
+        if std::env::var_os(BUSY).is_some() {
+            return busy();
+        }
+        let name = "interrupt::tests::two_signals_at_once_are_one_wish_and_a_later_one_ends_the_program";
+        let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", name, "--nocapture"])
             .env(BUSY, "1")
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let process = busy.id().to_string();
+        let process = child.id().to_string();
         let interrupt = || assert!(Command::new("kill").args(["-INT", &process]).status().unwrap().success());
-        let mut said = BufReader::new(busy.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         assert!(said.any(|line| line.contains("listens")));
         interrupt();
         assert!(said.any(|line| line.contains("asked")), "the first ended it");
         interrupt();
         thread::sleep(Duration::from_millis(1200));
-        assert!(busy.try_wait().unwrap().is_none(), "the second came at once, and ended it");
+        assert!(child.try_wait().unwrap().is_none(), "the second came at once, and ended it");
         interrupt();
-        assert_eq!(busy.wait().unwrap().code(), Some(130));
+        assert_eq!(child.wait().unwrap().code(), Some(130));
     }
 }
