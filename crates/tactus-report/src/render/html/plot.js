@@ -83,7 +83,7 @@ function ofDecades(u, axis, low, high) {
   }
   if (found.length > 2) return found;
   // Within less than that steps are even.
-  const ten = 10 ** Math.floor(Math.log10(high - low)), step = [0.1, 0.2, 0.5, 1].map((part) => part * ten).find((part) => (high - low) / part < 9);
+  const ten = 10 ** Math.floor(Math.log10(high - low)), step = [0.1, 0.2, 0.5, 1, 2].map((part) => part * ten).find((part) => (high - low) / part < 9);
   return Array.from({ length: 10 }, (_, n) => Number(((Math.ceil(low / step) + n) * step).toPrecision(6))).filter((value) => value <= high);
 }
 
