@@ -15,7 +15,7 @@ fn order(options: &[(&str, &str)]) -> Order {
         select: "lab".into(),
         options: options.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         plan: "lab".into(),
-        plan_sha256: String::new(),
+        plan_sha256: "c0ffee".into(),
         arguments: Vec::new(),
         machines: Vec::new(),
     }
