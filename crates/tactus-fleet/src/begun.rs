@@ -1,6 +1,6 @@
 //! Which fleets this user has begun here. The directory of a fleet may lie where its machines write (nodes of Slurm share it),
-//! and what `fleet.json` says of the engine and its options decides what is started here: the sum of what a command has said
-//! is kept where no machine of the fleet writes.
+//! and what `fleet.json` says of the engine and its options decides what is started here: the sum of all that a command has
+//! decided, and of where, is kept where no machine of the fleet writes. What is true of one fleet is not believed of another.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,20 +11,46 @@ use crate::error::FleetError;
 use crate::name::sha256;
 use crate::order::Order;
 
-/// A file whose name is the sum of what the user has said of a fleet, and its directory.
-fn place(order: &Order, system: &dyn System) -> io::Result<(PathBuf, PathBuf)> {
-    let Order { id, engine, select, options, plan_sha256, arguments, .. } = order;
-    let said = serde_json::json!([id, engine, select, options, plan_sha256, arguments]);
+/// A file whose name is the sum of what the user has said of the fleet at `path`, and its directory.
+fn place(order: &Order, path: &Path, system: &dyn System) -> io::Result<(PathBuf, PathBuf)> {
+    let Order {
+        format: _,
+        tactus: _,
+        id,
+        started,
+        engine,
+        select,
+        options,
+        plan,
+        plan_sha256,
+        arguments,
+        machines,
+    } = order;
+    // One that ends with a slash is no other.
+    let path: PathBuf = path.components().collect();
+    let path = path.to_string_lossy();
+    let said = serde_json::json!([
+        path,
+        id,
+        started,
+        engine,
+        select,
+        options,
+        plan,
+        plan_sha256,
+        arguments,
+        machines
+    ]);
     let dir = fleets_dir(system)?;
     Ok((dir.join(sha256(said.to_string().as_bytes())), dir))
 }
 
-/// Keeps that this is what the user's command says.
+/// Keeps that this is what the user's command says of the fleet at `path`.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn keep(order: &Order, system: &dyn System) -> Result<(), FleetError> {
-    let written = place(order, system).and_then(|(file, dir)| {
+pub fn keep(order: &Order, path: &Path, system: &dyn System) -> Result<(), FleetError> {
+    let written = place(order, path, system).and_then(|(file, dir)| {
         system.make_own_dir(&dir)?;
         system.install(&file, b"", 0o600)
     });
@@ -41,7 +67,7 @@ pub fn keep(order: &Order, system: &dyn System) -> Result<(), FleetError> {
 /// # Errors
 /// When none has, or that cannot be known.
 pub fn check(order: &Order, path: &Path, system: &dyn System) -> Result<(), FleetError> {
-    let kept = place(order, system).and_then(|(file, dir)| {
+    let kept = place(order, path, system).and_then(|(file, dir)| {
         system.is_own_dir(&dir)?;
         Ok(system.exists(&file))
     });
@@ -81,11 +107,12 @@ mod tests {
             machines: Vec::new(),
         };
         let system = Memory::new().root();
-        let check = |order: &Order| check(order, Path::new("/share/fleet"), &system);
+        let path = Path::new("/share/fleet");
+        let check = |order: &Order| super::check(order, path, &system);
         let error = check(&order).unwrap_err();
         assert!(error.to_string().contains("/share/fleet/fleet.json"), "{error}");
         assert!(error.hint.unwrap().contains("tactus fleet run"));
-        keep(&order, &system).unwrap();
+        keep(&order, path, &system).unwrap();
         check(&order).unwrap();
         check(&Order { tactus: "0.2.0".into(), ..order.clone() }).unwrap();
         for other in [
@@ -93,9 +120,14 @@ mod tests {
             Order { options: [("inventory".to_owned(), "/share/own".to_owned())].into(), ..order.clone() },
             Order { plan_sha256: "2".into(), ..order.clone() },
             Order { arguments: vec!["--x".into()], ..order.clone() },
+            Order { machines: vec!["another".into()], ..order.clone() },
+            Order { started: "2026-01-01T00:00:00Z".into(), ..order.clone() },
         ] {
             assert!(check(&other).is_err(), "{other:?}");
         }
-        assert!(keep(&order, &Memory::new()).is_err(), "nothing is kept where everybody may write");
+        super::check(&order, Path::new("/share/fleet/"), &system).unwrap();
+        let elsewhere = super::check(&order, Path::new("/share/other"), &system);
+        assert!(elsewhere.is_err(), "what is said of one fleet is not said of a copy of it");
+        assert!(keep(&order, path, &Memory::new()).is_err(), "nothing is kept where everybody may write");
     }
 }

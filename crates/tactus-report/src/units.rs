@@ -236,6 +236,16 @@ pub fn shortened(text: &str, most: usize) -> String {
     short.trim_end().to_owned() + "…"
 }
 
+/// The first `most` characters of `text`, with an ellipsis where something is missing. It is for what may stand very often:
+/// characters that take no column count, too.
+#[must_use]
+pub fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => text.get(..at).unwrap_or_default().trim_end().to_owned() + "…",
+        None => text.into(),
+    }
+}
+
 /// `text` in lines of at most `most` columns, broken at spaces where there are any. Each character is looked at once:
 /// texts of bundles may be of any length.
 #[must_use]
@@ -300,6 +310,13 @@ fn words(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_text_is_so_many_characters_whatever_columns_they_take() {
+        assert_eq!((beginning("abc", 3).as_str(), beginning("abcd", 3).as_str()), ("abc", "abc…"));
+        assert_eq!(beginning("ä b", 2), "ä…");
+        assert_eq!(beginning(&"e\u{301}".repeat(99), 64).chars().count(), 65);
+    }
 
     #[test]
     fn latencies_carry_three_digits_and_their_unit() {

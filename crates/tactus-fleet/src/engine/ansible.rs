@@ -1,21 +1,23 @@
 //! Ansible: a play gives each machine its job and forgets it (`async`, `poll: 0`), so that a link that breaks ends nothing;
 //! another one asks how the jobs are and fetches what is finished. What they print is read line by line from a callback of
-//! our own, which is written beside them.
+//! our own, which is written beside them: where this user alone can write, because the directory of a fleet may be one that
+//! its machines can write to, and Ansible runs whatever lies beside a play.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tactus_system::{Invocation, last_lines};
+use tactus_system::{Invocation, fleets_dir, last_lines};
 
 use super::script::{Places, job};
 use super::{
     Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, plain_dir, plain_options, unusable,
 };
 use crate::error::FleetError;
-use crate::name::{as_told, is_plain};
+use crate::name::{as_told, is_plain, sha256};
 use crate::pending::JobState;
 use crate::row::Row;
 
@@ -56,6 +58,11 @@ const NOT_FOUND: i32 = 127;
 const TASK_S: &str = "600";
 /// What the lines of our callback begin with.
 const MARK: &str = "TACTUS ";
+
+/// What the plays know of a wave.
+const WAVE: &str = "wave.json";
+/// Where Ansible finds our callback.
+const PLUGINS: &str = "callback_plugins";
 
 const START: &str = include_str!("ansible/start.yml");
 const COLLECT: &str = include_str!("ansible/collect.yml");
@@ -212,16 +219,18 @@ fn hosts(said: &str) -> Result<Vec<Machine>, FleetError> {
 /// Plays a book for these machines and has the lines of our callback.
 fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetError> {
     let order = site.order;
-    let variables = site.path("objects/wave.json");
-    let text = serde_json::to_vec_pretty(&wave(site, rows)).map_err(std::io::Error::from);
-    text.and_then(|text| site.system.install(&variables, &text, 0o600))
-        .map_err(FleetError::file(&variables))?;
+    let dir = written(site, rows).map_err(|error| {
+        FleetError::new(
+            format!("what Ansible plays cannot be written: {error}"),
+            "it lies where you alone can write, beside what is kept of your fleets: HOME or XDG_DATA_HOME says where",
+        )
+    })?;
     let mut argv: Vec<String> = ["sh", "-c", LIMITED, "sh", "ansible-playbook"].map(Into::into).into();
     argv.extend(order.option("inventory").map(|file| format!("--inventory={file}")));
     argv.push(format!("--forks={}", order.option("forks").unwrap_or("20")));
-    argv.push(format!("--extra-vars=@{}", variables.display()));
-    argv.push(site.path(&format!("objects/{book}")).display().to_string());
-    let plugins = site.path("objects/callback_plugins").display().to_string();
+    argv.push(format!("--extra-vars=@{}", dir.join(WAVE).display()));
+    argv.push(dir.join(book).display().to_string());
+    let plugins = dir.join(PLUGINS).display().to_string();
     let command = Invocation::new(argv.clone())
         .with_env(("ANSIBLE_STDOUT_CALLBACK", "tactus_lines"))
         .with_env(("ANSIBLE_CALLBACK_PLUGINS", &plugins))
@@ -244,6 +253,24 @@ fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetEr
         .collect();
     // Machines that fail or cannot be reached are no failure of the play: their lines say so.
     if lines.is_empty() { Err(FleetError::client(&argv[4..], &finished.words())) } else { Ok(lines) }
+}
+
+/// Where the plays of a fleet are written, each time anew.
+fn own_dir(site: &Site<'_>) -> io::Result<PathBuf> {
+    let name = format!("play-{}", sha256(site.dir.as_os_str().as_encoded_bytes()));
+    Ok(fleets_dir(site.system)?.join(name))
+}
+
+/// Writes all that is played for these machines, and says where.
+fn written(site: &Site<'_>, rows: &[&Row]) -> io::Result<PathBuf> {
+    let dir = own_dir(site)?;
+    site.system.make_own_dir(&dir)?;
+    site.system.make_own_dir(&dir.join(PLUGINS))?;
+    for file in Ansible.render(site, rows) {
+        site.system.install(&dir.join(&file.name), file.text.as_bytes(), 0o600)?;
+    }
+    site.system.install(&dir.join(WAVE), &serde_json::to_vec_pretty(&wave(site, rows))?, 0o600)?;
+    Ok(dir)
 }
 
 /// What the plays know of these machines. Names are keys, which Ansible takes for nothing else; values are ours.

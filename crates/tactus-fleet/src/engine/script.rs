@@ -23,6 +23,8 @@ pub fn job(order: &Order, program: &str, places: &Places<'_>) -> Vec<String> {
     for (option, value) in [("--home", places.home), ("--archive", places.archive)] {
         words.extend(value.iter().flat_map(|value| [option.to_owned(), (*value).to_owned()]));
     }
+    // A plan can have commands, and others may be able to write where it lies.
+    words.extend(["--plan-sha256".into(), order.plan_sha256.clone()]);
     words.extend(["--wait".into(), order.option("busy").unwrap_or(BUSY).to_owned()]);
     if !order.arguments.is_empty() {
         words.push("--".into());

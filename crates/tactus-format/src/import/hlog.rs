@@ -164,11 +164,12 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
         return Err("its histogram has a layout that no HdrHistogram of whole numbers has".into());
     }
     let layout = Layout { half_bits: half_bits(digits), unit_bits: lowest.ilog2() };
+    let gap = "its counts have a gap that cannot be";
     let mut index = 0_u64;
     while !rest.is_empty() {
         let number = zigzag(&mut rest).ok_or("its counts are cut")?;
         if number < 0 {
-            index = index.checked_add(number.unsigned_abs()).ok_or("its counts have a gap that cannot be")?;
+            index = index.checked_add(number.unsigned_abs()).ok_or(gap)?;
             continue;
         }
         if number > 0 {
@@ -176,7 +177,7 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
             let value_ns = value.checked_mul(unit_ns).ok_or("it counts values that cannot be")?;
             rows.add(value_ns, number.unsigned_abs())?;
         }
-        index += 1;
+        index = index.checked_add(1).ok_or(gap)?;
     }
     Ok(())
 }
@@ -203,5 +204,32 @@ impl Layout {
         let shift = octave.checked_add(self.unit_bits).filter(|shift| *shift < 64)?;
         let next = u128::from(within + 1) << shift;
         u64::try_from(next - 1).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A histogram of three digits with these counts.
+    fn plain(counts: &[u8]) -> Vec<u8> {
+        let mut bytes = PLAIN.to_be_bytes().to_vec();
+        bytes.extend(u32::try_from(counts.len()).unwrap().to_be_bytes());
+        bytes.extend([0_u32, 3].iter().flat_map(|word| word.to_be_bytes()));
+        bytes.extend([1, u64::MAX, 1.0_f64.to_bits()].iter().flat_map(|long| long.to_be_bytes()));
+        bytes.extend(counts);
+        bytes
+    }
+
+    #[test]
+    fn gaps_that_lead_beyond_the_last_place_there_can_be_are_a_damage_and_no_panic() {
+        // Gaps of 2^63 and 2^63 - 1, and a place behind them where nothing was counted.
+        let (long, shorter) = ([0xff; 9], [0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        let to_the_end = [long, shorter].concat();
+        let added = |counts: &[u8]| add(&plain(counts), 1, &mut Rows::default());
+        assert_eq!(added(&to_the_end), Ok(()));
+        let beyond = [&to_the_end[..], &[0]].concat();
+        assert_eq!(added(&beyond), Err("its counts have a gap that cannot be".to_owned()));
+        assert!(added(&[long, long].concat()).is_err());
     }
 }

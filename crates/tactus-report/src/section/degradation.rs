@@ -1,6 +1,6 @@
 //! What each environment costs, item by item.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
@@ -10,9 +10,9 @@ use tactus_model::outcome::{Better, ValueResult};
 use super::Section;
 use crate::figure::{Cost, Figure, Times, costs};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
-use crate::row::{figures, published_value};
+use crate::row::{MOST_ROWS, figures, published_value};
 use crate::stats::{Degraded, DegradedItem, degradations, held_against, least_rounds};
-use crate::units::{clean, number, quantity};
+use crate::units::{beginning, clean, number, quantity};
 
 /// The section.
 pub struct Degradation;
@@ -70,73 +70,111 @@ pub const FIGURES: &str = "How many times worse every item is in each environmen
                            mark as far as its interval goes. Full marks are shown to differ, in repeated runs; hollow \
                            ones are not.";
 
-/// A figure for each environment that others are held against.
+/// Most environments in one figure: nobody tells more marks apart.
+const MOST_PLACES: usize = 40;
+/// So much of a name stands where it may stand often.
+const NAME: usize = 64;
+/// The same in JSON, where nothing else says what is meant.
+const WRITTEN: usize = 128;
+
+/// A figure for each environment that others are held against, of as many lines together as a page has rows.
 #[must_use]
 pub fn drawn(contents: &Contents) -> Vec<Figure> {
     let all = degradations(contents, false);
-    let figure = |base: &str| {
-        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == base).collect();
+    let mut figures: Vec<Figure> = Vec::new();
+    let (mut room, mut left_out) = (MOST_ROWS, 0);
+    for (base, own) in by_environment(&all) {
+        if room == 0 {
+            left_out += 1;
+            continue;
+        }
         let places = places(&own);
-        let names: Vec<String> = places.iter().map(|place| named(&place.environment, Some(place))).collect();
-        let first = own.first().map(|pair| pair.base);
-        costs(&format!("{HELD} {}", named(base, first)), &names, &lines(&own, &places))
-    };
-    bases(&all).into_iter().map(figure).collect()
+        let shown = &places[..places.len().min(MOST_PLACES)];
+        let (lines, of) = lines(&own, shown, room);
+        room -= lines.len();
+        let names: Vec<String> = shown.iter().map(|place| named(&place.environment, Some(place))).collect();
+        let mut title = format!("{HELD} {}", named(base, own.first().map(|pair| pair.base)));
+        if shown.len() < places.len() {
+            title += &format!(" (the first {} of {} environments)", shown.len(), places.len());
+        }
+        if lines.len() < of {
+            title += &format!(" (the first {} of {of} lines)", lines.len());
+        }
+        figures.push(costs(&title, &names, &lines));
+    }
+    if let Some(last) = figures.last_mut().filter(|_| left_out > 0) {
+        last.title += &format!(" (and {left_out} more environments, which are not drawn)");
+    }
+    figures
 }
 
-/// A line for each item of each first run that others are held against.
-fn lines(pairs: &[&Degraded], places: &[&RowResult]) -> Vec<Cost> {
-    let mut all: Vec<Cost> = Vec::new();
-    for of in by_base(pairs) {
-        let before = all.len();
-        for (pair, item) in of.iter().flat_map(|pair| pair.items.iter().map(move |item| (pair, item))) {
-            let place = places.iter().position(|place| place.environment == pair.with.environment);
+/// A line for each item of each first run that others are held against, at most so many, and how many there are.
+fn lines(pairs: &[&Degraded], places: &[&RowResult], most: usize) -> (Vec<Cost>, usize) {
+    let numbers = numbers(places);
+    let (mut all, mut of): (Vec<Cost>, usize) = (Vec::new(), 0);
+    for held in by_base(pairs) {
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        for (pair, item) in held.iter().flat_map(|pair| pair.items.iter().map(move |item| (pair, item))) {
+            let Some(place) = numbers.get(pair.with.environment.as_str()) else { continue };
             let Difference { value, low, high, seen, .. } = item.degradation;
             let times = Times {
-                place: place.unwrap_or_default(),
+                place: *place,
                 estimate: 1.0 + value,
                 interval: low.zip(high).map(|(low, high)| (1.0 + low, 1.0 + high)),
                 shown: seen,
             };
-            let (name, scenario) = (clean(&item.base.name()), clean(&pair.base.name));
-            match all[before..].iter_mut().find(|known| known.name == name) {
+            let name = clean(&item.base.name());
+            let at = *known.entry(name.clone()).or_insert(of);
+            if at < of {
                 // The first run of a measurement in a place counts, as in the table.
-                Some(known) if known.times.iter().any(|other| other.place == times.place) => {}
-                Some(known) => known.times.push(times),
-                None => all.push(Cost { name, scenario, times: vec![times] }),
+                let is_new = |cost: &&mut Cost| cost.times.iter().all(|other| other.place != times.place);
+                if let Some(cost) = all.get_mut(at).filter(is_new) {
+                    cost.times.push(times);
+                }
+                continue;
+            }
+            of += 1;
+            if all.len() < most {
+                let scenario = beginning(&clean(&pair.base.name), NAME);
+                all.push(Cost { name: beginning(&name, NAME), scenario, times: vec![times] });
             }
         }
     }
-    let names: Vec<String> = all.iter().map(|cost| cost.name.clone()).collect();
+    let mut often: BTreeMap<String, usize> = BTreeMap::new();
+    for cost in &all {
+        *often.entry(cost.name.clone()).or_default() += 1;
+    }
     for cost in &mut all {
         // Where an item has one line its name says all.
-        if names.iter().filter(|name| **name == cost.name).count() < 2 {
+        if often.get(&cost.name).is_none_or(|lines| *lines < 2) {
             cost.scenario.clear();
         }
     }
-    all
+    (all, of)
 }
 
 /// The environments that are held against another, each with its first row.
 fn places<'a>(pairs: &[&Degraded<'a>]) -> Vec<&'a RowResult> {
-    let mut places: Vec<&RowResult> = Vec::new();
-    for pair in pairs {
-        if !places.iter().any(|known| known.environment == pair.with.environment) {
-            places.push(pair.with);
-        }
-    }
-    places
+    let mut known = BTreeSet::new();
+    let all = pairs.iter().map(|pair| pair.with);
+    all.filter(|with| known.insert(with.environment.as_str())).collect()
+}
+
+/// Which of them each is.
+fn numbers<'a>(places: &[&'a RowResult]) -> BTreeMap<&'a str, usize> {
+    places.iter().enumerate().map(|(n, place)| (place.environment.as_str(), n)).collect()
 }
 
 /// What the figures are of.
 const HELD: &str = "Every value against";
 
-/// The environments that others are held against.
-fn bases<'a>(all: &'a [Degraded<'_>]) -> Vec<&'a str> {
-    let mut bases: Vec<&str> = all.iter().map(|pair| pair.base.environment.as_str()).collect();
-    bases.sort_unstable();
-    bases.dedup();
-    bases
+/// The pairs of each environment that others are held against.
+fn by_environment<'p, 'a>(all: &'p [Degraded<'a>]) -> BTreeMap<&'a str, Vec<&'p Degraded<'a>>> {
+    let mut of: BTreeMap<&str, Vec<&Degraded>> = BTreeMap::new();
+    for pair in all {
+        of.entry(pair.base.environment.as_str()).or_default().push(pair);
+    }
+    of
 }
 
 /// A difference in words: a part of a hundred, from ten times on a factor.
@@ -175,47 +213,101 @@ fn signed(part: f64) -> String {
     if part > 0.0 { format!("+{percent}") } else { percent }
 }
 
-/// A table for each environment that others are held against: items down, environments across.
+/// Tables for each environment that others are held against, items down and environments across, with as many lines together
+/// as a page has rows: a table for what has environments in common, or most of its cells would be empty.
 fn tables(contents: &Contents, all: &[Degraded]) -> Vec<Table> {
-    let of = |base: &str| {
-        let own: Vec<&Degraded> = all.iter().filter(|pair| pair.base.environment == base).collect();
-        table(contents, base, &own)
-    };
-    bases(all).into_iter().map(of).collect()
-}
-
-fn table(contents: &Contents, base: &str, pairs: &[&Degraded]) -> Table {
-    let places = places(pairs);
-    let first = pairs.first().map(|pair| pair.base);
-    let mut head = vec![Head::words("item"), Head::number(named(base, first))];
-    head.extend(places.iter().map(|place| Head::number(named(&place.environment, Some(place)))));
-    let single = single(pairs);
-    let mut rows = Vec::new();
-    for of in by_base(pairs) {
-        let mut known: Vec<&ValueResult> = Vec::new();
-        for item in of.iter().flat_map(|pair| &pair.items) {
-            if !known.iter().any(|before| before.is_of(&item.base)) {
-                known.push(&item.base);
-                rows.push(line(contents, &of, item, &places, single));
+    let (mut tables, mut of): (Vec<Table>, usize) = (Vec::new(), 0);
+    for (base, own) in by_environment(all) {
+        let (single, before) = (single(&own), tables.len());
+        let mut title = if single { SINGLE } else { "" };
+        for group in by_places(&own) {
+            let lines = items(&group);
+            let room = MOST_ROWS.saturating_sub(of);
+            of += lines.len();
+            if room > 0 {
+                let pairs: Vec<&Degraded> = group.concat();
+                let lines = &lines[..lines.len().min(room)];
+                tables.push(table(contents, (title, base), &pairs, lines, single));
+                title = "";
             }
         }
+        if let Some(last) = tables[before..].last_mut() {
+            last.remarks.extend(remarks(&own, places(&own).len()));
+        }
     }
-    let title = if single { SINGLE } else { "" };
+    if let Some(last) = tables.last_mut().filter(|_| of > MOST_ROWS) {
+        last.remarks.push(format!("The first {MOST_ROWS} of {of} lines; the JSON has them all."));
+    }
+    tables
+}
+
+/// A table of these lines, of pairs that have one environment for their base.
+fn table(
+    contents: &Contents,
+    (title, base): (&str, &str),
+    pairs: &[&Degraded],
+    lines: &[(&Held, &DegradedItem)],
+    single: bool,
+) -> Table {
+    let places = places(pairs);
+    let shown = &places[..places.len().min(MOST_ROWS)];
+    let first = pairs.first().map(|pair| pair.base);
+    let mut head = vec![Head::words("item"), Head::number(named(base, first))];
+    head.extend(shown.iter().map(|place| Head::number(named(&place.environment, Some(place)))));
+    let numbers = numbers(shown);
+    let rows = lines.iter().map(|(of, item)| line(contents, of, item, &numbers, single)).collect();
     let mut table = Table::whole(title, head, rows);
-    table.remarks = remarks(pairs, places.len());
+    if shown.len() < places.len() {
+        let (shown, all) = (shown.len(), places.len());
+        table.remarks.push(format!("The first {shown} of {all} environments; the JSON has them all."));
+    }
     table
 }
 
-/// The pairs that have the same first run for their base, in the order of those.
-fn by_base<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Vec<&'p Degraded<'a>>> {
+/// Pairs that have the same first run for their base.
+type Held<'p, 'a> = Vec<&'p Degraded<'a>>;
+
+/// The pairs of each such run, in the order of those.
+fn by_base<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Held<'p, 'a>> {
     let mut of: BTreeMap<*const RowResult, usize> = BTreeMap::new();
-    let mut all: Vec<Vec<&Degraded>> = Vec::new();
+    let mut all: Vec<Held> = Vec::new();
     for pair in pairs {
         let place = *of.entry(&raw const *pair.base).or_insert(all.len());
         if place == all.len() {
             all.push(Vec::new());
         }
         all[place].push(pair);
+    }
+    all
+}
+
+/// The same, those together that were measured in an environment that one before them was measured in, too.
+fn by_places<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Vec<Held<'p, 'a>>> {
+    let mut of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut all: Vec<Vec<Held>> = Vec::new();
+    for held in by_base(pairs) {
+        let places = places(&held);
+        let known = places.iter().find_map(|place| of.get(place.environment.as_str()).copied());
+        let group = known.unwrap_or(all.len());
+        of.extend(places.iter().map(|place| (place.environment.as_str(), group)));
+        if group == all.len() {
+            all.push(Vec::new());
+        }
+        all[group].push(held);
+    }
+    all
+}
+
+/// What a table has a line for.
+fn items<'g, 'p, 'a>(group: &'g [Held<'p, 'a>]) -> Vec<(&'g Held<'p, 'a>, &'p DegradedItem)> {
+    let mut all = Vec::new();
+    for held in group {
+        let mut known = BTreeSet::new();
+        for item in held.iter().flat_map(|pair| &pair.items) {
+            if known.insert((item.base.item.as_str(), item.base.at)) {
+                all.push((held, item));
+            }
+        }
     }
     all
 }
@@ -233,7 +325,7 @@ fn line(
     contents: &Contents,
     of: &[&Degraded],
     item: &DegradedItem,
-    places: &[&RowResult],
+    numbers: &BTreeMap<&str, usize>,
     single: bool,
 ) -> Vec<Cell> {
     let better = match item.base.better {
@@ -245,14 +337,15 @@ fn line(
     let mut base = vec![quantity(item.base.value, item.base.unit)];
     base.extend(theirs.map(|value| format!("published {}", quantity(value, item.base.unit))));
     let mut cells = vec![Cell::from(format!("{}{better}", clean(&item.base.name()))), Cell::from(base)];
-    let mut there: BTreeMap<&str, Cell> = BTreeMap::new();
+    let mut there: Vec<Option<Cell>> = vec![None; numbers.len()];
     for pair in of {
-        if let Some(own) = pair.items.iter().find(|own| own.base.is_of(&item.base)) {
-            let cell = || cell(contents, pair.with, own, theirs, !single);
-            there.entry(&pair.with.environment).or_insert_with(cell);
+        let place = numbers.get(pair.with.environment.as_str()).and_then(|n| there.get_mut(*n));
+        if let Some(place) = place.filter(|place| place.is_none()) {
+            let own = pair.items.iter().find(|own| own.base.is_of(&item.base));
+            *place = own.map(|own| cell(contents, pair.with, own, theirs, !single));
         }
     }
-    cells.extend(places.iter().map(|place| there.remove(place.environment.as_str()).unwrap_or_default()));
+    cells.extend(there.into_iter().map(Option::unwrap_or_default));
     cells
 }
 
@@ -279,10 +372,11 @@ fn cell(
 
 /// Numbers of an emulated processor must not be taken for those of one that is not.
 fn named(environment: &str, of: Option<&RowResult>) -> String {
+    let name = beginning(&clean(environment), NAME);
     match of.and_then(|of| of.evidence) {
-        Some(Evidence::Emulated) => format!("{} (EMULATED)", clean(environment)),
-        Some(Evidence::VirtualHost) => format!("{} (inside a VM)", clean(environment)),
-        _ => clean(environment),
+        Some(Evidence::Emulated) => format!("{name} (EMULATED)"),
+        Some(Evidence::VirtualHost) => format!("{name} (inside a VM)"),
+        _ => name,
     }
 }
 
@@ -309,15 +403,15 @@ fn remarks(pairs: &[&Degraded], places: usize) -> Vec<String> {
 #[must_use]
 pub fn entry(contents: &Contents, pair: &Degraded, item: &DegradedItem) -> DegradationEntry {
     let place = |of: &RowResult, value: &ValueResult| PlaceEntry {
-        scenario: of.name.clone(),
-        environment: of.environment.clone(),
+        scenario: beginning(&of.name, WRITTEN),
+        environment: beginning(&of.environment, WRITTEN),
         evidence: of.evidence,
         value: value.value,
         published: published_value(&contents.plan, of, value).map(|of| of.value),
     };
     DegradationEntry {
         measurement: pair.with.measurement.kind().to_owned(),
-        item: item.with.item.clone(),
+        item: beginning(&item.with.item, WRITTEN),
         at: item.with.at,
         unit: item.with.unit,
         base: place(pair.base, &item.base),

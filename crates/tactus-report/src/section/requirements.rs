@@ -1,5 +1,7 @@
 //! What the plan requires, and whether it is kept.
 
+use std::collections::BTreeMap;
+
 use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
 
@@ -56,12 +58,37 @@ impl Section for Requirements {
 
 /// What several scenarios are told in the same words is told once.
 fn together(items: impl Iterator<Item = Item>) -> Vec<Item> {
-    let mut all: Vec<Item> = Vec::new();
-    for item in items {
-        match all.iter_mut().find(|other| other.mark == item.mark && other.text == item.text) {
-            Some(other) => other.name = [other.name.as_str(), &item.name].join("; "),
-            None => all.push(item),
+    let mut all: Vec<(Item, Vec<String>)> = Vec::new();
+    let mut told: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for mut item in items {
+        let at = *told.entry((item.lead.clone(), item.text.clone())).or_insert(all.len());
+        let name = std::mem::take(&mut item.name);
+        if at == all.len() {
+            all.push((item, Vec::new()));
         }
+        all[at].1.push(name);
     }
-    all
+    all.into_iter().map(|(item, names)| Item { name: names.join("; "), ..item }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part::Tone;
+
+    #[test]
+    fn what_is_told_in_the_same_words_is_told_once_with_all_names_in_their_order() {
+        let item = |name: &str, text: &str| Item { name: name.into(), ..Item::led("FAIL", Tone::Bad, text) };
+        let all = together(
+            [item("a", "late"), item("b", "lost"), item("c", "late"), item("d", "late")].into_iter(),
+        );
+        let told: Vec<(&str, &str)> = all.iter().map(|item| (&*item.name, &*item.text)).collect();
+        assert_eq!(told, [("a; c; d", "late"), ("b", "lost")]);
+        // Looked for among all others, and joined anew for each, these would take minutes.
+        let names = (0..100_000).map(|n| n.to_string());
+        let many = together(names.clone().map(|name| item(&name, "late")));
+        assert_eq!((many.len(), many[0].name.len()), (1, names.collect::<Vec<_>>().join("; ").len()));
+        let apart = together(names.map(|text| item("a", &text)));
+        assert_eq!(apart.len(), 100_000);
+    }
 }

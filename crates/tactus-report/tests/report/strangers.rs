@@ -10,8 +10,9 @@ use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 use tactus_model::trace::Trace;
 use tactus_model::{Evidence, Nanos};
+use tactus_report::document;
 use tactus_report::part::{Part, Reader};
-use tactus_report::render::FORMATS;
+use tactus_report::render::{FORMATS, html};
 use tactus_report::row::{self, remarks};
 use tactus_report::section::{Section, degradation, drawings, matrices, threads};
 
@@ -239,7 +240,74 @@ fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
     }
     let parts = degradation::ENTRY.parts(&contents, Reader::Page);
     let [Part::Table(table)] = &parts[..] else { panic!("{} parts", parts.len()) };
-    assert_eq!((table.rows.len(), table.head.len()), (400, 101));
+    assert_eq!((table.rows.len(), table.head.len()), (256, 101));
+    assert!(table.remarks.iter().any(|remark| remark.contains("The first 256 of 400 lines")));
+    let [figure] = &degradation::drawn(&contents)[..] else { panic!("one figure") };
+    for cut in ["the first 40 of 99 environments", "the first 256 of 400 lines"] {
+        assert!(figure.title.contains(cut), "{}", figure.title);
+    }
+}
+
+/// Bytes of the section of what environments cost, on the page.
+fn costs_on_the_page(contents: &Contents) -> usize {
+    let page = html::render(contents).unwrap();
+    let from = page.find("<section id=\"degradation\">").unwrap();
+    page[from..].find("</section>").unwrap()
+}
+
+/// Where each of them was a line and a column of one table that had 90 000 cells, and 8000 of them 64 million.
+#[test]
+fn environments_that_have_no_other_in_common_are_tables_of_their_own_and_no_empty_cells() {
+    let mut contents = empty();
+    let items = [(item("system call", Unit::Ns, Better::Lower), 1.0)];
+    for n in 0..300 {
+        for (name, kind) in [("host".to_owned(), "host"), (format!("place {n}"), "podman")] {
+            contents.plan.environment.insert(name.clone(), environment(kind));
+            let mut row = valued(planned(&name, &name, kind, Vec::new()), Evidence::BareMetal, &items);
+            row.result.priority = n;
+            contents.rows.push(row);
+        }
+    }
+    let parts = degradation::ENTRY.parts(&contents, Reader::Page);
+    let tables: Vec<_> = parts
+        .iter()
+        .filter_map(|part| if let Part::Table(table) = part { Some(table) } else { None })
+        .collect();
+    assert_eq!(tables.len(), 256);
+    assert!(tables.iter().all(|table| table.rows.len() == 1 && table.head.len() == 3));
+    let remarks = &tables.last().unwrap().remarks;
+    assert!(remarks.iter().any(|remark| remark.contains("The first 256 of 300 lines")), "{remarks:?}");
+    let bytes = costs_on_the_page(&contents);
+    assert!(bytes < 1 << 20, "{bytes}");
+}
+
+#[test]
+fn a_long_name_of_an_environment_does_not_stand_in_each_of_its_cells() {
+    let mut contents = empty();
+    let long = "x".repeat(1000);
+    for place in 0..40 {
+        let (name, kind) = (format!("{place} {long}"), if place == 0 { "host" } else { "podman" });
+        contents.plan.environment.insert(name.clone(), environment(kind));
+        let items: Vec<(Item, f64)> =
+            (0..100).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
+        let mut row = valued(planned(&name, &name, kind, Vec::new()), Evidence::BareMetal, &items);
+        let Outcome::Values(values) = &mut row.result.outcome else { panic!("no values") };
+        for (n, value) in values.iter_mut().enumerate() {
+            value.item = format!("item {n}");
+        }
+        contents.rows.push(row);
+    }
+    // 4 MB of names alone, once.
+    let bytes = costs_on_the_page(&contents);
+    assert!(bytes < 2 << 20, "{bytes}");
+    let [figure] = &degradation::drawn(&contents)[..] else { panic!("one figure") };
+    assert!(figure.svg().len() < 4 << 20, "{}", figure.svg().len());
+    assert!(!figure.about.contains(&long[..100]));
+    let entries = document(&contents).degradations;
+    assert_eq!(entries.len(), 3900);
+    for entry in &entries {
+        assert!(serde_json::to_string(entry).unwrap().len() < 1200, "{entry:?}");
+    }
 }
 
 /// A browser would look for the powers of ten between nothing and something for ever.

@@ -15,7 +15,7 @@ fn order(options: &[(&str, &str)]) -> Order {
         select: "lab".into(),
         options: options.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         plan: "lab".into(),
-        plan_sha256: String::new(),
+        plan_sha256: "c0ffee".into(),
         arguments: Vec::new(),
         machines: Vec::new(),
     }
@@ -40,7 +40,7 @@ TACTUS {"machine":
 #[test]
 fn a_wave_is_one_play_and_each_machine_has_its_own_outcome() {
     let order = order(&[("inventory", "hosts.ini"), ("become", "no")]);
-    let system = Memory::new().answer(&PLAY, 4, STARTED, "");
+    let system = Memory::new().root().answer(&PLAY, 4, STARTED, "");
     let rows = ["a", "dead", "b", "c", "x:!y"].map(Row::new);
     let outcomes = Ansible.submit(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
     assert_eq!(outcomes[0], Submitted::As("j617.42".into()));
@@ -52,8 +52,8 @@ fn a_wave_is_one_play_and_each_machine_has_its_own_outcome() {
     let call = &system.invocations()[0];
     assert!(call.argv.contains(&"--inventory=hosts.ini".into()), "{:?}", call.argv);
     assert!(call.env.contains(&("ANSIBLE_STDOUT_CALLBACK".into(), "tactus_lines".into())));
-    let wave: Value =
-        serde_json::from_str(&system.text("/home/ada/fleet/objects/wave.json").unwrap()).unwrap();
+    let wave = own_dir(&site(&order, &system)).unwrap().join(WAVE);
+    let wave: Value = serde_json::from_str(&system.text(&wave.display().to_string()).unwrap()).unwrap();
     assert_eq!(wave["tactus_machines"], json!(["a", "dead", "b", "c"]), "a pattern is no machine");
     insta::assert_json_snapshot!(wave);
 }
@@ -67,7 +67,7 @@ TACTUS {"machine": "d", "task": "Ask", "how": "ok", "finished": true, "rc": 2, "
 TACTUS {"machine": "e", "task": "Ask", "how": "ok", "said": "could not find job"}
 "#;
     let order = order(&[]);
-    let system = Memory::new().answer(&PLAY, 4, said, "");
+    let system = Memory::new().root().answer(&PLAY, 4, said, "");
     let rows = ["a", "b", "c", "d", "e", "f"].map(Row::new);
     let states = Ansible.jobs(&site(&order, &system), &rows.iter().collect::<Vec<_>>()).unwrap();
     assert_eq!(states["a"], JobState::Running(None));
@@ -81,16 +81,52 @@ TACTUS {"machine": "e", "task": "Ask", "how": "ok", "said": "could not find job"
 #[test]
 fn what_ansible_itself_cannot_do_is_told_in_its_words() {
     let order = order(&[]);
-    let system = Memory::new().answer(&PLAY, 1, "", "ERROR! the playbook could not be found\n");
+    let system = Memory::new().root().answer(&PLAY, 1, "", "ERROR! the playbook could not be found\n");
     let error = Ansible.jobs(&site(&order, &system), &[&Row::new("a")]).unwrap_err();
     assert!(error.to_string().contains("could not be found"), "{error}");
-    assert!(Ansible.submit(&site(&order, &Memory::new()), &[&Row::new("a")]).is_err(), "there is no shell");
-    let none = Memory::new().answer(&PLAY, NOT_FOUND, "", "sh: 1: exec: ansible-playbook: not found\n");
+    assert!(
+        Ansible.submit(&site(&order, &Memory::new().root()), &[&Row::new("a")]).is_err(),
+        "there is no shell"
+    );
+    let none =
+        Memory::new().root().answer(&PLAY, NOT_FOUND, "", "sh: 1: exec: ansible-playbook: not found\n");
     let error = Ansible.submit(&site(&order, &none), &[&Row::new("a")]).unwrap_err();
     assert!(
         error.to_string().contains("ansible-playbook: sh: 1: exec: ansible-playbook: not found"),
         "{error}"
     );
+}
+
+/// Machines of Slurm can write to the directory of a fleet, and to a copy of one of Ansible beside it.
+#[test]
+fn nothing_that_lies_in_the_directory_of_a_fleet_is_played() {
+    let order = order(&[]);
+    let planted = ["start.yml", "collect.yml", "callback_plugins/tactus_lines.py", "wave.json"];
+    let mut system = Memory::new().root().answer(&PLAY, 4, STARTED, "");
+    for file in planted {
+        system = system.file(format!("/home/ada/fleet/objects/{file}"), "planted");
+    }
+    let site = site(&order, &system);
+    let own = own_dir(&site).unwrap();
+    assert!(!own.starts_with("/home/ada/fleet"));
+    for (played, book) in [("jobs", "collect.yml"), ("submit", "start.yml")] {
+        for file in planted {
+            system.install(&own.join(file), b"of before", 0o600).unwrap();
+        }
+        let row = Row::new("a");
+        match played {
+            "jobs" => drop(Ansible.jobs(&site, &[&row]).unwrap()),
+            _ => drop(Ansible.submit(&site, &[&row]).unwrap()),
+        }
+        let call = system.invocations().pop().unwrap();
+        assert_eq!(call.argv.last(), Some(&own.join(book).display().to_string()));
+        let said = format!("{:?} {:?}", call.argv, call.env);
+        assert!(!said.contains("/home/ada/fleet"), "{said}");
+        for (file, text) in [(planted[0], START), (planted[1], COLLECT), (planted[2], CALLBACK)] {
+            assert_eq!(system.text(&own.join(file).display().to_string()).unwrap(), text, "{file}");
+        }
+        assert!(system.text(&own.join(WAVE).display().to_string()).unwrap().contains("tactus_machines"));
+    }
 }
 
 #[test]

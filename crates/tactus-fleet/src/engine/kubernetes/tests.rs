@@ -22,7 +22,7 @@ fn order(options: &[(&str, &str)]) -> Order {
         select: "rt=yes".into(),
         options: image.iter().chain(options).map(|(name, value)| ((*name).into(), (*value).into())).collect(),
         plan: "lab".into(),
-        plan_sha256: String::new(),
+        plan_sha256: "c0ffee".into(),
         arguments: Vec::new(),
         machines: Vec::new(),
     }

@@ -27,7 +27,7 @@ fn order(select: &str) -> Order {
         select: select.into(),
         options: BTreeMap::new(),
         plan: "lab".into(),
-        plan_sha256: String::new(),
+        plan_sha256: "c0ffee".into(),
         arguments: Vec::new(),
         machines: Vec::new(),
     }

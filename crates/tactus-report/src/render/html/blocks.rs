@@ -9,7 +9,7 @@ use crate::part::{
     Answer, Card, Cell, Finding, Grid, GridLine, Group, Item, Length, LineKind, List, Mark, Part, Readings,
     Stacked, Table, Tone,
 };
-use crate::units::{clean, unbroken};
+use crate::units::{beginning, clean, unbroken};
 
 /// A part.
 #[derive(Debug, Serialize)]
@@ -81,6 +81,8 @@ struct ItemBox {
 pub struct TableBox {
     title: String,
     head: Vec<(String, bool)>,
+    /// What its columns hold, as every cell says it where a screen has no room for columns.
+    short: Vec<String>,
     rows: Vec<Vec<CellBox>>,
     remarks: Vec<String>,
     long: bool,
@@ -263,6 +265,9 @@ fn listed(list: List) -> Listed {
     Listed { shape, items: list.items.into_iter().map(item).collect() }
 }
 
+/// So much of a column's name stands in each of its cells.
+const SHORT: usize = 80;
+
 fn table_box(table: Table) -> TableBox {
     let numbers: Vec<bool> = table.head.iter().map(|head| head.number).collect();
     let cell = |(n, cell): (usize, Cell)| {
@@ -287,6 +292,7 @@ fn table_box(table: Table) -> TableBox {
         },
         drawn,
         rows: table.rows.into_iter().map(row).collect(),
+        short: table.head.iter().map(|head| beginning(&head.name, SHORT)).collect(),
         head: table.head.into_iter().map(|head| (head.name, head.number)).collect(),
         remarks: table.remarks,
         long: table.length != Length::Whole,

@@ -52,16 +52,30 @@ fn widths(head: &[Cell], rows: &[&Vec<Cell>], most: usize) -> Vec<usize> {
         let cells = rows.iter().filter_map(|cells| cells.get(n)).chain(head.get(n));
         cells.flat_map(|cell| &cell.lines).map(|line| columns(line)).max().unwrap_or(0)
     };
-    let mut widths: Vec<usize> = (0..head.len()).map(widest).collect();
-    let room = most.saturating_sub(GAP * widths.len());
-    while widths.iter().sum::<usize>() > room {
-        let Some(wide) = widths.iter_mut().max() else { break };
-        if *wide <= NARROWEST {
-            break;
+    let widths: Vec<usize> = (0..head.len()).map(widest).collect();
+    narrowed(widths, most.saturating_sub(GAP * head.len()))
+}
+
+/// The widest columns as wide as there is room for all, and what is left over to the first of them. It is sought by halves: a
+/// stranger's columns may be of any width.
+fn narrowed(widths: Vec<usize>, room: usize) -> Vec<usize> {
+    let sum = |most: usize| widths.iter().map(|wide| (*wide).min(most)).sum::<usize>();
+    let (mut most, mut above) = (NARROWEST, widths.iter().max().map_or(0, |widest| widest + 1));
+    while most + 1 < above {
+        let middle = most.midpoint(above);
+        if sum(middle) <= room {
+            most = middle;
+        } else {
+            above = middle;
         }
-        *wide -= 1;
     }
-    widths
+    let mut spare = room.saturating_sub(sum(most));
+    let width = |wide: usize| {
+        let more = usize::from(wide > most && spare > 0);
+        spare -= more;
+        wide.min(most) + more
+    };
+    widths.into_iter().map(width).collect()
 }
 
 fn row(page: &mut Page, cells: &[Cell], columns_of: &[(&Head, usize)], tone: Option<Tone>) {
@@ -81,5 +95,21 @@ fn row(page: &mut Page, cells: &[Cell], columns_of: &[(&Head, usize)], tone: Opt
         }
         let out = tone.map_or_else(|| out.clone(), |tone| page.style.paint(tone, &out));
         page.line(&out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_columns_give_way_and_no_room_is_left_over() {
+        assert_eq!(narrowed(vec![5, 20, 30], 55), [5, 20, 30]);
+        assert_eq!(narrowed(vec![5, 20, 30], 46), [5, 20, 21]);
+        assert_eq!(narrowed(vec![5, 20, 30], 44), [5, 20, 19]);
+        assert_eq!(narrowed(vec![5, 30, 30, 30], 60), [5, 19, 18, 18]);
+        assert_eq!(narrowed(vec![5, 20, 30], 3), [5, NARROWEST, NARROWEST]);
+        assert_eq!(narrowed(vec![5, 1 << 40], 100), [5, 95]);
+        assert!(narrowed(Vec::new(), 100).is_empty());
     }
 }

@@ -13,6 +13,9 @@ pub struct FleetJob {
     /// The plan
     #[arg(long, value_name = "FILE")]
     pub plan: String,
+    /// The SHA-256 that it must have, in hex
+    #[arg(long = "plan-sha256", value_name = "HEX")]
+    pub plan_sha256: Option<String>,
     /// The bundle that is begun or gone on with
     #[arg(long, value_name = "BUNDLE")]
     pub bundle: PathBuf,

@@ -52,11 +52,25 @@ pub fn job(arguments: &FleetJob) -> Result<Exit, Failure> {
 }
 
 fn measured(arguments: &FleetJob) -> Result<Exit, Failure> {
+    is_given_out(&arguments.plan, arguments.plan_sha256.as_deref())?;
     let words = plan::arguments(&arguments.plan, &arguments.bundle, arguments.wait, &arguments.arguments)?;
     if let Some(above) = arguments.bundle.parent() {
         output::directory(above)?;
     }
     Ok(run::run(&words).unwrap_or_else(|failure| failure.report()))
+}
+
+/// Refuses another plan than the one that this job was made for: it can have commands, and others may write where it lies.
+fn is_given_out(plan: &str, sum: Option<&str>) -> Result<(), Failure> {
+    let Some(sum) = sum else { return Ok(()) };
+    let (_, source) = run::plan(Some(plan))?;
+    if tactus_fleet::sha256(source.text.as_bytes()) == sum {
+        return Ok(());
+    }
+    Err(Failure::say(
+        format!("{plan}: it is not the plan that this job was made for"),
+        "see who can write there; the same `tactus fleet run` puts the fleet's plan back",
+    ))
 }
 
 fn is_finished(bundle: &Path) -> bool {

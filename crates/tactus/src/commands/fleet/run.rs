@@ -153,7 +153,7 @@ fn store(engine: &dyn Engine, wanted: &Wanted) -> Result<Store, Failure> {
 
 /// Keeps what the fleet is for those commands that only name its directory.
 fn kept(store: &Store) {
-    if let Err(error) = begun::keep(&store.order, &Real) {
+    if let Err(error) = begun::keep(&store.order, store.path(), &Real) {
         let hint = error.hint.as_deref().unwrap_or_default();
         say(format_args!("note: {error}: {hint}"));
     }

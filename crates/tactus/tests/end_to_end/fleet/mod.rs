@@ -40,6 +40,20 @@ fn manifest(fleet: &Path, machine: &str) -> Value {
 }
 
 #[test]
+fn a_job_refuses_another_plan_than_the_one_it_was_made_for_before_anything_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, bundle) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
+    let sum = tactus_fleet::sha256(PLAN.as_bytes());
+    fs::write(&plan, format!("{PLAN}# another\n")).unwrap();
+    let mut job = tactus();
+    job.args(["fleet", "job", "--wait", "1m", "--plan-sha256", &sum, "--plan"]).arg(&plan);
+    let refused = output(job.arg("--bundle").arg(&bundle).env("TACTUS_CACHE_DIR", dir.path().join("cache")));
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(stderr(&refused).contains("not the plan that this job was made for"), "{}", stderr(&refused));
+    assert!(!bundle.exists());
+}
+
+#[test]
 fn a_job_that_its_engine_ends_softly_is_no_success_and_is_gone_on_with() {
     let Some(mut turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -50,6 +64,7 @@ fn a_job_that_its_engine_ends_softly_is_no_success_and_is_gone_on_with() {
         let mut command = tactus();
         command.args(["fleet", "job", "--wait", "1m", "--plan"]).arg(&plan).arg("--bundle").arg(&bundle);
         command.arg("--archive").arg(&archive).arg("--word").arg(&word);
+        command.arg("--plan-sha256").arg(tactus_fleet::sha256(PLAN.as_bytes()));
         command.env("TACTUS_CACHE_DIR", dir.path().join("cache"));
         command
     };
