@@ -108,7 +108,7 @@ mod tests {
         };
         let system = Memory::new().root();
         let path = Path::new("/share/fleet");
-        let check = |order: &Order| super::check(order, path, &system);
+        let check = |order: &Order| check(order, path, &system);
         let error = check(&order).unwrap_err();
         assert!(error.to_string().contains("/share/fleet/fleet.json"), "{error}");
         assert!(error.hint.unwrap().contains("tactus fleet run"));

@@ -87,7 +87,7 @@ mod tests {
         // Looked for among all others, and joined anew for each, these would take minutes.
         let names = (0..100_000).map(|n| n.to_string());
         let many = together(names.clone().map(|name| item(&name, "late")));
-        assert_eq!((many.len(), many[0].name.len()), (1, names.collect::<Vec<_>>().join("; ").len()));
+        assert_eq!((many.len(), many[0].name.len()), (1, names.clone().collect::<Vec<_>>().join("; ").len()));
         let apart = together(names.map(|text| item("a", &text)));
         assert_eq!(apart.len(), 100_000);
     }
