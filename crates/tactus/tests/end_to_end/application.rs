@@ -12,6 +12,8 @@ use crate::common::{
     alone, json, measures_beside_others, nothing_is_left, output, skipped, stderr, stdout, tactus,
 };
 use crate::container::Container;
+use crate::on_docker::daemon::Daemon;
+use crate::sshd::Sshd;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -237,38 +239,123 @@ fn the_example_in_rust_is_measured_from_the_command() {
     nothing_is_left();
 }
 
+/// Looks for a program in two places, where it marks and where it does not: the rows of both, of one run.
+fn looked_for(dir: &Path, environments: &str, places: [(&str, &str); 2]) -> Value {
+    let mut text =
+        format!("name = \"own program\"\n[defaults]\nduration = \"2s\"\ninterval = \"10ms\"\n{environments}");
+    for (name, (place, file)) in ["there", "not there"].into_iter().zip(places) {
+        text += &format!(
+            "[[scenario]]\nname = \"{name}\"\nenvironment = \"{place}\"\n\
+             measurement = {{ kind = \"application\", file = \"{file}\", patience = \"4s\" }}\n"
+        );
+    }
+    let (plan, bundle) = (dir.join("plan.toml"), dir.join("bundle"));
+    fs::write(&plan, text).unwrap();
+    let result = output(tactus().arg("run").arg(&plan).arg("--out").arg(&bundle));
+    let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
+    assert!(bundle.exists(), "{}", stderr(&result));
+    json(&shown)["scenarios"].clone()
+}
+
+/// The first row has every cycle, and the second says which file it did not find.
+fn found_in_the_first_alone(rows: &Value, kind: &str, file: &str) {
+    let (there, not_there) = (&rows[0], &rows[1]);
+    assert_eq!((&there["status"], &there["kind"]), (&"measured".into(), &kind.into()), "{there:#}");
+    let [cycles, overruns, lost] =
+        ["cycles", "overruns", "lost"].map(|key| there["all"][key].as_u64().unwrap_or(u64::MAX));
+    assert!(cycles.saturating_add(overruns).abs_diff(200) <= 1 && lost == 0, "{there:#}");
+    let reason = not_there["reason"].as_str().unwrap_or_default();
+    let said = format!("{file} is not there, for 4s");
+    assert!(not_there["status"] == "failed" && reason.contains(&said), "{said}: {not_there:#}");
+}
+
+/// A program in a container of the user's is measured there. One that tactus starts itself holds no program.
+fn in_containers(
+    kind: &str,
+    options: &str,
+    dir: &Path,
+    file: &str,
+    start: impl FnOnce(&str, &Path, &[&str]) -> Container,
+) {
+    let root = dir.join("root");
+    fs::create_dir_all(root.join("usr")).unwrap();
+    fs::rename(cycle(dir, &["-static"]), root.join("cycle")).unwrap();
+    let name = format!("own-program-{}", std::process::id());
+    let container = start(&name, &root, &["/cycle", file, "10000", "0"]);
+    let environments = format!(
+        "[environment.users]\nkind = \"{kind}\"\nattach = \"{name}\"\n{options}\n\
+         [environment.own]\nkind = \"{kind}\"\n{options}\n"
+    );
+    let rows = looked_for(dir, &environments, [("users", file), ("own", file)]);
+    container.remove();
+    found_in_the_first_alone(&rows, kind, file);
+}
+
+/// Whether a program can be started here; where not, that is said.
+fn is_installed(program: &str) -> bool {
+    let here = Command::new(program).arg("--version").output().is_ok();
+    if !here {
+        skipped(&format!("there is no {program}"));
+    }
+    here
+}
+
 #[test]
-fn a_program_in_a_container_that_runs_is_measured_in_it() {
+fn a_program_in_a_container_of_podman_that_runs_is_measured_in_it() {
     let Some(_alone) = alone() else { return };
-    if Command::new("podman").arg("--version").output().is_err() {
-        return skipped("no podman");
+    if !is_installed("podman") {
+        return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let root = dir.path().join("root");
-    fs::create_dir_all(root.join("usr")).unwrap();
-    fs::rename(cycle(dir.path(), &["-static"]), root.join("cycle")).unwrap();
-    let name = format!("own-program-{}", std::process::id());
-    let container = Container::running(&name, &root, &["/cycle", "/dev/shm/control", "10000", "0"]);
-    let plan = format!(
-        "name = \"own program\"\n[environment.box]\nkind = \"podman\"\nattach = \"{name}\"\n[[scenario]]\n\
-         name = \"control in a container\"\nenvironment = \"box\"\nduration = \"2s\"\ninterval = \"10ms\"\n\
-         measurement = {{ kind = \"application\", file = \"/dev/shm/control\" }}\n"
-    );
-    let file = dir.path().join("plan.toml");
-    fs::write(&file, plan).unwrap();
-    let bundle = dir.path().join("bundle");
-    let result = output(tactus().arg("run").arg(&file).arg("--out").arg(&bundle));
-    let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
-    container.remove();
-    let row = json(&shown)["scenarios"][0].clone();
-    assert_eq!(
-        (&row["status"], &row["kind"]),
-        (&"measured".into(), &"podman".into()),
-        "{}: {row:#}",
-        stderr(&result)
-    );
-    let [cycles, overruns, lost] =
-        ["cycles", "overruns", "lost"].map(|key| row["all"][key].as_u64().unwrap_or(u64::MAX));
-    assert!((199..=201).contains(&(cycles + overruns)) && lost == 0, "{row:#}");
+    in_containers("podman", "", dir.path(), "/dev/shm/control", Container::running);
+    nothing_is_left();
+}
+
+#[test]
+fn a_program_in_a_container_of_docker_that_runs_is_measured_in_it() {
+    let Some(_alone) = alone() else { return };
+    let Some(daemon) = Daemon::start() else { return skipped("docker: there is no dockerd") };
+    let dir = tempfile::tempdir().unwrap();
+    let options = format!("host = \"{}\"", daemon.host());
+    in_containers("docker", &options, dir.path(), "/dev/shm/control", |name, root, program| {
+        Container::of_docker(&daemon, name, root, program)
+    });
+    // Its own groups bear our name, too.
+    drop(daemon);
+    nothing_is_left();
+}
+
+#[test]
+fn a_program_in_a_container_of_lxc_that_runs_is_measured_in_it() {
+    let Some(_alone) = alone() else { return };
+    if !is_installed("lxc-execute") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let options = format!("path = \"{}\"", dir.path().display());
+    // Its /dev is small, and it has no other memory.
+    in_containers("lxc", &options, dir.path(), "/control", Container::of_lxc);
+    nothing_is_left();
+}
+
+#[test]
+fn a_program_on_a_machine_that_ssh_reaches_is_measured_there() {
+    let Some(_alone) = alone() else { return };
+    let server = match Sshd::start() {
+        Ok(server) => server,
+        Err(why) => return skipped(&why),
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let program = cycle(dir.path(), &[]);
+    let file = dir.path().join("control").display().to_string();
+    let other = format!("{file}-of-nobody");
+    let program = Program::start(&[program.to_str().unwrap(), &file, "10000", "0"]);
+    let mut environments = "[environment.board]\nkind = \"ssh\"\n".to_owned();
+    for (key, value) in server.spec().options {
+        environments += &format!("{key} = {value}\n");
+    }
+    let rows = looked_for(dir.path(), &environments, [("board", &file), ("board", &other)]);
+    drop(program);
+    found_in_the_first_alone(&rows, "ssh", &other);
     nothing_is_left();
 }

@@ -10,7 +10,7 @@ use crate::common::{beside_others, json, output, skipped, stderr, stdout, tactus
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import");
 
 /// Every figure of the document of a bundle that these files become.
-fn imported(out: &Path, files: &[&str]) -> serde_json::Value {
+pub fn imported(out: &Path, files: &[&str]) -> serde_json::Value {
     let result = output(tactus().arg("import").args(files).arg("--out").arg(out));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     json(&output(tactus().arg("show").arg(out).arg("--json")))

@@ -5,8 +5,7 @@ use std::fs;
 use crate::common::{alone, json, nothing_is_left, output, skipped, stderr, tactus};
 
 #[path = "../../../tactus-environment/tests/contract/docker/daemon.rs"]
-#[expect(dead_code, reason = "other tests use the rest of it")]
-mod daemon;
+pub mod daemon;
 
 #[test]
 fn a_docker_container_is_at_either_end_of_a_path_and_nothing_of_it_stays() {

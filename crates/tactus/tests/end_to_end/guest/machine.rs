@@ -73,6 +73,17 @@ fn libraries(program: &Path) -> Vec<String> {
 }
 
 impl Parts {
+    /// Has a program of this machine as well, with the libraries that it is linked with.
+    pub fn with(mut self, program: &str) -> Self {
+        for path in std::iter::once(program.to_owned()).chain(libraries(Path::new(program))) {
+            let name = path.trim_start_matches('/').to_owned();
+            if !self.files.iter().any(|(own, _)| *own == name) {
+                self.files.push((name, fs::read(&path).expect("a program or library")));
+            }
+        }
+        self
+    }
+
     /// Boots it with these parameters, lets it do a stage, and returns what it said.
     #[expect(clippy::print_stderr, reason = "a boot that is tried again is said")]
     pub fn boot(&self, dir: &Path, parameters: &str, stage: &str, state: &[u8]) -> Told {

@@ -4,6 +4,7 @@
 
 mod look;
 mod machine;
+mod rtla;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
