@@ -12,7 +12,10 @@ use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Outcome, RowStatus, ValueResult, in_order, take_value};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
-use tactus_model::plan::{MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_SEPARATED, MOST_SHOWN, Plan};
+use tactus_model::plan::{
+    MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_PUBLISHED_THREADS, MOST_REFERENCES, MOST_SEPARATED,
+    MOST_SHOWN, Plan,
+};
 use tactus_model::ticks::{TickScalars, Ticks};
 use tactus_model::windows::{Maxima, RowWindows};
 use tactus_system::Directory;
@@ -232,6 +235,13 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
         pairs.len() < MOST_COMPARED && pairs.insert((claim.base.clone(), claim.with.clone()))
     });
     left_out("comparisons", all - plan.compare.len(), MOST_COMPARED);
+    left_out("references", plan.reference.len().saturating_sub(MOST_REFERENCES), MOST_REFERENCES);
+    plan.reference.truncate(MOST_REFERENCES);
+    // All of a reference that has too many: the largest of some is not the largest that was published.
+    let threads = plan.reference.iter_mut().map(|reference| &mut reference.threads);
+    let too_many = threads.filter(|threads| threads.len() > MOST_PUBLISHED_THREADS);
+    let count = too_many.map(|threads| std::mem::take(threads).len()).sum();
+    left_out("published threads", count, MOST_PUBLISHED_THREADS);
     left_out("figures", plan.figure.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);
     plan.figure.truncate(MOST_SHOWN);
     left_out("pages", plan.page.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);

@@ -6,12 +6,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tactus_model::Nanos;
 use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::plan::{
-    Compare, Disturbed, Figure, FigureKind, MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, Page,
-    Plan, Reference, Scenario, Separation, Shown, Technology,
+    Compare, Disturbed, Figure, FigureKind, MOST_COMPARED, MOST_DISTURBED, MOST_PUBLISHED_THREADS,
+    MOST_REFERENCES, MOST_SEPARATED, MOST_SHOWN, Page, Plan, Reference, Scenario, Separation, Shown,
+    Technology,
 };
 use tactus_system::Directory;
 
@@ -505,6 +507,30 @@ fn comparisons_and_drawings_beyond_those_that_a_plan_may_have_are_left_out_and_s
     assert!(said.contains("20744 of its comparisons are there twice, or are more than 256"), "{said}");
     for what in ["figures", "pages", "technologies"] {
         assert!(said.contains(&format!("936 of its {what} are")), "{said}");
+    }
+}
+
+/// Of a reference with too many threads none is kept: the largest of some is not the largest that was published.
+#[test]
+fn references_and_threads_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
+    let (_home, dir) = begun();
+    let reference = |threads: usize| Reference {
+        scenario: "a".into(),
+        threads: vec![[Nanos(1_000), Nanos(2_000), Nanos(3_000)]; threads],
+        source: "s".into(),
+        ..Reference::default()
+    };
+    let mut all = vec![reference(1); MOST_REFERENCES + 7];
+    all[1] = reference(MOST_PUBLISHED_THREADS);
+    all[2] = reference(MOST_PUBLISHED_THREADS + 1);
+    let plan = Plan { reference: all, ..Plan::default() };
+    fs::write(dir.join("plan.toml"), toml::to_string(&plan).unwrap()).unwrap();
+    let contents = read(&dir, Trust::Damaged).unwrap();
+    let kept: Vec<usize> = contents.plan.reference.iter().map(|one| one.threads.len()).collect();
+    assert_eq!((kept.len(), &kept[..4]), (MOST_REFERENCES, &[1, MOST_PUBLISHED_THREADS, 0, 1][..]));
+    let said = contents.damage.join("\n");
+    for what in ["7 of its references are", "257 of its published threads are"] {
+        assert!(said.contains(what), "{said}");
     }
 }
 
