@@ -260,6 +260,8 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
         let (places, made) = (separation.environments.len(), separation.disturbed.len());
         left_out("environments of a separation", places.saturating_sub(MOST_SEPARATED), MOST_SEPARATED);
         separation.environments.truncate(MOST_SEPARATED);
+        left_out("scenarios at rest", separation.rest.len().saturating_sub(MOST_SEPARATED), MOST_SEPARATED);
+        separation.rest.truncate(MOST_SEPARATED);
         left_out("disturbances", made.saturating_sub(MOST_DISTURBED), MOST_DISTURBED);
         separation.disturbed.truncate(MOST_DISTURBED);
     }

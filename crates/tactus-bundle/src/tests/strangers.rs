@@ -6,22 +6,17 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tactus_model::Nanos;
 use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Isolation, Role};
-use tactus_model::plan::{
-    Compare, Disturbed, Figure, FigureKind, MOST_COMPARED, MOST_DISTURBED, MOST_PUBLISHED_THREADS,
-    MOST_REFERENCES, MOST_SEPARATED, MOST_SHOWN, Page, Plan, Reference, Scenario, Separation, Shown,
-    Technology,
-};
+use tactus_model::plan::{Plan, Reference, Scenario};
 use tactus_system::Directory;
 
 use super::{TICK_NS, bundle, row, tick};
 use crate::{BundleError, Resumed, Trust, Writer, read};
 
 /// A run that was interrupted and can be gone on with, beside what is none of its business.
-fn begun() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn begun() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("bundle");
     let mut writer = Writer::create(&dir, &Plan::default(), &[row(10)], Machine::default()).unwrap();
@@ -514,69 +509,6 @@ fn what_is_said_once_and_belongs_to_every_row_is_counted_for_every_row() {
     fs::write(dir.join("events.jsonl"), format!("{look}\n{starts}\n")).unwrap();
     let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
     assert!(told.contains("takes more memory than any bundle of its size"), "{told}");
-}
-
-#[test]
-fn comparisons_and_drawings_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
-    let (_home, dir) = begun();
-    let compare = |base: usize, with: usize| Compare {
-        name: "c".into(),
-        base: base.to_string(),
-        with: with.to_string(),
-        claim: None,
-    };
-    let pairs = (0..20_000).map(|n| compare(1, n % 2)).chain((0..1_000).map(|n| compare(n, 7)));
-    let figure = Figure { kind: FigureKind::Histogram, title: "f".into(), scenarios: vec!["a".into()] };
-    let plan = Plan {
-        compare: pairs.collect(),
-        figure: vec![figure; 1_000],
-        page: vec![Page { show: vec![Shown::Threads; 100], ..Page::default() }; 1_000],
-        technology: vec![Technology::default(); 1_000],
-        separation: Some(Separation {
-            environments: vec!["host".into(); 1_000],
-            disturbed: vec![Disturbed::default(); 1_000],
-            ..Separation::default()
-        }),
-        ..Plan::default()
-    };
-    fs::write(dir.join("plan.toml"), toml::to_string(&plan).unwrap()).unwrap();
-    let contents = read(&dir, Trust::Damaged).unwrap();
-    assert_eq!(contents.plan.compare.len(), MOST_COMPARED);
-    assert_eq!(contents.plan.compare[..2], [compare(1, 0), compare(1, 1)]);
-    let shown = &contents.plan;
-    assert!(shown.page.iter().all(|page| page.show == [Shown::Threads]), "each once");
-    assert_eq!([shown.figure.len(), shown.page.len(), shown.technology.len()], [MOST_SHOWN; 3]);
-    let separation = shown.separation.as_ref().unwrap();
-    assert_eq!([separation.environments.len(), separation.disturbed.len()], [MOST_SEPARATED, MOST_DISTURBED]);
-    let said = contents.damage.join("\n");
-    assert!(said.contains("20744 of its comparisons are there twice, or are more than 256"), "{said}");
-    for what in ["figures", "pages", "technologies"] {
-        assert!(said.contains(&format!("936 of its {what} are")), "{said}");
-    }
-}
-
-/// Of a reference with too many threads none is kept: the largest of some is not the largest that was published.
-#[test]
-fn references_and_threads_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
-    let (_home, dir) = begun();
-    let reference = |threads: usize| Reference {
-        scenario: "a".into(),
-        threads: vec![[Nanos(1_000), Nanos(2_000), Nanos(3_000)]; threads],
-        source: "s".into(),
-        ..Reference::default()
-    };
-    let mut all = vec![reference(1); MOST_REFERENCES + 7];
-    all[1] = reference(MOST_PUBLISHED_THREADS);
-    all[2] = reference(MOST_PUBLISHED_THREADS + 1);
-    let plan = Plan { reference: all, ..Plan::default() };
-    fs::write(dir.join("plan.toml"), toml::to_string(&plan).unwrap()).unwrap();
-    let contents = read(&dir, Trust::Damaged).unwrap();
-    let kept: Vec<usize> = contents.plan.reference.iter().map(|one| one.threads.len()).collect();
-    assert_eq!((kept.len(), &kept[..4]), (MOST_REFERENCES, &[1, MOST_PUBLISHED_THREADS, 0, 1][..]));
-    let said = contents.damage.join("\n");
-    for what in ["7 of its references are", "257 of its published threads are"] {
-        assert!(said.contains(what), "{said}");
-    }
 }
 
 #[test]
