@@ -13,6 +13,7 @@ mod logs;
 mod names;
 mod older;
 mod pending;
+mod places;
 mod read;
 mod recover;
 mod resume;

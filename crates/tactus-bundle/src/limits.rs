@@ -1,9 +1,11 @@
 //! How much of a bundle is read. A bundle may come from anybody: whatever it says, reading it takes no more memory and
 //! no more work than these limits allow, and nothing that tactus writes comes near them.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 
-use tactus_system::too_large;
+use tactus_system::{Directory, too_large};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -63,11 +65,13 @@ const MOST: u64 = 4 * GIB;
 pub(crate) struct Memory {
     allowed: u64,
     taken: u64,
+    /// Files that were read, by device and number.
+    read: BTreeSet<(u64, u64)>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { allowed: BUNDLE, taken: 0 }
+        Self { allowed: BUNDLE, taken: 0, read: BTreeSet::new() }
     }
 }
 
@@ -85,16 +89,31 @@ impl Memory {
         Err(io::Error::new(io::ErrorKind::OutOfMemory, words))
     }
 
-    /// Takes what the contents of a file of this length need.
+    /// The bytes of a file of at most `most` bytes, for whose contents there is memory. A file that is there under several
+    /// names is there once, and what it brings with it too.
+    ///
+    /// # Errors
+    /// Those of [`Directory::read`], and when there is no more memory.
+    pub fn read(&mut self, dir: &Directory, name: &str, most: u64) -> io::Result<Vec<u8>> {
+        let file = dir.file(name)?;
+        let of = file.metadata()?;
+        let mut bytes = Vec::new();
+        Capped::new(file, most).read_to_end(&mut bytes)?;
+        if self.read.insert((of.dev(), of.ino())) {
+            self.parse(&bytes)?;
+        } else {
+            self.take(parsed(&bytes))?;
+        }
+        Ok(bytes)
+    }
+
+    /// Takes what these bytes of a file need, which no other has.
     ///
     /// # Errors
     /// When there is no more.
     pub fn parse(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let tables = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
-        let tables = u64::try_from(tables).unwrap_or(u64::MAX).saturating_mul(TABLE);
-        let bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED);
-        self.allow(bytes);
-        self.take(bytes.max(tables))
+        self.allow(by_length(bytes));
+        self.take(parsed(bytes))
     }
 
     /// How much a row may take whose log has so many bytes.
@@ -118,6 +137,17 @@ impl Memory {
     fn allow(&mut self, bytes: u64) {
         self.allowed = self.allowed.saturating_add(bytes).min(MOST);
     }
+}
+
+/// What the contents of a file need, as far as they are as long as they look.
+fn by_length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED)
+}
+
+/// What they need with their tables.
+fn parsed(bytes: &[u8]) -> u64 {
+    let tables = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    by_length(bytes).max(u64::try_from(tables).unwrap_or(u64::MAX).saturating_mul(TABLE))
 }
 
 /// Reads so many bytes; more are an error, not an end.

@@ -31,8 +31,20 @@ pub(crate) fn of_manifest(manifest: &mut Manifest, damage: &mut Vec<String>) {
 pub(crate) fn of_plan(plan: &mut Plan, damage: &mut Vec<String>) {
     let scenarios = plan.scenario.iter_mut().flat_map(|own| own.name.as_mut());
     let compared = plan.compare.iter_mut().flat_map(|own| [&mut own.name, &mut own.base, &mut own.with]);
-    let drawn = plan.figure.iter_mut().flat_map(|own| &mut own.scenarios);
-    let mut count = scenarios.chain(compared).chain(drawn).filter_map(|name| cut(name, NAME)).count();
+    let drawn = plan.figure.iter_mut().flat_map(|own| own.scenarios.iter_mut().chain([&mut own.title]));
+    let pages = plan
+        .page
+        .iter_mut()
+        .flat_map(|own| own.scenarios.iter_mut().chain([&mut own.title]).chain(own.environment.as_mut()));
+    let places =
+        plan.environment.values_mut().flat_map(|own| [&mut own.kind].into_iter().chain(own.inside.as_mut()));
+    let separated = plan.separation.iter_mut().flat_map(|own| {
+        let disturbed = own.disturbed.iter_mut();
+        let disturbed = disturbed.flat_map(|at| [&mut at.scenario, &mut at.environment, &mut at.what]);
+        own.environments.iter_mut().chain(&mut own.rest).chain(disturbed)
+    });
+    let all = scenarios.chain(compared).chain(drawn).chain(pages).chain(places).chain(separated);
+    let mut count = all.filter_map(|name| cut(name, NAME)).count();
     for reference in &mut plan.reference {
         count += cut(&mut reference.scenario, NAME).into_iter().count();
         count += reference.environment.as_mut().and_then(|name| cut(name, NAME)).into_iter().count();

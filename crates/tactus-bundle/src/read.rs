@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
-use tactus_model::bundle::{Contents, FORMAT, Manifest, OLDEST, Row, RowResult, file_name};
+use tactus_model::bundle::{Contents, FORMAT, Manifest, OLDEST, Row, RowResult};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
 use tactus_model::outcome::{Outcome, RowStatus, ValueResult, in_order, take_value};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
-use tactus_model::plan::{MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_SEPARATED, MOST_SHOWN, Plan};
+use tactus_model::plan::{
+    MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_PUBLISHED_THREADS, MOST_REFERENCES, MOST_SEPARATED,
+    MOST_SHOWN, Plan,
+};
 use tactus_model::ticks::{TickScalars, Ticks};
 use tactus_model::windows::{Maxima, RowWindows};
 use tactus_system::Directory;
@@ -20,6 +22,7 @@ use tactus_system::Directory;
 use super::files::SCENARIOS;
 use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
+use super::places::by_environment;
 use super::slices::{self, Joining, Part, Results};
 use super::{BundleError, Logs, files, hlog, largest, names, older, recover, ticks, windows};
 
@@ -137,8 +140,9 @@ fn read_rows(
         }
         names.push(own);
     }
-    let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
-    let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
+    let of = (rows.as_slice(), manifest.format);
+    let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, of, &mut memory, &mut damage);
+    let audits = by_environment(dir, files::AUDIT, of, &mut memory, &mut damage);
     let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
     Ok((contents, Logs::new(dir.clone(), names)))
 }
@@ -232,6 +236,13 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
         pairs.len() < MOST_COMPARED && pairs.insert((claim.base.clone(), claim.with.clone()))
     });
     left_out("comparisons", all - plan.compare.len(), MOST_COMPARED);
+    left_out("references", plan.reference.len().saturating_sub(MOST_REFERENCES), MOST_REFERENCES);
+    plan.reference.truncate(MOST_REFERENCES);
+    // All of a reference that has too many: the largest of some is not the largest that was published.
+    let threads = plan.reference.iter_mut().map(|reference| &mut reference.threads);
+    let too_many = threads.filter(|threads| threads.len() > MOST_PUBLISHED_THREADS);
+    let count = too_many.map(|threads| std::mem::take(threads).len()).sum();
+    left_out("published threads", count, MOST_PUBLISHED_THREADS);
     left_out("figures", plan.figure.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);
     plan.figure.truncate(MOST_SHOWN);
     left_out("pages", plan.page.len().saturating_sub(MOST_SHOWN), MOST_SHOWN);
@@ -249,6 +260,8 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
         let (places, made) = (separation.environments.len(), separation.disturbed.len());
         left_out("environments of a separation", places.saturating_sub(MOST_SEPARATED), MOST_SEPARATED);
         separation.environments.truncate(MOST_SEPARATED);
+        left_out("scenarios at rest", separation.rest.len().saturating_sub(MOST_SEPARATED), MOST_SEPARATED);
+        separation.rest.truncate(MOST_SEPARATED);
         left_out("disturbances", made.saturating_sub(MOST_DISTURBED), MOST_DISTURBED);
         separation.disturbed.truncate(MOST_DISTURBED);
     }
@@ -428,9 +441,8 @@ fn row_dirs(dir: &Directory, damage: &mut Vec<String>) -> Result<BTreeMap<usize,
 
 fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<String>) -> Option<RowResult> {
     let file = format!("{SCENARIOS}/{name}/result.json");
-    let found = dir
-        .read(&file, limits::RESULT)
-        .and_then(|bytes| memory.parse(&bytes).map(|()| bytes))
+    let found = memory
+        .read(dir, &file, limits::RESULT)
         .map_err(|error| error.to_string())
         .and_then(|bytes| older::result(&bytes).map_err(|error| names::words(&error)));
     let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
@@ -518,40 +530,4 @@ fn histograms(
     }
     pending.add_to(&mut all, &mut none);
     (all.finish(), none.finish())
-}
-
-/// What stands in a directory of one JSON file per environment.
-fn by_environment<T: DeserializeOwned>(
-    dir: &Directory,
-    sub: &str,
-    rows: &[Row],
-    memory: &mut Memory,
-    damage: &mut Vec<String>,
-) -> BTreeMap<String, T> {
-    let names: BTreeSet<String> = rows.iter().map(|row| row.result.environment_key()).collect();
-    let files: BTreeSet<String> = names.iter().map(|name| file_name(name)).collect();
-    let mut all = BTreeMap::new();
-    for name in names {
-        let mut file = file_name(&name);
-        let mut found = dir.read(format!("{sub}/{file}.json"), limits::FACTS);
-        let before = older::file_name(&name);
-        if found.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-            && !files.contains(&before)
-        {
-            file = before;
-            found = dir.read(format!("{sub}/{file}.json"), limits::FACTS);
-        }
-        let parsed = match found.and_then(|bytes| memory.parse(&bytes).map(|()| bytes)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => Err(error),
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
-        };
-        match parsed {
-            Ok(found) => {
-                all.insert(name, found);
-            }
-            Err(error) => damage.push(format!("{sub}/{file}.json cannot be read: {error}")),
-        }
-    }
-    all
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "bundles are spoiled beside their door")]
 
 mod full;
+mod plans;
 mod slices;
 mod strangers;
 

@@ -333,6 +333,11 @@ pub const MOST_MEASURED: usize = 16_384;
 /// Most claims of a plan. A report says all of them together with 95 %: each one more makes the others harder to tell,
 /// and nobody reads as many.
 pub const MOST_COMPARED: usize = 256;
+/// Most published figures of a plan, each a table of its own, and most threads of one of them: all are looked through for each
+/// measurement and each of its values.
+pub const MOST_REFERENCES: usize = 1024;
+/// See [`MOST_REFERENCES`].
+pub const MOST_PUBLISHED_THREADS: usize = 256;
 /// Most figures of a plan, most pages, and most technologies. Each may show every row that was measured.
 pub const MOST_SHOWN: usize = 64;
 /// Most environments of a separation, and most that is made in them in all: each is looked at in each of them.

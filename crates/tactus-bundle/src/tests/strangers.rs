@@ -9,17 +9,14 @@ use std::process::Command;
 use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::facts::Facts;
 use tactus_model::finding::{Audit, Isolation, Role};
-use tactus_model::plan::{
-    Compare, Disturbed, Figure, FigureKind, MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, Page,
-    Plan, Reference, Scenario, Separation, Shown, Technology,
-};
+use tactus_model::plan::{Plan, Reference, Scenario};
 use tactus_system::Directory;
 
 use super::{TICK_NS, bundle, row, tick};
 use crate::{BundleError, Resumed, Trust, Writer, read};
 
 /// A run that was interrupted and can be gone on with, beside what is none of its business.
-fn begun() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn begun() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("bundle");
     let mut writer = Writer::create(&dir, &Plan::default(), &[row(10)], Machine::default()).unwrap();
@@ -313,8 +310,53 @@ fn facts_of_older_bundles_are_found_unless_they_are_anothers() {
         drop(Writer::create(dir.path(), &Plan::default(), &rows, Machine::default()).unwrap());
         fs::write(dir.path().join("facts/a_b.json"), "{}").unwrap();
         let contents = read(dir.path(), Trust::Whole).unwrap();
+        assert!(!contents.facts.contains_key("a/b"), "today's format has other names");
+        says_format(dir.path(), 1, 4);
+        let contents = read(dir.path(), Trust::Whole).unwrap();
         assert_eq!(contents.facts.contains_key("a/b"), found, "{names:?}");
     }
+}
+
+/// A bundle that says it is of an earlier format.
+fn says_format(dir: &Path, major: u32, minor: u32) {
+    let manifest = dir.join("manifest.json");
+    let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    text["format"] = serde_json::json!({ "major": major, "minor": minor });
+    fs::write(manifest, text.to_string()).unwrap();
+}
+
+/// Where it was read for each of them, a small file took as much memory as there were rows.
+#[test]
+fn facts_that_may_be_of_several_environments_are_read_for_none_and_said_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..50).map(|dots| ".".repeat(dots) + "h/x").chain(["other/x".into()]).collect();
+    let rows: Vec<RowResult> =
+        names.iter().map(|name| RowResult::unmeasured(name.as_str(), name.as_str(), "host")).collect();
+    drop(Writer::create(dir.path(), &Plan::default(), &rows, Machine::default()).unwrap());
+    says_format(dir.path(), 1, 2);
+    for file in ["h_x", "other_x"] {
+        fs::write(dir.path().join(format!("facts/{file}.json")), "{}").unwrap();
+    }
+    let contents = read(dir.path(), Trust::Damaged).unwrap();
+    assert_eq!(contents.facts.keys().collect::<Vec<_>>(), ["other/x"]);
+    let said: Vec<&String> =
+        contents.damage.iter().filter(|said| said.contains("nobody knows of which of 50 ")).collect();
+    assert_eq!(said.len(), 1, "{:?}", contents.damage);
+    assert!(said[0].starts_with("facts/h_x.json"), "{said:?}");
+}
+
+#[test]
+fn a_file_that_is_there_under_many_names_brings_its_memory_once() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("0"), "x".repeat(4 << 20)).unwrap();
+    for n in 1..64 {
+        fs::hard_link(dir.path().join("0"), dir.path().join(n.to_string())).unwrap();
+    }
+    let dir = crate::open(dir.path()).unwrap();
+    let mut memory = crate::limits::Memory::default();
+    let mut is_read = |n: usize| memory.read(&dir, &n.to_string(), crate::limits::FACTS).is_ok();
+    // Each takes 16 MiB: the first has them with it, and a bundle of any size has 512.
+    assert_eq!((0..64).take_while(|n| is_read(*n)).count(), 33);
 }
 
 /// A log of 150 KB whose lines unpack to a thousand times as many bytes of counts.
@@ -467,45 +509,6 @@ fn what_is_said_once_and_belongs_to_every_row_is_counted_for_every_row() {
     fs::write(dir.join("events.jsonl"), format!("{look}\n{starts}\n")).unwrap();
     let told = read(&dir, Trust::Damaged).unwrap().damage.join("\n");
     assert!(told.contains("takes more memory than any bundle of its size"), "{told}");
-}
-
-#[test]
-fn comparisons_and_drawings_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
-    let (_home, dir) = begun();
-    let compare = |base: usize, with: usize| Compare {
-        name: "c".into(),
-        base: base.to_string(),
-        with: with.to_string(),
-        claim: None,
-    };
-    let pairs = (0..20_000).map(|n| compare(1, n % 2)).chain((0..1_000).map(|n| compare(n, 7)));
-    let figure = Figure { kind: FigureKind::Histogram, title: "f".into(), scenarios: vec!["a".into()] };
-    let plan = Plan {
-        compare: pairs.collect(),
-        figure: vec![figure; 1_000],
-        page: vec![Page { show: vec![Shown::Threads; 100], ..Page::default() }; 1_000],
-        technology: vec![Technology::default(); 1_000],
-        separation: Some(Separation {
-            environments: vec!["host".into(); 1_000],
-            disturbed: vec![Disturbed::default(); 1_000],
-            ..Separation::default()
-        }),
-        ..Plan::default()
-    };
-    fs::write(dir.join("plan.toml"), toml::to_string(&plan).unwrap()).unwrap();
-    let contents = read(&dir, Trust::Damaged).unwrap();
-    assert_eq!(contents.plan.compare.len(), MOST_COMPARED);
-    assert_eq!(contents.plan.compare[..2], [compare(1, 0), compare(1, 1)]);
-    let shown = &contents.plan;
-    assert!(shown.page.iter().all(|page| page.show == [Shown::Threads]), "each once");
-    assert_eq!([shown.figure.len(), shown.page.len(), shown.technology.len()], [MOST_SHOWN; 3]);
-    let separation = shown.separation.as_ref().unwrap();
-    assert_eq!([separation.environments.len(), separation.disturbed.len()], [MOST_SEPARATED, MOST_DISTURBED]);
-    let said = contents.damage.join("\n");
-    assert!(said.contains("20744 of its comparisons are there twice, or are more than 256"), "{said}");
-    for what in ["figures", "pages", "technologies"] {
-        assert!(said.contains(&format!("936 of its {what} are")), "{said}");
-    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What may be said of each measurement of a bundle: the rule's answer, as far as the evidence carries it.
 
+use std::collections::BTreeSet;
+
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::Measure;
@@ -29,7 +31,7 @@ pub struct LeftOut {
 /// Every kind of latency of every measurement, and below it what its document published, in the order of the report.
 #[must_use]
 pub fn entries(contents: &Contents, classes: &[Class]) -> Vec<FitnessEntry> {
-    let mut all: Vec<FitnessEntry> = Vec::new();
+    let (mut all, mut told): (Vec<FitnessEntry>, _) = (Vec::new(), BTreeSet::new());
     for line in comparison(contents) {
         let Some(row) = contents.rows.get(line.row) else { continue };
         let runs = judged(contents, row);
@@ -42,7 +44,7 @@ pub fn entries(contents: &Contents, classes: &[Class]) -> Vec<FitnessEntry> {
         all.extend(kinds.into_iter().filter_map(|kind| measured(contents, &runs, kind, classes)));
         // Several measurements of one scenario may share what was published of it.
         if let Some(theirs) = published(&line, &row.result, classes)
-            && !all.contains(&theirs)
+            && told.insert((&row.result.name, &row.result.environment))
         {
             all.push(theirs);
         }

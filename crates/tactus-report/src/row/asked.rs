@@ -1,5 +1,7 @@
 //! What the plan asks to be shown, and of which rows.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::plan::{Figure, FigureKind, OTHER_STATE};
 
@@ -31,8 +33,13 @@ pub fn title_of(contents: &Contents, title: &str, scenarios: &[String]) -> Strin
 }
 
 fn all_rows_of<'a>(contents: &'a Contents, scenarios: &'a [String]) -> impl Iterator<Item = &'a Row> {
-    let shown = |row: &&Row| scenarios.contains(&row.result.name) && is_first_run(&row.result);
-    contents.rows.iter().filter(shown)
+    named(contents, scenarios).filter(|row| is_first_run(&row.result))
+}
+
+/// The rows of these scenarios, of which there may be as many as rows.
+pub fn named<'a>(contents: &'a Contents, scenarios: &'a [String]) -> impl Iterator<Item = &'a Row> {
+    let names: BTreeSet<&str> = scenarios.iter().map(String::as_str).collect();
+    contents.rows.iter().filter(move |row| names.contains(row.result.name.as_str()))
 }
 
 /// A state of the machine in words.

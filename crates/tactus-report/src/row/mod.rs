@@ -21,7 +21,7 @@ mod tail;
 mod value_verdict;
 mod verdict;
 
-pub use asked::{MOST_ROWS, apart, asked, is_first_run, rows_of, state, title_of};
+pub use asked::{MOST_ROWS, apart, asked, is_first_run, named, rows_of, state, title_of};
 pub use attribution::{Attribution, attribution};
 pub use audit_summary::{intended, summary};
 pub use blame::{blame, owner_name};

@@ -22,9 +22,9 @@ pub fn scenario_title(contents: &Contents, result: &RowResult) -> String {
 
 fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> String {
     let same = |other: &RowResult| other.name == result.name && other.repeat == result.repeat;
-    let same = contents.rows.iter().filter(|row| same(&row.result)).count();
+    let several = contents.rows.iter().filter(|row| same(&row.result)).nth(1).is_some();
     let outer = inside(contents, &result.environment).map(|outer| format!("{} in {outer}", result.kind));
-    let place = (same > 1).then(|| place(result));
+    let place = several.then(|| place(result));
     let words: Vec<String> =
         place.into_iter().chain(outer).chain(marked(result)).chain(device(result)).chain(run).collect();
     if words.is_empty() { result.name.clone() } else { format!("{} ({})", result.name, words.join(", ")) }

@@ -1,66 +1,90 @@
 //! The figures that a study's document published, by scenario.
 
+use std::borrow::Cow;
+
 use tactus_model::Nanos;
 use tactus_model::bundle::RowResult;
 use tactus_model::document::Published;
 use tactus_model::outcome::{ValueResult, value_of};
 use tactus_model::plan::{Plan, Reference};
 
+/// Longest words, in bytes, about where in the document figures come from: they stand beside each row and each of its values.
+const SOURCE: usize = 512;
+
 /// What the plan's references say about a scenario, and about an environment of it; several references
 /// add up, the first one that gives a figure counts. Where a document has threads only, the figures of the
 /// whole are theirs.
 #[must_use]
 pub fn published(plan: &Plan, scenario: &str, environment: &str) -> Option<Published> {
-    let mut found: Option<Published> = None;
-    let latencies = references(plan, scenario, environment).filter(|reference| reference.item.is_none());
-    for reference in latencies {
-        let ns = |value: Option<Nanos>| value.map(|Nanos(ns)| ns);
-        let threads: Vec<[u64; 3]> =
-            reference.threads.iter().map(|three| three.map(|Nanos(ns)| ns)).collect();
-        let min_ns = ns(reference.min).or_else(|| threads.iter().map(|three| three[0]).min());
-        let max_ns = ns(reference.max).or_else(|| threads.iter().map(|three| three[2]).max());
-        let mean_ns = ns(reference.mean);
-        match &mut found {
-            None => {
-                let source = reference.source.clone();
-                found = Some(Published { min_ns, mean_ns, max_ns, threads_ns: threads, source });
-            }
-            Some(first) => {
-                first.min_ns = first.min_ns.or(min_ns);
-                first.mean_ns = first.mean_ns.or(mean_ns);
-                first.max_ns = first.max_ns.or(max_ns);
-                if first.threads_ns.is_empty() {
-                    first.threads_ns = threads;
-                }
-                // In place: there may be tens of thousands of them.
-                first.source.push_str("; ");
-                first.source.push_str(&reference.source);
-            }
+    let latencies: Vec<&Reference> =
+        references(plan, scenario, environment).filter(|reference| reference.item.is_none()).collect();
+    latencies.first()?;
+    let first = |figure: fn(&Reference) -> Option<u64>| latencies.iter().copied().find_map(figure);
+    let threads = latencies.iter().find(|reference| !reference.threads.is_empty());
+    Some(Published {
+        min_ns: first(|of| ns(of.min).or_else(|| of.threads.iter().map(|[min, ..]| min.0).min())),
+        mean_ns: first(|of| ns(of.mean)),
+        max_ns: first(|of| ns(of.max).or_else(|| of.threads.iter().map(|[.., max]| max.0).max())),
+        threads_ns: threads
+            .map(|of| of.threads.iter().map(|three| three.map(|Nanos(ns)| ns)).collect())
+            .unwrap_or_default(),
+        source: joined(&latencies),
+    })
+}
+
+fn ns(value: Option<Nanos>) -> Option<u64> {
+    value.map(|Nanos(ns)| ns)
+}
+
+/// Where figures come from, one after the other; what is too long for that is in the plan.
+fn joined(references: &[&Reference]) -> String {
+    let mut source = String::new();
+    for (n, reference) in references.iter().enumerate() {
+        let between = if n == 0 { "" } else { "; " };
+        if n > 0 && source.len() + between.len() + reference.source.len() > SOURCE {
+            return format!("{source}; and {} more in the plan", references.len() - n);
         }
+        source.push_str(between);
+        source.push_str(&shown(&reference.source));
     }
-    found
+    source
+}
+
+/// Where one comes from.
+fn shown(source: &str) -> Cow<'_, str> {
+    if source.len() <= SOURCE {
+        return Cow::Borrowed(source);
+    }
+    let end = (0..=SOURCE).rev().find(|at| source.is_char_boundary(*at)).unwrap_or_default();
+    let (beginning, _) = source.split_at(end);
+    Cow::Owned(format!("{beginning} [...]"))
 }
 
 /// A published value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PublishedValue {
+pub struct PublishedValue<'a> {
     /// In the unit of the measured one.
     pub value: f64,
     /// Where in the document.
-    pub source: String,
+    pub source: Cow<'a, str>,
 }
 
 /// What the plan's references say about an item of a row; the first one that gives it counts. Of a curve its last point is
 /// what was published.
 #[must_use]
-pub fn published_value(plan: &Plan, result: &RowResult, of: &ValueResult) -> Option<PublishedValue> {
-    let own = |reference: &&Reference| reference.item.as_ref() == Some(&of.item);
-    if value_of(result.values(), &of.item).is_some_and(|whole| whole.at != of.at) {
+pub fn published_value<'a>(
+    plan: &'a Plan,
+    result: &'a RowResult,
+    of: &ValueResult,
+) -> Option<PublishedValue<'a>> {
+    if plan.reference.is_empty() || value_of(result.values(), &of.item).is_some_and(|whole| whole.at != of.at)
+    {
         return None;
     }
+    let own = |reference: &&Reference| reference.item.as_ref() == Some(&of.item);
     references(plan, &result.name, &result.environment).filter(own).find_map(|reference| {
         let value = reference.value?.number_in(of.unit)?;
-        Some(PublishedValue { value, source: reference.source.clone() })
+        Some(PublishedValue { value, source: shown(&reference.source) })
     })
 }
 

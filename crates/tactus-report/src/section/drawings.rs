@@ -7,7 +7,7 @@ use tactus_model::plan::{FigureKind, Page, Shown};
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time, per_core};
 use crate::part::{Part, Reader};
-use crate::row::{figures, published, rows_of, title_of};
+use crate::row::{figures, named, published, rows_of, title_of};
 use crate::units::{clean, latency};
 
 /// The section.
@@ -84,7 +84,7 @@ pub fn requested(contents: &Contents) -> Vec<Figure> {
 /// The published maxima of these scenarios; equal ones are one line.
 fn references(contents: &Contents, scenarios: &[String]) -> Vec<Reference> {
     let mut references: Vec<Reference> = Vec::new();
-    let rows = contents.rows.iter().map(|row| &row.result).filter(|row| scenarios.contains(&row.name));
+    let rows = named(contents, scenarios).map(|row| &row.result);
     for published in rows.filter_map(|row| published(&contents.plan, &row.name, &row.environment)) {
         let Some(ns) = published.max_ns else { continue };
         if references.iter().all(|reference| reference.ns != ns) {

@@ -1,5 +1,8 @@
 //! What a study's document published, beside what was measured here.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::Contents;
 use tactus_model::document::Published;
 use tactus_model::number::float;
@@ -54,23 +57,24 @@ impl Section for Theirs {
 }
 
 /// Where the published numbers of the tables come from.
-fn sources(contents: &Contents, lines: &[Line]) -> Option<Part> {
-    let mut sources: Vec<String> = Vec::new();
-    for line in lines.iter().filter(|line| !line.apart) {
-        let of_values = line.values.iter().filter_map(|value| theirs(contents, line, value));
-        let source = line.published.as_ref().map(|published| published.source.clone());
-        for source in source.into_iter().chain(of_values.map(|theirs| theirs.source)) {
-            if !sources.contains(&source) {
-                sources.push(source);
-            }
-        }
-    }
-    let item = |source: String| Item::led("published:", Tone::Quiet, source);
-    let items: Vec<Item> = sources.into_iter().map(item).collect();
+fn sources<'a>(contents: &'a Contents, lines: &'a [Line]) -> Option<Part> {
+    let of_line = |line: &'a Line| {
+        let of_values = line.values.iter().filter_map(move |value| theirs(contents, line, value));
+        let own = line.published.as_ref().map(|published| Cow::Borrowed(published.source.as_str()));
+        own.into_iter().chain(of_values.map(|theirs| theirs.source))
+    };
+    let mut told = BTreeSet::new();
+    let items: Vec<Item> = lines
+        .iter()
+        .filter(|line| !line.apart)
+        .flat_map(of_line)
+        .filter(|source| told.insert(source.clone()))
+        .map(|source| Item::led("published:", Tone::Quiet, source.into_owned()))
+        .collect();
     (!items.is_empty()).then_some(Part::List(List { items, led: true }))
 }
 
-fn theirs(contents: &Contents, line: &Line, value: &ValueResult) -> Option<PublishedValue> {
+fn theirs<'a>(contents: &'a Contents, line: &Line, value: &ValueResult) -> Option<PublishedValue<'a>> {
     published_value(&contents.plan, &contents.rows.get(line.row)?.result, value)
 }
 

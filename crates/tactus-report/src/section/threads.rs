@@ -7,7 +7,7 @@ use tactus_model::plan::{Page, Shown};
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Table};
-use crate::row::{MOST_ROWS, published, reason, title};
+use crate::row::{MOST_ROWS, named, published, reason, title};
 use crate::units::{clean, column, count, latency};
 
 /// The section.
@@ -48,8 +48,7 @@ impl Section for Threads {
 
 /// Every measuring thread of a page's rows.
 fn threads(contents: &Contents, page: &Page) -> Vec<Table> {
-    let of_page = |row: &&Row| page.scenarios.contains(&row.result.name);
-    let rows: Vec<&Row> = contents.rows.iter().filter(of_page).collect();
+    let rows: Vec<&Row> = named(contents, &page.scenarios).collect();
     let mut tables: Vec<Table> =
         rows.iter().take(MOST_ROWS).map(|row| table(contents, &row.result)).collect();
     if let Some(first) = tables.first_mut().filter(|_| rows.len() > MOST_ROWS) {

@@ -5,7 +5,7 @@ use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::message::{Control, Note, NoteKind, Outlier};
 use tactus_model::outcome::{Better, Outcome, SeriesResult, Unit};
-use tactus_model::plan::{Figure, FigureKind, Page, Require, Shown};
+use tactus_model::plan::{Figure, FigureKind, Page, Reference, Require, Shown};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
 use tactus_model::trace::Trace;
@@ -335,6 +335,44 @@ fn a_logarithmic_axis_begins_above_zero_also_where_nothing_took_any_time() {
         }
     }
     assert!(looked_at > 3, "{looked_at}");
+}
+
+/// Where each row had the words of all references, and each of its values those of its own, this is four gigabytes.
+#[test]
+fn the_words_of_very_many_references_do_not_stand_beside_each_of_very_many_rows() {
+    let mut contents = empty();
+    let row = valued(
+        planned("measured", "host", "host", Vec::new()),
+        Evidence::BareMetal,
+        &[(item("system call", Unit::Ns, Better::Lower), 1.0)],
+    );
+    contents.plan.environment.insert("host".into(), environment("host"));
+    contents.rows = vec![row; 1_000];
+    let bytes = |contents: &Contents| reports(contents).into_iter().map(|(name, text)| (name, text.len()));
+    let before: Vec<_> = bytes(&contents).collect();
+    let reference = |n: usize| Reference {
+        scenario: "measured".into(),
+        max: Some(Nanos(8_000)),
+        source: format!("{n} {}", "x".repeat(4_000)),
+        ..Reference::default()
+    };
+    let of_a_value = Reference {
+        max: None,
+        item: Some("system call".into()),
+        value: Some("3us".parse().unwrap()),
+        ..reference(1_000)
+    };
+    contents.plan.reference = (0..1_000).map(reference).chain([of_a_value]).collect();
+    let said = document(&contents).scenarios;
+    assert_eq!(said.len(), 1_000);
+    for theirs in said.iter().map(|row| row.published.as_ref().unwrap()) {
+        assert!(theirs.source.starts_with("0 xx") && theirs.source.len() < 1_000, "{}", theirs.source.len());
+        assert!(theirs.source.ends_with("; and 999 more in the plan"), "{}", theirs.source);
+        assert_eq!(theirs.max_ns, Some(8_000));
+    }
+    for ((format, without), (_, with)) in before.into_iter().zip(bytes(&contents)) {
+        assert!(with < without + (8 << 20), "{format}: {with} bytes, and {without} without references");
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ use tactus_environment::{self as environment, ENVIRONMENTS};
 use tactus_model::bundle::{LONGEST_NAME, file_name};
 use tactus_model::outcome::restart::MOST_RESTARTS;
 use tactus_model::plan::{
-    MOST_COMPARED, MOST_DISTURBED, MOST_SEPARATED, MOST_SHOWN, OTHER_STATE, Plan, Scenario,
+    MOST_COMPARED, MOST_DISTURBED, MOST_PUBLISHED_THREADS, MOST_REFERENCES, MOST_SEPARATED, MOST_SHOWN,
+    OTHER_STATE, Plan, Reference, Scenario,
 };
 use tactus_system::System;
 use tactus_tune::profile;
@@ -62,6 +63,7 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
     }
     places(plan, source)?;
     references(plan, &names, source)?;
+    published(plan, source)?;
     comparisons(plan, source)?;
     results::check(plan, source)
 }
@@ -432,6 +434,21 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
     Ok(())
 }
 
+/// As many references as a report looks through for each row.
+fn published(plan: &Plan, source: &Source) -> Result<(), PlanError> {
+    let hint = "say what the plan measures, or make several plans of it";
+    if plan.reference.len() > MOST_REFERENCES {
+        let message = format!("more than {MOST_REFERENCES} references");
+        return Err(source.error(&format!("reference[{MOST_REFERENCES}]"), message, hint));
+    }
+    let too_many = |reference: &Reference| reference.threads.len() > MOST_PUBLISHED_THREADS;
+    if let Some(at) = plan.reference.iter().position(too_many) {
+        let message = format!("more than {MOST_PUBLISHED_THREADS} threads of one reference");
+        return Err(source.error(&format!("reference[{at}].threads"), message, hint));
+    }
+    Ok(())
+}
+
 /// Each scenario is compared with another one once: all claims are judged together, and one that is there twice would
 /// weaken the rest.
 fn comparisons(plan: &Plan, source: &Source) -> Result<(), PlanError> {
@@ -565,5 +582,25 @@ mod tests {
         drawn(MOST_SHOWN).unwrap();
         let said = drawn(MOST_SHOWN + 1).unwrap_err().to_string();
         assert!(said.contains("65 tables [[figure]]: a report shows 64 at most"), "{said}");
+    }
+    #[test]
+    fn there_is_an_end_to_references_and_to_the_threads_of_one() {
+        let check = |references: usize, threads: usize| {
+            let threads = "[\"1us\", \"2us\", \"3us\"], ".repeat(threads);
+            let own = format!("[[reference]]\nscenario = \"a\"\nsource = \"s\"\nthreads = [{threads}]\n");
+            let more = "[[reference]]\nscenario = \"a\"\nsource = \"s\"\nmax = \"8us\"\n";
+            let text = format!(
+                "name = \"x\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"a\"\nenvironment = \
+                 \"host\"\nmeasurement = \"timer\"\n{own}{}",
+                more.repeat(references - 1)
+            );
+            let source = Source::new("a.toml", text.as_str());
+            check(&parse(&source).unwrap(), &source, &Memory::new())
+        };
+        check(MOST_REFERENCES, MOST_PUBLISHED_THREADS).unwrap();
+        let many = check(MOST_REFERENCES + 1, 1).unwrap_err().to_string();
+        assert!(many.contains("more than 1024 references"), "{many}");
+        let long = check(1, MOST_PUBLISHED_THREADS + 1).unwrap_err().to_string();
+        assert!(long.contains("more than 256 threads of one reference"), "{long}");
     }
 }
