@@ -132,7 +132,7 @@ def all_have_ended(fleet, machines, process):
     check(process.poll() is None, f"the command has ended: {process.returncode}", fleet.said()[-2000:])
     rows = [fleet.row(name) for name in machines]
     # Of one that only Kubernetes has called ended its log is asked for next.
-    states = ["asked" if row.get("reason", "").startswith("exit 0") else row.get("state") for row in rows]
+    states = ["asked" if row.get("reason") == "exit 0 (Completed)" else row.get("state") for row in rows]
     open_ = [state for state in states if state not in ("failed", "away", "measured")]
     return len(open_) <= len(FULL) and "listed" not in open_
 

@@ -94,7 +94,8 @@ fn plot(
     marks: &[(u64, String)],
 ) -> Option<Plot> {
     let value = |line: &Curve, at: u64| {
-        let found = line.points.iter().find(|(own, _)| *own == at);
+        let from = line.points.partition_point(|(own, _)| *own < at);
+        let found = line.points.get(from).filter(|(own, _)| *own == at);
         found.map(|(_, value)| short(*value))
     };
     let series = lines.iter().enumerate().map(|(n, line)| PlotSeries {

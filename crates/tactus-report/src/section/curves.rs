@@ -1,5 +1,7 @@
 //! Values that were measured at several points, such as the latency of memory by size of the array.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::caches::caches;
 use tactus_model::outcome::{Point, ValueResult};
@@ -8,7 +10,7 @@ use tactus_model::size::Bytes;
 use super::Section;
 use crate::figure::{Axes, CURVES, Curve, Figure, PlotKind, curves};
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
-use crate::row::title;
+use crate::row::{MOST_ROWS, title};
 use crate::stats::typical_rows;
 use crate::units::{clean, number, shortened};
 
@@ -48,12 +50,23 @@ impl Section for Curves {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let mut parts = Vec::new();
         let rows = typical_rows(contents);
-        for axis in measured(&rows) {
+        let (mut room, mut left_out) = (MOST_ROWS, 0);
+        for axis in measured(contents, &rows) {
             if reader == Reader::Page {
-                parts.extend(axis.figures(contents).into_iter().map(Part::Figure));
+                let groups = axis.groups();
+                let shown = &groups[..groups.len().min(room)];
+                room -= shown.len();
+                left_out += groups.len() - shown.len();
+                let marks = axis.marks(contents);
+                parts.extend(shown.iter().map(|group| Part::Figure(axis.figure(group, &marks))));
             }
-            let tables = axis.rows.iter().flat_map(|row| axis.tables(contents, row));
+            let tables = axis.tables().into_iter();
             parts.extend(tables.map(|table| Part::Table(Table { length: Length::Drawn, ..table })));
+        }
+        if left_out > 0 {
+            parts.push(Part::Remark(format!(
+                "The first {MOST_ROWS} figures are drawn, and {left_out} more are not; the tables have all values."
+            )));
         }
         parts
     }
@@ -63,11 +76,23 @@ impl Section for Curves {
 struct Axis<'a> {
     name: &'static str,
     rows: Vec<&'a Row>,
+    /// What each of them is called.
+    names: Vec<String>,
     items: Vec<&'a ValueResult>,
+    /// Which of them each is.
+    numbers: BTreeMap<&'a str, usize>,
+    /// By the numbers of a row and of an item: where nothing was measured there is no line.
+    lines: BTreeMap<(usize, usize), Points<'a>>,
 }
 
+/// What a row has of an item, from the least to the most.
+type Points<'a> = Vec<(Point, &'a ValueResult)>;
+
+/// The number of a row, that of an item, and the points.
+type Line<'p, 'a> = (usize, usize, &'p Points<'a>);
+
 /// All axes, of one measurement after the other.
-fn measured(rows: &[Row]) -> Vec<Axis<'_>> {
+fn measured<'a>(contents: &Contents, rows: &'a [Row]) -> Vec<Axis<'a>> {
     let mut all: Vec<(&str, Axis)> = Vec::new();
     for row in rows {
         let kind = row.result.measurement.kind();
@@ -75,98 +100,109 @@ fn measured(rows: &[Row]) -> Vec<Axis<'_>> {
             let Some(at) = value.at else { continue };
             let place = all.iter().position(|(known, axis)| *known == kind && axis.name == at.axis());
             let place = place.unwrap_or_else(|| {
-                all.push((kind, Axis { name: at.axis(), rows: Vec::new(), items: Vec::new() }));
+                all.push((kind, Axis::new(at.axis())));
                 all.len() - 1
             });
-            let axis = &mut all[place].1;
-            if !axis.rows.last().is_some_and(|last| std::ptr::eq(*last, row)) {
-                axis.rows.push(row);
-            }
-            if !axis.items.iter().any(|known| known.item == value.item) {
-                axis.items.push(value);
-            }
+            all[place].1.add(contents, row, (at, value));
         }
+    }
+    for points in all.iter_mut().flat_map(|(_, axis)| axis.lines.values_mut()) {
+        points.sort_unstable_by_key(|(at, _)| *at);
     }
     all.into_iter().map(|(_, axis)| axis).collect()
 }
 
-impl Axis<'_> {
-    /// The points of an item in a row, from the least to the most.
-    fn points<'r>(&self, row: &'r Row, of: &ValueResult) -> Vec<(Point, &'r ValueResult)> {
-        let of_item =
-            row.result.values().iter().filter(|value| value.item == of.item && value.unit == of.unit);
-        let along = of_item.filter_map(|value| Some((value.at.filter(|at| at.axis() == self.name)?, value)));
-        let mut points: Vec<_> = along.collect();
-        points.sort_unstable_by_key(|(at, _)| *at);
-        points
+impl<'a> Axis<'a> {
+    const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            rows: Vec::new(),
+            names: Vec::new(),
+            items: Vec::new(),
+            numbers: BTreeMap::new(),
+            lines: BTreeMap::new(),
+        }
+    }
+
+    /// A value of a row that is the last one so far, or comes behind it.
+    fn add(&mut self, contents: &Contents, row: &'a Row, (at, value): (Point, &'a ValueResult)) {
+        if !self.rows.last().is_some_and(|last| std::ptr::eq(*last, row)) {
+            self.rows.push(row);
+            self.names.push(named(contents, row));
+        }
+        let item = *self.numbers.entry(&value.item).or_insert(self.items.len());
+        if item == self.items.len() {
+            self.items.push(value);
+        }
+        if self.items[item].unit == value.unit {
+            self.lines.entry((self.rows.len() - 1, item)).or_default().push((at, value));
+        }
     }
 
     /// Amounts down, items across; of more items than anybody reads in a line each few have a table with amounts of
     /// their own, so that very many are not as many squared.
-    fn tables(&self, contents: &Contents, row: &Row) -> Vec<Table> {
-        let items = self.items.iter().map(|item| (*item, self.points(row, item)));
-        let items: Vec<_> = items.filter(|(_, points)| !points.is_empty()).collect();
-        items.chunks(ACROSS).map(|items| self.table(contents, row, items)).collect()
+    fn tables(&self) -> Vec<Table> {
+        let lines = self.lines();
+        let of_rows = lines.chunk_by(|(a, ..), (b, ..)| a == b);
+        of_rows.flat_map(|lines| lines.chunks(ACROSS)).map(|lines| self.table(lines)).collect()
     }
 
-    fn table(
-        &self,
-        contents: &Contents,
-        row: &Row,
-        items: &[(&ValueResult, Vec<(Point, &ValueResult)>)],
-    ) -> Table {
+    fn lines(&self) -> Vec<Line<'_, 'a>> {
+        self.lines.iter().map(|((row, item), points)| (*row, *item, points)).collect()
+    }
+
+    /// Lines of one row.
+    fn table(&self, lines: &[Line]) -> Table {
         let mut amounts: Vec<Point> =
-            items.iter().flat_map(|(_, points)| points).map(|(at, _)| *at).collect();
+            lines.iter().flat_map(|(.., points)| *points).map(|(at, _)| *at).collect();
         amounts.sort_unstable();
         amounts.dedup();
         let head = std::iter::once(Head::number(self.name));
-        let head =
-            head.chain(items.iter().map(|(of, _)| Head::number(format!("{}, {}", clean(&of.item), of.unit))));
+        let items = lines.iter().map(|(_, item, _)| self.items[*item]);
+        let head = head.chain(items.map(|of| Head::number(format!("{}, {}", clean(&of.item), of.unit))));
         let line = |at: Point| -> Vec<Cell> {
-            let own = |points: &[(Point, &ValueResult)]| {
+            let own = |points: &Points| {
                 let own = points.iter().find(|(point, _)| *point == at);
                 own.map(|(_, value)| number(value.value)).unwrap_or_default()
             };
             let amount = std::iter::once(label(self.name, at.number()));
-            amount.chain(items.iter().map(|(_, points)| own(points))).map(Cell::from).collect()
+            amount.chain(lines.iter().map(|(.., points)| own(points))).map(Cell::from).collect()
         };
-        Table::whole(named(contents, row), head.collect(), amounts.into_iter().map(line).collect())
+        let name = lines.first().map_or("", |(row, ..)| self.names[*row].as_str());
+        Table::whole(name, head.collect(), amounts.into_iter().map(line).collect())
     }
 
-    /// One row: its items in one figure. Several: a figure for each item, so that the rows are compared.
-    fn figures(&self, contents: &Contents) -> Vec<Figure> {
-        let curve = |name: String, row: &Row, of: &ValueResult| Curve {
-            name,
-            points: self.points(row, of).into_iter().map(|(at, value)| (at.number(), value.value)).collect(),
-        };
-        let mut figures = Vec::new();
-        if let [row] = self.rows.as_slice() {
-            for items in self.items.chunk_by(|a, b| a.unit == b.unit).flat_map(|alike| alike.chunks(CURVES)) {
-                let lines: Vec<Curve> =
-                    items.iter().map(|item| curve(clean(&item.item), row, item)).filter(has_points).collect();
-                figures.push(self.figure(contents, &named(contents, row), items[0], &lines));
-            }
-            return figures;
+    /// The lines of each figure. One row: its items in one figure. Several: a figure for each item, so that the rows are
+    /// compared.
+    fn groups(&self) -> Vec<Vec<Line<'_, 'a>>> {
+        let mut lines = self.lines();
+        if self.rows.len() == 1 {
+            let unit = |line: &Line| self.items[line.1].unit;
+            let alike = lines.chunk_by(|a, b| unit(a) == unit(b));
+            return alike.flat_map(|alike| alike.chunks(CURVES)).map(<[Line]>::to_vec).collect();
         }
-        for item in &self.items {
-            for rows in self.rows.chunks(CURVES) {
-                let lines: Vec<Curve> = rows
-                    .iter()
-                    .map(|row| curve(named(contents, row), row, item))
-                    .filter(has_points)
-                    .collect();
-                figures.push(self.figure(contents, &clean(&item.item), item, &lines));
-            }
-        }
-        figures
+        lines.sort_by_key(|(row, item, _)| (*item, *row));
+        let together = |(row, item, _): &Line| (*item, row / CURVES);
+        lines.chunk_by(|a, b| together(a) == together(b)).map(<[Line]>::to_vec).collect()
     }
 
-    fn figure(&self, contents: &Contents, title: &str, of: &ValueResult, lines: &[Curve]) -> Figure {
+    /// The figure of these lines.
+    fn figure(&self, lines: &[Line], marks: &[(u64, String)]) -> Figure {
+        let alone = self.rows.len() == 1;
+        let item = |item: usize| clean(&self.items[item].item);
+        let curve = |(row, of, points): &Line| Curve {
+            name: if alone { item(*of) } else { self.names[*row].clone() },
+            points: points.iter().map(|(at, value)| (at.number(), value.value)).collect(),
+        };
+        let (title, unit) = lines.first().map_or_else(Default::default, |(row, of, _)| {
+            let title = if alone { self.names[*row].clone() } else { item(*of) };
+            (title, self.items[*of].unit.to_string())
+        });
         let label = if self.name == BYTES { |at: u64| label(BYTES, at) } else { |at: u64| at.to_string() };
-        let upright = format!("in {}", of.unit);
+        let upright = format!("in {unit}");
         let kind = if self.name == BYTES { PlotKind::Bytes } else { PlotKind::Plain };
         let axes = Axes { across: self.name, label, kind, upright: &upright };
-        curves(title, axes, lines, &self.marks(contents))
+        curves(&title, axes, &lines.iter().map(curve).collect::<Vec<Curve>>(), marks)
     }
 
     /// Where caches end, where it is sizes that were varied: those of the first environment that says them.
@@ -174,23 +210,21 @@ impl Axis<'_> {
         if self.name != BYTES {
             return Vec::new();
         }
-        let of = |row: &&Row| -> Vec<(u64, String)> {
+        let of = |row: &Row| -> Vec<(u64, String)> {
             let Some(facts) = contents.facts.get(&row.result.environment) else { return Vec::new() };
             let known = caches(facts).into_iter().filter_map(|cache| Some((cache.level, cache.size?)));
             let mut known: Vec<(u32, u64)> = known.collect();
             known.dedup();
             known.into_iter().map(|(level, size)| (size, format!("L{level} {}", Bytes(size)))).collect()
         };
-        self.rows.iter().map(of).find(|marks| !marks.is_empty()).unwrap_or_default()
+        let mut known = BTreeSet::new();
+        let mut firsts = self.rows.iter().filter(|row| known.insert(row.result.environment.as_str()));
+        firsts.find_map(|row| Some(of(row)).filter(|marks| !marks.is_empty())).unwrap_or_default()
     }
 }
 
 /// The axis of sizes.
 const BYTES: &str = Point::Bytes(0).axis();
-
-fn has_points(curve: &Curve) -> bool {
-    !curve.points.is_empty()
-}
 
 fn label(axis: &str, number: u64) -> String {
     if axis == BYTES { Bytes(number).to_string() } else { number.to_string() }

@@ -1,12 +1,14 @@
 //! Values of all environments side by side.
 
+use std::collections::BTreeMap;
+
 use tactus_model::bundle::{Contents, Row};
-use tactus_model::outcome::{Better, ValueResult, wholes};
+use tactus_model::outcome::{Better, Point, ValueResult, wholes};
 
 use super::Section;
 use crate::figure::{Bar, Figure, Panel, bars};
 use crate::part::{Part, Reader};
-use crate::row::{published_value, title};
+use crate::row::{MOST_ROWS, published_value, title};
 use crate::stats::typical_rows;
 use crate::units::{clean, shortened};
 
@@ -46,25 +48,40 @@ impl Section for Values {
         match reader {
             Reader::Page => {
                 let folded = |figure: Figure| Part::Folded(figure.title.clone(), vec![Part::Figure(figure)]);
-                drawn(contents).into_iter().map(folded).collect()
+                let (figures, left_out) = drawn(contents);
+                let left_out = (left_out > 0).then(|| {
+                    Part::Remark(format!(
+                        "The first {MOST_ROWS} items of a measurement are drawn, and {left_out} more are not; the JSON has them \
+                         all."
+                    ))
+                });
+                figures.into_iter().map(folded).chain(left_out).collect()
             }
             Reader::Terminal | Reader::Markdown => Vec::new(),
         }
     }
 }
 
-/// The figures of each measurement, an item below the other.
-fn drawn(contents: &Contents) -> Vec<Figure> {
+/// The figures of each measurement, an item below the other, and how many items are left out.
+fn drawn(contents: &Contents) -> (Vec<Figure>, usize) {
     let rows = typical_rows(contents);
     let mut rows: Vec<&Row> = rows.iter().collect();
     rows.sort_by_key(|row| row.result.measurement.kind());
-    let alike = rows.chunk_by(|a, b| a.result.measurement.kind() == b.result.measurement.kind());
-    alike.flat_map(|rows| figures(contents, rows)).collect()
+    let (mut drawn, mut left_out) = (Vec::new(), 0);
+    for rows in rows.chunk_by(|a, b| a.result.measurement.kind() == b.result.measurement.kind()) {
+        let items: Vec<Found> =
+            found(rows).into_iter().filter(|item| is_beside(contents, rows, item)).collect();
+        let shown = &items[..items.len().min(MOST_ROWS)];
+        left_out += items.len() - shown.len();
+        drawn.extend(figures(contents, rows, shown));
+    }
+    (drawn, left_out)
 }
 
-fn figures(contents: &Contents, rows: &[&Row]) -> Vec<Figure> {
+fn figures(contents: &Contents, rows: &[&Row], items: &[Found]) -> Vec<Figure> {
     let kind = rows.first().map_or("", |row| row.result.measurement.kind());
-    let panels = panels(contents, rows);
+    let names: Vec<String> = rows.iter().map(|row| named(contents, row)).collect();
+    let panels: Vec<Panel> = items.iter().map(|item| panel(contents, rows, &names, item)).collect();
     let several = panels.len();
     let parts = panels.chunks((BARS / rows.len().max(1)).max(1));
     parts
@@ -76,40 +93,62 @@ fn figures(contents: &Contents, rows: &[&Row]) -> Vec<Figure> {
         .collect()
 }
 
-/// A panel for each item, in the order in which the measurement has them.
-fn panels(contents: &Contents, rows: &[&Row]) -> Vec<Panel> {
-    let mut items: Vec<&ValueResult> = Vec::new();
-    for value in rows.iter().flat_map(|row| wholes(row.result.values())) {
-        if !items.iter().any(|known| known.is_of(value)) {
-            items.push(value);
-        }
-    }
-    let panel = |of: &ValueResult| {
-        let better = match of.better {
-            Better::Lower => "less is better",
-            Better::Higher => "more is better",
-        };
-        let bars = rows.iter().enumerate().filter_map(|(n, row)| bar(contents, n, row, of)).collect();
-        Panel {
-            title: format!("{}, in {} ({better})", clean(&of.name()), of.unit),
-            unit: of.unit.to_string(),
-            bars,
-        }
-    };
-    // A bar alone is beside nothing, but for what was published.
-    let beside = |panel: &Panel| panel.bars.len() > 1 || panel.bars.iter().any(|bar| bar.published.is_some());
-    items.into_iter().map(panel).filter(beside).collect()
+/// An item, and the values of the rows that have it, each with the number of its row.
+struct Found<'a> {
+    of: &'a ValueResult,
+    values: Vec<(usize, &'a ValueResult)>,
 }
 
-fn bar(contents: &Contents, n: usize, row: &Row, of: &ValueResult) -> Option<Bar> {
-    let result = &row.result;
-    let own = result.values().iter().find(|value| value.is_of(of) && value.unit == of.unit)?;
-    let evidence = result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
-    Some(Bar {
-        row: n,
-        name: format!("{}{evidence}", shortened(&clean(&title(contents, result)), NAME)),
+/// Every item, in the order in which the measurement has them.
+fn found<'a>(rows: &[&'a Row]) -> Vec<Found<'a>> {
+    let mut numbers: BTreeMap<(&str, Option<Point>), usize> = BTreeMap::new();
+    let mut items: Vec<Found> = Vec::new();
+    for of in rows.iter().flat_map(|row| wholes(row.result.values())) {
+        if *numbers.entry((&of.item, of.at)).or_insert(items.len()) == items.len() {
+            items.push(Found { of, values: Vec::new() });
+        }
+    }
+    for (n, row) in rows.iter().enumerate() {
+        for value in row.result.values() {
+            let Some(number) = numbers.get(&(value.item.as_str(), value.at)) else { continue };
+            let Found { of, values } = &mut items[*number];
+            if value.unit == of.unit && values.last().is_none_or(|(last, _)| *last != n) {
+                values.push((n, value));
+            }
+        }
+    }
+    items
+}
+
+/// A bar alone is beside nothing, but for what was published.
+fn is_beside(contents: &Contents, rows: &[&Row], item: &Found) -> bool {
+    let published =
+        |(n, own): &(usize, &ValueResult)| published_value(&contents.plan, &rows[*n].result, own).is_some();
+    item.values.len() > 1 || item.values.iter().any(published)
+}
+
+fn panel(contents: &Contents, rows: &[&Row], names: &[String], item: &Found) -> Panel {
+    let of = item.of;
+    let better = match of.better {
+        Better::Lower => "less is better",
+        Better::Higher => "more is better",
+    };
+    let bar = |(n, own): &(usize, &ValueResult)| Bar {
+        row: *n,
+        name: names[*n].clone(),
         value: own.value,
         interval: own.low.zip(own.high),
-        published: published_value(&contents.plan, result, own).map(|theirs| theirs.value),
-    })
+        published: published_value(&contents.plan, &rows[*n].result, own).map(|theirs| theirs.value),
+    };
+    Panel {
+        title: format!("{}, in {} ({better})", clean(&of.name()), of.unit),
+        unit: of.unit.to_string(),
+        bars: item.values.iter().map(bar).collect(),
+    }
+}
+
+/// A row and what its numbers are worth.
+fn named(contents: &Contents, row: &Row) -> String {
+    let evidence = row.result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
+    format!("{}{evidence}", shortened(&clean(&title(contents, &row.result)), NAME))
 }

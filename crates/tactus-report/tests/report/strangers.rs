@@ -4,7 +4,7 @@ use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
 use tactus_model::message::{Control, Note, NoteKind, Outlier};
-use tactus_model::outcome::{Better, Outcome, SeriesResult, Unit};
+use tactus_model::outcome::{Better, Outcome, Point, SeriesResult, Unit};
 use tactus_model::plan::{Figure, FigureKind, Page, Reference, Require, Shown};
 use tactus_model::series::SeriesKey;
 use tactus_model::ticks::TickScalars;
@@ -14,7 +14,7 @@ use tactus_report::document;
 use tactus_report::part::{Part, Reader};
 use tactus_report::render::{FORMATS, html};
 use tactus_report::row::{self, remarks};
-use tactus_report::section::{Section, degradation, drawings, matrices, threads};
+use tactus_report::section::{Section, curves, degradation, drawings, matrices, threads, values};
 
 use crate::common::{
     Shape, Span, cpu_time, empty, environment, hostile, item, measured, planned, this_machine, valued,
@@ -248,10 +248,10 @@ fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
     }
 }
 
-/// Bytes of the section of what environments cost, on the page.
-fn costs_on_the_page(contents: &Contents) -> usize {
+/// Bytes of a section on the page.
+fn on_the_page(contents: &Contents, section: &str) -> usize {
     let page = html::render(contents).unwrap();
-    let from = page.find("<section id=\"degradation\">").unwrap();
+    let from = page.find(&format!("<section id=\"{section}\">")).unwrap();
     page[from..].find("</section>").unwrap()
 }
 
@@ -277,7 +277,7 @@ fn environments_that_have_no_other_in_common_are_tables_of_their_own_and_no_empt
     assert!(tables.iter().all(|table| table.rows.len() == 1 && table.head.len() == 3));
     let remarks = &tables.last().unwrap().remarks;
     assert!(remarks.iter().any(|remark| remark.contains("The first 256 of 300 lines")), "{remarks:?}");
-    let bytes = costs_on_the_page(&contents);
+    let bytes = on_the_page(&contents, "degradation");
     assert!(bytes < 1 << 20, "{bytes}");
 }
 
@@ -298,7 +298,7 @@ fn a_long_name_of_an_environment_does_not_stand_in_each_of_its_cells() {
         contents.rows.push(row);
     }
     // 4 MB of names alone, once.
-    let bytes = costs_on_the_page(&contents);
+    let bytes = on_the_page(&contents, "degradation");
     assert!(bytes < 2 << 20, "{bytes}");
     let [figure] = &degradation::drawn(&contents)[..] else { panic!("one figure") };
     assert!(figure.svg().len() < 4 << 20, "{}", figure.svg().len());
@@ -308,6 +308,69 @@ fn a_long_name_of_an_environment_does_not_stand_in_each_of_its_cells() {
     for entry in &entries {
         assert!(serde_json::to_string(entry).unwrap().len() < 1200, "{entry:?}");
     }
+}
+
+/// Rows that have so many items of their own each, at this point where they are curves.
+fn items_of_their_own(rows: usize, items: usize, at: Option<Point>) -> Contents {
+    let mut contents = empty();
+    contents.plan.environment.insert("host".into(), environment("host"));
+    let one: Vec<(Item, f64)> =
+        (0..items).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
+    for row in 0..rows {
+        let planned = planned(&format!("row {row}"), "host", "host", Vec::new());
+        let mut valued = valued(planned, Evidence::BareMetal, &one);
+        let Outcome::Values(values) = &mut valued.result.outcome else { panic!("no values") };
+        for (n, value) in values.iter_mut().enumerate() {
+            (value.item, value.at) = (format!("item {n} of row {row}"), at);
+        }
+        contents.rows.push(valued);
+    }
+    contents
+}
+
+/// The remarks among these, in one text.
+fn remarked(parts: &[Part]) -> String {
+    let remarks =
+        parts.iter().filter_map(|part| if let Part::Remark(text) = part { Some(&**text) } else { None });
+    remarks.collect::<Vec<&str>>().join(" ")
+}
+
+/// Where each item was a figure for each few of the rows these were 8000, and half of them empty.
+#[test]
+fn curves_of_very_many_rows_and_items_are_as_many_figures_as_anybody_looks_at_and_none_is_empty() {
+    let contents = items_of_their_own(20, 200, Some(Point::Bytes(1024)));
+    let parts = curves::ENTRY.parts(&contents, Reader::Page);
+    let said = remarked(&parts);
+    assert!(said.contains("The first 256 figures are drawn, and 3744 more are not"), "{said}");
+    let drawn: Vec<_> = parts.into_iter().flat_map(Part::figures).collect();
+    assert_eq!(drawn.len(), 256);
+    assert!(
+        drawn.iter().all(|figure| figure.about.contains("(bare metal): 1 at 1KiB")),
+        "{}",
+        drawn[0].about
+    );
+    let bytes = on_the_page(&contents, "curves");
+    assert!(bytes < 8 << 20, "{bytes}");
+    let few = curves::ENTRY.parts(&items_of_their_own(16, 16, Some(Point::Bytes(1024))), Reader::Page);
+    assert_eq!((remarked(&few), few.into_iter().flat_map(Part::figures).count()), (String::new(), 256));
+}
+
+#[test]
+fn very_many_items_side_by_side_are_drawn_up_to_a_number_and_it_is_said() {
+    let both = |items| {
+        let mut contents = items_of_their_own(1, items, None);
+        contents.rows.push(contents.rows[0].clone());
+        values::ENTRY.parts(&contents, Reader::Page)
+    };
+    let bars = |parts: Vec<Part>| -> usize {
+        let figures = parts.into_iter().flat_map(Part::figures);
+        figures.map(|figure| figure.about.matches("less is better").count()).sum()
+    };
+    let (whole, cut) = (both(256), both(300));
+    assert_eq!((remarked(&whole), bars(whole)), (String::new(), 2 * 256));
+    let said = remarked(&cut);
+    assert!(said.contains("The first 256 items of a measurement are drawn, and 44 more are not"), "{said}");
+    assert_eq!(bars(cut), 2 * 256);
 }
 
 /// A browser would look for the powers of ten between nothing and something for ever.
@@ -401,6 +464,21 @@ fn ten_times_the_notes_take_ten_times_as_long_and_not_a_hundred() {
     };
     let (few, many) = (time(1_500), time(15_000));
     assert!(many < few * 40, "{few:?}, {many:?}");
+}
+
+#[test]
+fn ten_times_the_rows_with_items_of_their_own_take_ten_times_as_long_and_not_a_hundred() {
+    let time = |section: &dyn Section, rows, at, reader| {
+        let contents = items_of_their_own(rows, 512, at);
+        cpu_time(|| assert!(section.parts(&contents, reader).len() <= rows * 64))
+    };
+    // A page has figures, of which there is a largest number.
+    let sections: [(&dyn Section, Option<Point>, Reader); 2] =
+        [(&curves::ENTRY, Some(Point::Bytes(1024)), Reader::Terminal), (&values::ENTRY, None, Reader::Page)];
+    for (section, at, reader) in sections {
+        let (few, many) = (time(section, 4, at, reader), time(section, 40, at, reader));
+        assert!(many < few * 40, "{}: {few:?}, {many:?}", section.name());
+    }
 }
 
 #[test]
