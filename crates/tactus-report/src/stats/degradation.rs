@@ -3,13 +3,16 @@
 //! What differs between two runs of the same thing (where pages lie, how warm the machine is) no interval from within a
 //! run knows: what is called a degradation is one of pairs of runs, whose order was drawn by lot.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::document::Degradation;
 use tactus_model::outcome::exits::KvmExits;
 use tactus_model::outcome::{Better, RowEnd, ValueResult, wholes};
 
-use super::comparison::{conditions, is_host, measure_the_same};
+use super::comparison::is_host;
+use super::conditions::{keys, measures};
 use super::holm::ERROR;
 use super::max_t::{least, simultaneous};
 use super::ratio::value_ratio;
@@ -57,15 +60,16 @@ pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
 #[must_use]
 pub fn degradations(contents: &Contents, network: bool) -> Vec<Degraded<'_>> {
     let mut all = held_against(contents);
-    let mut groups: Vec<(&str, &str)> =
+    let groups: BTreeSet<(&str, &str)> =
         all.iter().filter(|pair| pair.is_repeated()).map(Degraded::group).collect();
-    groups.sort_unstable();
-    groups.dedup();
     let parts = groups.len();
     all.retain(|pair| pair.is_network() == network);
-    for group in groups {
-        let own = all.iter_mut().filter(|pair| pair.is_repeated() && pair.group() == group);
-        judge(own, parts);
+    let mut own: BTreeMap<(&str, &str), Vec<&mut Degraded>> = BTreeMap::new();
+    for pair in all.iter_mut().filter(|pair| pair.is_repeated()) {
+        own.entry(pair.group()).or_default().push(pair);
+    }
+    for group in own.into_values() {
+        judge(group.into_iter(), parts);
     }
     all
 }
@@ -189,26 +193,36 @@ const fn has_paid_for_tracing(result: &RowResult) -> bool {
 fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
     let results = valued(contents).into_iter().map(|row| &row.result);
     let firsts: Vec<&RowResult> = results.filter(|result| !has_paid_for_tracing(result)).collect();
-    let comparable = |base: &RowResult, own: &RowResult| match (&base.measurement, &own.measurement) {
-        (Measure::Network(_), Measure::Network(_)) => true,
-        (one, other) => {
-            measure_the_same(one, other) && base.policy == own.policy && base.priority == own.priority
+    let keys: Vec<[String; 2]> = firsts.iter().map(|own| comparable(own)).collect();
+    let (mut hosts, mut all): (BTreeMap<&str, usize>, BTreeMap<&str, usize>) = Default::default();
+    for (at, (own, keys)) in firsts.iter().zip(&keys).enumerate() {
+        for key in keys {
+            all.entry(key).or_insert(at);
+            if is_host(own) && !is_network(own) {
+                hosts.entry(key).or_insert(at);
+            }
         }
+    }
+    let first = |of: &BTreeMap<&str, usize>, keys: &[String; 2]| {
+        keys.iter().filter_map(|key| of.get(key.as_str()).copied()).min()
     };
-    let alike = |base: &RowResult, own: &RowResult| {
-        [true, false].iter().any(|inside| conditions(base, *inside) == conditions(own, *inside))
-    };
-    let base = |own: &RowResult| -> Option<&RowResult> {
-        let all = || firsts.iter().copied().filter(|base| comparable(base, own) && alike(base, own));
-        let hosts = all().filter(|base| is_host(base));
-        if is_network(own) { all().next() } else { hosts.chain(all()).next() }
-    };
+    let base = |keys| firsts.get(first(&hosts, keys).or_else(|| first(&all, keys))?).copied();
     let elsewhere = |base: &RowResult, own: &RowResult| {
         is_network(own) && base.name != own.name || base.environment != own.environment
     };
     firsts
         .iter()
-        .filter_map(|own| Some((base(own)?, *own)))
+        .zip(&keys)
+        .filter_map(|(own, keys)| Some((base(keys)?, *own)))
         .filter(|(base, own)| elsewhere(base, own))
         .collect()
+}
+
+/// What a row and the one that it is held against have in common: streams over network paths nothing else.
+fn comparable(result: &RowResult) -> [String; 2] {
+    if is_network(result) {
+        return ["network", "network"].map(String::from);
+    }
+    let alike = format!("{} {:?} {}", measures(&result.measurement), result.policy, result.priority);
+    keys(&alike, result)
 }

@@ -5,6 +5,7 @@ mod benjamini_hochberg;
 mod by_lot;
 mod change;
 mod comparison;
+mod conditions;
 mod degradation;
 mod detectable;
 mod distribution;

@@ -1,5 +1,7 @@
 //! The runs of a repeated measurement in one line: the median of each figure, and its range.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::number::{float, whole};
@@ -130,19 +132,24 @@ pub fn typical_values(contents: &Contents, result: &RowResult) -> Vec<ValueResul
 /// The first run with values of each measurement that yields them.
 #[must_use]
 pub fn valued(contents: &Contents) -> Vec<&Row> {
-    let mut firsts: Vec<&Row> = Vec::new();
+    let (mut firsts, mut repeated): (Vec<&Row>, BTreeSet<Key>) = Default::default();
     for row in contents.rows.iter().filter(|row| !row.result.values().is_empty()) {
-        let same = |own: &&Row| {
-            let (own, other) = (&own.result, &row.result);
-            own.repeat.is_some()
-                && (&own.name, &own.environment) == (&other.name, &other.environment)
-                && own.measurement == other.measurement
-        };
-        if !firsts.iter().any(same) {
+        let key = key(&row.result);
+        if !repeated.contains(&key) {
             firsts.push(row);
+            if row.result.repeat.is_some() {
+                repeated.insert(key);
+            }
         }
     }
     firsts
+}
+
+/// What the runs of one measurement have in common.
+type Key<'a> = (&'a str, &'a str, String);
+
+fn key(result: &RowResult) -> Key<'_> {
+    (&result.name, &result.environment, format!("{:?}", result.measurement))
 }
 
 /// The rows that yield values; runs of one measurement are one row, which has the median of each item.
