@@ -11,7 +11,7 @@ use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
 
 use super::conditions::{keys, measures};
-use super::typical::{Spread, runs_of, spread, typical, typical_values};
+use super::typical::{Runs, Spread, figures_of, spread, values_of};
 use crate::row::{apart, control, has_numbers, load_words, published, reason, scenario_title, verdict};
 
 /// One row of the table.
@@ -99,13 +99,15 @@ pub struct Delta {
 /// The comparison table, one line per measurement and in the order of the bundle; all runs of it are one line.
 #[must_use]
 pub fn comparison(contents: &Contents) -> Vec<Line> {
+    let all = Runs::new(contents);
     let own = |row: &Row| {
-        let first = runs_of(contents, &row.result).first().map(|first| &raw const first.result);
+        let first = all.of(&row.result).first().map(|first| &raw const first.result);
         row.result.repeat.is_none() || first == Some(&raw const row.result)
     };
     let hosts = Hosts::of(contents);
     let lines = contents.rows.iter().enumerate().filter(|(_, row)| own(row)).map(|(n, row)| {
         let result = &row.result;
+        let runs = all.of(result);
         Line {
             row: n,
             name: scenario_title(contents, result),
@@ -121,13 +123,13 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             reason: reason(contents, result),
             measured_ns: result.measured_ns,
             yields: result.outcome.yields(),
-            figures: typical(contents, result),
-            spread: spread(contents, result),
-            values: typical_values(contents, result),
+            figures: figures_of(runs),
+            spread: spread(runs),
+            values: values_of(runs, result),
             against: hosts.against(contents, result),
             control: control(result),
             published: published(&contents.plan, &result.name, &result.environment),
-            verdict: runs_of(contents, result).into_iter().filter_map(verdict).max_by_key(worst),
+            verdict: runs.iter().filter_map(|run| verdict(run)).max_by_key(worst),
         }
     });
     lines.collect()

@@ -15,9 +15,9 @@ use super::comparison::is_host;
 use super::conditions::{keys, measures};
 use super::holm::ERROR;
 use super::max_t::{least, simultaneous};
+use super::measured::{Measured, Run};
 use super::ratio::value_ratio;
-use super::runs::rounds;
-use super::typical::{runs_of, typical_values, valued};
+use super::typical::{place, valued};
 
 /// Runs of one measurement in two places.
 #[derive(Clone, Debug)]
@@ -49,8 +49,11 @@ pub struct DegradedItem {
 /// is one. Streams over network paths are held against those over the first path. Nothing is judged yet.
 #[must_use]
 pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
-    let pairs = pairs(contents).into_iter().map(|(base, with)| Degraded::new(contents, base, with));
-    pairs.filter(|pair| !pair.items.is_empty()).collect()
+    let pairs = pairs(contents);
+    let all = Measured::all(contents, pairs.iter().flat_map(|(base, with)| [*base, *with]));
+    let of = |result: &RowResult| all.get(&(&raw const *result));
+    let degraded = pairs.iter().filter_map(|(base, with)| Some(Degraded::new(of(base)?, of(with)?)));
+    degraded.filter(|pair| !pair.items.is_empty()).collect()
 }
 
 /// The same of streams over network paths, or of all others, judged.
@@ -82,15 +85,13 @@ pub fn least_rounds(places: usize) -> usize {
 
 impl<'a> Degraded<'a> {
     /// Before it is judged together with others.
-    pub(super) fn new(contents: &'a Contents, base: &'a RowResult, with: &'a RowResult) -> Self {
-        let rounds = whole_rounds(contents, base, with);
-        let theirs = typical_values(contents, base);
-        let own = typical_values(contents, with);
+    pub(super) fn new(base: &Measured<'a>, with: &Measured<'a>) -> Self {
+        let rounds = whole_rounds(base, with);
         let item = |own: &ValueResult| {
-            let theirs = theirs.iter().find(|theirs| own.is_of(theirs) && own.unit == theirs.unit)?;
+            let theirs = base.value(own)?;
             let ratio = logarithm(theirs, own)?;
-            let of = |result: &'a RowResult| result.values().iter().find(|value| value.is_of(own));
-            let difference = |[base, with]: &[&'a RowResult; 2]| logarithm(of(base)?, of(with)?);
+            let of = |run: &Run<'a>| run.values.get(&place(own)).copied();
+            let difference = |[base, with]: &[&Run<'a>; 2]| logarithm(of(base)?, of(with)?);
             let (low, high) = within(theirs, own).filter(|_| rounds.len() < 2).unzip();
             Some(DegradedItem {
                 differences: rounds.iter().map(difference).collect(),
@@ -99,8 +100,8 @@ impl<'a> Degraded<'a> {
                 with: own.clone(),
             })
         };
-        let items = wholes(&own).filter_map(item).collect();
-        Self { base, with, rounds: rounds.len(), items }
+        let items = wholes(&with.values).filter_map(item).collect();
+        Self { base: base.first, with: with.first, rounds: rounds.len(), items }
     }
 
     /// Whether there are runs enough to judge at all.
@@ -169,14 +170,13 @@ fn within(theirs: &ValueResult, own: &ValueResult) -> Option<(f64, f64)> {
 }
 
 /// Whole runs of the same round in both places.
-fn whole_rounds<'a>(
-    contents: &'a Contents,
-    base: &'a RowResult,
-    with: &'a RowResult,
-) -> Vec<[&'a RowResult; 2]> {
-    let is_whole = |result: &&RowResult| result.ended == RowEnd::Complete && !result.values().is_empty();
-    rounds(&runs_of(contents, base), &runs_of(contents, with))
-        .filter(|pair| pair.iter().all(is_whole))
+fn whole_rounds<'m, 'a>(base: &'m Measured<'a>, with: &'m Measured<'a>) -> Vec<[&'m Run<'a>; 2]> {
+    let is_whole = |run: &Run| run.result.ended == RowEnd::Complete && !run.result.values().is_empty();
+    let rounds = with.runs.chunk_by(|one, other| one.result.repeat == other.result.repeat);
+    rounds
+        .filter_map(<[Run]>::first)
+        .flat_map(|own| base.round(own.result.repeat).iter().map(move |theirs| [theirs, own]))
+        .filter(|pair| pair.iter().all(|run| is_whole(run)))
         .collect()
 }
 

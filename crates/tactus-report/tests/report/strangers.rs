@@ -412,3 +412,34 @@ fn ten_times_the_rows_with_loads_of_their_own_take_ten_times_as_long_and_not_a_h
     let (few, many) = (time(40), time(400));
     assert!(many < few * 50, "{few:?}, {many:?}");
 }
+
+/// Where the median of all runs was worked out anew for each place, with a look through a run's values for each of them.
+#[test]
+fn ten_times_the_runs_and_places_take_ten_times_as_long_and_not_a_hundred() {
+    let row = |place: &str, kind: &str, values: usize| {
+        let items: Vec<(Item, f64)> =
+            (0..values).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
+        let mut row = valued(planned(place, place, kind, Vec::new()), Evidence::BareMetal, &items);
+        let Outcome::Values(values) = &mut row.result.outcome else { panic!("no values") };
+        for (n, value) in values.iter_mut().enumerate() {
+            value.item = format!("item {n}");
+        }
+        row
+    };
+    let time = |runs: u32, places: usize| {
+        let mut contents = empty();
+        let first = row("host", "host", 200);
+        for run in 0..runs {
+            let mut row = first.clone();
+            row.result.repeat = Some(run);
+            contents.rows.push(row);
+        }
+        contents.rows.extend((0..places).map(|n| row(&format!("place {n}"), "podman", 1)));
+        cpu_time(|| {
+            let held = held_against(&contents);
+            assert_eq!(held.iter().map(|pair| pair.items.len()).sum::<usize>(), places);
+        })
+    };
+    let (few, many) = (time(4, 20), time(40, 200));
+    assert!(many < few * 50, "{few:?}, {many:?}");
+}
