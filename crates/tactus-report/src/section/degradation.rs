@@ -39,10 +39,10 @@ impl Section for Degradation {
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
-        let drawn =
-            if self.draws_in(contents) && reader == Reader::Page { drawn(contents) } else { Vec::new() };
+        let all = degradations(contents, false);
+        let drawn = if self.draws_in(contents) && reader == Reader::Page { figures_of(&all) } else { Vec::new() };
         let read = (!drawn.is_empty()).then(|| Part::Remark(FIGURES.into()));
-        let tables = tables(contents, &degradations(contents, false));
+        let tables = tables(contents, &all);
         let figures = drawn.into_iter().map(Part::Figure).chain(read);
         figures.chain(tables.into_iter().map(Part::Table)).collect()
     }
@@ -80,10 +80,13 @@ const WRITTEN: usize = 128;
 /// A figure for each environment that others are held against, of as many lines together as a page has rows.
 #[must_use]
 pub fn drawn(contents: &Contents) -> Vec<Figure> {
-    let all = degradations(contents, false);
+    figures_of(&degradations(contents, false))
+}
+
+fn figures_of(all: &[Degraded]) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
     let (mut room, mut left_out) = (MOST_ROWS, 0);
-    for (base, own) in by_environment(&all) {
+    for (base, own) in by_environment(all) {
         if room == 0 {
             left_out += 1;
             continue;

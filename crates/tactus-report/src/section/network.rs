@@ -10,7 +10,7 @@ use tactus_model::plan::{Activity, PathKind};
 use super::Section;
 use super::degradation::{doubt, words};
 use crate::part::{Cell, Head, Part, Reader, Table};
-use crate::stats::{degradations, typical_values, valued};
+use crate::stats::{Runs, degradations, valued};
 use crate::units::{NONE, clean, number};
 
 /// The section.
@@ -139,8 +139,9 @@ struct Stream<'a> {
 
 /// Every stream that was measured, the directions of one after the other.
 fn streams(contents: &Contents) -> Vec<Stream<'_>> {
+    let runs = Runs::new(contents);
     let rows = valued(contents).into_iter().filter_map(|row| match &row.result.measurement {
-        Measure::Network(table) => Some((row, table, typical_values(contents, &row.result))),
+        Measure::Network(table) => Some((row, table, runs.values(&row.result))),
         _ => None,
     });
     let rows: Vec<_> = rows.collect();

@@ -1,17 +1,17 @@
 //! The comparison table: every row, and how it differs from the host under the same conditions.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::catalogue::Measure;
 use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Outcome, Published, SelfTestEntry, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
-use tactus_model::size::{Most, Sizes};
 
-use super::typical::{Spread, runs_of, spread, typical, typical_values};
+use super::conditions::{keys, measures};
+use super::typical::{Runs, Spread, figures_of, spread, values_of};
 use crate::row::{apart, control, has_numbers, load_words, published, reason, scenario_title, verdict};
 
 /// One row of the table.
@@ -99,12 +99,15 @@ pub struct Delta {
 /// The comparison table, one line per measurement and in the order of the bundle; all runs of it are one line.
 #[must_use]
 pub fn comparison(contents: &Contents) -> Vec<Line> {
+    let all = Runs::new(contents);
     let own = |row: &Row| {
-        let first = runs_of(contents, &row.result).first().map(|first| &raw const first.result);
+        let first = all.of(&row.result).first().map(|first| &raw const first.result);
         row.result.repeat.is_none() || first == Some(&raw const row.result)
     };
+    let hosts = Hosts::of(contents);
     let lines = contents.rows.iter().enumerate().filter(|(_, row)| own(row)).map(|(n, row)| {
         let result = &row.result;
+        let runs = all.of(result);
         Line {
             row: n,
             name: scenario_title(contents, result),
@@ -120,13 +123,13 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             reason: reason(contents, result),
             measured_ns: result.measured_ns,
             yields: result.outcome.yields(),
-            figures: typical(contents, result),
-            spread: spread(contents, result),
-            values: typical_values(contents, result),
-            against: against(contents, result),
+            figures: figures_of(runs),
+            spread: spread(runs),
+            values: values_of(runs, result),
+            against: hosts.against(contents, result),
             control: control(result),
             published: published(&contents.plan, &result.name, &result.environment),
-            verdict: runs_of(contents, result).into_iter().filter_map(verdict).max_by_key(worst),
+            verdict: runs.iter().filter_map(|run| verdict(run)).max_by_key(worst),
         }
     });
     lines.collect()
@@ -142,48 +145,43 @@ const fn worst(verdict: &Verdict) -> u8 {
     }
 }
 
-fn against(contents: &Contents, result: &RowResult) -> Option<Against> {
-    if !has_numbers(result) || is_host(result) {
-        return None;
-    }
-    let comparable = |host: &RowResult| {
-        is_host(host)
-            && has_numbers(host)
-            && measure_the_same(&host.measurement, &result.measurement)
-            && host.interval_ns == result.interval_ns
-            && host.policy == result.policy
-            && host.priority == result.priority
-            // A factor between an emulated processor and one that is not is the emulator's.
-            && is_emulated(host) == is_emulated(result)
-    };
-    let hosts =
-        || contents.rows.iter().map(|row| &row.result).enumerate().filter(|(_, host)| comparable(host));
-    // The same load in its own environment; else the very same load where it was.
-    let (row, host) = hosts()
-        .find(|(_, host)| conditions(host, true) == conditions(result, true))
-        .or_else(|| hosts().find(|(_, host)| conditions(host, false) == conditions(result, false)))?;
-    Some(Against {
-        row,
-        name: scenario_title(contents, host),
-        caution: caution(result.evidence, host.evidence),
-    })
-}
+/// The hosts' rows that others are held against.
+struct Hosts(BTreeMap<String, usize>);
 
-/// Whether two rows measure the same. Another machine's largest array is as many times a last-level cache of its own: what is
-/// measured size by size is compared where both have the size, and the rest beyond the caches of each.
-pub(super) fn measure_the_same(one: &Measure, other: &Measure) -> bool {
-    let (Measure::Memory(own), Measure::Memory(theirs)) = (one, other) else { return one == other };
-    match (own.sizes(), theirs.sizes()) {
-        (
-            Sizes { least: own, most: Most::Caches { times, .. } },
-            Sizes { least: theirs, most: Most::Caches { times: other, .. } },
-        ) => own == theirs && times == other,
-        (own, theirs) => own == theirs,
+impl Hosts {
+    fn of(contents: &Contents) -> Self {
+        let mut first = BTreeMap::new();
+        for (at, row) in contents.rows.iter().enumerate() {
+            if is_host(&row.result) && has_numbers(&row.result) {
+                for key in comparable(&row.result) {
+                    first.entry(key).or_insert(at);
+                }
+            }
+        }
+        Self(first)
+    }
+
+    fn against(&self, contents: &Contents, result: &RowResult) -> Option<Against> {
+        if !has_numbers(result) || is_host(result) {
+            return None;
+        }
+        // The same load in its own environment; else the very same load where it was.
+        let row = comparable(result).iter().find_map(|key| self.0.get(key).copied())?;
+        let host = &contents.rows.get(row)?.result;
+        Some(Against {
+            row,
+            name: scenario_title(contents, host),
+            caution: caution(result.evidence, host.evidence),
+        })
     }
 }
 
-fn is_emulated(result: &RowResult) -> bool {
-    result.evidence == Some(Evidence::Emulated)
+/// What a row and the host's have in common.
+fn comparable(result: &RowResult) -> [String; 2] {
+    // A factor between an emulated processor and one that is not is the emulator's.
+    let is_emulated = result.evidence == Some(Evidence::Emulated);
+    let scheduled = (result.interval_ns, result.policy, result.priority);
+    keys(&format!("{} {scheduled:?} {is_emulated}", measures(&result.measurement)), result)
 }
 
 pub(super) fn is_host(result: &RowResult) -> bool {
@@ -204,21 +202,4 @@ fn caution(own: Option<Evidence>, theirs: Option<Evidence>) -> Option<&'static s
     } else {
         Some("different kinds of evidence: the difference is not the environment's alone")
     }
-}
-
-/// The loads and faults of a row as far as they must agree for a comparison: their kind and
-/// parameters, and where they ran (`own`: leaving out the row's own environment). CPUs are numbered
-/// anew in each environment.
-pub(super) fn conditions(result: &RowResult, own: bool) -> Vec<Value> {
-    let mut tables: Vec<Value> = result.load.iter().chain(&result.fault).cloned().collect();
-    for table in &mut tables {
-        if let Some(map) = table.as_object_mut() {
-            map.remove("cpus");
-            if own && map.get("in").and_then(Value::as_str).is_none_or(|place| place == result.environment) {
-                map.remove("in");
-            }
-        }
-    }
-    tables.sort_by_key(Value::to_string);
-    tables
 }

@@ -3,18 +3,21 @@
 //! What differs between two runs of the same thing (where pages lie, how warm the machine is) no interval from within a
 //! run knows: what is called a degradation is one of pairs of runs, whose order was drawn by lot.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::document::Degradation;
 use tactus_model::outcome::exits::KvmExits;
 use tactus_model::outcome::{Better, RowEnd, ValueResult, wholes};
 
-use super::comparison::{conditions, is_host, measure_the_same};
+use super::comparison::is_host;
+use super::conditions::{keys, measures};
 use super::holm::ERROR;
 use super::max_t::{least, simultaneous};
+use super::measured::{Measured, Run};
 use super::ratio::value_ratio;
-use super::runs::rounds;
-use super::typical::{runs_of, typical_values, valued};
+use super::typical::{place, valued};
 
 /// Runs of one measurement in two places.
 #[derive(Clone, Debug)]
@@ -46,8 +49,11 @@ pub struct DegradedItem {
 /// is one. Streams over network paths are held against those over the first path. Nothing is judged yet.
 #[must_use]
 pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
-    let pairs = pairs(contents).into_iter().map(|(base, with)| Degraded::new(contents, base, with));
-    pairs.filter(|pair| !pair.items.is_empty()).collect()
+    let pairs = pairs(contents);
+    let all = Measured::all(contents, pairs.iter().flat_map(|(base, with)| [*base, *with]));
+    let of = |result: &RowResult| all.get(&(&raw const *result));
+    let degraded = pairs.iter().filter_map(|(base, with)| Some(Degraded::new(of(base)?, of(with)?)));
+    degraded.filter(|pair| !pair.items.is_empty()).collect()
 }
 
 /// The same of streams over network paths, or of all others, judged.
@@ -57,15 +63,16 @@ pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
 #[must_use]
 pub fn degradations(contents: &Contents, network: bool) -> Vec<Degraded<'_>> {
     let mut all = held_against(contents);
-    let mut groups: Vec<(&str, &str)> =
+    let groups: BTreeSet<(&str, &str)> =
         all.iter().filter(|pair| pair.is_repeated()).map(Degraded::group).collect();
-    groups.sort_unstable();
-    groups.dedup();
     let parts = groups.len();
     all.retain(|pair| pair.is_network() == network);
-    for group in groups {
-        let own = all.iter_mut().filter(|pair| pair.is_repeated() && pair.group() == group);
-        judge(own, parts);
+    let mut own: BTreeMap<(&str, &str), Vec<&mut Degraded>> = BTreeMap::new();
+    for pair in all.iter_mut().filter(|pair| pair.is_repeated()) {
+        own.entry(pair.group()).or_default().push(pair);
+    }
+    for group in own.into_values() {
+        judge(group.into_iter(), parts);
     }
     all
 }
@@ -78,15 +85,13 @@ pub fn least_rounds(places: usize) -> usize {
 
 impl<'a> Degraded<'a> {
     /// Before it is judged together with others.
-    pub(super) fn new(contents: &'a Contents, base: &'a RowResult, with: &'a RowResult) -> Self {
-        let rounds = whole_rounds(contents, base, with);
-        let theirs = typical_values(contents, base);
-        let own = typical_values(contents, with);
+    pub(super) fn new(base: &Measured<'a>, with: &Measured<'a>) -> Self {
+        let rounds = whole_rounds(base, with);
         let item = |own: &ValueResult| {
-            let theirs = theirs.iter().find(|theirs| own.is_of(theirs) && own.unit == theirs.unit)?;
+            let theirs = base.value(own)?;
             let ratio = logarithm(theirs, own)?;
-            let of = |result: &'a RowResult| result.values().iter().find(|value| value.is_of(own));
-            let difference = |[base, with]: &[&'a RowResult; 2]| logarithm(of(base)?, of(with)?);
+            let of = |run: &Run<'a>| run.values.get(&place(own)).copied();
+            let difference = |[base, with]: &[&Run<'a>; 2]| logarithm(of(base)?, of(with)?);
             let (low, high) = within(theirs, own).filter(|_| rounds.len() < 2).unzip();
             Some(DegradedItem {
                 differences: rounds.iter().map(difference).collect(),
@@ -95,8 +100,8 @@ impl<'a> Degraded<'a> {
                 with: own.clone(),
             })
         };
-        let items = wholes(&own).filter_map(item).collect();
-        Self { base, with, rounds: rounds.len(), items }
+        let items = wholes(&with.values).filter_map(item).collect();
+        Self { base: base.first, with: with.first, rounds: rounds.len(), items }
     }
 
     /// Whether there are runs enough to judge at all.
@@ -165,14 +170,13 @@ fn within(theirs: &ValueResult, own: &ValueResult) -> Option<(f64, f64)> {
 }
 
 /// Whole runs of the same round in both places.
-fn whole_rounds<'a>(
-    contents: &'a Contents,
-    base: &'a RowResult,
-    with: &'a RowResult,
-) -> Vec<[&'a RowResult; 2]> {
-    let is_whole = |result: &&RowResult| result.ended == RowEnd::Complete && !result.values().is_empty();
-    rounds(&runs_of(contents, base), &runs_of(contents, with))
-        .filter(|pair| pair.iter().all(is_whole))
+fn whole_rounds<'m, 'a>(base: &'m Measured<'a>, with: &'m Measured<'a>) -> Vec<[&'m Run<'a>; 2]> {
+    let is_whole = |run: &Run| run.result.ended == RowEnd::Complete && !run.result.values().is_empty();
+    let rounds = with.runs.chunk_by(|one, other| one.result.repeat == other.result.repeat);
+    rounds
+        .filter_map(<[Run]>::first)
+        .flat_map(|own| base.round(own.result.repeat).iter().map(move |theirs| [theirs, own]))
+        .filter(|pair| pair.iter().all(|run| is_whole(run)))
         .collect()
 }
 
@@ -189,26 +193,36 @@ const fn has_paid_for_tracing(result: &RowResult) -> bool {
 fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
     let results = valued(contents).into_iter().map(|row| &row.result);
     let firsts: Vec<&RowResult> = results.filter(|result| !has_paid_for_tracing(result)).collect();
-    let comparable = |base: &RowResult, own: &RowResult| match (&base.measurement, &own.measurement) {
-        (Measure::Network(_), Measure::Network(_)) => true,
-        (one, other) => {
-            measure_the_same(one, other) && base.policy == own.policy && base.priority == own.priority
+    let keys: Vec<[String; 2]> = firsts.iter().map(|own| comparable(own)).collect();
+    let (mut hosts, mut all): (BTreeMap<&str, usize>, BTreeMap<&str, usize>) = Default::default();
+    for (at, (own, keys)) in firsts.iter().zip(&keys).enumerate() {
+        for key in keys {
+            all.entry(key).or_insert(at);
+            if is_host(own) && !is_network(own) {
+                hosts.entry(key).or_insert(at);
+            }
         }
+    }
+    let first = |of: &BTreeMap<&str, usize>, keys: &[String; 2]| {
+        keys.iter().filter_map(|key| of.get(key.as_str()).copied()).min()
     };
-    let alike = |base: &RowResult, own: &RowResult| {
-        [true, false].iter().any(|inside| conditions(base, *inside) == conditions(own, *inside))
-    };
-    let base = |own: &RowResult| -> Option<&RowResult> {
-        let all = || firsts.iter().copied().filter(|base| comparable(base, own) && alike(base, own));
-        let hosts = all().filter(|base| is_host(base));
-        if is_network(own) { all().next() } else { hosts.chain(all()).next() }
-    };
+    let base = |keys| firsts.get(first(&hosts, keys).or_else(|| first(&all, keys))?).copied();
     let elsewhere = |base: &RowResult, own: &RowResult| {
         is_network(own) && base.name != own.name || base.environment != own.environment
     };
     firsts
         .iter()
-        .filter_map(|own| Some((base(own)?, *own)))
+        .zip(&keys)
+        .filter_map(|(own, keys)| Some((base(keys)?, *own)))
         .filter(|(base, own)| elsewhere(base, own))
         .collect()
+}
+
+/// What a row and the one that it is held against have in common: streams over network paths nothing else.
+fn comparable(result: &RowResult) -> [String; 2] {
+    if is_network(result) {
+        return ["network", "network"].map(String::from);
+    }
+    let alike = format!("{} {:?} {}", measures(&result.measurement), result.policy, result.priority);
+    keys(&alike, result)
 }

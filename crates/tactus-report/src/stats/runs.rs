@@ -28,11 +28,7 @@ pub fn is_whole(result: &RowResult) -> bool {
 
 /// Runs of one round, without and with, both whole.
 pub(super) fn pairs<'a>(base: &[&'a Row], with: &[&'a Row]) -> Vec<[&'a RowResult; 2]> {
-    rounds(base, with).filter(|pair| pair.iter().all(|result| is_whole(result))).collect()
-}
-
-/// Runs of one round, without and with.
-pub(super) fn rounds<'a>(base: &[&'a Row], with: &[&'a Row]) -> impl Iterator<Item = [&'a RowResult; 2]> {
     let of = |row: &&Row| with.iter().find(|other| other.result.repeat == row.result.repeat).copied();
-    base.iter().filter_map(move |row| Some([&row.result, &of(row)?.result]))
+    let rounds = base.iter().filter_map(|row| Some([&row.result, &of(row)?.result]));
+    rounds.filter(|pair| pair.iter().all(|result| is_whole(result))).collect()
 }

@@ -1,9 +1,11 @@
 //! The runs of a repeated measurement in one line: the median of each figure, and its range.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::{Outcome, ValueResult};
+use tactus_model::outcome::{Outcome, Point, ValueResult};
 
 use super::median::median;
 use crate::row::figures;
@@ -20,6 +22,42 @@ pub struct Spread {
     pub lowest: Summary,
     /// The largest.
     pub highest: Summary,
+}
+
+/// The runs of every measurement of a bundle, found once.
+pub struct Runs<'a> {
+    repeated: BTreeMap<Key<'a>, Vec<&'a Row>>,
+    alone: BTreeMap<*const RowResult, &'a Row>,
+}
+
+impl<'a> Runs<'a> {
+    /// Finds them.
+    #[must_use]
+    pub fn new(contents: &'a Contents) -> Self {
+        let mut repeated: BTreeMap<Key, Vec<&Row>> = BTreeMap::new();
+        for row in contents.rows.iter().filter(|row| row.result.repeat.is_some()) {
+            repeated.entry(key(&row.result)).or_default().push(row);
+        }
+        for runs in repeated.values_mut() {
+            runs.sort_by_key(|row| row.result.repeat);
+        }
+        let alone = contents.rows.iter().map(|row| (&raw const row.result, row)).collect();
+        Self { repeated, alone }
+    }
+
+    /// As [`runs_of`].
+    #[must_use]
+    pub fn of<'s>(&'s self, result: &'s RowResult) -> &'s [&'a Row] {
+        let repeated = result.repeat.and_then(|_| self.repeated.get(&key(result)));
+        let alone = || self.alone.get(&(&raw const *result)).map_or(&[][..], std::slice::from_ref);
+        repeated.map_or_else(alone, Vec::as_slice)
+    }
+
+    /// Its values: of several runs the median of each item.
+    #[must_use]
+    pub fn values(&self, result: &RowResult) -> Vec<ValueResult> {
+        values_of(self.of(result), result)
+    }
 }
 
 /// The rows of the same measurement as this one, in the order of their runs; itself alone where it is not repeated.
@@ -43,7 +81,12 @@ pub fn runs_of<'a>(contents: &'a Contents, result: &RowResult) -> Vec<&'a Row> {
 /// Its figures: of several runs the median of each.
 #[must_use]
 pub fn typical(contents: &Contents, result: &RowResult) -> Option<Summary> {
-    let all = summaries(contents, result);
+    figures_of(&runs_of(contents, result))
+}
+
+/// The figures of these runs.
+pub(super) fn figures_of(runs: &[&Row]) -> Option<Summary> {
+    let all = summaries(runs);
     match all.as_slice() {
         [] => None,
         [one] => Some((*one).clone()),
@@ -51,10 +94,9 @@ pub fn typical(contents: &Contents, result: &RowResult) -> Option<Summary> {
     }
 }
 
-/// The range of its runs; `None` where it has one.
-#[must_use]
-pub fn spread(contents: &Contents, result: &RowResult) -> Option<Spread> {
-    let all = summaries(contents, result);
+/// The range of these runs; `None` where it is one.
+pub(super) fn spread(runs: &[&Row]) -> Option<Spread> {
+    let all = summaries(runs);
     let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
     let most = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
     (all.len() > 1).then(|| Spread {
@@ -64,8 +106,8 @@ pub fn spread(contents: &Contents, result: &RowResult) -> Option<Spread> {
     })
 }
 
-fn summaries<'a>(contents: &'a Contents, result: &RowResult) -> Vec<&'a Summary> {
-    runs_of(contents, result).into_iter().filter_map(|row| figures(&row.result)).collect()
+fn summaries<'a>(runs: &[&'a Row]) -> Vec<&'a Summary> {
+    runs.iter().filter_map(|row| figures(&row.result)).collect()
 }
 
 /// One figure of all runs.
@@ -100,59 +142,93 @@ fn each(all: &[&Summary], one: &dyn Fn(Vec<f64>) -> f64) -> Summary {
     }
 }
 
-/// Its values: of several runs the median of each item, with their range for an interval where there are enough.
-#[must_use]
-pub fn typical_values(contents: &Contents, result: &RowResult) -> Vec<ValueResult> {
-    let runs = runs_of(contents, result);
-    let own = |first: &ValueResult| {
-        let of = |row: &&Row| row.result.values().iter().find(|value| value.is_of(first)).map(|v| v.value);
-        let values: Vec<f64> = runs.iter().filter_map(of).collect();
+/// The values of these runs, of which `result` is one: of several the median of each item, with their range for an
+/// interval where there are enough.
+pub(super) fn values_of(runs: &[&Row], result: &RowResult) -> Vec<ValueResult> {
+    let own = fullest(runs, result);
+    if runs.len() < 2 {
+        return own.to_vec();
+    }
+    let mut of_all: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
+    for row in runs {
+        for (place, value) in by_place(row.result.values()) {
+            of_all.entry(place).or_default().push(value.value);
+        }
+    }
+    let middles = of_all.into_iter().map(|(place, values)| {
         let ranged = values.len() >= RANGE_IS_AN_INTERVAL;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        ValueResult {
-            low: ranged.then_some(least),
-            high: ranged.then_some(most),
-            value: median(values).unwrap_or(first.value),
-            ..first.clone()
-        }
+        (place, (median(values), ranged.then_some(least), ranged.then_some(most)))
+    });
+    let middles: BTreeMap<Place, _> = middles.collect();
+    let value = |first: &ValueResult| {
+        let (value, low, high) = middles.get(&place(first)).copied().unwrap_or_default();
+        ValueResult { low, high, value: value.unwrap_or(first.value), ..first.clone() }
     };
-    match runs.as_slice() {
-        [] | [_] => result.values().to_vec(),
-        // A run that broke off may lack items.
+    own.iter().map(value).collect()
+}
+
+/// The values of the run that has the most: one that broke off may lack items.
+pub(super) fn fullest<'a>(runs: &[&'a Row], result: &'a RowResult) -> &'a [ValueResult] {
+    match runs {
+        [] | [_] => result.values(),
         all => {
             let fullest = all.iter().rev().max_by_key(|row| row.result.values().len());
-            fullest.map(|row| row.result.values().iter().map(own).collect()).unwrap_or_default()
+            fullest.map_or(&[], |row| row.result.values())
         }
     }
+}
+
+/// What a value is of: an item, at a point of its curve.
+pub(super) type Place<'a> = (&'a str, Option<Point>);
+
+/// That of this one.
+pub(super) fn place(value: &ValueResult) -> Place<'_> {
+    (&value.item, value.at)
+}
+
+/// The first value of each.
+pub(super) fn by_place(values: &[ValueResult]) -> BTreeMap<Place<'_>, &ValueResult> {
+    let mut all = BTreeMap::new();
+    for value in values {
+        all.entry(place(value)).or_insert(value);
+    }
+    all
 }
 
 /// The first run with values of each measurement that yields them.
 #[must_use]
 pub fn valued(contents: &Contents) -> Vec<&Row> {
-    let mut firsts: Vec<&Row> = Vec::new();
+    let (mut firsts, mut repeated): (Vec<&Row>, BTreeSet<Key>) = Default::default();
     for row in contents.rows.iter().filter(|row| !row.result.values().is_empty()) {
-        let same = |own: &&Row| {
-            let (own, other) = (&own.result, &row.result);
-            own.repeat.is_some()
-                && (&own.name, &own.environment) == (&other.name, &other.environment)
-                && own.measurement == other.measurement
-        };
-        if !firsts.iter().any(same) {
+        let key = key(&row.result);
+        if !repeated.contains(&key) {
             firsts.push(row);
+            if row.result.repeat.is_some() {
+                repeated.insert(key);
+            }
         }
     }
     firsts
 }
 
+/// What the runs of one measurement have in common.
+type Key<'a> = (&'a str, &'a str, String);
+
+fn key(result: &RowResult) -> Key<'_> {
+    (&result.name, &result.environment, format!("{:?}", result.measurement))
+}
+
 /// The rows that yield values; runs of one measurement are one row, which has the median of each item.
 #[must_use]
 pub fn typical_rows(contents: &Contents) -> Vec<Row> {
+    let runs = Runs::new(contents);
     let typical = |row: &Row| {
-        let mut row = row.clone();
-        row.result.outcome = Outcome::Values(typical_values(contents, &row.result));
-        row.result.repeat = None;
-        row
+        let mut typical = row.clone();
+        typical.result.outcome = Outcome::Values(runs.values(&row.result));
+        typical.result.repeat = None;
+        typical
     };
     valued(contents).into_iter().map(typical).collect()
 }

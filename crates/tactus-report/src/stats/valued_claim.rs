@@ -4,7 +4,9 @@ use tactus_model::bundle::{Contents, Row};
 use tactus_model::outcome::{Outcome, RowEnd};
 
 use super::degradation::Degraded;
+use super::measured::Measured;
 use super::runs::runs;
+use super::typical::Runs;
 use crate::row::never_made;
 
 /// Whether the two scenarios yield values: what was to be measured says so, where nothing came of one.
@@ -29,7 +31,9 @@ pub(super) fn draft<'a>(contents: &'a Contents, base: &str, with: &str) -> Resul
     if let Some(never) = all.iter().flatten().find_map(|row| never_made(&row.result)) {
         return Err(never);
     }
-    let pair = Degraded::new(contents, &first.result, &other.result);
+    let runs = Runs::new(contents);
+    let [base, with] = [first, other].map(|row| Measured::of(&runs, &row.result));
+    let pair = Degraded::new(&base, &with);
     if pair.items.is_empty() {
         return Err("they have no item in common".into());
     }

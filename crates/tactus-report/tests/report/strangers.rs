@@ -1,5 +1,6 @@
 //! What a stranger's bundle may say at worst: every format of the report ends, and is no text that the bundle chose.
 
+use serde_json::json;
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Item;
 use tactus_model::finding::{Audit, Isolation, Role};
@@ -15,6 +16,7 @@ use tactus_report::part::{Part, Reader};
 use tactus_report::render::{FORMATS, html};
 use tactus_report::row::{self, remarks};
 use tactus_report::section::{Section, curves, degradation, drawings, matrices, threads, values};
+use tactus_report::stats::{comparison, held_against};
 
 use crate::common::{
     Shape, Span, cpu_time, empty, environment, hostile, item, measured, planned, this_machine, valued,
@@ -503,4 +505,57 @@ fn ten_times_the_events_and_latencies_are_accounted_for_in_ten_times_the_time_an
     assert!(many < few * 40, "{few:?}, {many:?}");
     let (few, many) = (time(1_000, 1), time(10_000, 1));
     assert!(many < few * 40, "{few:?}, {many:?}");
+}
+
+/// Where the loads of each row were written out and ordered anew for each pair of rows.
+#[test]
+fn ten_times_the_rows_with_loads_of_their_own_take_ten_times_as_long_and_not_a_hundred() {
+    let time = |rows: usize| {
+        let mut contents = empty();
+        let items = [(item("system call", Unit::Ns, Better::Lower), 1.0)];
+        for (place, kind) in [("host", "host"), ("place", "podman")] {
+            for n in 0..rows {
+                let load = |of: usize| json!({ "kind": "cpu", "number": of, "row": format!("{place} {n}") });
+                let result = planned(&format!("{place} {n}"), place, kind, (0..5).map(load).collect());
+                contents.rows.push(valued(result, Evidence::BareMetal, &items));
+            }
+        }
+        cpu_time(|| {
+            assert!(held_against(&contents).is_empty());
+            assert!(comparison(&contents).iter().all(|line| line.against.is_none()));
+        })
+    };
+    let (few, many) = (time(40), time(400));
+    assert!(many < few * 50, "{few:?}, {many:?}");
+}
+
+/// Where the median of all runs was worked out anew for each place, with a look through a run's values for each of them.
+#[test]
+fn ten_times_the_runs_and_places_take_ten_times_as_long_and_not_a_hundred() {
+    let row = |place: &str, kind: &str, values: usize| {
+        let items: Vec<(Item, f64)> =
+            (0..values).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
+        let mut row = valued(planned(place, place, kind, Vec::new()), Evidence::BareMetal, &items);
+        let Outcome::Values(values) = &mut row.result.outcome else { panic!("no values") };
+        for (n, value) in values.iter_mut().enumerate() {
+            value.item = format!("item {n}");
+        }
+        row
+    };
+    let time = |runs: u32, places: usize| {
+        let mut contents = empty();
+        let first = row("host", "host", 200);
+        for run in 0..runs {
+            let mut row = first.clone();
+            row.result.repeat = Some(run);
+            contents.rows.push(row);
+        }
+        contents.rows.extend((0..places).map(|n| row(&format!("place {n}"), "podman", 1)));
+        cpu_time(|| {
+            let held = held_against(&contents);
+            assert_eq!(held.iter().map(|pair| pair.items.len()).sum::<usize>(), places);
+        })
+    };
+    let (few, many) = (time(4, 20), time(40, 200));
+    assert!(many < few * 50, "{few:?}, {many:?}");
 }
