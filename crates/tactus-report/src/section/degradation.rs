@@ -40,7 +40,8 @@ impl Section for Degradation {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let all = degradations(contents, false);
-        let drawn = if self.draws_in(contents) && reader == Reader::Page { figures_of(&all) } else { Vec::new() };
+        let drawn =
+            if self.draws_in(contents) && reader == Reader::Page { figures_of(&all) } else { Vec::new() };
         let read = (!drawn.is_empty()).then(|| Part::Remark(FIGURES.into()));
         let tables = tables(contents, &all);
         let figures = drawn.into_iter().map(Part::Figure).chain(read);

@@ -46,8 +46,9 @@ impl<'a> Writer<'a> {
             .set_offset_index_disabled(true);
         for (column, encoding) in columns.iter().filter_map(|column| Some((column, encoding(column)?))) {
             let path = ColumnPath::from(column.name);
-            properties =
-                properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, encoding);
         }
         let properties = properties.build();
         let file = SerializedFileWriter::new(out, schema(name, columns)?, Arc::new(properties))?;
