@@ -14,7 +14,7 @@ use tactus_model::plan::Class;
 
 use super::rule::{Held, Room, held};
 use crate::row::{bounded_rate, figures, standing};
-use crate::stats::{Line, comparison, runs_of};
+use crate::stats::{Line, Runs, comparison};
 
 /// Why it is not judged how long an application computes.
 pub const COMPUTES: &str = "it is computing, and no latency";
@@ -32,16 +32,18 @@ pub struct LeftOut {
 #[must_use]
 pub fn entries(contents: &Contents, classes: &[Class]) -> Vec<FitnessEntry> {
     let (mut all, mut told): (Vec<FitnessEntry>, _) = (Vec::new(), BTreeSet::new());
+    let measurements = Runs::new(contents);
     for line in comparison(contents) {
         let Some(row) = contents.rows.get(line.row) else { continue };
-        let runs = judged(contents, row);
+        let planned = measurements.of(&row.result);
+        let runs = judged(planned, row);
         let mut kinds: Vec<&str> = Vec::new();
         for series in runs.iter().flat_map(|run| run.result.series()) {
             if !kinds.contains(&series.key.kind.as_str()) {
                 kinds.push(&series.key.kind);
             }
         }
-        all.extend(kinds.into_iter().filter_map(|kind| measured(contents, &runs, kind, classes)));
+        all.extend(kinds.into_iter().filter_map(|kind| measured(&runs, planned.len(), kind, classes)));
         // Several measurements of one scenario may share what was published of it.
         if let Some(theirs) = published(&line, &row.result, classes)
             && told.insert((&row.result.name, &row.result.environment))
@@ -84,17 +86,16 @@ pub fn left_out(contents: &Contents) -> Vec<LeftOut> {
 
 /// The runs of a measurement that say something: those that came to an end, of a scenario without a fault. What a
 /// fault does is known before; no application brings it along.
-fn judged<'a>(contents: &'a Contents, row: &Row) -> Vec<&'a Row> {
+fn judged<'a>(planned: &[&'a Row], row: &Row) -> Vec<&'a Row> {
     if !row.result.fault.is_empty() || only_computes(row) {
         return Vec::new();
     }
-    let mut runs = runs_of(contents, &row.result);
-    runs.retain(|run| run.result.status == RowStatus::Measured && figures(&run.result).is_some());
-    runs
+    let says = |run: &&Row| run.result.status == RowStatus::Measured && figures(&run.result).is_some();
+    planned.iter().copied().filter(says).collect()
 }
 
 /// The latencies of one kind in all runs together: the best of all, the worst of all.
-fn measured(contents: &Contents, runs: &[&Row], kind: &str, classes: &[Class]) -> Option<FitnessEntry> {
+fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Option<FitnessEntry> {
     let first = runs.first()?;
     let (result, room) = (&first.result, room(first));
     let series = || runs.iter().flat_map(|run| run.result.series()).filter(|one| one.key.kind == kind);
@@ -102,7 +103,7 @@ fn measured(contents: &Contents, runs: &[&Row], kind: &str, classes: &[Class]) -
     let best_ns = of(|one| one.summary.min_ns).min()?;
     let worst_ns = of(|one| one.summary.max_ns).max()?;
     let measured_ns = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.result.measured_ns));
-    let may_say = may_say(contents, runs);
+    let may_say = may_say(runs, planned);
     Some(FitnessEntry {
         environment: result.environment.clone(),
         to: result.to.clone(),
@@ -135,7 +136,7 @@ enum MaySay {
 }
 
 /// Of several runs the one that carries least counts, as for a verdict.
-fn may_say(contents: &Contents, runs: &[&Row]) -> MaySay {
+fn may_say(runs: &[&Row], planned: usize) -> MaySay {
     let mut doubts: Vec<String> = Vec::new();
     for run in runs {
         match standing(&run.result) {
@@ -146,7 +147,6 @@ fn may_say(contents: &Contents, runs: &[&Row]) -> MaySay {
             Ok(doubt) => doubts.extend(doubt),
         }
     }
-    let planned = runs.first().map_or(0, |run| runs_of(contents, &run.result).len());
     if runs.len() < planned {
         doubts.push(format!("{} of {planned} runs were measured", runs.len()));
     }

@@ -83,6 +83,8 @@ pub struct Against {
     pub row: usize,
     /// Its name.
     pub name: String,
+    /// Its figures; of several runs the median of each.
+    pub figures: Option<Summary>,
     /// Why the two must not be ranked against each other, when they are different evidence.
     pub caution: Option<&'static str>,
 }
@@ -126,7 +128,7 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             figures: figures_of(runs),
             spread: spread(runs),
             values: values_of(runs, result),
-            against: hosts.against(contents, result),
+            against: hosts.against(contents, &all, result),
             control: control(result),
             published: published(&contents.plan, &result.name, &result.environment),
             verdict: runs.iter().filter_map(|run| verdict(run)).max_by_key(worst),
@@ -161,7 +163,7 @@ impl Hosts {
         Self(first)
     }
 
-    fn against(&self, contents: &Contents, result: &RowResult) -> Option<Against> {
+    fn against(&self, contents: &Contents, all: &Runs, result: &RowResult) -> Option<Against> {
         if !has_numbers(result) || is_host(result) {
             return None;
         }
@@ -171,6 +173,7 @@ impl Hosts {
         Some(Against {
             row,
             name: scenario_title(contents, host),
+            figures: figures_of(all.of(host)),
             caution: caution(result.evidence, host.evidence),
         })
     }

@@ -7,6 +7,7 @@ use super::change;
 use super::degradation::{Degraded, judge};
 use super::effect::{Effect, draft};
 use super::proof::{self, Answer, Proven};
+use super::typical::Runs;
 use super::valued_claim;
 
 /// A claim of the plan, and what was measured of it.
@@ -54,8 +55,9 @@ impl Claim<'_> {
 /// the error.
 #[must_use]
 pub fn effects(contents: &Contents) -> (Vec<Claim<'_>>, Vec<Proven>) {
+    let runs = Runs::new(contents);
     let mut claims: Vec<Claim> =
-        contents.plan.compare.iter().map(|compare| claim(contents, compare)).collect();
+        contents.plan.compare.iter().map(|compare| claim(contents, &runs, compare)).collect();
     let values = claims.iter().filter(|claim| matches!(claim.found, Found::Values(_))).count();
     for claim in &mut claims {
         if let Found::Values(of) = &mut claim.found
@@ -91,14 +93,14 @@ pub fn proofs(contents: &Contents) -> Vec<Proven> {
     effects(contents).1
 }
 
-fn claim<'a>(contents: &'a Contents, compare: &Compare) -> Claim<'a> {
+fn claim<'a>(contents: &'a Contents, runs: &Runs<'a>, compare: &Compare) -> Claim<'a> {
     let Compare { name, base, with, claim } = compare.clone();
     let missing =
         [&base, &with].into_iter().find(|name| contents.rows.iter().all(|row| row.result.name != **name));
     let found = match missing {
         Some(name) => Err(format!("`{name}` is not in this bundle")),
         None if valued_claim::is_of_values(contents, [&base, &with]) => {
-            valued_claim::draft(contents, &base, &with).map(Found::Values)
+            valued_claim::draft(contents, runs, &base, &with).map(Found::Values)
         }
         None => draft(contents, &base, &with).map(Found::Latencies),
     };

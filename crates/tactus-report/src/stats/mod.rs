@@ -56,5 +56,5 @@ pub use runs::{is_whole, runs};
 pub use slots::{Slots, slots_alike};
 pub use timeline::{Bin, Timeline, timeline};
 pub use two_samples::{Samples, TwoSamples, least_p, typical_ratio};
-pub use typical::{Runs, Spread, runs_of, typical, typical_rows, valued};
+pub use typical::{Runs, Spread, typical_rows, valued};
 pub use unknown::{ENOUGH, Unknown};

@@ -45,7 +45,7 @@ impl<'a> Runs<'a> {
         Self { repeated, alone }
     }
 
-    /// As [`runs_of`].
+    /// The rows of the same measurement as this one, in the order of their runs; itself alone where it is not repeated.
     #[must_use]
     pub fn of<'s>(&'s self, result: &'s RowResult) -> &'s [&'a Row] {
         let repeated = result.repeat.and_then(|_| self.repeated.get(&key(result)));
@@ -58,30 +58,6 @@ impl<'a> Runs<'a> {
     pub fn values(&self, result: &RowResult) -> Vec<ValueResult> {
         values_of(self.of(result), result)
     }
-}
-
-/// The rows of the same measurement as this one, in the order of their runs; itself alone where it is not repeated.
-#[must_use]
-pub fn runs_of<'a>(contents: &'a Contents, result: &RowResult) -> Vec<&'a Row> {
-    let same = |row: &&Row| {
-        let other = &row.result;
-        result.repeat.is_some()
-            && other.repeat.is_some()
-            && (&other.name, &other.environment) == (&result.name, &result.environment)
-            && other.measurement == result.measurement
-    };
-    let mut runs: Vec<&Row> = contents.rows.iter().filter(same).collect();
-    runs.sort_by_key(|row| row.result.repeat);
-    if runs.is_empty() {
-        runs.extend(contents.rows.iter().find(|row| std::ptr::eq(&raw const row.result, result)));
-    }
-    runs
-}
-
-/// Its figures: of several runs the median of each.
-#[must_use]
-pub fn typical(contents: &Contents, result: &RowResult) -> Option<Summary> {
-    figures_of(&runs_of(contents, result))
 }
 
 /// The figures of these runs.

@@ -22,7 +22,12 @@ pub(super) fn is_of_values(contents: &Contents, scenarios: [&str; 2]) -> bool {
 /// # Errors
 /// When one of them has no values, a fault in them was never made, or they do not measure the same: the sentence that
 /// says so.
-pub(super) fn draft<'a>(contents: &'a Contents, base: &str, with: &str) -> Result<Degraded<'a>, String> {
+pub(super) fn draft<'a>(
+    contents: &'a Contents,
+    measurements: &Runs<'a>,
+    base: &str,
+    with: &str,
+) -> Result<Degraded<'a>, String> {
     let all = [base, with].map(|name| runs(contents, name));
     let [first, other] = [measured(&all[0])?, measured(&all[1])?];
     if first.result.measurement.kind() != other.result.measurement.kind() {
@@ -31,8 +36,7 @@ pub(super) fn draft<'a>(contents: &'a Contents, base: &str, with: &str) -> Resul
     if let Some(never) = all.iter().flatten().find_map(|row| never_made(&row.result)) {
         return Err(never);
     }
-    let runs = Runs::new(contents);
-    let [base, with] = [first, other].map(|row| Measured::of(&runs, &row.result));
+    let [base, with] = [first, other].map(|row| Measured::of(measurements, &row.result));
     let pair = Degraded::new(&base, &with);
     if pair.items.is_empty() {
         return Err("they have no item in common".into());

@@ -7,7 +7,7 @@ use tactus_model::number::float;
 
 use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
-use crate::stats::{Line, Spread, delta, typical};
+use crate::stats::{Line, Spread, delta};
 use crate::units::{NONE, clean, count, difference, latency, latency_in_full, relative};
 
 /// A figure of a row.
@@ -147,7 +147,7 @@ fn row(contents: &Contents, line: &Line) -> Group {
     group.lines.extend(line.spread.iter().flat_map(range));
     group.lines.extend(line.corrected().filter(|_| contents.raw).map(|_| raw(all)));
     group.lines.extend(theirs.map(published));
-    group.lines.extend(against(contents, line, all));
+    group.lines.extend(against(line, all));
     if all.lost > 0 {
         group.lines.push(GridLine::sentence(format!(
             "{} samples did not reach the histogram: min, mean and max are exact, quantiles lack them",
@@ -181,9 +181,9 @@ fn published(theirs: &Published) -> GridLine {
 }
 
 /// This row minus the host's.
-fn against(contents: &Contents, line: &Line, own: &Summary) -> Option<GridLine> {
+fn against(line: &Line, own: &Summary) -> Option<GridLine> {
     let against = line.against.as_ref()?;
-    let theirs = &typical(contents, &contents.rows.get(against.row)?.result)?;
+    let theirs = against.figures.as_ref()?;
     let value = |column: &Column| match (judged(column, own), judged(column, theirs)) {
         (Figure::Ns(own), Figure::Ns(theirs)) => match delta(own, theirs) {
             Some(delta) => Stacked { first: difference(delta.absolute_ns), below: relative(delta.relative) },
