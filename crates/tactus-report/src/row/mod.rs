@@ -32,7 +32,7 @@ pub use control::{control, control_sentence, controls};
 pub use entry::entry;
 pub use grounds::never_made;
 pub use judged::{Quantity, is_corrected};
-pub use name::{device, inside, load_words, place, scenario_title, title};
+pub use name::{device, inside, load_words, place, scenario_title, title, title_and_evidence};
 pub use published::{PublishedValue, published, published_value};
 pub use remarks::{Remark, remarks};
 pub use standing::{CYCLES_FOR_A_VERDICT, standing};

@@ -7,6 +7,8 @@ use tactus_model::catalogue::measure::TimerlatValue;
 use tactus_model::device_card::DeviceCard;
 use tactus_model::wire::row::Word;
 
+use crate::units::{clean, shortened};
+
 /// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
 /// inside, and with the number of the run where it is repeated.
 #[must_use]
@@ -18,6 +20,13 @@ pub fn title(contents: &Contents, result: &RowResult) -> String {
 #[must_use]
 pub fn scenario_title(contents: &Contents, result: &RowResult) -> String {
     titled(contents, result, None)
+}
+
+/// Its name in at most so many columns, and what its numbers are worth, which is never cut off.
+#[must_use]
+pub fn title_and_evidence(contents: &Contents, result: &RowResult, most: usize) -> String {
+    let evidence = result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
+    format!("{}{evidence}", shortened(&clean(&title(contents, result)), most))
 }
 
 fn titled(contents: &Contents, result: &RowResult, run: Option<String>) -> String {

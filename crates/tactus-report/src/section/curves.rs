@@ -10,9 +10,9 @@ use tactus_model::size::Bytes;
 use super::Section;
 use crate::figure::{Axes, CURVES, Curve, Figure, PlotKind, curves};
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
-use crate::row::{MOST_ROWS, title};
+use crate::row::{MOST_ROWS, title_and_evidence};
 use crate::stats::typical_rows;
-use crate::units::{clean, number, shortened};
+use crate::units::{clean, number};
 
 /// Longest name of a row in a legend, so that the kind of its evidence is never cut off.
 const NAME: usize = 40;
@@ -128,7 +128,7 @@ impl<'a> Axis<'a> {
     fn add(&mut self, contents: &Contents, row: &'a Row, (at, value): (Point, &'a ValueResult)) {
         if !self.rows.last().is_some_and(|last| std::ptr::eq(*last, row)) {
             self.rows.push(row);
-            self.names.push(named(contents, row));
+            self.names.push(title_and_evidence(contents, &row.result, NAME));
         }
         let item = *self.numbers.entry(&value.item).or_insert(self.items.len());
         if item == self.items.len() {
@@ -228,10 +228,4 @@ const BYTES: &str = Point::Bytes(0).axis();
 
 fn label(axis: &str, number: u64) -> String {
     if axis == BYTES { Bytes(number).to_string() } else { number.to_string() }
-}
-
-/// A row and what its numbers are worth.
-fn named(contents: &Contents, row: &Row) -> String {
-    let evidence = row.result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
-    format!("{}{evidence}", shortened(&clean(&title(contents, &row.result)), NAME))
 }

@@ -8,9 +8,9 @@ use tactus_model::outcome::{Better, Point, ValueResult, wholes};
 use super::Section;
 use crate::figure::{Bar, Figure, Panel, bars};
 use crate::part::{Part, Reader};
-use crate::row::{MOST_ROWS, published_value, title};
+use crate::row::{MOST_ROWS, published_value, title_and_evidence};
 use crate::stats::typical_rows;
-use crate::units::{clean, shortened};
+use crate::units::clean;
 
 /// Bars in one figure.
 const BARS: usize = 40;
@@ -80,7 +80,7 @@ fn drawn(contents: &Contents) -> (Vec<Figure>, usize) {
 
 fn figures(contents: &Contents, rows: &[&Row], items: &[Found]) -> Vec<Figure> {
     let kind = rows.first().map_or("", |row| row.result.measurement.kind());
-    let names: Vec<String> = rows.iter().map(|row| named(contents, row)).collect();
+    let names: Vec<String> = rows.iter().map(|row| title_and_evidence(contents, &row.result, NAME)).collect();
     let panels: Vec<Panel> = items.iter().map(|item| panel(contents, rows, &names, item)).collect();
     let several = panels.len();
     let parts = panels.chunks((BARS / rows.len().max(1)).max(1));
@@ -145,10 +145,4 @@ fn panel(contents: &Contents, rows: &[&Row], names: &[String], item: &Found) -> 
         unit: of.unit.to_string(),
         bars: item.values.iter().map(bar).collect(),
     }
-}
-
-/// A row and what its numbers are worth.
-fn named(contents: &Contents, row: &Row) -> String {
-    let evidence = row.result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
-    format!("{}{evidence}", shortened(&clean(&title(contents, &row.result)), NAME))
 }
