@@ -9,40 +9,16 @@ use tactus_system::{System, fleets_dir};
 
 use crate::error::FleetError;
 use crate::name::sha256;
-use crate::order::Order;
+use crate::order::{FORMAT, Order};
 
 /// A file whose name is the sum of what the user has said of the fleet at `path`, and its directory.
 fn place(order: &Order, path: &Path, system: &dyn System) -> io::Result<(PathBuf, PathBuf)> {
-    let Order {
-        format: _,
-        tactus: _,
-        id,
-        started,
-        engine,
-        select,
-        options,
-        plan,
-        plan_sha256,
-        arguments,
-        machines,
-    } = order;
-    // One that ends with a slash is no other.
+    // Another tactus goes on with it, and a path that ends with a slash is no other.
+    let order = Order { format: FORMAT, tactus: String::new(), ..order.clone() };
     let path: PathBuf = path.components().collect();
-    let path = path.to_string_lossy();
-    let said = serde_json::json!([
-        path,
-        id,
-        started,
-        engine,
-        select,
-        options,
-        plan,
-        plan_sha256,
-        arguments,
-        machines
-    ]);
+    let said = serde_json::to_string(&(path.to_string_lossy(), order))?;
     let dir = fleets_dir(system)?;
-    Ok((dir.join(sha256(said.to_string().as_bytes())), dir))
+    Ok((dir.join(sha256(said.as_bytes())), dir))
 }
 
 /// Keeps that this is what the user's command says of the fleet at `path`.
@@ -89,7 +65,6 @@ mod tests {
     use tactus_system::Memory;
 
     use super::*;
-    use crate::order::FORMAT;
 
     #[test]
     fn a_fleet_that_says_something_else_than_its_users_command_is_refused() {
