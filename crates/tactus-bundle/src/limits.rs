@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
-use tactus_system::{Directory, too_large};
+use tactus_system::{Directory, at_most, too_large};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -97,8 +97,7 @@ impl Memory {
     pub fn read(&mut self, dir: &Directory, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let file = dir.file(name)?;
         let of = file.metadata()?;
-        let mut bytes = Vec::new();
-        Capped::new(file, most).read_to_end(&mut bytes)?;
+        let bytes = at_most(file, most)?;
         if self.read.insert((of.dev(), of.ino())) {
             self.parse(&bytes)?;
         } else {

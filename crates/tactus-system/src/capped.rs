@@ -6,6 +6,9 @@ use std::io::{self, Read};
 use super::too_large;
 
 /// What a file holds, if that is no more than `most` bytes.
+///
+/// # Errors
+/// When it is, or cannot be read.
 pub fn at_most(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -45,6 +45,7 @@ use tactus_model::threads::Policy;
 
 pub use again::{Again, again, leave_terminal};
 pub use boot::{BOOT_ID, boot_id};
+pub use capped::at_most;
 pub use command::{Finished, Invocation, last_lines};
 pub use connection::Connection;
 pub use directory::{Directory, Entry, Kind};
