@@ -224,15 +224,14 @@ fn a_page_of_more_threads_than_anybody_reads_shows_those_of_the_first_rows_and_s
     assert!(cut.len() == 256 && remarks(&cut).contains("The first 256 of 257 rows"), "{}", remarks(&cut));
 }
 
-/// Where a look at every item of the table was made for each of its cells this takes an hour.
-#[test]
-fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
+/// So many environments, of which the first is a host, with so many items each.
+fn places(count: usize, called: &str, items: usize) -> Contents {
     let mut contents = empty();
-    for place in 0..100 {
-        let (name, kind) = (format!("place {place}"), if place == 0 { "host" } else { "podman" });
+    for place in 0..count {
+        let (name, kind) = (format!("{place} {called}"), if place == 0 { "host" } else { "podman" });
         contents.plan.environment.insert(name.clone(), environment(kind));
         let items: Vec<(Item, f64)> =
-            (0..400).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
+            (0..items).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
         let mut row = valued(planned(&name, &name, kind, Vec::new()), Evidence::BareMetal, &items);
         let Outcome::Values(values) = &mut row.result.outcome else { panic!("no values") };
         for (n, value) in values.iter_mut().enumerate() {
@@ -240,6 +239,13 @@ fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
         }
         contents.rows.push(row);
     }
+    contents
+}
+
+/// Where a look at every item of the table was made for each of its cells this takes an hour.
+#[test]
+fn very_many_places_of_very_many_items_are_a_table_of_their_number() {
+    let contents = places(100, "place", 400);
     let parts = degradation::ENTRY.parts(&contents, Reader::Page);
     let [Part::Table(table)] = &parts[..] else { panic!("{} parts", parts.len()) };
     assert_eq!((table.rows.len(), table.head.len()), (256, 101));
@@ -285,20 +291,8 @@ fn environments_that_have_no_other_in_common_are_tables_of_their_own_and_no_empt
 
 #[test]
 fn a_long_name_of_an_environment_does_not_stand_in_each_of_its_cells() {
-    let mut contents = empty();
     let long = "x".repeat(1000);
-    for place in 0..40 {
-        let (name, kind) = (format!("{place} {long}"), if place == 0 { "host" } else { "podman" });
-        contents.plan.environment.insert(name.clone(), environment(kind));
-        let items: Vec<(Item, f64)> =
-            (0..100).map(|_| (item("system call", Unit::Ns, Better::Lower), 1.0)).collect();
-        let mut row = valued(planned(&name, &name, kind, Vec::new()), Evidence::BareMetal, &items);
-        let Outcome::Values(values) = &mut row.result.outcome else { panic!("no values") };
-        for (n, value) in values.iter_mut().enumerate() {
-            value.item = format!("item {n}");
-        }
-        contents.rows.push(row);
-    }
+    let contents = places(40, &long, 100);
     // 4 MB of names alone, once.
     let bytes = on_the_page(&contents, "degradation");
     assert!(bytes < 2 << 20, "{bytes}");
