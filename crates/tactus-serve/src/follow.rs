@@ -116,7 +116,7 @@ impl Followed {
             let _turn = lock(turn);
             let began = Instant::now();
             let read = read();
-            took = began.elapsed();
+            took += began.elapsed();
             read
         });
         let shown = read.map(|watched| Arc::new(last.take(watched, whose)));
@@ -191,6 +191,13 @@ mod tests {
             assert_eq!(shown.err().as_deref(), Some("broken"));
         }
         assert_eq!(tries, TRIES + 1);
+        let slow = Duration::from_millis(10);
+        let _ = asked(&followed, "slow", || {
+            std::thread::sleep(slow);
+            Err("broken".into())
+        });
+        let took = lock(&followed.of(OsStr::new("slow"))).seen.as_ref().map(|seen| seen.took);
+        assert!(took >= Some(slow * (TRIES + 1)), "all tries are time of this machine's: {took:?}");
         let ended = Some(tactus_model::outcome::RunStatus::Complete);
         let _ = asked(&followed, "ended", || Ok(Watched { ended, ..Watched::default() }));
         let _ = asked(&followed, "going", || Ok(Watched::default()));
