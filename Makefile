@@ -6,7 +6,7 @@ DESTDIR ?=
 # Arguments of `tactus run` in `make run`.
 ARGS    ?= --quick
 # Seconds that each fuzz target runs in `make test`, on what the other steps leave of the CPUs.
-FUZZ_SECONDS ?= 10
+FUZZ_SECONDS ?= 5
 export FUZZ_SECONDS
 
 CARGO ?= cargo

@@ -54,6 +54,6 @@ else
   skipped "the program for aarch64" "there is no aarch64-linux-gnu-gcc"
   computed "the program without its tests" env CARGO_TARGET_DIR="$target/beside" cargo check --quiet --locked
 fi
-if has c++; then computed "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; else skipped "fuzzing" "no C++ compiler"; fi
+if has c++; then computed "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-5}"; else skipped "fuzzing" "no C++ compiler"; fi
 computed "tests that only compute" tests_that_compute
 results >"$1"

@@ -11,8 +11,8 @@ REBOOT=guest::a_guest_is_tuned_over_a_reboot_and_is_as_before_when_all_is_taken_
 program=${1##*/}
 lane=measures
 case ${program%-*} in
-  tactus_model | tactus_format | tactus_audit | audit | tactus_bundle | tactus_environment | tactus_fleet | tactus_report | report | \
-    generate | guards)
+  tactus_model | tactus_format | tactus_audit | audit | tactus_bundle | size | tactus_data | data | tactus_environment | \
+    tactus_fleet | tactus_report | report | generate | guards)
     lane=computes
     RUST_TEST_THREADS=$(nproc)
     ;;
