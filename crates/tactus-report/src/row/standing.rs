@@ -12,21 +12,28 @@ use crate::units::count;
 /// The least number of cycles of each thread for a verdict when the plan does not say.
 pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 
-/// What may be said of the largest latency of a row, whatever the limit is: an error where there is no ground for
-/// anything, and why a limit that is kept is not shown to be.
+/// What may be said of the smallest and the largest latency of a row, whatever the limit is: an error where there is no
+/// ground for anything, and why a limit that is kept is not shown to be. One that is broken is broken for good: more
+/// cycles bring them no closer.
 ///
 /// # Errors
 /// Why nothing may be said.
 pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
-    doubts(result).map(|doubt| doubt.map(|doubt| doubt.said)).map_err(|doubt| doubt.said)
+    ground(result, &Require::default(), CYCLES_FOR_A_VERDICT, |_| true).map_err(|doubt| doubt.said)?;
+    Ok(too_few(result, CYCLES_FOR_A_VERDICT).or_else(|| kept(result).map(|doubt| doubt.said)))
 }
 
-/// The same, with how much longer would settle it.
+/// What may be said of a row's latencies as a whole, with how much longer would settle it: an error where there is no ground
+/// for anything.
 pub(super) fn doubts(result: &RowResult) -> Result<Option<Doubt>, Doubt> {
-    let nothing = Require::default();
-    ground(result, &nothing, CYCLES_FOR_A_VERDICT, |_| false)?;
-    let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &nothing));
-    Ok(doubt(result, arrived))
+    ground(result, &Require::default(), CYCLES_FOR_A_VERDICT, |_| false)?;
+    Ok(kept(result))
+}
+
+/// Why a limit that is kept by enough cycles is not shown to be.
+fn kept(result: &RowResult) -> Option<Doubt> {
+    let arrived = lacking(result).map(Doubt::from).or_else(|| too_short(result, &Require::default()));
+    doubt(result, arrived)
 }
 
 /// The figures to judge; `settled` says of what they have that more of them cannot change it: then they are never too few.

@@ -40,9 +40,9 @@ impl Section for Fitness {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let classes = classes_of(&contents.plan);
         let all = entries(contents, &classes);
-        // Where nothing can be said a terminal is not told so row by row; `tactus fitness` does.
+        // Where no measurement is told of for every class a terminal is not told so row by row; `tactus fitness` does.
         let says = |entry: &FitnessEntry| {
-            entry.classes.iter().any(|class| matches!(class.fit, Fit::Fit | Fit::Unfit))
+            entry.classes.iter().all(|class| matches!(class.fit, Fit::Fit | Fit::Unfit))
         };
         if all.is_empty() || (reader != Reader::Page && !all.iter().any(says)) {
             return Vec::new();
