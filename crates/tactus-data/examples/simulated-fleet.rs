@@ -93,15 +93,17 @@ fn data(dir: &Path, machines: u64, days: i64) -> Result<(), Box<dyn Error>> {
     for day in 0..days {
         let begin = BEGIN_US + day * DAY_US;
         let name = jiff::Timestamp::from_microsecond(begin)?.strftime("%Y-%m-%d").to_string();
-        // Of 50 runs one is not there.
-        let mut there: Vec<(usize, &Machine, String)> = Vec::new();
+        // Of 50 runs one is not there; all begin within an hour, and are written in the order of their time as `collect` does.
+        let mut there: Vec<(i64, usize, &Machine, String)> = Vec::new();
         for (at, machine) in machines.iter().enumerate() {
             if random.below(50) > 0 {
-                there.push((at, machine, format!("{:016x}", random.next())));
+                let started = begin + i64::try_from(random.below(3_600_000_000))?;
+                there.push((started, at, machine, format!("{:016x}", random.next())));
             }
         }
+        there.sort_by_key(|(started, ..)| *started);
         data.write(&SERIES, &name, |take| {
-            for (at, machine, run) in &there {
+            for (_, at, machine, run) in &there {
                 for cpu in 0..CPUS {
                     take(&series(&mut random, *at, machine, run, cpu, day.unsigned_abs()))?;
                 }
@@ -109,7 +111,7 @@ fn data(dir: &Path, machines: u64, days: i64) -> Result<(), Box<dyn Error>> {
             Ok(())
         })?;
         data.write(&FINDING, &name, |take| {
-            for (at, _, run) in &there {
+            for (_, at, _, run) in &there {
                 for check in (0..60).filter(|check| (check * 7 + at * 13) % 17 == 0) {
                     let cells = [
                         ("run", run.into()),
@@ -126,9 +128,9 @@ fn data(dir: &Path, machines: u64, days: i64) -> Result<(), Box<dyn Error>> {
             Ok(())
         })?;
         data.write(&RUN, &name, |take| {
-            there
-                .iter()
-                .try_for_each(|(at, machine, run)| take(&of_run(&mut random, *at, machine, run, begin)))
+            there.iter().try_for_each(|(started, at, machine, run)| {
+                take(&of_run(&mut random, *at, machine, run, *started))
+            })
         })?;
     }
     Ok(())
@@ -145,8 +147,11 @@ fn series<'a>(
     let bad = machine.kinds[0] == 2 && machine.kinds[1] == 2;
     let base = 1_900 + random.below(200) + if at == 17 { 60 * day } else { 0 };
     let max = base * 6 + random.below(20_000) + if bad { 90_000 + random.below(60_000) } else { 0 };
-    // Three significant digits, as quantiles have.
-    let digits = |value: u64| Cell::Whole(if value < 2_048 { value } else { value / 2 * 2 + 1 });
+    // Three significant digits, as quantiles of a histogram have: the largest of the values that share a bucket of it.
+    let digits = |value: u64| {
+        let step = 1 << value.max(1).ilog2().saturating_sub(10);
+        Cell::Whole(value / step * step + step - 1)
+    };
     let cells = [
         ("run", run.into()),
         ("name", "host, idle".into()),
@@ -184,11 +189,10 @@ fn of_run<'a>(
     at: usize,
     machine: &'a Machine,
     run: &'a String,
-    begin_us: i64,
+    started: i64,
 ) -> Vec<Cell<'a>> {
     let [bios, microcode, kernel] = machine.kinds;
     let mut later = |most| i64::try_from(random.below(most)).unwrap_or(0);
-    let started = begin_us + later(3_600_000_000);
     let cells = [
         ("run", run.into()),
         ("machine", (&machine.key).into()),
@@ -204,7 +208,7 @@ fn of_run<'a>(
         ("plan", "fleet".into()),
         ("plan_sha256", "0".repeat(64).into()),
         ("engine", "slurm".into()),
-        ("job", format!("{}", begin_us / DAY_US * 1_000 + i64::try_from(at).unwrap_or(0)).into()),
+        ("job", format!("{}", started / DAY_US * 1_000 + i64::try_from(at).unwrap_or(0)).into()),
         ("tactus", "0.1.0".into()),
         ("format", "1.7".into()),
         ("evidence", "bare metal".into()),

@@ -44,7 +44,7 @@ impl<'a> Writer<'a> {
             // Of each group of rows; those of each page would be a tenth of a small file.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true);
-        for (column, encoding) in columns.iter().filter_map(|column| Some((column, encoding(column)?))) {
+        for (column, encoding) in columns.iter().filter_map(|column| Some((column, encoding(name, column)?))) {
             let path = ColumnPath::from(column.name);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
@@ -128,10 +128,14 @@ pub fn fitting(name: &str, columns: &[Column], cells: &[Cell<'_>]) -> Result<(),
 }
 
 /// How a column is written where a dictionary, as Parquet has it of itself, would be longer than what is in it.
-fn encoding(column: &Column) -> Option<Encoding> {
+fn encoding(table: &str, column: &Column) -> Option<Encoding> {
     match (column.kind, column.name) {
-        // Sums of 64 bits: of one run, whose rows follow each other, or of one row.
-        (Kind::Text, "run" | "machine" | "content") => Some(Encoding::DELTA_BYTE_ARRAY),
+        // Of a run each row is another one: keys of 64 bits, and names.
+        (Kind::Text, "run" | "machine" | "content" | "name" | "job") if table == "run" => {
+            Some(Encoding::DELTA_LENGTH_BYTE_ARRAY)
+        }
+        // Rows of one run follow each other.
+        (Kind::Text, "run") => Some(Encoding::DELTA_BYTE_ARRAY),
         // Quantiles are rounded to three digits: of those that are no rare events many are the same.
         (Kind::Whole, "cycles" | "p50_ns" | "p99_ns" | "p999_ns") => None,
         // Of moments and latencies few are twice the same.
