@@ -42,7 +42,7 @@ impl Section for Network {
         let head = vec![
             Head::words("scenario"),
             Head::words("path"),
-            Head::words(""),
+            Head::words("direction"),
             Head::number("Mb/s"),
             Head::number("lost %"),
             Head::number("load"),

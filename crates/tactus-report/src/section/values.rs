@@ -82,12 +82,20 @@ fn figures(contents: &Contents, rows: &[&Row], items: &[Found]) -> Vec<Figure> {
     let kind = rows.first().map_or("", |row| row.result.measurement.kind());
     let names: Vec<String> = rows.iter().map(|row| title_and_evidence(contents, &row.result, NAME)).collect();
     let panels: Vec<Panel> = items.iter().map(|item| panel(contents, rows, &names, item)).collect();
-    let several = panels.len();
-    let parts = panels.chunks((BARS / rows.len().max(1)).max(1));
+    let each = (BARS / rows.len().max(1)).max(1);
+    let several = panels.len().div_ceil(each);
+    let named = |at: usize| items.get(at).map(|item| clean(&item.of.name())).unwrap_or_default();
+    let parts = panels.chunks(each).enumerate();
     parts
-        .map(|part| {
-            let names: Vec<&str> = part.iter().map(|panel| panel.title.as_str()).collect();
-            let which = if part.len() < several { format!(": {}", names.join(", ")) } else { String::new() };
+        .map(|(n, part)| {
+            let which = match part.len() {
+                _ if several == 1 => String::new(),
+                1 => format!(", {} of {several}: {}", n + 1, named(n * each)),
+                many => {
+                    let (first, last) = (named(n * each), named(n * each + many - 1));
+                    format!(", {} of {several}: {first} to {last}", n + 1)
+                }
+            };
             bars(&format!("{kind}{which}"), part)
         })
         .collect()

@@ -25,7 +25,17 @@ function ofTimes(u, axis, low, high) {
   const all = high / low < 100 ? [...TIMES, ...BETWEEN].sort((a, b) => a - b) : TIMES;
   return all.filter((time) => time >= low * 0.999 && time <= high * 1.001);
 }
+// Powers of two, as many as there is room for: sizes are those.
+function ofBytes(u, axis, low, high) {
+  const found = [], octaves = Math.log2(high / low);
+  if (!(low > 0 && octaves < 64)) return found;
+  const each = Math.max(1, Math.ceil(octaves * 60 / (u.over.clientWidth || 600)));
+  for (let power = Math.ceil(Math.log2(low) / each) * each; 2 ** power <= high; power += each) found.push(2 ** power);
+  return found.length > 1 ? found : ofDecades(u, axis, low, high);
+}
 const every = (u, splits) => splits;
+// Kinds of which the ticks are no decades.
+const OWN_TICKS = { time: ofTimes, bytes: ofBytes };
 const element = (name, className, text) => {
   const made = document.createElement(name);
   if (className) made.className = className;
@@ -62,7 +72,7 @@ function written(u, splits, n) {
   if (distr !== 3) return splits;
   const long = (times) => Math.abs(u.valToPos(times * min, name) - u.valToPos(min, name)), decade = long(10);
   if (max / min < 10) return splits.map((value, at) => at % Math.ceil(splits.length * room / long(max / min)) === 0 ? value : null);
-  const leads = decade >= 430 ? "12357" : decade >= 210 ? "125" : "1", each = Math.ceil(room / decade);
+  const leads = decade >= 7.2 * room ? "12357" : decade >= 3.5 * room ? "125" : "1", each = Math.ceil(room / decade);
   return splits.map((value) => {
     if (value === null) return null;
     const [lead, power] = value.toExponential(0).split("e");
@@ -124,9 +134,9 @@ function live(figure, plot, first) {
   const axis = (which, side) => ({
     scale: which, side, label: plot[which].label + (plot[which].log ? ", log." : ""), labelSize: side === 3 ? 22 : 26, labelGap: 2,
     size: side === 3 ? 76 : 34, font: FONT, labelFont: FONT, stroke: () => ink("--muted"), space: side === 3 ? 28 : plot.x.kind === "percentile" ? 70 : 60,
-    grid: { stroke: () => ink("--grid"), width: 1, filter: plot[which].kind === "time" ? every : decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
-    splits: plot[which].kind === "time" ? ofTimes : plot[which].log ? ofDecades : undefined,
-    filter: plot[which].kind === "time" ? every : plot[which].log && plot[which].kind !== "percentile" ? written : undefined,
+    grid: { stroke: () => ink("--grid"), width: 1, filter: OWN_TICKS[plot[which].kind] ? every : decades }, ticks: { stroke: () => ink("--rule"), width: 1, size: 5 },
+    splits: OWN_TICKS[plot[which].kind] ?? (plot[which].log ? ofDecades : undefined),
+    filter: OWN_TICKS[plot[which].kind] ? every : plot[which].log && plot[which].kind !== "percentile" ? written : undefined,
     values: (_, splits) => splits.map((value) => value === null || plot[which].kind === "part" && !isDecade(value) ? "" : write[which](value)),
   });
   const scale = (which, extra) => ({ time: false, distr: plot[which].log ? 3 : 1, ...extra });
