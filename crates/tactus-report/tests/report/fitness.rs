@@ -349,7 +349,10 @@ fn a_plan_may_have_classes_of_its_own_and_keeps_them() {
 fn an_interrupted_bundle_and_hostile_names_break_nothing() {
     for contents in [common::interrupted(), common::hostile()] {
         let all = entries(&contents, built_in());
-        assert!(all.iter().all(|entry| !fits(entry).contains(&Fit::Fit)), "what is cut short proves nothing good");
+        assert!(
+            all.iter().all(|entry| !fits(entry).contains(&Fit::Fit)),
+            "what is cut short proves nothing good"
+        );
         let said = text::fitness(Some((&contents, &all)), built_in(), Style::default());
         assert!(!said.contains(['\u{1b}', '\u{202e}']));
         assert!(contents.manifest.status == RunStatus::Interrupted || said.contains("unfit"));

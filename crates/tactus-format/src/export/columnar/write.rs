@@ -44,7 +44,8 @@ impl<'a> Writer<'a> {
             // Of each group of rows; those of each page would be a tenth of a small file.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true);
-        for (column, encoding) in columns.iter().filter_map(|column| Some((column, encoding(name, column)?))) {
+        for (column, encoding) in columns.iter().filter_map(|column| Some((column, encoding(name, column)?)))
+        {
             let path = ColumnPath::from(column.name);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
