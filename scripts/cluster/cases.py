@@ -158,7 +158,9 @@ class Lab:
             selector = [] if kind == "nodes" else [f"--selector=tactus.fleet/id={fleet.id()}"]
             text = self.control.kubectl("get", kind, "--output=json", *selector)
             text = text.replace(str(fleet.bundles), "/var/lib/tactus-fleet").replace(self.home.name, "cluster")
-            (pathlib.Path(os.environ["RECORD"]) / f"{name}-{kind}.json").write_text(text)
+            to = pathlib.Path(os.environ["RECORD"])
+            to.mkdir(parents=True, exist_ok=True)
+            (to / f"{name}-{kind}.json").write_text(text)
 
     def settle(self):
         """After a case that failed: no job of it is left, and both nodes are as at the beginning."""

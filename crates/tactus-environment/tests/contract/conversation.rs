@@ -19,6 +19,8 @@ use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::topology;
 use tactus_system::{Connection, Directory, Real, Remote, System};
 
+use super::leftovers;
+
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -178,7 +180,10 @@ impl Conversation {
     /// The next message.
     pub fn hear(&mut self, patience: Duration) -> FromProbe {
         self.heard.recv_timeout(patience).unwrap_or_else(|error| {
-            panic!("the probe is silent ({error}): {}", self.running.last_words().unwrap_or_default())
+            // The threads first: asking for last words may end what is looked at.
+            let threads = leftovers::threads(self.guardian.id());
+            let words = self.running.last_words().unwrap_or_default();
+            panic!("the probe is silent ({error}): {words}\nwhat ran:\n{threads}")
         })
     }
 

@@ -1,7 +1,7 @@
 //! What a run may have left on the machine.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,38 @@ pub fn marked(id: &str) -> Vec<u32> {
         environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
     })
     .collect()
+}
+
+/// What each thread of a run does, in a line each: its name, state, CPU, policy, and the time that it ran in the last second.
+pub fn threads(id: &str) -> String {
+    let dirs: Vec<PathBuf> = marked(id)
+        .into_iter()
+        .flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .collect();
+    let read = || -> Vec<Option<(String, Vec<String>)>> {
+        let of = |dir: &PathBuf| {
+            let stat = fs::read_to_string(dir.join("stat")).ok()?;
+            let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+            Some((name.to_owned(), rest.split_whitespace().map(str::to_owned).collect()))
+        };
+        dirs.iter().map(of).collect()
+    };
+    // Fields of proc(5), from the third on: state, utime and stime, processor, policy.
+    let ticks = |fields: &[String]| {
+        fields.iter().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>()
+    };
+    let before = read();
+    std::thread::sleep(Duration::from_secs(1));
+    let mut lines = String::new();
+    for (before, after) in before.iter().zip(read()) {
+        let (Some((name, before)), Some((_, after))) = (before, after) else { continue };
+        let ran = ticks(&after).saturating_sub(ticks(before));
+        let [state, cpu, policy] = [0, 36, 38].map(|at| after.get(at).map_or("?", String::as_str));
+        lines +=
+            &format!("{name}: {state}, on CPU {cpu}, policy {policy}, ran {ran} ticks in the last second\n");
+    }
+    lines
 }
 
 /// Command lines that contain a word.

@@ -20,7 +20,7 @@ mod theme;
 mod timeline;
 
 pub use bars::{Bar, Panel, bars};
-pub use canvas::{Anchor, Canvas, Figure, Hover, Spot, WIDTH};
+pub use canvas::{Anchor, Canvas, FONT, Figure, Hover, Spot, WIDTH};
 pub use costs::{Cost, Times, costs};
 pub use curves::{Axes, CURVES, Curve, curves};
 pub use exceedance::exceedances;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tactus_model::bundle::Contents;
 
-use crate::figure::{Figure, standalone};
+use crate::figure::{FONT, Figure, standalone};
 use crate::units::{clean, moment};
 use crate::walkthrough::figures;
 
@@ -74,7 +74,7 @@ fn heading(svg: &mut String, y: u32, size: u32, text: &str) {
 
 fn nested(figure: &Figure, y: u32) -> String {
     format!(
-        "<svg x=\"{MARGIN}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n<title>{about}</title>\n{elements}</svg>\n",
+        "<svg x=\"{MARGIN}\" y=\"{y}\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" {FONT}>\n<title>{about}</title>\n{elements}</svg>\n",
         w = figure.width,
         h = figure.height,
         about = escaped(&figure.about),

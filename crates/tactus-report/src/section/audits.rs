@@ -88,7 +88,12 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
         Part::Heading(clean(environment), Some(audit_anchor(environment))),
         Part::Remark(format!("{}: {}", clean(&intended(audit)), clean(&summary(audit)))),
     ];
-    parts.extend(audit.found().map(|found| Part::Finding(finding(found))));
+    let (grave, small): (Vec<_>, Vec<_>) = audit.found().partition(|found| found.severity >= Severity::Major);
+    parts.extend(grave.into_iter().map(|found| Part::Finding(finding(found))));
+    if !small.is_empty() {
+        let title = format!("minor and info: {}", small.len());
+        parts.push(Part::Folded(title, small.into_iter().map(|found| Part::Finding(finding(found))).collect()));
+    }
     for state in [State::Unreadable, State::Unknowable, State::Ok, State::NotApplicable] {
         let of = audit.findings.iter().filter(|finding| finding.state == state);
         let names: Vec<&str> = of.map(|finding| finding.id.as_str()).collect();
