@@ -4,6 +4,7 @@ mod action;
 mod commit;
 mod damage;
 mod journal;
+mod ours;
 mod recover;
 mod state;
 mod undo;

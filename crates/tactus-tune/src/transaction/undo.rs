@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tactus_system::{System, UNPLACED};
 
+use super::ours::is_ours;
 use super::{Action, Entry, Failed, Journal, Kept};
 
 /// What became of taking something back.
@@ -37,6 +38,14 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
     let action = &entry.action;
     if action.ends_with_the_boot() && entry.boot != boot {
         return Undone::Gone;
+    }
+    if !is_ours(action) {
+        return Undone::Failed(Failed {
+            what: action.to_string(),
+            word: "tactus never makes such a step, and does not take it back".into(),
+            hint: "somebody else has written it into the journal: see what it stands for there, and put that right by hand".into(),
+            bearable: true,
+        });
     }
     match action {
         Action::Run { .. } => return restored(system, action),

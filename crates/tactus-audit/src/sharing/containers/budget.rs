@@ -30,9 +30,10 @@ pub const CHECK: Check = Check {
 one.",
     fix: "cgroup version 1: give the parent a budget and start with --cpu-rt-runtime=950000 (docker, and its daemon's \
 --cpu-rt-runtime). Version 2: boot with rt_group_sched=0 (kernels that know it, since 6.16) or take a kernel without \
-CONFIG_RT_GROUP_SCHED; or set kernel.sched_rt_runtime_us = -1 on the host, with which the kernel does not ask for a \
-budget.",
-    risk: "A program with a budget can keep a CPU for that share of each period; with -1 for ever.",
+CONFIG_RT_GROUP_SCHED; or, only after stalld runs on the host, set kernel.sched_rt_runtime_us = -1 there, with which the \
+kernel does not ask for a budget.",
+    risk: "A program with a budget can keep a CPU for that share of each period; with -1 for ever, as can \
+every other real-time program of the host: nothing but stalld then lets others run.",
     judge,
     changes: no_change,
 };

@@ -254,6 +254,9 @@ fn failure(error: TuneError) -> Failure {
             };
             Failure::say(damage.to_string(), hint)
         }
-        TuneError::Journal(error) => Failure::new(error, "the journal lies in /var/lib/tactus/tune"),
+        TuneError::Journal(error) => Failure::new(
+            error,
+            "the journal lies in /var/lib/tactus/tune, or where TACTUS_CACHE_DIR says, in lib/tune",
+        ),
     }
 }
