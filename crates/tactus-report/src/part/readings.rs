@@ -22,8 +22,10 @@ pub struct Finding {
 pub struct Readings {
     /// The place.
     pub name: String,
-    /// Its readings.
+    /// Its readings, but for those that are as in another place.
     pub all: Vec<Reading>,
+    /// How many are, and where.
+    pub same: Option<(usize, String)>,
 }
 
 /// A reading.

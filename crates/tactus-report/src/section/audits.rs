@@ -94,20 +94,22 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
         let title = format!("minor and info: {}", small.len());
         parts.push(Part::Folded(title, small.into_iter().map(|found| Part::Finding(finding(found))).collect()));
     }
-    for state in [State::Unreadable, State::Unknowable, State::Ok, State::NotApplicable] {
-        let of = audit.findings.iter().filter(|finding| finding.state == state);
-        let names: Vec<&str> = of.map(|finding| finding.id.as_str()).collect();
-        // What asks nothing of the reader is folded.
-        let folded = matches!(state, State::Ok | State::NotApplicable);
-        match (names.len(), folded) {
-            (0, _) => {}
-            (_, false) => parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", "))))),
-            (many, true) => {
-                let title = format!("{state}: {many} {}", if many == 1 { "check" } else { "checks" });
-                parts.push(Part::Source(title, wrapped(&clean(&names.join(", ")), 100).join("\n")));
-            }
+    let of = |state| -> Vec<&str> {
+        audit.findings.iter().filter(|own| own.state == state).map(|own| own.id.as_str()).collect()
+    };
+    for state in [State::Unreadable, State::Unknowable] {
+        let names = of(state);
+        if !names.is_empty() {
+            parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", ")))));
         }
     }
+    // What asks nothing of the reader is folded.
+    let silent = [State::Ok, State::NotApplicable].map(|state| (state, of(state)));
+    let told: Vec<String> = silent.iter().map(|(state, names)| format!("{state}: {}", names.len())).collect();
+    let lists = silent.iter().filter(|(_, names)| !names.is_empty()).map(|(state, names)| {
+        Part::Source(state.to_string(), wrapped(&clean(&names.join(", ")), 100).join("\n"))
+    });
+    parts.push(Part::Folded(format!("{} (checks)", told.join(", ")), lists.collect()));
     parts
 }
 

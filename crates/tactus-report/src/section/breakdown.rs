@@ -57,6 +57,7 @@ impl Section for Breakdown {
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let mut parts = vec![Part::Table(whole(contents))];
+        let mut folded = Vec::new();
         for row in told(contents) {
             match reader {
                 Reader::Terminal => {}
@@ -70,13 +71,20 @@ impl Section for Breakdown {
                         one_by_one.extend([cpus(of), threads("", of), interrupts(of)].map(Part::Table));
                     }
                     let whose = clean(&title(contents, &row.result));
-                    parts.push(Part::Folded(format!("{whose}: CPUs, threads and interrupts"), one_by_one));
+                    folded.push(Part::Folded(format!("{whose}: CPUs, threads and interrupts"), one_by_one));
                 }
             }
         }
+        if folded.len() > FEW {
+            folded = vec![Part::Folded("CPUs, threads and interrupts, each measurement".into(), folded)];
+        }
+        parts.extend(folded);
         parts
     }
 }
+
+/// More than so many folded parts are folded together.
+const FEW: usize = 5;
 
 /// The rows that have any; of repeated runs the first.
 fn told(contents: &Contents) -> Vec<&Row> {

@@ -61,7 +61,13 @@ impl Section for Curves {
                 parts.extend(shown.iter().map(|group| Part::Figure(axis.figure(group, &marks))));
             }
             let tables = axis.tables().into_iter();
-            parts.extend(tables.map(|table| Part::Table(Table { length: Length::Drawn, ..table })));
+            let tables: Vec<Part> =
+                tables.map(|table| Part::Table(Table { length: Length::Drawn, ..table })).collect();
+            if reader == Reader::Page && tables.len() > 1 {
+                parts.push(Part::Folded("All of it as tables".into(), tables));
+            } else {
+                parts.extend(tables);
+            }
         }
         if left_out > 0 {
             parts.push(Part::Remark(format!(

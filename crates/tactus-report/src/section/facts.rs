@@ -23,7 +23,7 @@ impl Section for Readable {
 
     fn about(&self) -> &'static str {
         "What the probe read in every environment: the facts that decide how real-time a machine is side by \
-         side, and all readings to be searched."
+         side, and all readings to be searched, those that an environment shares with the machine once."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -72,7 +72,8 @@ fn side_by_side(contents: &Contents) -> Table {
 /// Most bytes of all readings on a page; those of a machine of 64 CPUs are some hundred thousand.
 const MOST: usize = 1 << 20;
 
-/// Every reading of every environment, as long as a page may be.
+/// Every reading of every environment, as long as a page may be: what is as on the machine itself, which a container shares
+/// nearly everything with, stands there alone.
 fn readings(contents: &Contents) -> Vec<Readings> {
     let mut left = MOST;
     let mut reading = |(name, read): (&String, &Read)| {
@@ -88,11 +89,18 @@ fn readings(contents: &Contents) -> Vec<Readings> {
         left = left.saturating_sub(text.len());
         Reading { name: clean(name), text, there }
     };
-    let of = |(name, facts): (&String, &Facts)| Readings {
-        name: clean(name),
-        all: facts.0.iter().map(&mut reading).collect(),
+    let machine =
+        contents.facts.iter().find(|(name, _)| name.as_str() == "host" || name.starts_with("host@"));
+    let mut of = |(name, facts): (&String, &Facts)| {
+        let beside = machine.filter(|(own, _)| *own != name);
+        let is_new = |(what, read): &(&String, &Read)| {
+            beside.is_none_or(|(_, machine)| machine.0.get(*what) != Some(*read))
+        };
+        let all: Vec<Reading> = facts.0.iter().filter(is_new).map(&mut reading).collect();
+        let same = beside.map(|(machine, _)| (facts.0.len() - all.len(), clean(machine)));
+        Readings { name: clean(name), all, same: same.filter(|(many, _)| *many > 0) }
     };
-    contents.facts.iter().map(of).collect()
+    contents.facts.iter().map(&mut of).collect()
 }
 
 /// A text of several lines, each of them clean.

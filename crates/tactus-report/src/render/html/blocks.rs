@@ -171,8 +171,7 @@ pub struct Found {
 /// All readings of a place.
 #[derive(Debug, Serialize)]
 pub struct ReadingsOf {
-    name: String,
-    count: usize,
+    summary: String,
     readings: Vec<(String, String, &'static str)>,
 }
 
@@ -375,7 +374,15 @@ fn found(finding: Finding) -> Found {
 }
 
 fn readings_of(of: Readings) -> ReadingsOf {
-    let count = of.all.len();
+    let many = of.all.len();
+    let summary = match of.same {
+        None => format!("{}: all {many} readings", of.name),
+        Some((same, place)) => format!(
+            "{}: {many} of {} readings; the others are as in {place}",
+            of.name,
+            many.saturating_add(same)
+        ),
+    };
     let reading = |one: crate::part::Reading| (one.name, one.text, if one.there { "" } else { "gone" });
-    ReadingsOf { name: of.name, count, readings: of.all.into_iter().map(reading).collect() }
+    ReadingsOf { summary, readings: of.all.into_iter().map(reading).collect() }
 }
