@@ -92,7 +92,10 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     parts.extend(grave.into_iter().map(|found| Part::Finding(finding(found))));
     if !small.is_empty() {
         let title = format!("minor and info: {}", small.len());
-        parts.push(Part::Folded(title, small.into_iter().map(|found| Part::Finding(finding(found))).collect()));
+        parts.push(Part::Folded(
+            title,
+            small.into_iter().map(|found| Part::Finding(finding(found))).collect(),
+        ));
     }
     let of = |state| -> Vec<&str> {
         audit.findings.iter().filter(|own| own.state == state).map(|own| own.id.as_str()).collect()

@@ -1,5 +1,6 @@
 //! What every format shows.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tactus_model::bundle::Contents;
@@ -269,4 +270,20 @@ fn no_drawing_is_left_out_of_those_that_stand_alone() {
             assert!(!drawn || section.draws(), "{name}: {} has drawings and does not say so", section.name());
         }
     }
+}
+
+#[test]
+fn what_an_environment_shares_with_the_machine_stands_on_the_page_once() {
+    let mut contents = common::this_machine();
+    let mut own = common::facts("6.1.0-rt", "quiet");
+    contents.facts = BTreeMap::from([("host".into(), own.clone())]);
+    own.keep("sched:affinity", "1");
+    let all = own.0.len();
+    contents.facts.insert("podman".into(), own);
+    let page = html::render(&contents).unwrap();
+    let told =
+        |name: &str| page.matches(&format!("<th scope=\"row\">{}</th>", name.replace('/', "&#x2f;"))).count();
+    assert!(page.contains(&format!("podman: 1 of {all} readings; the others are as in host")));
+    assert!(page.contains(&format!("host: all {} readings", all - 1)));
+    assert_eq!([told("sched:affinity"), told("/proc/sys/kernel/sched_rt_runtime_us")], [1, 1]);
 }
