@@ -59,20 +59,33 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// The process that writes a bundle, by its command line.
-fn writer(bundle: &Path) -> Option<i32> {
-    let name = bundle.file_name().unwrap().to_str().unwrap().to_owned();
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let number = |entry: &fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-    let is_it = |entry: &fs::DirEntry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        let here = fs::read_link(entry.path().join("cwd")).ok();
-        words.contains(&&b"--detached"[..])
-            && words.contains(&name.as_bytes())
-            && here.as_deref() == bundle.parent()
+/// The processes that write bundles into a directory, by their command lines and where they were started.
+fn writers(dir: &Path) -> Vec<(i32, Vec<String>)> {
+    let of = |entry: fs::DirEntry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let line = String::from_utf8(fs::read(entry.path().join("cmdline")).ok()?).ok()?;
+        let words: Vec<String> = line.split('\0').map(str::to_owned).collect();
+        let here = fs::read_link(entry.path().join("cwd")).ok()?;
+        (words.iter().any(|word| word == "--detached") && here == dir).then_some((process, words))
     };
-    processes.filter(is_it).find_map(|entry| number(&entry))
+    fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
+}
+
+/// The process that writes a bundle.
+fn writer(bundle: &Path) -> Option<i32> {
+    let name = bundle.file_name().unwrap().to_str().unwrap();
+    let all = writers(bundle.parent().unwrap());
+    all.into_iter().find(|(_, words)| words.iter().any(|word| word == name)).map(|(process, _)| process)
+}
+
+impl Drop for Place {
+    /// A test that fails leaves no run, which all others would wait for.
+    fn drop(&mut self) {
+        for process in writers(self.dir.path()).into_iter().filter_map(|(process, _)| Pid::from_raw(process))
+        {
+            let _ = kill_process(process, Signal::TERM);
+        }
+    }
 }
 
 fn ends(child: &mut Child) -> Option<i32> {

@@ -7,7 +7,7 @@ use crate::common::{beside_others, json, output, stderr, stdout, tactus};
 const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded/environments");
 
 #[test]
-fn three_seconds_are_unknowable_with_their_numbers_unless_they_are_too_much_and_emulation_is_named() {
+fn three_seconds_are_never_fit_and_unfit_where_they_lack_something_already_and_emulation_is_named() {
     let _turn = beside_others();
     let result = output(tactus().args(["fitness", BUNDLE]));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
@@ -17,10 +17,14 @@ fn three_seconds_are_unknowable_with_their_numbers_unless_they_are_too_much_and_
     }
     let document = json(&output(tactus().args(["fitness", BUNDLE, "--json"])));
     for entry in document["fitness"].as_array().unwrap() {
-        // Of gaps there are enough, and one of 48 ms is one of 48 ms.
-        let said = if entry["scenario"] == "gaps" { &["unfit"][..] } else { &["unknowable", "emulated"] };
         for class in entry["classes"].as_array().unwrap() {
-            assert!(said.contains(&class["fit"].as_str().unwrap()), "{entry:#}");
+            let lacks = !class["lacks"].as_array().unwrap().is_empty();
+            let said = match entry["evidence"].as_str().unwrap() {
+                "emulated" => "emulated",
+                _ if lacks => "unfit",
+                _ => "unknowable",
+            };
+            assert_eq!(class["fit"], said, "{entry:#}");
         }
     }
     let shown = json(&output(tactus().args(["show", BUNDLE, "--json"])));
@@ -39,10 +43,12 @@ fn one_that_is_unfit_ends_with_findings() {
 #[test]
 fn what_is_required_and_not_known_is_inconclusive_and_says_why() {
     let _turn = beside_others();
-    let result =
-        output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "host, idle,container"]));
+    let asked = |only| output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", only]));
+    let result = asked("host, idle");
     assert_eq!(result.status.code(), Some(3), "{}", stderr(&result));
     assert!(stderr(&result).contains("required: host, idle: inconclusive for plc: "), "{}", stderr(&result));
+    let result = asked("host, idle,container");
+    assert_eq!(result.status.code(), Some(1), "one that is unfit decides: {}", stderr(&result));
 }
 
 #[test]

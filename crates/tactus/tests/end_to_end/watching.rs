@@ -181,7 +181,8 @@ pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::
         options.read(true).write(true).custom_flags(not_ours).open(&name).unwrap()
     };
     let child = Command::new("setsid")
-        .args(["--ctty", "sh", "-c", command])
+        // Where the tests outlive their own terminal (nohup) it is ignored, and would be by this shell.
+        .args(["--ctty", "env", "--default-signal=HUP", "sh", "-c", command])
         .stdin(open())
         .stdout(std::process::Stdio::null())
         .stderr(open())
