@@ -70,11 +70,12 @@ impl Figure {
 /// Elements without what SVG takes for said where nothing is said, and what the whole figure has: a third of a figure with many
 /// numbers. plotters begins a line with each element, and text, which is escaped, begins none with `<`.
 fn terse(elements: &str) -> String {
-    const SAID: [&str; 4] = [
+    const SAID: [&str; 5] = [
         " font-family=\"sans-serif\"",
         " font-size=\"13.000000000000002\"",
         " text-anchor=\"start\"",
         " opacity=\"1\"",
+        " stroke-width=\"1\"",
     ];
     let mut lines: String = elements
         .lines()

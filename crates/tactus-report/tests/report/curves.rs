@@ -60,10 +60,13 @@ fn latencies(kinds: &[&str]) -> Contents {
 
 fn parts(contents: &Contents, reader: Reader) -> (Vec<Figure>, Vec<Table>) {
     let (mut figures, mut tables) = (Vec::new(), Vec::new());
-    for part in curves::ENTRY.parts(contents, reader) {
-        match part {
+    let mut all = curves::ENTRY.parts(contents, reader);
+    while !all.is_empty() {
+        match all.remove(0) {
             Part::Figure(figure) => figures.push(figure),
             Part::Table(table) => tables.push(table),
+            // Several tables are folded together.
+            Part::Folded(_, parts) => all.splice(..0, parts).for_each(drop),
             other => panic!("{other:?}"),
         }
     }
