@@ -274,7 +274,7 @@ fn no_drawing_is_left_out_of_those_that_stand_alone() {
 
 #[test]
 fn what_an_environment_shares_with_the_machine_stands_on_the_page_once() {
-    let mut contents = common::this_machine();
+    let mut contents = this_machine();
     let mut own = common::facts("6.1.0-rt", "quiet");
     contents.facts = BTreeMap::from([("host".into(), own.clone())]);
     own.keep("sched:affinity", "1");
