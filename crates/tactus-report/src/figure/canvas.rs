@@ -80,7 +80,10 @@ fn terse(elements: &str) -> String {
     let mut lines: String = elements
         .lines()
         .map(|line| match line.starts_with('<') {
-            true => SAID.iter().fold(line.to_owned(), |line, said| line.replacen(said, "", 1)) + "\n",
+            true => {
+                let line = SAID.iter().fold(line.to_owned(), |line, said| line.replacen(said, "", 1));
+                line.replace(" \"/>", "\"/>") + "\n"
+            }
             false => format!("{line}\n"),
         })
         .collect();
