@@ -10,10 +10,8 @@ use tactus_system::System;
 
 use super::persist::MARK;
 use super::plan::{Plan, PlanRefusal};
+use super::transaction::ours::{self, PROFILE as NAME};
 use super::transaction::{Action, Step};
-
-/// The name of our profile.
-const NAME: &str = "tactus";
 
 /// Whether TuneD's daemon runs. Its pid file may be there without it.
 #[must_use]
@@ -30,12 +28,12 @@ pub fn is_active(system: &dyn System) -> bool {
 
 /// Where profiles of the administrator's lie: since TuneD 2.24 in a directory of their own.
 fn dir(system: &dyn System) -> &'static str {
-    if system.exists(Path::new("/usr/lib/tuned/profiles")) { "/etc/tuned/profiles" } else { "/etc/tuned" }
+    ours::PROFILES[usize::from(system.exists(Path::new("/usr/lib/tuned/profiles")))]
 }
 
 /// The steps: our profile, then TuneD's choice of it.
 pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<Vec<Step>, Vec<PlanRefusal>> {
-    let path = format!("{}/{NAME}/tuned.conf", dir(system));
+    let path = ours::profile(dir(system));
     let then = conf(plan, persist);
     let former = match system.text(&path) {
         Some(text) if !text.starts_with(MARK) => {

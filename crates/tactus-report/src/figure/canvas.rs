@@ -77,20 +77,14 @@ fn terse(elements: &str) -> String {
         " opacity=\"1\"",
         " stroke-width=\"1\"",
     ];
-    let mut lines: String = elements
-        .lines()
-        .map(|line| match line.starts_with('<') {
-            true => {
-                let line = SAID.iter().fold(line.to_owned(), |line, said| line.replacen(said, "", 1));
-                line.replace(" \"/>", "\"/>") + "\n"
-            }
-            false => format!("{line}\n"),
-        })
-        .collect();
-    if !elements.ends_with('\n') {
-        lines.pop();
-    }
-    lines
+    let line = |line: &str| match line.starts_with('<') {
+        true => {
+            let line = SAID.iter().fold(line.to_owned(), |line, said| line.replacen(said, "", 1));
+            line.replace(" \"/>", "\"/>")
+        }
+        false => line.to_owned(),
+    };
+    elements.split_inclusive('\n').map(line).collect()
 }
 
 /// Text within an attribute.

@@ -112,7 +112,10 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     let lists = silent.iter().filter(|(_, names)| !names.is_empty()).map(|(state, names)| {
         Part::Source(state.to_string(), wrapped(&clean(&names.join(", ")), 100).join("\n"))
     });
-    parts.push(Part::Folded(format!("{} (checks)", told.join(", ")), lists.collect()));
+    let lists: Vec<Part> = lists.collect();
+    if !lists.is_empty() {
+        parts.push(Part::Folded(format!("{} (checks)", told.join(", ")), lists));
+    }
     parts
 }
 

@@ -84,19 +84,16 @@ fn figures(contents: &Contents, rows: &[&Row], items: &[Found]) -> Vec<Figure> {
     let panels: Vec<Panel> = items.iter().map(|item| panel(contents, rows, &names, item)).collect();
     let each = (BARS / rows.len().max(1)).max(1);
     let several = panels.len().div_ceil(each);
-    let named = |at: usize| items.get(at).map(|item| clean(&item.of.name())).unwrap_or_default();
-    let parts = panels.chunks(each).enumerate();
+    let named = |item: &Found| clean(&item.of.name());
+    let parts = panels.chunks(each).zip(items.chunks(each)).enumerate();
     parts
-        .map(|(n, part)| {
-            let which = match part.len() {
+        .map(|(n, (panels, items))| {
+            let which = match items {
                 _ if several == 1 => String::new(),
-                1 => format!(", {} of {several}: {}", n + 1, named(n * each)),
-                many => {
-                    let (first, last) = (named(n * each), named(n * each + many - 1));
-                    format!(", {} of {several}: {first} to {last}", n + 1)
-                }
+                [first, .., last] => format!(", {} of {several}: {} to {}", n + 1, named(first), named(last)),
+                _ => format!(", {} of {several}: {}", n + 1, items.first().map(named).unwrap_or_default()),
             };
-            bars(&format!("{kind}{which}"), part)
+            bars(&format!("{kind}{which}"), panels)
         })
         .collect()
 }

@@ -6,14 +6,14 @@ use tactus_model::change::{Effect, Target};
 
 use super::{install, with_command};
 use crate::plan::{Plan, PlannedChange, goes_with_driver};
-use crate::transaction::Step;
+use crate::transaction::{Step, ours};
 
 /// The steps, in the order of their files.
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let mut steps = Vec::new();
-    steps.extend(file(plan, "/etc/modprobe.d/tactus.conf", modprobe));
-    steps.extend(file(plan, "/etc/sysctl.d/90-tactus.conf", sysctl));
-    steps.extend(file(plan, "/etc/tmpfiles.d/tactus.conf", tmpfiles));
+    steps.extend(file(plan, ours::MODPROBE, modprobe));
+    steps.extend(file(plan, ours::SYSCTL, sysctl));
+    steps.extend(file(plan, ours::TMPFILES, tmpfiles));
     steps.extend(systemd(plan));
     steps
 }
@@ -68,8 +68,8 @@ pub(crate) fn systemd(plan: &Plan) -> Vec<Step> {
     }
     let mut steps = Vec::new();
     for (unit, changes) in units {
-        let dir = format!("/etc/systemd/system/{unit}.d");
-        let dir = if unit == "system.conf" { "/etc/systemd/system.conf.d".to_owned() } else { dir };
+        let dir = ours::drop_in_dir(unit);
+        let [conf, env] = ours::DROP_IN.map(|file| format!("{dir}/{file}"));
         let (mut lines, mut section, mut environment) = (Vec::new(), "", Vec::new());
         for step in changes {
             let Target::DropIn { section: own, key, .. } = &step.change.target else { continue };
@@ -82,14 +82,14 @@ pub(crate) fn systemd(plan: &Plan) -> Vec<Step> {
                 // Files win over Environment=, and the last file over the others: a unit that reads
                 // /etc/default/NAME is only told by another file (systemd.exec(5)).
                 environment.push(step.change.then.clone());
-                lines.push(format!("EnvironmentFile={dir}/50-tactus.env"));
+                lines.push(format!("EnvironmentFile={env}"));
             } else {
                 lines.push(format!("{key}={}", step.change.then));
             }
         }
-        let mut files = vec![install(unit, &format!("{dir}/50-tactus.conf"), &lines)];
+        let mut files = vec![install(unit, &conf, &lines)];
         if !environment.is_empty() {
-            files.insert(0, install(unit, &format!("{dir}/50-tactus.env"), &environment));
+            files.insert(0, install(unit, &env, &environment));
         }
         if unit == "system.conf" {
             steps.extend(files);

@@ -4,6 +4,7 @@ use std::io;
 
 use tactus_system::System;
 
+use super::ours::is_ours;
 use super::undo::{Undone, undo_all};
 use super::{Action, Entry, Failed, Journal};
 
@@ -52,6 +53,7 @@ pub fn commit(
     boot: &str,
     steps: &[Step],
 ) -> Result<Vec<Outcome>, Box<Broken>> {
+    debug_assert!(steps.iter().all(|step| is_ours(&step.action)), "what nobody would take back: {steps:?}");
     let mut did: Vec<Entry> = Vec::new();
     let mut outcomes = Vec::new();
     for batch in batches(steps) {

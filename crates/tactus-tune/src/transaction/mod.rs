@@ -4,7 +4,7 @@ mod action;
 mod commit;
 mod damage;
 mod journal;
-mod ours;
+pub(crate) mod ours;
 mod recover;
 mod state;
 mod undo;

@@ -3,18 +3,33 @@
 
 use super::Action;
 
-/// Files of ours that a system reads when it boots.
-const FILES: [&str; 6] = [
-    "/etc/default/grub.d/50-tactus.cfg",
-    "/etc/modprobe.d/tactus.conf",
-    "/etc/sysctl.d/90-tactus.conf",
-    "/etc/systemd/system.conf.d/50-tactus.conf",
-    "/etc/systemd/system.conf.d/50-tactus.env",
-    "/etc/tmpfiles.d/tactus.conf",
-];
+/// What Debian's GRUB reads.
+pub const GRUB: &str = "/etc/default/grub.d/50-tactus.cfg";
+/// What modprobe reads.
+pub const MODPROBE: &str = "/etc/modprobe.d/tactus.conf";
+/// What systemd-sysctl reads.
+pub const SYSCTL: &str = "/etc/sysctl.d/90-tactus.conf";
+/// What systemd-tmpfiles reads.
+pub const TMPFILES: &str = "/etc/tmpfiles.d/tactus.conf";
+/// A drop-in of systemd's, and the environment that it names.
+pub const DROP_IN: [&str; 2] = ["50-tactus.conf", "50-tactus.env"];
+const SYSTEM: &str = "/etc/systemd/system.conf.d";
+const UNITS: &str = "/etc/systemd/system/";
 
-/// Our profile, where TuneD of either age looks for it.
-const PROFILES: [&str; 2] = ["/etc/tuned/tactus/tuned.conf", "/etc/tuned/profiles/tactus/tuned.conf"];
+/// Our profile of TuneD's.
+pub const PROFILE: &str = "tactus";
+/// Where TuneD looks for profiles, and where since 2.24.
+pub const PROFILES: [&str; 2] = ["/etc/tuned", "/etc/tuned/profiles"];
+
+/// Where drop-ins of a unit lie, `system.conf` among them.
+pub fn drop_in_dir(unit: &str) -> String {
+    if unit == "system.conf" { SYSTEM.to_owned() } else { format!("{UNITS}{unit}.d") }
+}
+
+/// Our profile's file, below one of [`PROFILES`].
+pub fn profile(dir: &str) -> String {
+    format!("{dir}/{PROFILE}/tuned.conf")
+}
 
 /// Whether tactus makes such a step.
 pub fn is_ours(action: &Action) -> bool {
@@ -36,11 +51,13 @@ fn is_setting(path: &str) -> bool {
 }
 
 fn is_file(path: &str) -> bool {
-    let drop_in = || {
-        let (unit, file) = path.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
-        Some(is_unit(unit) && matches!(file, "50-tactus.conf" | "50-tactus.env"))
+    let is_drop_in = |(dir, file): (&str, &str)| {
+        let unit = dir.strip_prefix(UNITS).and_then(|unit| unit.strip_suffix(".d"));
+        DROP_IN.contains(&file) && (dir == SYSTEM || unit.is_some_and(is_unit))
     };
-    FILES.contains(&path) || PROFILES.contains(&path) || drop_in().unwrap_or(false)
+    [GRUB, MODPROBE, SYSCTL, TMPFILES].contains(&path)
+        || PROFILES.iter().any(|dir| path == profile(dir))
+        || path.rsplit_once('/').is_some_and(is_drop_in)
 }
 
 /// A name that systemctl takes for a unit, and a path for one part of it.
@@ -52,7 +69,7 @@ fn is_unit(unit: &str) -> bool {
 fn is_command(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["update-grub"] | ["systemctl", "daemon-reload"] | ["tuned-adm", "profile", "tactus"] => true,
+        ["update-grub"] | ["systemctl", "daemon-reload"] | ["tuned-adm", "profile", PROFILE] => true,
         ["systemctl", "try-restart", unit] => is_unit(unit),
         ["grubby", "--update-kernel=ALL", option] => {
             option.starts_with("--args=") || option.starts_with("--remove-args=")

@@ -254,9 +254,8 @@ fn failure(error: TuneError) -> Failure {
             };
             Failure::say(damage.to_string(), hint)
         }
-        TuneError::Journal(error) => Failure::new(
-            error,
-            "the journal lies in /var/lib/tactus/tune, or where TACTUS_CACHE_DIR says, in lib/tune",
-        ),
+        TuneError::Journal(error) => {
+            Failure::new(error, format!("the journal lies in {}", apply::dir(&Real).display()))
+        }
     }
 }
