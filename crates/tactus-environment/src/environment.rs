@@ -12,6 +12,7 @@ use tactus_model::plan::{self, PathKind};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence};
 use tactus_system::System;
+use tactus_system::clock_page::ClockPage;
 use tactus_system::guardian::Guardian;
 
 use crate::ConsoleFile;
@@ -337,6 +338,11 @@ pub trait Running: Send {
     /// Empty where it has none, or they are not known.
     fn vcpus(&mut self) -> Vec<(u32, u32)> {
         Vec::new()
+    }
+
+    /// The page of memory in which it shows its clock, where it has one.
+    fn clock_page(&mut self) -> Option<&mut ClockPage> {
+        None
     }
 
     /// What its numbers are worth, given the facts of the environment.

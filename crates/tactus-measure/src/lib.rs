@@ -10,6 +10,7 @@
 
 pub mod card;
 pub mod clock;
+pub mod clock_page;
 pub mod counters;
 pub mod ftrace;
 pub mod gaps;

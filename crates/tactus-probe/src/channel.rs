@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tactus_measure::card::pci::DEVICES;
+use tactus_measure::clock_page;
 use tactus_model::message::{ClockAnswer, FromProbe, Note, ToProbe};
 use tactus_model::wire::{Decoder, Encoder, Item};
 
@@ -271,6 +274,10 @@ impl Channel {
             }
             Item::Message(ToProbe::Clock(question)) => {
                 let (n, heard_ns, began_ns) = (question.n, self.heard, self.began);
+                // Where there is no such page, nobody has seen anything there, and this answer is all.
+                if question.page {
+                    let _ = clock_page::show(Path::new(DEVICES));
+                }
                 return self.say(&FromProbe::Clock(ClockAnswer {
                     n,
                     heard_ns,

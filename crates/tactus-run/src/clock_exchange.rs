@@ -1,5 +1,6 @@
 //! The clock of an environment against this machine's, by questions and answers: each leaves here, is heard there, is
-//! answered there and comes back here, at four moments of two clocks. Nothing is assumed of how long a word travels, or that it
+//! answered there and comes back here, at four moments of two clocks. A guest that has a page of memory with this machine
+//! answers most of them there, where nothing waits for a channel's interrupts. Nothing is assumed of how long a word travels, or that it
 //! takes as long there as back: no word is heard before it was said. So each answer gives a bound from either side, and of
 //! many the tightest of each side are taken (after D. L. Mills, RFC 5905; the two sides by themselves, as a way that is
 //! free for a moment need not be so for the way back).
@@ -11,6 +12,7 @@
 use tactus_model::bundle::ClockFit;
 use tactus_model::message::ClockAnswer;
 use tactus_model::number::{float, whole};
+use tactus_system::clock_page::Shown;
 
 /// Questions before the measurement and after it.
 pub const MANY: u32 = 64;
@@ -90,13 +92,22 @@ impl Exchange {
             // It may have come too late.
             return answer.n > 0 && answer.n <= self.next && self.answers <= self.next;
         };
-        let (heard, said) = (answer.heard_ns, answer.said_ns);
         self.began = answer.began_ns;
-        // One that says that time went back says nothing.
-        if heard <= said && left <= back && self.answered.len() < MOST {
-            self.answered.push(Answered { left, heard, said, back });
-        }
+        self.take(Answered { left, heard: answer.heard_ns, said: answer.said_ns, back });
         true
+    }
+
+    /// What the environment has shown in its page of memory.
+    pub fn shown(&mut self, shown: Shown) {
+        let Shown { left, heard, said, back } = shown;
+        self.take(Answered { left, heard, said, back });
+    }
+
+    /// One that says that time went back says nothing.
+    fn take(&mut self, one: Answered) {
+        if one.heard <= one.said && one.left <= one.back && self.answered.len() < MOST {
+            self.answered.push(one);
+        }
     }
 
     /// The question after an answer.
@@ -258,6 +269,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_a_guest_shows_in_its_page_is_as_good_as_an_answer_and_more_exact() {
+        let ends = |own: &mut Simulated, by_page: bool| {
+            for at in [S, 60 * S] {
+                own.ask(MANY, HERE + at);
+                let left = HERE + at + S;
+                let (heard, said) = (own.there(left + 2_000), own.there(left + 40_000));
+                let shown = Shown { left, heard, said, back: left + 43_000 };
+                let odd = [Shown { heard: said + 1, ..shown }, Shown { back: left - 1, ..shown }];
+                odd.iter().for_each(|odd| own.exchange.shown(*odd));
+                if by_page {
+                    own.exchange.shown(shown);
+                }
+            }
+            own.exchange.fit().unwrap()
+        };
+        let channel = ends(&mut Simulated::new(35.0, 150_000), false);
+        let mut own = Simulated::new(35.0, 150_000);
+        let page = ends(&mut own, true);
+        assert!(
+            channel.error_ns.unwrap() >= 150_000 && page.error_ns.unwrap() < 4_000,
+            "{channel:?} {page:?}"
+        );
+        let wrong = (page.outside(float(own.there(HERE + 20 * S) - own.began)) - float(HERE + 20 * S)).abs();
+        assert!(wrong <= float(page.error_ns.unwrap()) + 1_000.0, "{wrong} of {page:?}");
     }
 
     #[test]

@@ -13,12 +13,13 @@ use tactus_model::facts::Facts;
 use tactus_model::message::{CLOCK, ClockQuestion, FromProbe, Hello, Job, ToProbe};
 use tactus_model::wire::{Decoder, Item};
 use tactus_model::{CpuSet, Evidence};
+use tactus_system::clock_page::Shown;
 use tactus_system::guardian::Guardian;
 use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, boottime_ns, monotonic_ns};
 
 use super::allowance::{Allowance, Backlog, Excess, Share, clip, weight};
 use super::clock_bounds::ClockBounds;
-use super::clock_exchange::{Exchange, FEW};
+use super::clock_exchange::{Exchange, FEW, MANY};
 use super::clock_fit::Arrivals;
 use super::nested::Nest;
 use super::standstill::Standstills;
@@ -106,6 +107,8 @@ pub struct Session {
 
 /// How often its clock is asked for while it measures.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// How long answers in a page of memory are waited for; a guest that is awake gives all in a few milliseconds.
+const BY_PAGE: Duration = Duration::from_millis(500);
 const FOREIGN_LINES: usize = 20;
 /// How much of a line that was no frame is kept, in bytes.
 const FOREIGN_LINE: usize = 400;
@@ -273,6 +276,24 @@ impl Session {
         holes
     }
 
+    /// Asks for its clock by the page of memory in which it shows it. Returns whether it did; its channel answers once,
+    /// too, which is to be waited for.
+    pub fn ask_by_page(&mut self) -> bool {
+        let (exchange, connection) = (Arc::clone(&self.exchange), Arc::clone(&self.connection));
+        let exchange = || exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(page) = self.running.clock_page() else { return false };
+        self.asked = Instant::now();
+        exchange().give_up();
+        let Some(n) = exchange().begin(1, monotonic_ns()) else { return false };
+        // A broken stream shows itself as its end.
+        let _ = connection.say(&ToProbe::Clock(ClockQuestion { n, page: true }));
+        let until = self.asked + BY_PAGE;
+        let shown: Vec<Shown> = (0..MANY).map_while(|_| page.ask(until)).collect();
+        page.end();
+        shown.iter().for_each(|shown| exchange().shown(*shown));
+        !shown.is_empty()
+    }
+
     /// Asks for its clock so many times, one after the other.
     pub fn ask(&mut self, times: u32) {
         self.asked = Instant::now();
@@ -280,7 +301,7 @@ impl Session {
         self.exchange().give_up();
         let question = self.exchange().begin(times, monotonic_ns());
         // A broken stream shows itself as its end.
-        let _ = question.map(|n| self.say(&ToProbe::Clock(ClockQuestion { n })));
+        let _ = question.map(|n| self.say(&ToProbe::Clock(ClockQuestion { n, page: false })));
     }
 
     /// Whether all that was asked for is answered.
@@ -374,7 +395,8 @@ fn listen(
                         let question = asks.next(monotonic_ns());
                         drop(asks);
                         // A broken stream shows itself as its end.
-                        let _ = question.map(|n| connection.say(&ToProbe::Clock(ClockQuestion { n })));
+                        let _ = question
+                            .map(|n| connection.say(&ToProbe::Clock(ClockQuestion { n, page: false })));
                         return true;
                     }
                 }

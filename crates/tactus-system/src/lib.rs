@@ -7,6 +7,7 @@ mod boot;
 mod capabilities;
 mod capped;
 mod child;
+pub mod clock_page;
 mod command;
 mod connection;
 mod directory;

@@ -10,7 +10,7 @@ use tactus_model::topology::Topology;
 use tactus_system::{System, probe};
 
 use super::qemu::command::{self, SANDBOX, Sockets, socket};
-use super::qemu::guest::{self, Launch};
+use super::qemu::guest::{self, Build, Launch};
 use crate::support::guest::{Accel, accel, keys};
 use crate::support::{self, cannot};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Usable};
@@ -123,12 +123,13 @@ processor can, else emulated (TCG)."
         written.map_err(|error| cannot(&image.display().to_string(), error))?;
         let (sockets, name) = (Sockets::within(setting.workspace), support::container_name(setting));
         let image = image.display().to_string();
-        let words = |accel, sandbox| {
-            let mut words = words(&name, &image, &sockets, accel, sandbox);
+        let words = |build: Build<'_>| {
+            let mut words = words(&name, &image, &sockets, build.accel, build.sandbox);
             words.extend(setting.card.iter().flat_map(|card| command::card(&card.socket)));
             words
         };
-        guest::start(setting, &Launch { words: &words, sockets: &sockets, wanted, accel, patience }, notes)
+        let launch = Launch { words: &words, shows_clock: false, sockets: &sockets, wanted, accel, patience };
+        guest::start(setting, &launch, notes)
     }
 }
 

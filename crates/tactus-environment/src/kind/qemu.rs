@@ -18,7 +18,7 @@ use crate::support::guest::{accel, arch, check, devices, keys, prepare, wanted_k
 use crate::support::{self, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::{Machine, Sockets};
-use guest::Launch;
+use guest::{Build, Launch};
 
 /// See [`Environment::about`].
 pub struct Qemu;
@@ -135,11 +135,18 @@ emulated guest shows that the path works and says nothing about hardware."
             cpus: setting.layout.cpus.len(),
             nic: setting.network.and_then(|place| place.nic),
             card: setting.card.as_ref().map(|card| card.socket.clone()),
+            clock: None,
             pci: devices::named(setting.spec)?,
             sockets: sockets.clone(),
         };
-        let words = |accel, sandbox| Machine { accel, sandbox, ..machine.clone() }.words();
-        guest::start(setting, &Launch { words: &words, sockets: &sockets, wanted, accel, patience }, notes)
+        let words = |build: Build<'_>| {
+            let Build { accel, sandbox, clock } = build;
+            Machine { accel, sandbox, clock: clock.map(Into::into), ..machine.clone() }.words()
+        };
+        // A card is such a page itself; and an IOMMU is there where a device must be kept in.
+        let shows_clock = machine.card.is_none() && machine.pci.is_empty();
+        let launch = Launch { words: &words, shows_clock, sockets: &sockets, wanted, accel, patience };
+        guest::start(setting, &launch, notes)
     }
 }
 

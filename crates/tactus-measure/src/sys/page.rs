@@ -7,11 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::AtomicU32;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
-
-/// Its length in bytes.
-const BYTES: usize = 4096;
-/// Words are so far from each other, in bytes, that no two share what a processor fetches at once.
-const APART: usize = 128;
+use tactus_model::wire::clock_page::{APART, BYTES};
 
 /// The page. Its pages are there from the beginning: no access to it faults.
 #[derive(Debug)]

@@ -153,6 +153,9 @@ pub const CLOCK: &str = "clock";
 pub struct ClockQuestion {
     /// Its number.
     pub n: u64,
+    /// Whether the clock is shown in the [page](super::clock_page) first, until that is ended there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub page: bool,
 }
 
 /// The answer. Times are of CLOCK_MONOTONIC, in ns.

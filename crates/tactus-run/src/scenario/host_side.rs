@@ -119,7 +119,9 @@ impl ScenarioRun<'_> {
             if !self.sessions[at].has_a_clock(context.system) {
                 continue;
             }
-            self.sessions[at].ask(MANY);
+            if !self.sessions[at].ask_by_page() {
+                self.sessions[at].ask(MANY);
+            }
             let until = Instant::now() + ANSWERS;
             while !self.sessions[at].is_asked() && Instant::now() < until && !context.interrupt.asked() {
                 self.receive(context)?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tactus_model::plan::GuestDevice;
+use tactus_model::wire::clock_page;
 use tactus_system::System;
 
 use crate::Usable;
@@ -25,6 +26,8 @@ pub struct Machine {
     pub nic: Option<GuestNic>,
     /// Where its interrupt card is to be had.
     pub card: Option<PathBuf>,
+    /// Where the page of memory is in which it shows its clock.
+    pub clock: Option<PathBuf>,
     /// Devices that a measurement in it may drive.
     pub pci: Vec<GuestPci>,
     pub sockets: Sockets,
@@ -144,6 +147,9 @@ impl Machine {
         if let Some(at) = &self.card {
             add(&card(at).each_ref().map(String::as_str));
         }
+        if let Some(at) = &self.clock {
+            add(&clock_page(at).each_ref().map(String::as_str));
+        }
         add(&["-chardev", &socket("monitor", &self.sockets.monitor), "-mon", "chardev=monitor,mode=control"]);
         words
     }
@@ -179,6 +185,16 @@ pub fn card(at: &Path) -> [String; 4] {
     ["-chardev", &socket("card", at), "-device", "ivshmem-doorbell,vectors=1,chardev=card"].map(str::to_owned)
 }
 
+/// The page of memory that is to be had there.
+fn clock_page(at: &Path) -> [String; 4] {
+    let memory = format!(
+        "memory-backend-file,id=clock,mem-path={},size={},share=on",
+        text(at).replace(',', ",,"),
+        clock_page::BYTES
+    );
+    ["-object", &memory, "-device", "ivshmem-plain,memdev=clock"].map(str::to_owned)
+}
+
 /// A channel by a socket. QEMU reads two commas in the value of an option as one.
 pub fn socket(id: &str, path: &Path) -> String {
     format!("socket,id={id},path={}", text(path).replace(',', ",,"))
@@ -205,6 +221,7 @@ pub(super) mod tests {
             cpus: 2,
             nic: None,
             card: None,
+            clock: None,
             pci: Vec::new(),
             sockets: Sockets { console: "/w/a, b/c".into(), probe: "/w/p".into(), monitor: "/w/m".into() },
         }
@@ -250,6 +267,14 @@ pub(super) mod tests {
         let at = |beginning: &str| words.iter().position(|word| word.starts_with(beginning)).unwrap();
         assert!(at("intel-iommu") < at("ivshmem-doorbell"), "{words:?}");
         assert!(words[at("q35")].ends_with("kernel-irqchip=split"), "{words:?}");
+    }
+
+    #[test]
+    fn a_guest_that_shows_its_clock_needs_no_iommu_for_it() {
+        let words = Machine { clock: Some("/proc/7/fd/9".into()), ..machine() }.words().join(" ");
+        let memory = "-object memory-backend-file,id=clock,mem-path=/proc/7/fd/9,size=4096,share=on";
+        assert!(words.contains(&format!("{memory} -device ivshmem-plain,memdev=clock")), "{words}");
+        assert!(!words.contains("iommu") && !words.contains("irqchip"), "{words}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
 use tactus_model::{CpuSet, Evidence};
+use tactus_system::clock_page::ClockPage;
 use tactus_system::{Child, Invocation, System, last_lines};
 
 use super::command::Sockets;
@@ -32,6 +33,9 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How long QEMU's own end is awaited when its stream has ended.
 const END: Duration = Duration::from_secs(2);
 
+/// Words of a QEMU that has no such device, or cannot have that memory.
+const NO_PAGE: [&str; 2] = ["ivshmem", "backing store"];
+
 /// A guest that runs. Dropping it ends QEMU.
 pub struct Guest {
     system: Arc<dyn System>,
@@ -48,12 +52,26 @@ pub struct Guest {
     vcpus: Vec<(u32, u32)>,
     /// Their exits when a measurement began, or why they are not known.
     exits: Option<Result<Exits, String>>,
+    clock: Option<ClockPage>,
+}
+
+/// What QEMU is told of what is not known before it is tried: not every one is built so that it can.
+#[derive(Clone, Copy)]
+pub struct Build<'a> {
+    /// What executes the guest.
+    pub accel: Accel,
+    /// Whether QEMU has its sandbox.
+    pub sandbox: bool,
+    /// Where the page of memory is in which the guest shows its clock.
+    pub clock: Option<&'a Path>,
 }
 
 /// How a guest is started.
 pub struct Launch<'a> {
-    /// QEMU's words, by what executes the guest and whether QEMU has its sandbox: not every one is built so that it can.
-    pub words: &'a dyn Fn(Accel, bool) -> Vec<String>,
+    /// QEMU's words.
+    pub words: &'a dyn Fn(Build<'_>) -> Vec<String>,
+    /// Whether the guest can show its clock in a page of memory.
+    pub shows_clock: bool,
     /// Where they say that QEMU's ends are.
     pub sockets: &'a Sockets,
     /// What the plan wants of it, and what that is here.
@@ -75,26 +93,37 @@ pub fn start(
     let notes = &mut notes;
     let waits =
         launch.patience.or(Some(if launch.accel == Accel::Kvm { KVM_PATIENCE } else { TCG_PATIENCE }));
-    let boot = |accel, sandbox, patience, notes: &mut Vec<Note>| {
-        Guest::boot(setting, (launch.words)(accel, sandbox), accel, launch.sockets, patience, notes)
+    let page = launch.shows_clock.then(ClockPage::new).and_then(Result::ok);
+    let path = page.as_ref().map(ClockPage::path);
+    let boot = |build: Build<'_>, patience, notes: &mut Vec<Note>| {
+        Guest::boot(setting, (launch.words)(build), build.accel, launch.sockets, patience, notes)
     };
-    let mut sandbox = true;
-    let mut booted = boot(launch.accel, sandbox, waits, notes);
-    // Built without seccomp, it says so and ends.
-    if let Err(BootError::Other(error)) = &booted
-        && error.reason.contains("sandbox")
-    {
-        notes.push(Note::obstacle(
-            format!(
-                "QEMU runs without its sandbox, so that a guest that breaks out of it can do what it can: {}",
+    let mut build = Build { accel: launch.accel, sandbox: true, clock: path.as_deref() };
+    let mut booted = boot(build, waits, notes);
+    // Built without one or the other, QEMU says so and ends.
+    while let Err(BootError::Other(error)) = &booted {
+        if build.clock.is_some() && NO_PAGE.iter().any(|words| error.reason.contains(words)) {
+            notes.push(Note::info(format!(
+                "the guest's clock is asked by its channel alone, which is known less exactly: {}",
                 error.reason
-            ),
-            "install a QEMU that is built with seccomp",
-        ));
-        sandbox = false;
-        booted = boot(launch.accel, sandbox, waits, notes);
+            )));
+            build.clock = None;
+        } else if build.sandbox && error.reason.contains("sandbox") {
+            notes.push(Note::obstacle(
+                format!(
+                    "QEMU runs without its sandbox, so that a guest that breaks out of it can do what it can: {}",
+                    error.reason
+                ),
+                "install a QEMU that is built with seccomp",
+            ));
+            build.sandbox = false;
+        } else {
+            break;
+        }
+        booted = boot(build, waits, notes);
     }
-    match booted {
+    let emulated = Build { accel: Accel::Tcg, ..build };
+    let mut guest = match booted {
         Err(error) if launch.accel == Accel::Kvm && launch.wanted == "auto" => {
             notes.push(Note::obstacle(
                 format!(
@@ -103,7 +132,7 @@ pub fn start(
                 ),
                 "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
             ));
-            Ok(Box::new(boot(Accel::Tcg, sandbox, None, notes)?))
+            boot(emulated, None, notes)?
         }
         // One emulated boot in some fifty stops before its init, with nothing said of why.
         Err(BootError::Silent(error)) if launch.accel == Accel::Tcg && launch.patience.is_none() => {
@@ -111,10 +140,12 @@ pub fn start(
                 format!("the emulated guest did not come up and was started once more: {}", error.reason),
                 "`boot_timeout` in its table sets how long its first word is awaited, without a second try",
             ));
-            Ok(Box::new(boot(Accel::Tcg, sandbox, None, notes)?))
+            boot(emulated, None, notes)?
         }
-        booted => Ok(Box::new(booted?)),
-    }
+        booted => booted?,
+    };
+    guest.clock = page.filter(|_| build.clock.is_some());
+    Ok(Box::new(guest))
 }
 
 impl Guest {
@@ -154,6 +185,7 @@ impl Guest {
             notes: Vec::new(),
             vcpus: Vec::new(),
             exits: None,
+            clock: None,
         };
         if let Some(patience) = patience {
             guest.await_first_byte(patience.min(setting.patience))?;
@@ -305,6 +337,10 @@ impl Running for Guest {
 
     fn vcpus(&mut self) -> Vec<(u32, u32)> {
         self.vcpus.clone()
+    }
+
+    fn clock_page(&mut self) -> Option<&mut ClockPage> {
+        self.clock.as_mut()
     }
 
     fn evidence(&self, _facts: &Facts) -> Evidence {
