@@ -31,9 +31,9 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("resctrl-monitor", "resctrl-cat"),
 ];
 
-/// Findings whose fix is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo,
-/// or a milder fix comes first.
-const DECIDED: &[&str] = &["idle-poll", "nohz-full", "smt", "threadirqs", "turbo"];
+/// Findings whose fix is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo, a
+/// milder fix comes first, or it is to be measured first.
+const DECIDED: &[&str] = &["halt-poll", "idle-poll", "nohz-full", "smt", "threadirqs", "turbo"];
 
 /// How a finding is fixed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -260,6 +260,33 @@ mod tests {
         for action in audit.actions.iter().filter(|action| !action.command.is_empty()) {
             assert!(!action.fixes.iter().any(|id| gives_up.contains(&id.as_str())), "{}", action.command);
         }
+    }
+
+    #[test]
+    fn what_is_to_be_measured_first_is_in_no_line_that_is_copied() {
+        let system = intel(&[
+            ("/sys/module/kvm/parameters/halt_poll_ns", "200000"),
+            ("/proc/sys/vm/stat_interval", "1"),
+        ]);
+        let action =
+            |id: &str| of(&system).into_iter().find(|one| one.fixes.contains(&id.to_owned())).unwrap();
+        assert_eq!((action("halt-poll").title.as_str(), action("halt-poll").command.as_str()), (OTHERS, ""));
+        assert!(!action("vmstat-interval").command.contains("halt-poll"));
+    }
+
+    #[test]
+    fn scrubbing_of_memory_is_turned_off_by_no_line_that_is_copied() {
+        let timer = "list:/etc/systemd/system/timers.target.wants";
+        let line = |rate: &str| {
+            let system = intel(&[
+                ("/sys/devices/system/edac/mc/mc0/sdram_scrub_rate", rate),
+                (timer, "fwupd-refresh.timer"),
+                ("/proc/sys/vm/stat_interval", "1"),
+            ]);
+            of(&system).into_iter().find(|action| action.title == "Set at run time").unwrap().command
+        };
+        assert!(line("0").contains("firmware-services"), "{}", line("0"));
+        assert!(!line("12284069").contains("firmware-services"), "{}", line("12284069"));
     }
 
     #[test]

@@ -100,7 +100,8 @@ second; only stalld would rescue them (systemctl enable --now stalld), and it do
     },
     Guard {
         name: "translation of the devices' addresses",
-        gives_up: "a broken or hostile device of the host can write anywhere in memory",
+        gives_up: "a broken or hostile device of the host can write anywhere in memory; on AMD it ends SEV-SNP: such guests \
+do not start",
         weakened_by: |subject, change| {
             let translates =
                 subject.facts.text("list:/sys/class/iommu").is_none_or(|units| !units.trim().is_empty());
@@ -120,6 +121,18 @@ second; only stalld would rescue them (systemctl enable --now stalld), and it do
         weakened_by: |_, change| {
             file(change, "/proc/sys/kernel/split_lock_mitigate") == Some("0")
                 || parameter(change, "split_lock_detect") == Some("off")
+        },
+    },
+    Guard {
+        name: "scrubbing of memory",
+        gives_up: "single-bit errors stay in memory until they meet a second one",
+        weakened_by: |_, change| match &change.target {
+            Target::File { path, .. } => {
+                path.starts_with("/sys/devices/system/edac/mc/")
+                    && path.ends_with("/sdram_scrub_rate")
+                    && change.then.trim() == "0"
+            }
+            _ => false,
         },
     },
     Guard {

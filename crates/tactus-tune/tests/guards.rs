@@ -24,6 +24,7 @@ const GUARDS: &[(&str, &[&str])] = &[
     ("/proc/sys/kernel/watchdog", &["0"]),
     ("/proc/sys/kernel/hung_task_timeout_secs", &["0", "600"]),
     ("/proc/sys/kernel/split_lock_mitigate", &["0"]),
+    ("/sys/devices/system/edac/mc/*/sdram_scrub_rate", &["0"]),
     ("/sys/devices/system/machinecheck/*/ignore_ce", &["1", "2"]),
     ("/sys/devices/system/machinecheck/*/check_interval", &["0"]),
     ("/sys/module/kvm/parameters/nx_huge_pages", &["0", "N", "off", "never"]),
@@ -122,6 +123,37 @@ fn no_profile_weakens_a_guard_of_any_machine_unasked() {
         "module kvm, nx_huge_pages",
     ];
     assert!(wanted.iter().all(|what| withheld.contains(what)), "{withheld:?}");
+}
+
+#[test]
+fn no_profile_turns_avic_on_where_it_can_hang_guests() {
+    let profile = profile::find("realtime-virtual-host").unwrap();
+    let turned_on = |family: u32, flags: &str| {
+        let mut facts = machines()["amd-epyc.json.gz"].clone();
+        let info = format!("vendor_id\t: AuthenticAMD\ncpu family\t: {family}\nflags\t\t: svm npt {flags}\n");
+        facts.keep("/proc/cpuinfo", info);
+        let plan = plan(&facts, Role::Host, profile, &Choice::default());
+        plan.entries.iter().any(|step| step.change.target.to_string() == "module kvm_amd, avic")
+    };
+    assert!(!turned_on(23, "avic"), "erratum 1235, and Linux 6.8");
+    assert!(!turned_on(25, "avic"), "without x2APIC");
+    assert!(turned_on(25, "avic x2avic"));
+}
+
+#[test]
+fn scrubbing_of_memory_is_turned_off_for_who_asks_and_says_what_that_gives_up() {
+    let rate = "/sys/devices/system/edac/mc/mc0/sdram_scrub_rate";
+    let mut facts = machines()["everything-on"].clone();
+    facts.keep(rate, "12284069");
+    let mut choice = Choice::default();
+    let profile = profile::find("realtime").unwrap();
+    let of_rate = |change: &Change| change.target.to_string() == rate;
+    let unasked = plan(&facts, Role::Host, profile, &choice);
+    assert!(!unasked.entries.iter().any(|step| of_rate(&step.change)));
+    choice.with.push("firmware-services".to_owned());
+    let asked = plan(&facts, Role::Host, profile, &choice);
+    let step = asked.entries.iter().find(|step| of_rate(&step.change)).unwrap();
+    assert!(step.gives_up.contains("single-bit errors"), "{}", step.gives_up);
 }
 
 #[test]

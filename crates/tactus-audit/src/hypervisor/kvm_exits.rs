@@ -84,8 +84,8 @@ tables of every running guest (kvm_mmu_zap_all_fast), which then faults its memo
 what it saw before. A wake-up within it saves a trip through the scheduler, a few microseconds; one after it \
 does not: the same cycle meets both, and jitters by the difference.",
         fix: "Measure both with tactus prove halt-poll. Write 0 (each wake-up goes through the scheduler) to \
-/sys/module/kvm/parameters/halt_poll_ns, or a value above the guest's cycle (each wake-up is polled for). A \
-guest with cpu-pm=on does not halt to KVM at all.",
+/sys/module/kvm/parameters/halt_poll_ns, or a value above the guest's cycle (each wake-up is polled for). On \
+kernels 5.11 to 6.0 only guests that start afterwards have it. A guest with cpu-pm=on does not halt to KVM at all.",
         risk: "0 makes each wake-up of an idle guest a few microseconds longer; a long time keeps the CPU busy \
 and hot.",
         judge: halt_poll,

@@ -14,6 +14,10 @@ const APICV: &str = "/sys/module/kvm_intel/parameters/enable_apicv";
 const AVIC: &str = "/sys/module/kvm_amd/parameters/avic";
 /// Where KVM's own search for the advance ends (`LAPIC_TIMER_ADVANCE_NS_MAX`, arch/x86/kvm/lapic.c).
 const MOST_NS: i64 = 5000;
+/// How kernels print -1 whose parameter has no sign (c3941d9e0ccd; changed in 5.2).
+const UNSIGNED_MINUS_ONE: i64 = 4_294_967_295;
+const BY_HAND: &str = "This kernel finds no time by itself: measure it and set that time (up to 5000): options kvm \
+lapic_timer_advance_ns=TIME in /etc/modprobe.d/, and start the guests anew.";
 
 pub static CHECKS: &[Check] = &[
     Check {
@@ -57,12 +61,12 @@ On older kernels guests with the clock source kvmclock follow the host's NTP cor
         hardware: false,
         reads: "/sys/module/kvm/parameters/lapic_timer_advance, or lapic_timer_advance_ns of older kernels; \
 /sys/kernel/debug/kvm/*/vcpu*/lapic_timer_advance_ns",
-        expected: "lapic_timer_advance Y; of older kernels lapic_timer_advance_ns -1 (KVM finds the time for \
+        expected: "lapic_timer_advance Y; of older kernels lapic_timer_advance_ns -1 or 4294967295 (KVM finds the time for \
 each vCPU by itself) or a measured time up to 5000",
         why: "The host's timer, the exit and the way back into the guest take one to several microseconds, by \
 which every TSC-deadline timer of the guest would be late. KVM fires the host's timer that much earlier and \
 spins for the rest.",
-        fix: "options kvm lapic_timer_advance=Y (older kernels: lapic_timer_advance_ns=-1) in \
+        fix: "options kvm lapic_timer_advance=Y (5.2 to 6.x: lapic_timer_advance_ns=-1) in \
 /etc/modprobe.d/, and start the guests anew.",
         risk: "With a fixed time that is too long the vCPU spins before each timer.",
         judge: advance,
@@ -115,7 +119,9 @@ fn advance(subject: &Subject<'_>) -> Verdict {
 fn fixed(subject: &Subject<'_>) -> Verdict {
     let text = subject.value(ADVANCE_NS)?;
     let judgement = match text.parse::<i64>() {
-        Ok(-1) => Judgement::ok("KVM finds for each vCPU how much earlier its timer must fire"),
+        Ok(-1 | UNSIGNED_MINUS_ONE) => {
+            Judgement::ok("KVM finds for each vCPU how much earlier its timer must fire")
+        }
         Ok(0) => Judgement::finding("timers of guests do not fire ahead: lapic_timer_advance_ns is 0"),
         Ok(1..=MOST_NS) => {
             Judgement::ok(format!("timers of guests fire {text} ns ahead, as it was set by hand"))
@@ -125,6 +131,8 @@ fn fixed(subject: &Subject<'_>) -> Verdict {
         }
         Err(_) => Judgement::unreadable(format!("{ADVANCE_NS} is no number")),
     };
+    let by_hand = judgement.state == State::Finding && subject.kernel.before(5, 2);
+    let judgement = if by_hand { judgement.fix(BY_HAND) } else { judgement };
     Ok(judgement.read(ADVANCE_NS, text))
 }
 
@@ -132,8 +140,10 @@ fn advance_changes(subject: &Subject<'_>) -> Vec<Change> {
     let id = "lapic-timer-advance";
     match subject.module(id, "kvm", "lapic_timer_advance", "Y") {
         Some(change) => vec![change],
-        // The older one can be written at run time; guests that are started later have it.
-        None if matches!(fixed(subject), Ok(judgement) if judgement.state == State::Finding) => {
+        // The older one can be written at run time; guests that are started later have it. Before 5.2 it takes no -1.
+        None if !subject.kernel.before(5, 2)
+            && matches!(fixed(subject), Ok(judgement) if judgement.state == State::Finding) =>
+        {
             subject.set(id, ADVANCE_NS, Form::Plain, "-1").into_iter().collect()
         }
         None => Vec::new(),
@@ -191,6 +201,7 @@ mod tests {
             (ADVANCE, "Y", State::Ok),
             (ADVANCE, "N", State::Finding),
             (ADVANCE_NS, "-1", State::Ok),
+            (ADVANCE_NS, "4294967295", State::Ok),
             (ADVANCE_NS, "1500", State::Ok),
             (ADVANCE_NS, "0", State::Finding),
             (ADVANCE_NS, "900000", State::Finding),
@@ -202,6 +213,11 @@ mod tests {
         assert_eq!(intel(&[]).state(id), State::NotApplicable);
         assert_eq!(intel(&[(ADVANCE_NS, "0")]).wanted(id), [format!("{ADVANCE_NS} = -1")]);
         assert!(intel(&[(ADVANCE_NS, "1500")]).changes(id).is_empty());
+        let old = |release| intel(&[(ADVANCE_NS, "0"), ("uname:release", release)]);
+        assert!(old("5.1.21").changes(id).is_empty());
+        assert!(old("5.1.21").finding(id).fix.contains("measure it and set that time (up to 5000)"));
+        assert_eq!(old("5.2.0").wanted(id), [format!("{ADVANCE_NS} = -1")]);
+        assert!(old("5.2.0").finding(id).fix.contains("(5.2 to 6.x: lapic_timer_advance_ns=-1)"));
         assert_eq!(intel(&[(ADVANCE, "N")]).wanted(id), ["module kvm, lapic_timer_advance = Y"]);
         let vcpu = "/sys/kernel/debug/kvm/812-13/vcpu0/lapic_timer_advance_ns";
         let read = intel(&[(ADVANCE, "Y"), (vcpu, "1208")]).finding(id).read;

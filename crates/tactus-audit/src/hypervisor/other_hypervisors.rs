@@ -160,7 +160,9 @@ between EL1 and EL2",
     } else if subject.kernel.before(6, 11) {
         Judgement::not_applicable("this kernel cannot be told to leave waiting guests alone (Linux 6.11 can)")
     } else {
-        Judgement::finding("a guest that waits is taken out of its CPU whenever something else may run there")
+        Judgement::finding(
+            "a guest that waits is taken out of its CPU, unless it is alone there and has GICv4",
+        )
     };
     let judgement = judgement.read("/proc/cmdline", format!("{WFI}={}", policy.unwrap_or("(not given)")));
     Ok(told.into_iter().fold(judgement, |judgement, line| judgement.read("kernel log", line)))
@@ -222,6 +224,7 @@ mod tests {
             (new.state(id), new.wanted(id)),
             (State::Finding, vec![format!("kernel parameter {WFI} = notrap")])
         );
+        assert!(new.said(id).ends_with("unless it is alone there and has GICv4"), "{}", new.said(id));
         let told = new.clone().and("/proc/cmdline", "kvm-arm.wfi_trap_policy=notrap");
         assert_eq!((told.state(id), told.wanted(id).len()), (State::Ok, 0));
         let split = told.clone().and("dmesg:kvm", "kvm [1]: Hyp nVHE mode initialized successfully");

@@ -16,6 +16,7 @@ pub static CHECKS: &[Check] = &[Check {
         Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst"),
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
         Source::Kernel("drivers/firmware/efi/efi.c"),
+        Source::Kernel("commit 0bd96853ba72"),
     ],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
@@ -29,7 +30,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Reading or writing an EFI variable runs the firmware's code, and while it does the CPU may take no interrupt: \
 milliseconds, for a flash that is written. Some firmware stops all other CPUs as well; then only noruntime helps.",
     fix: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/efi_runtime/cpumask where the kernel has it \
-(6.12 and older do not: their workqueue, efi_rts_wq, is not shown there); or boot with efi=noruntime.",
+(kernels before 7.1 do not: commit 0bd96853ba72); or boot with efi=noruntime.",
     risk: "With noruntime, boot entries and firmware updates (efibootmgr, fwupd) cannot be made from the running system.",
     judge: runtime,
     changes: |subject| {

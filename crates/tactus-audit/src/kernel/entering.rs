@@ -105,16 +105,20 @@ ttyAMA0) on the command line where it is not needed.",
         set: &[SetBy::RunTime, SetBy::KernelCommandLine],
         reversible: Reversible::Yes,
         hardware: false,
-        reads: "/proc/sys/kernel/split_lock_mitigate; split_lock_detect= in /proc/cmdline; flags in /proc/cpuinfo",
+        reads: "/proc/sys/kernel/split_lock_mitigate; split_lock_detect= in /proc/cmdline; the flags split_lock_detect and \
+bus_lock_detect in /proc/cpuinfo",
         expected: "0, where the processor detects split locks",
         why: "An atomic access across two cache lines locks the bus for all CPUs. The kernel makes a thread that does \
 so sleep for 10 ms and lets one such thread run at a time: a guest whose code has one stands still that long.",
         fix: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off; better, fix the code: the \
 kernel's log names it.",
-        risk: "Any program can slow down the whole machine with split locks.",
+        risk: "Any program can slow down the whole machine with split locks. Beside code that is not trusted real-time work wants \
+them found (Documentation/arch/x86/buslock.rst, Usages).",
         judge: split_lock,
         changes: |subject| {
-            if !detects_split_locks(subject) {
+            // The setting concerns the mode warn alone, which is the default.
+            let warns = !matches!(mode(subject), Some(Mode::Off | Mode::Fatal | Mode::Rate(_)));
+            if !has(subject, "split_lock_detect") || !warns {
                 return Vec::new();
             }
             subject.set("split-lock", SPLIT_LOCK, Form::Plain, "0").into_iter().collect()
@@ -123,7 +127,10 @@ kernel's log names it.",
     Check {
         id: "mitigations",
         title: "mitigations make each entry into the kernel slower",
-        sources: &[Source::Kernel("Documentation/admin-guide/hw-vuln/index.rst")],
+        sources: &[
+            Source::Kernel("Documentation/admin-guide/hw-vuln/index.rst"),
+            Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+        ],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
         arch: Arch::Any,
@@ -135,7 +142,8 @@ kernel's log names it.",
         why: "Buffers and predictors are flushed or fenced at each system call, interrupt or exit of a guest, about the \
 same each time: it shifts latencies more than it spreads them.",
         fix: "None by tactus: they protect the machine. Who runs only code of his own may boot with mitigations=off.",
-        risk: "Any program, also in a guest, may read memory that is not its own.",
+        risk: "Any program, also in a guest, may read memory that is not its own. On x86 mitigations=off turns off \
+kvm.nx_huge_pages as well, unless that is force: a guest may then halt a processor with iTLB multihit.",
         judge: mitigations,
         changes: no_change,
     },
@@ -262,24 +270,73 @@ fn console(subject: &Subject<'_>) -> Verdict {
     })
 }
 
-/// By the flags that the kernel gives to processors that can.
-fn detects_split_locks(subject: &Subject<'_>) -> bool {
-    let flags = subject.facts.field("/proc/cpuinfo", "flags", ':').unwrap_or_default();
-    flags.split(' ').any(|flag| matches!(flag, "split_lock_detect" | "bus_lock_detect"))
+/// Whether the kernel gives the processor this flag: it can detect such locks.
+fn has(subject: &Subject<'_>, flag: &str) -> bool {
+    subject.flag(flag) == Some(true)
 }
 
+/// What split_lock_detect= asks for beside the default, which warns.
+enum Mode {
+    Off,
+    Fatal,
+    /// So many bus locks a second.
+    Rate(usize),
+}
+
+fn mode(subject: &Subject<'_>) -> Option<Mode> {
+    match subject.cmdline.get("split_lock_detect")? {
+        "off" => Some(Mode::Off),
+        "fatal" => Some(Mode::Fatal),
+        word => {
+            let rate = word.strip_prefix("ratelimit:")?.parse().ok()?;
+            (1..=1000).contains(&rate).then_some(Mode::Rate(rate))
+        }
+    }
+}
+
+/// As the table of Documentation/arch/x86/buslock.rst has it, by what the processor detects.
 fn split_lock(subject: &Subject<'_>) -> Verdict {
-    if !detects_split_locks(subject) {
+    let (splits, buses) = (has(subject, "split_lock_detect"), has(subject, "bus_lock_detect"));
+    if !splits && !buses {
         return Err(Judgement::not_applicable("this processor does not detect split locks"));
     }
-    if subject.cmdline.get("split_lock_detect") == Some("off") {
-        return Ok(
-            Judgement::ok("split locks are not detected").read("/proc/cmdline", "split_lock_detect=off")
-        );
-    }
-    if subject.cmdline.get("split_lock_detect") == Some("fatal") {
-        let said = "a thread with a split lock is killed (SIGBUS), and so is a guest";
-        return Ok(Judgement::finding(said).read("/proc/cmdline", "split_lock_detect=fatal"));
+    let asked = |judgement: Judgement| {
+        let word = subject.cmdline.get("split_lock_detect").unwrap_or_default();
+        Ok(judgement.read("/proc/cmdline", format!("split_lock_detect={word}")))
+    };
+    match mode(subject) {
+        Some(Mode::Off) => return asked(Judgement::ok("split locks are not detected")),
+        Some(Mode::Fatal) if splits => {
+            return asked(Judgement::finding(
+                "a thread with a split lock is killed (SIGBUS), and so is a guest",
+            ));
+        }
+        Some(Mode::Fatal) => {
+            return asked(Judgement::finding(
+                "a thread that locks the bus is killed (SIGBUS); a guest is not",
+            ));
+        }
+        Some(Mode::Rate(rate)) if buses => {
+            let said = format!(
+                "{} a second are let through, and a thread with one more is made to sleep; guests are not punished",
+                count(rate, "bus lock")
+            );
+            return asked(Judgement::finding(said).at(Severity::Info).fix(
+                "None is needed: it guards real-time work that takes no bus locks itself. Where that takes some, fix the \
+                 code, which the kernel's log names, or boot with a larger limit (up to 1000).",
+            ));
+        }
+        Some(Mode::Rate(_)) => {
+            return asked(Judgement::ok(
+                "split locks are not detected: a limit needs bus_lock_detect, which this processor has not",
+            ));
+        }
+        None if !splits => {
+            return Err(Judgement::not_applicable(
+                "this processor detects bus locks and no split locks: the kernel warns of them, and nobody waits",
+            ));
+        }
+        None => {}
     }
     // The punishment is of 5.19 (b041b525dab9), the setting of 6.2 (727209376f49, x86/split_lock).
     let unset = matches!(subject.facts.0.get(SPLIT_LOCK), Some(Reading::Absent));
@@ -453,6 +510,30 @@ mod tests {
         assert_eq!(intel(&[cpu]).unreadable(SPLIT_LOCK, "denied").state(id), State::Unreadable);
         assert_eq!(amd(&[(SPLIT_LOCK, "1")]).state(id), State::NotApplicable);
         assert_eq!(guest(&[(SPLIT_LOCK, "1")]).state(id), State::NotApplicable);
+    }
+
+    #[test]
+    fn bus_locks_are_not_taken_for_split_locks() {
+        let id = "split-lock";
+        let of = |flags: &str, cmdline: &str| {
+            let info = format!("vendor_id\t: GenuineIntel\nflags\t\t: fpu {flags}\n");
+            intel(&[("/proc/cpuinfo", &info), (SPLIT_LOCK, "1"), ("/proc/cmdline", cmdline)])
+        };
+        let (both, bus) = ("split_lock_detect bus_lock_detect", "bus_lock_detect");
+        let warned = of(bus, "quiet");
+        assert_eq!(warned.state(id), State::NotApplicable, "{}", warned.said(id));
+        assert!(warned.changes(id).is_empty());
+        assert!(of(bus, "split_lock_detect=fatal").said(id).ends_with("a guest is not"));
+        for flags in [bus, both] {
+            let limited = of(flags, "split_lock_detect=ratelimit:100");
+            assert!(limited.said(id).starts_with("100 bus locks a second"), "{}", limited.said(id));
+            assert!(limited.said(id).ends_with("guests are not punished"), "{}", limited.said(id));
+            assert_eq!(limited.finding(id).severity, Severity::Info);
+            assert!(limited.changes(id).is_empty());
+        }
+        assert_eq!(of("split_lock_detect", "split_lock_detect=ratelimit:1").state(id), State::Ok);
+        let not_understood = of(both, "split_lock_detect=ratelimit:0");
+        assert_eq!(not_understood.wanted(id), [format!("{SPLIT_LOCK} = 0")], "the kernel takes the default");
     }
 
     #[test]

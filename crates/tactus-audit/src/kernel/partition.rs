@@ -22,8 +22,8 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/sys/fs/cgroup/*/cpuset.cpus.partition",
     expected: "isolated, and nothing that says invalid",
     why: "Since Linux 6.1 a cgroup can take CPUs out of the scheduler's balancing at run time. A partition that \
-becomes invalid (a CPU that goes off, a sibling that asks for the same CPUs) falls back to an ordinary group without \
-a word: its CPUs are balanced again.",
+becomes invalid (a CPU that goes off, a sibling that asks for the same CPUs) falls back to an ordinary group and \
+tells only who polls the file: its CPUs are balanced again.",
     fix: "Read the reason in cpuset.cpus.partition, fix it, and write isolated again. CPUs of isolcpus= may only be \
 in isolated partitions. A partition sets neither nohz_full nor managed_irq.",
     risk: "Taking CPUs away from other groups may leave them without any: the kernel then refuses.",

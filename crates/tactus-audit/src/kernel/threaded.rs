@@ -8,8 +8,10 @@ use super::realtime;
 use crate::sentence::{count, cpus_or_none, few, meet, read_threads, scheduling};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
-/// What the kernel gives to every threaded handler (`sched_set_fifo`, kernel/sched/syscalls.c).
+/// What the kernel gives to a threaded handler (`sched_set_fifo`, kernel/sched/syscalls.c).
 const DEFAULT: &str = "FIFO 50";
+/// What it gives since 6.18 to the second one of an interrupt, `irq/N-s-NAME` (`sched_set_fifo_secondary`).
+const SECONDARY: &str = "FIFO 49";
 
 pub static CHECKS: &[Check] = &[
     Check {
@@ -24,17 +26,18 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "policy and priority of the threads irq/*, and of the real-time threads on the same CPUs",
         expected: "FIFO or RR, and on {isolated} below the real-time threads there",
-        why: "A threaded handler has FIFO 50 unless somebody changes it. A real-time thread of lower priority, such as \
+        why: "A threaded handler has FIFO 50 unless somebody changes it, a secondary one (irq/N-s-NAME) 49 since Linux 6.18. A real-time thread of lower priority, such as \
 a virtual CPU of FIFO 1, waits for every interrupt on its CPU; a handler without real-time priority waits for ordinary \
 work, and its device with it.",
         fix: "Move the interrupt away (irq-affinity). Where it must stay: chrt -f -p PRIORITY TID, below the real-time \
-threads of its CPU, and chrt -f -p 50 TID for a handler that has none.",
+threads of its CPU, and chrt -f -p 50 TID (49 for a secondary one) for a handler that has none.",
         risk: "Priority inversion: a real-time thread that needs the device waits for a handler that is below others.",
         judge: irq_threads,
         changes: |subject| {
             let late =
                 subject.threads.named("irq/").filter(|thread| thread.kernel && !thread.policy.is_realtime());
-            late.map(|thread| subject.schedule("irq-thread-priority", thread, DEFAULT)).collect()
+            late.map(|thread| subject.schedule("irq-thread-priority", thread, usual(subject, thread)))
+                .collect()
         },
     },
     Check {
@@ -66,6 +69,12 @@ those that do.",
         },
     },
 ];
+
+/// How the kernel itself would schedule this handler.
+fn usual(subject: &Subject<'_>, thread: &Thread) -> &'static str {
+    let secondary = thread.name.split_once('-').is_some_and(|(_, rest)| rest.starts_with("s-"));
+    if secondary && subject.kernel.since(6, 18) { SECONDARY } else { DEFAULT }
+}
 
 fn irq_threads(subject: &Subject<'_>) -> Verdict {
     subject.running()?;
@@ -178,6 +187,10 @@ mod tests {
         let late = with(&["99 99 2 208040 OTHER 0 1 irq/24-eth0", thread]);
         assert_eq!(late.state(id), State::Finding);
         assert_eq!(late.wanted(id), ["scheduling of irq/24-eth0 (99) = FIFO 50"]);
+        let second = with(&["99 99 2 208040 OTHER 0 1 irq/24-s-eth0"]);
+        let on = |release: &str| second.clone().and("uname:release", release).wanted(id);
+        assert_eq!(on("6.18.0"), ["scheduling of irq/24-s-eth0 (99) = FIFO 49"]);
+        assert_eq!(on("6.17.0"), ["scheduling of irq/24-s-eth0 (99) = FIFO 50"]);
         assert_eq!(with(&[vcpu]).state(id), State::NotApplicable);
         assert_eq!(intel(&[]).state(id), State::Unreadable);
         assert_eq!(with(&[thread]).and("threads:cut", "3").state(id), State::Unreadable);

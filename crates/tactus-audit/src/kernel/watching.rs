@@ -60,7 +60,8 @@ kernel-regressions). Measure it here: tactus prove timer-migration",
         expected: "0 and 0, or watchdog_cpumask without {isolated}",
         why: "The soft lockup detector runs a timer and work of the stop class on each CPU of its mask every four \
 seconds (two fifths of watchdog_thresh), the hard one a non-maskable interrupt from a performance counter, which a guest's host must then emulate. \
-With nohz_full the kernel leaves those CPUs out of the mask.",
+With nohz_full the kernel leaves those CPUs out of the mask. The kernel's document rates it high; here it is minor: it \
+takes microseconds at a time, and what would mend it gives up a guard.",
         fix: "sysctl kernel.nmi_watchdog=0 kernel.soft_watchdog=0 kernel.watchdog_cpumask={housekeeping}; or boot \
 with nosoftlockup nmi_watchdog=0.",
         risk: "A CPU that hangs is not reported: the kernel's document advises a hardware watchdog in its place.",
@@ -95,7 +96,7 @@ with nosoftlockup nmi_watchdog=0.",
         why: "Every five minutes, and more often after an error, a timer on each CPU reads the machine check registers of each \
 bank that does not interrupt for corrected errors (CMCI); in a guest each register is an exit.",
         fix: "echo 1 > /sys/devices/system/machinecheck/machinecheck0/ignore_ce (shared by all CPUs), or boot with \
-mce=ignore_ce. In a guest mce=off. A 0 in check_interval ends the polling as well, but kernels 4.16 and 4.17 make one \
+mce=ignore_ce. A 0 in check_interval ends the polling as well, but kernels 4.16 and 4.17 make one \
 second of it.",
         risk: "Corrected errors, which announce failing memory, are not reported any more: ignore_ce turns their interrupt \
 (CMCI) off as well, a check_interval of 0 leaves it.",

@@ -21,7 +21,7 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/proc/swaps, /proc/sys/vm/swappiness",
     expected: "no swap area; where there must be one, a swappiness of 10 or less and locked memory",
     why: "A page that was swapped out comes back from the disk when it is touched: a major fault of \
-milliseconds. What is not locked may go, also the memory of a virtual machine and the host's own programs \
+milliseconds. From zram, which is no disk, the CPU unpacks it: sooner, and still a fault. What is not locked may go, also the memory of a virtual machine and the host's own programs \
 that serve it.",
     fix: "swapoff -a, take the swap lines out of /etc/fstab and mask the swap units (systemctl mask \
 swap.target; zram-generator where it is used). Where swap must stay: vm.swappiness = 10, and lock what must \
@@ -52,12 +52,19 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     }
     let shown = listed(&areas);
     let swappiness = subject.facts.number(SWAPPINESS);
+    let zram = |area: &&str| area.trim_start_matches("/dev/").starts_with("zram");
+    let place = if areas.iter().all(zram) {
+        format!("{shown}, which is compressed memory and no disk")
+    } else {
+        shown.clone()
+    };
     let judgement = match swappiness {
         Some(now @ ..=10) => {
-            Judgement::finding(format!("memory may be swapped out to {shown}, seldom (swappiness {now})"))
+            Judgement::finding(format!("memory may be swapped out to {place}, seldom (swappiness {now})"))
+                .at(Severity::Minor)
         }
-        Some(now) => Judgement::finding(format!("memory may be swapped out to {shown} (swappiness {now})")),
-        None => Judgement::finding(format!("memory may be swapped out to {shown}")),
+        Some(now) => Judgement::finding(format!("memory may be swapped out to {place} (swappiness {now})")),
+        None => Judgement::finding(format!("memory may be swapped out to {place}")),
     };
     let judgement = judgement.read(SWAPS, shown);
     Ok(match swappiness {
@@ -95,6 +102,18 @@ mod tests {
         assert_eq!(system.said("swap"), "memory may be swapped out to /dev/sda2, /dev/zram0 (swappiness 60)");
         assert_eq!(system.wanted("swap"), [format!("{SWAPPINESS} = 10")]);
         assert_eq!(system.and(SWAPPINESS, "1").wanted("swap"), [""; 0]);
+    }
+
+    #[test]
+    fn seldom_is_minor_and_zram_is_no_disk() {
+        let disk = areas(&["/dev/sda2 partition 1 0 -2"]);
+        let of = |text: &str, swappiness: &str| intel(&[(SWAPS, text), (SWAPPINESS, swappiness)]);
+        let severity = |swappiness| of(&disk, swappiness).finding("swap").severity;
+        assert_eq!((severity("11"), severity("10")), (Severity::Major, Severity::Minor));
+        let zram = of(&areas(&["/dev/zram0 partition 1 0 100"]), "60").said("swap");
+        let said =
+            "memory may be swapped out to /dev/zram0, which is compressed memory and no disk (swappiness 60)";
+        assert_eq!(zram, said);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub static CHECKS: &[Check] = &[Check {
     sources: &[
         Source::Kernel("Documentation/admin-guide/sysctl/vm.rst"),
         Source::Kernel("mm/vmstat.c"),
+        Source::Kernel("commit be5e015d107d"),
         Source::Kernel("commit 3232e7aad11e"),
         Source::Kernel("commit 1c3329df409b"),
         Source::Tuned("network-latency"),
@@ -28,8 +29,8 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/proc/sys/vm/stat_interval; /sys/devices/system/cpu/{nohz_full,isolated}, /sys/fs/cgroup/cpuset.cpus.isolated",
     expected: "10 or more (seconds), or a kernel since 6.5 and CPUs that it takes for isolated",
     why: "Where per-CPU memory counters have changed, the kernel queues vmstat_update on that very CPU: a \
-switch to a kworker and back. Kernels since 6.5 leave isolated CPUs alone (cpu_is_isolated): those of isolcpus=domain, since \
-6.8 of an isolated cpuset partition, and up to 6.19 of nohz_full.",
+switch to a kworker and back. Kernels since 6.5 (be5e015d107d) leave isolated CPUs alone (cpu_is_isolated): those of \
+isolcpus=domain, since 6.8 (3232e7aad11e) of an isolated cpuset partition, and up to 6.19 (1c3329df409b) of nohz_full.",
     fix: "Write 10 to /proc/sys/vm/stat_interval (vm.stat_interval = 10 in /etc/sysctl.d).",
     risk: "Memory statistics lag by up to that many seconds.",
     judge,

@@ -31,7 +31,7 @@ states open a wake-up takes up to the deepest state's exit latency, which c-stat
 there, and n/a a bound of zero), or let a program hold /dev/cpu_dma_latency open after it has written a bound of 1 to \
 3 us as a 32-bit number (TuneD's force_latency does).",
         risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero (0 there, n/a of a \
-CPU) makes idle CPUs poll: see latency-zero-keeps-tick.",
+CPU) makes idle CPUs poll where the first idle state is POLL: see latency-zero-keeps-tick.",
         judge: bound,
         changes: bounds,
     },

@@ -107,6 +107,9 @@ impl Idle<'_> {
     }
 }
 
+/// What a state is called whose name is not told.
+pub const NAMELESS: &str = "a state without a name";
+
 /// The idle states of a CPU, by number.
 pub fn of<'a>(subject: &Subject<'a>, cpu: u32) -> Vec<Idle<'a>> {
     let beginning = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state");
@@ -120,7 +123,7 @@ pub fn of<'a>(subject: &Subject<'a>, cpu: u32) -> Vec<Idle<'a>> {
         let idle = states.entry(state).or_insert(Idle {
             cpu,
             state,
-            name: "a state without a name",
+            name: NAMELESS,
             latency: None,
             disabled: None,
             usage: None,

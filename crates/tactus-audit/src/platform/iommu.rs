@@ -1,6 +1,6 @@
 //! The unit that translates the addresses of devices.
 
-use tactus_model::change::Change;
+use tactus_model::change::{Change, flag};
 use tactus_model::facts::Reading;
 use tactus_model::finding::Severity;
 
@@ -9,6 +9,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 const ID: &str = "iommu-passthrough";
 const CLASS: &str = "list:/sys/class/iommu";
 const VFIO: &str = "list:/sys/bus/pci/drivers/vfio-pci";
+const SNP: &str = "/sys/module/kvm_amd/parameters/sev_snp";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
@@ -20,14 +21,15 @@ pub static CHECKS: &[Check] = &[Check {
     set: &[SetBy::KernelCommandLine],
     reversible: Reversible::Reboot,
     hardware: true,
-    reads: "/sys/class/iommu, /sys/bus/pci/drivers/vfio-pci, /proc/cmdline",
-    expected: "an IOMMU, and iommu=pt (x86) or iommu.passthrough=1",
+    reads: "/sys/class/iommu, /sys/bus/pci/drivers/vfio-pci, /proc/cmdline; the flag sev_snp of /proc/cpuinfo, \
+/sys/module/kvm_amd/parameters/sev_snp",
+    expected: "an IOMMU, and iommu=pt (x86) or iommu.passthrough=1; without them where SEV-SNP is in use",
     why: "VFIO gives a device to a guest only behind an IOMMU. Without passthrough the host's own devices pay for it: each \
 buffer is mapped and unmapped, and its translations are flushed, which costs time and locks.",
     fix: "Enable VT-d or AMD-Vi in the firmware's setup and boot with intel_iommu=on iommu=pt (Intel), iommu=pt (AMD) or \
 iommu.passthrough=1 (Arm).",
     risk: "With passthrough a broken or hostile device of the host can write anywhere in memory. Devices that are \
-given to guests stay translated.",
+given to guests stay translated. On AMD it ends SEV-SNP: such guests do not start.",
     judge: passthrough,
     changes,
 }];
@@ -57,6 +59,9 @@ fn passthrough(subject: &Subject<'_>) -> Verdict {
         .at(Severity::Blocker),
         (_, _, true) => Judgement::ok(
             "an IOMMU is in use, and the host's own devices pass it by, as it was asked at boot",
+        ),
+        _ if snp(subject) => Judgement::ok(
+            "an IOMMU is in use and translates for the host's own devices, without which SEV-SNP would be off",
         ),
         _ => {
             Judgement::finding("an IOMMU is in use, and nothing says that the host's own devices pass it by")
@@ -97,15 +102,23 @@ fn passes(subject: &Subject<'_>) -> bool {
                 "nopt" => Some(false),
                 _ => None,
             }),
-            "iommu.passthrough" => tactus_model::change::flag(value),
+            "iommu.passthrough" => flag(value),
             _ => None,
         }
     });
     asked.unwrap_or_else(|| subject.facts.text("config:CONFIG_IOMMU_DEFAULT_PASSTHROUGH") == Some("y"))
 }
 
+/// Whether KVM runs guests of SEV-SNP, which passthrough would end (`iommu_snp_enable` in drivers/iommu/amd/init.c).
+fn snp(subject: &Subject<'_>) -> bool {
+    let on = subject.facts.text(SNP).and_then(flag);
+    subject.flag("sev_snp") == Some(true) && on == Some(true)
+}
+
 fn changes(subject: &Subject<'_>) -> Vec<Change> {
-    if subject.is(Arch::Intel) {
+    if snp(subject) {
+        Vec::new()
+    } else if subject.is(Arch::Intel) {
         vec![subject.boot(ID, "intel_iommu", "on"), subject.boot(ID, "iommu", "pt")]
     } else if subject.is(Arch::X86) {
         vec![subject.boot(ID, "iommu", "pt")]
@@ -142,6 +155,19 @@ mod tests {
             none.and("pci:0000:05:00.0", "0x020000 8086:10fb vfio-pci 0 -").and(VFIO, "0000:05:00.0 bind");
         assert_eq!(vfio.finding(ID).severity, Severity::Blocker);
         assert_eq!(vfio.said(ID), "1 device is bound to vfio-pci and no IOMMU is in use");
+    }
+
+    #[test]
+    fn passthrough_is_not_advised_where_it_would_end_sev_snp() {
+        let info = |flags| format!("vendor_id : AuthenticAMD\nflags : svm {flags}\n");
+        let of = |flags, on| amd(&[UNIT, ("/proc/cpuinfo", &info(flags)), (SNP, on)]);
+        let snp = of("sev_snp", "Y");
+        assert_eq!((snp.state(ID), snp.changes(ID).len()), (State::Ok, 0), "{}", snp.said(ID));
+        assert!(snp.said(ID).contains("SEV-SNP"), "{}", snp.said(ID));
+        for without in [of("sev_snp", "N"), of("", "Y"), of("sev_snp", "Y").without(SNP)] {
+            assert_eq!(without.state(ID), State::Finding);
+            assert_eq!(without.wanted(ID), ["kernel parameter iommu = pt"]);
+        }
     }
 
     #[test]

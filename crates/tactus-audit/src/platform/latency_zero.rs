@@ -3,7 +3,7 @@
 use tactus_model::CpuSet;
 use tactus_model::finding::Severity;
 
-use super::idle_states::{Depth, GLOBAL, OF_CPU, bound, depth};
+use super::idle_states::{Depth, GLOBAL, NAMELESS, OF_CPU, bound, depth, of};
 use crate::sentence::cpus_or_none;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
@@ -21,11 +21,11 @@ pub static CHECKS: &[Check] = &[Check {
     set: &[SetBy::RunTime, SetBy::Application],
     reversible: Reversible::Yes,
     hardware: false,
-    reads: "/dev/cpu_dma_latency; cpu*/power/pm_qos_resume_latency_us of the isolated CPUs",
+    reads: "/dev/cpu_dma_latency; cpu*/power/pm_qos_resume_latency_us and cpu*/cpuidle/state0/name of the isolated CPUs",
     expected: "1 to 3 us, which leaves C1 open",
-    why: "With a bound of zero the idle governor takes the first state, which polls, and tells the kernel to keep the tick: \
-an idle CPU burns power, has no tickless idle, nohz_full or not, and takes half of its core from the hardware thread beside \
-it. C1 takes a microsecond or two to leave.",
+    why: "With a bound of zero the idle governor takes the first state. Where that polls (POLL), it tells the kernel to keep the \
+tick: an idle CPU burns power, has no tickless idle (unless nohz_full had stopped it before), and takes half of its core from \
+the hardware thread beside it. C1 takes a microsecond or two to leave.",
     fix: "Write 3 instead of n/a to pm_qos_resume_latency_us of CPUs {isolated}; where a program holds \
 /dev/cpu_dma_latency at 0, have it write the exit latency of C1 (TuneD: force_latency=cstate.id_no_zero:1|3).",
     risk: "A wake-up takes the microsecond or two of C1.",
@@ -38,6 +38,10 @@ fn zero(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("no driver offers idle states to choose from"));
     }
     let isolated = subject.isolated();
+    if let Some(name) = isolated.iter().find_map(|cpu| rests(subject, cpu)) {
+        let said = format!("the first idle state is {name}, which does not poll");
+        return Err(Judgement::not_applicable(said).read("cpu*/cpuidle/state0/name", name));
+    }
     let held: CpuSet = isolated.iter().filter(|cpu| bound(subject, *cpu) == Some(0)).collect();
     let place = cpus_or_none(&held);
     let bad = match held.len() {
@@ -56,6 +60,13 @@ fn zero(subject: &Subject<'_>) -> Verdict {
         Err(refused) if held.is_empty() => Err(refused),
         _ => Ok(judgement),
     }
+}
+
+/// The name of a CPU's first idle state, where it is known to be another than the kernel's polling one
+/// (`cpuidle_poll_state_init` in drivers/cpuidle/poll_state.c), which old kernels call C0.
+fn rests<'a>(subject: &Subject<'a>, cpu: u32) -> Option<&'a str> {
+    let first = of(subject, cpu).into_iter().find(|idle| idle.state == 0)?;
+    (!matches!(first.name, "POLL" | "C0" | NAMELESS)).then_some(first.name)
 }
 
 #[cfg(test)]
@@ -80,6 +91,10 @@ mod tests {
         assert_eq!(held("2000000000").state(id), State::Ok);
         let own = held("3").and(&OF_CPU.replace("{cpu}", "3"), "n/a");
         assert_eq!(own.said(id), "CPU 3 polls when it is idle, and keeps its tick");
+        let named = |name: &str| held("0").and("/sys/devices/system/cpu/cpu2/cpuidle/state0/name", name);
+        assert_eq!((named("POLL").state(id), named("C0").state(id)), (State::Finding, State::Finding));
+        assert_eq!(named("WFI").state(id), State::NotApplicable);
+        assert_eq!(named("WFI").said(id), "the first idle state is WFI, which does not poll");
         assert_eq!(held("0").and(DRIVER, "none").state(id), State::NotApplicable);
         assert_eq!(held("").unreadable(GLOBAL, "Permission denied").state(id), State::Unreadable);
         for text in HOSTILE {

@@ -14,7 +14,7 @@ const FWUPD: &str = "fwupd-refresh.timer";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "firmware does work of its own",
+    title: "firmware, its services or the memory controller work at times of their own",
     sources: &[
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
         Source::Kernel("Documentation/ABI/testing/sysfs-devices-edac"),
@@ -28,8 +28,9 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/devices/system/edac/mc/mc*/sdram_scrub_rate, /etc/systemd/system/timers.target.wants",
     expected: "a scrub rate of 0, and no fwupd-refresh.timer",
-    why: "The scrubber reads all memory and takes bandwidth at times of its own. fwupd wakes up to look for new firmware, and calls \
-of UEFI run time services stop a CPU for milliseconds (PREEMPT_RT kernels refuse them unless booted with efi=runtime).",
+    why: "The scrubber behind sdram_scrub_rate is the memory controller's: it takes bandwidth and stops no CPU. Where firmware \
+scrubs, it shows as SMIs (smi-count). fwupd wakes up to look for new firmware, and calls of UEFI run time services stop a CPU for \
+milliseconds (PREEMPT_RT kernels refuse them unless booted with efi=runtime).",
     fix: "Write 0 to /sys/devices/system/edac/mc/mc*/sdram_scrub_rate, or turn patrol scrub off in the firmware's setup; \
 systemctl disable --now fwupd-refresh.timer.",
     risk: "Reliability: without scrubbing single errors stay in memory until they meet a second one. News of firmware comes only when \
@@ -65,14 +66,20 @@ fn services(subject: &Subject<'_>) -> Verdict {
     };
     let mut words = Vec::new();
     if !scrubbing.is_empty() {
-        words.push(format!("memory controllers {} scrub memory", scrubbing.join(", ")));
+        let (plural, verb) = if scrubbing.len() == 1 { ("", "scrubs") } else { ("s", "scrub") };
+        let numbers = scrubbing.join(", ");
+        words.push(format!(
+            "memory controller{plural} {numbers} {verb} memory, which takes bandwidth and stops no CPU"
+        ));
     }
     if timers == Some(true) {
         words.push(format!("{FWUPD} is enabled"));
         read.push(("/etc/systemd/system/timers.target.wants".into(), FWUPD.into()));
     }
     let judgement = if !words.is_empty() {
-        Judgement::finding(words.join(", and "))
+        let judgement = Judgement::finding(words.join("; "));
+        // A rate alone costs bandwidth, as any load does.
+        if timers == Some(true) { judgement } else { judgement.at(Severity::Info) }
     } else if subject.virtualized {
         Judgement::unknowable(
             "nothing of it is seen here; what the firmware of the machine below does is not",
@@ -131,8 +138,22 @@ mod tests {
     #[test]
     fn scrubbing_and_the_timer_are_found_with_their_changes() {
         let bad = intel(&[(MC0, "12284069"), (TIMERS, "fwupd-refresh.timer logrotate.timer")]);
-        assert_eq!(bad.said(ID), "memory controllers 0 scrub memory, and fwupd-refresh.timer is enabled");
+        assert_eq!(
+            bad.said(ID),
+            "memory controller 0 scrubs memory, which takes bandwidth and stops no CPU; fwupd-refresh.timer is enabled"
+        );
+        assert_eq!(bad.finding(ID).severity, Severity::Minor);
         assert_eq!(bad.wanted(ID), [format!("{MC0} = 0"), "service fwupd-refresh.timer = inactive".into()]);
+    }
+
+    #[test]
+    fn a_scrub_rate_alone_is_good_to_know() {
+        let scrubbed = intel(&[(MC0, "12284069"), (&MC0.replace("mc0", "mc1"), "1"), (TIMERS, "")]);
+        assert_eq!(
+            scrubbed.said(ID),
+            "memory controllers 0, 1 scrub memory, which takes bandwidth and stops no CPU"
+        );
+        assert_eq!(scrubbed.finding(ID).severity, Severity::Info);
     }
 
     #[test]

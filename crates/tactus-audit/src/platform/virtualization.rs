@@ -31,7 +31,12 @@ modprobe kvm_intel or modprobe kvm_amd.",
     Check {
         id: "virt-hw-assists",
         title: "KVM does in software what the processor could do",
-        sources: &[Source::Industrial, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
+        sources: &[
+            Source::Industrial,
+            Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
+            Source::Kernel("arch/x86/kvm/svm/avic.c"),
+            Source::Kernel("commit ca2967de5a5b"),
+        ],
         applies: &[Applies::Host],
         severity: Severity::Major,
         arch: Arch::X86,
@@ -39,14 +44,16 @@ modprobe kvm_intel or modprobe kvm_amd.",
         reversible: Reversible::Restart,
         hardware: false,
         reads: "/sys/module/kvm_intel/parameters/{ept,enable_apicv}, /sys/module/kvm_amd/parameters/{npt,avic}; the flags of \
-/proc/cpuinfo (npt, avic) and its line vmx flags (ept, apicv)",
-        expected: "Y, for each that the processor has",
+/proc/cpuinfo (npt, avic, x2avic), its cpu family and its line vmx flags (ept, apicv)",
+        expected: "Y, for each that the processor has; avic with the flag x2avic, and without erratum 1235",
         why: "Without EPT or NPT every page fault of a guest and every write of its page tables leaves it; without APICv or \
 AVIC every interrupt does.",
-        fix: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1 avic=1, and load \
-the module again when no guest runs. The module keeps N where the processor has no such help.",
-        risk: "Low. KVM itself turns AVIC off for guests with features that it does not go with (nested guests, \
-x2APIC on older processors).",
+        fix: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1, with avic=1 where \
+/proc/cpuinfo has the flag x2avic, and load the module again when no guest runs. The module keeps N where the processor has \
+no such help.",
+        risk: "avic=1 can hang guests on AMD family 17h before Linux 6.17, and on Hygon family 18h (erratum 1235). KVM turns AVIC \
+off for guests with features that it does not go with: nested guests, and x2APIC where the flag x2avic is missing. Linux 6.18 \
+turns AVIC on by itself where there is x2avic, since Zen 4. Otherwise low.",
         judge: assists,
         changes: assist_changes,
     },
@@ -129,9 +136,31 @@ fn lacks(subject: &Subject<'_>, parameter: &str) -> bool {
     !flags.is_empty() && !flags.split_ascii_whitespace().any(|flag| flag == name)
 }
 
+/// Whether AVIC can hang guests: with erratum 1235 a halted vCPU may miss the interrupt that wakes it. Since 6.17 KVM sends
+/// these itself on family 17h, which it knows by the number alone: Hygon's copy of it, family 18h, is left out.
+fn may_hang(subject: &Subject<'_>) -> bool {
+    let family = subject.facts.field("/proc/cpuinfo", "cpu family", ':');
+    match (subject.vendor.as_str(), family) {
+        ("AuthenticAMD", Some("23")) => !subject.kernel.since(6, 17),
+        ("HygonGenuine", Some("24")) => true,
+        _ => false,
+    }
+}
+
+/// How much it matters that a help is off; `None`: it had better stay off.
+fn weight(subject: &Subject<'_>, parameter: &str) -> Option<Severity> {
+    match parameter {
+        "avic" if may_hang(subject) => None,
+        "avic" if subject.flag("x2avic") == Some(true) => Some(Severity::Minor),
+        // Then AVIC goes with guests alone that do not use the x2APIC.
+        "avic" => Some(Severity::Info),
+        _ => Some(Severity::Major),
+    }
+}
+
 fn assists(subject: &Subject<'_>) -> Verdict {
     let (mut read, mut off, mut dark, mut damaged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut lacking = Vec::new();
+    let (mut lacking, mut left, mut worst) = (Vec::new(), Vec::new(), Severity::Info);
     for (module, parameters) in ASSISTS {
         for parameter in parameters {
             let path = path(module, parameter);
@@ -142,7 +171,13 @@ fn assists(subject: &Subject<'_>) -> Verdict {
                         Some(false) if lacks(subject, parameter) => {
                             lacking.push(format!("{module}.{parameter}"));
                         }
-                        Some(false) => off.push(format!("{module}.{parameter}")),
+                        Some(false) => match weight(subject, parameter) {
+                            Some(severity) => {
+                                worst = worst.max(severity);
+                                off.push(format!("{module}.{parameter}"));
+                            }
+                            None => left.push(format!("{module}.{parameter}")),
+                        },
                         None => damaged.push(format!("{module}.{parameter}")),
                     }
                     read.push((path, text.trim().to_owned()));
@@ -153,13 +188,25 @@ fn assists(subject: &Subject<'_>) -> Verdict {
         }
     }
     let judgement = if !off.is_empty() {
-        Judgement::finding(format!("{} is off: KVM does its work in software", off.join(", ")))
+        let judgement =
+            Judgement::finding(format!("{} is off: KVM does its work in software", off.join(", ")));
+        match worst {
+            Severity::Info => judgement.at(worst).fix(
+                "Leave it off, unless the guests run without x2APIC: then options kvm_amd avic=1 in /etc/modprobe.d.",
+            ),
+            _ => judgement.at(worst),
+        }
     } else if let Some((path, reason)) = dark.first() {
         Judgement::unreadable(format!("{path} could not be read: {reason}"))
     } else if !damaged.is_empty() {
         Judgement::unreadable(format!("{} is neither on nor off", damaged.join(", ")))
     } else if read.is_empty() {
         return Err(Judgement::not_applicable("neither kvm_intel nor kvm_amd is loaded"));
+    } else if !left.is_empty() {
+        let left = left.join(", ");
+        Judgement::ok(format!(
+            "{left} is off, and had better stay off: it can hang guests here (erratum 1235)"
+        ))
     } else if !lacking.is_empty() {
         Judgement::ok(format!("KVM uses what the processor has; it has nothing for {}", lacking.join(", ")))
     } else {
@@ -173,7 +220,8 @@ fn assist_changes(subject: &Subject<'_>) -> Vec<Change> {
     for (module, parameters) in ASSISTS {
         for parameter in parameters {
             let Some(text) = subject.facts.text(&path(module, parameter)) else { continue };
-            if lacks(subject, parameter) {
+            let advised = weight(subject, parameter).is_some_and(|severity| severity > Severity::Info);
+            if lacks(subject, parameter) || !advised {
                 continue;
             }
             // Older modules have numbers here: what is on stays as it is written.
@@ -195,11 +243,13 @@ mod tests {
     use tactus_model::finding::State;
 
     use super::*;
-    use crate::testing::{HOSTILE, amd, arm, intel};
+    use crate::testing::{HOSTILE, System, amd, arm, intel};
 
     const KVM: (&str, &str) = ("device:kvm", "present");
     const EPT: &str = "/sys/module/kvm_intel/parameters/ept";
     const APICV: &str = "/sys/module/kvm_intel/parameters/enable_apicv";
+    const NPT: &str = "/sys/module/kvm_amd/parameters/npt";
+    const AVIC: &str = "/sys/module/kvm_amd/parameters/avic";
 
     #[test]
     fn a_processor_with_virtualization_and_its_device_are_good() {
@@ -232,6 +282,40 @@ mod tests {
         assert_eq!(dark.state("virt-extensions"), State::Unreadable);
     }
 
+    fn with_avic(vendor: &str, family: u32, flags: &str, release: &str) -> System {
+        let info = format!("vendor_id : {vendor}\ncpu family : {family}\nflags : svm npt {flags}\n");
+        let readings = [(AVIC, "N"), (NPT, "1"), ("/proc/cpuinfo", &info), ("uname:release", release)];
+        amd(&readings)
+    }
+
+    #[test]
+    fn avic_stays_off_where_it_can_hang_guests() {
+        let id = "virt-hw-assists";
+        for (system, hangs) in [
+            (with_avic("AuthenticAMD", 23, "avic", "6.16.9"), true),
+            (with_avic("AuthenticAMD", 23, "avic x2avic", "6.1.0"), true),
+            (with_avic("AuthenticAMD", 23, "avic", ""), true),
+            (with_avic("HygonGenuine", 24, "avic", "6.18.0"), true),
+            (with_avic("AuthenticAMD", 23, "avic x2avic", "6.17.0"), false),
+            (with_avic("AuthenticAMD", 25, "avic x2avic", "6.1.0"), false),
+        ] {
+            assert_eq!(system.state(id) == State::Ok, hangs, "{}", system.said(id));
+            assert_eq!(system.said(id).contains("erratum 1235"), hangs, "{}", system.said(id));
+            assert_eq!(system.wanted(id).is_empty(), hangs, "{}", system.said(id));
+            let paged = system.and(NPT, "0");
+            assert_eq!(paged.finding(id).severity, Severity::Major, "npt is wanted everywhere");
+            assert!(paged.wanted(id).contains(&"module kvm_amd, npt = 1".to_owned()));
+        }
+    }
+
+    #[test]
+    fn avic_without_x2avic_is_told_and_not_changed() {
+        let id = "virt-hw-assists";
+        let half = with_avic("AuthenticAMD", 25, "avic", "6.12.0");
+        assert_eq!((half.state(id), half.finding(id).severity), (State::Finding, Severity::Info));
+        assert!(half.wanted(id).is_empty(), "{:?}", half.wanted(id));
+    }
+
     #[test]
     fn each_help_of_the_processor_is_wanted() {
         assert_eq!(intel(&[(EPT, "Y"), (APICV, "Y")]).state("virt-hw-assists"), State::Ok);
@@ -241,10 +325,13 @@ mod tests {
             "kvm_intel.enable_apicv is off: KVM does its work in software"
         );
         assert_eq!(bad.wanted("virt-hw-assists"), ["module kvm_intel, enable_apicv = Y"]);
-        let off = ("/sys/module/kvm_amd/parameters/avic", "0");
+        let off = (AVIC, "0");
         assert_eq!(amd(&[off]).state("virt-hw-assists"), State::Ok, "the processor has no AVIC");
-        let old = amd(&[off, ("/proc/cpuinfo", "vendor_id : AuthenticAMD\nflags : svm npt avic\n")]);
-        assert_eq!(old.wanted("virt-hw-assists"), ["module kvm_amd, avic = 1"]);
+        let new = amd(&[off, ("/proc/cpuinfo", "vendor_id : AuthenticAMD\nflags : svm npt avic x2avic\n")]);
+        assert_eq!(new.wanted("virt-hw-assists"), ["module kvm_amd, avic = 1"]);
+        assert_eq!(new.finding("virt-hw-assists").severity, Severity::Minor);
+        let both = new.and(NPT, "0").finding("virt-hw-assists");
+        assert_eq!(both.severity, Severity::Major);
         assert_eq!(intel(&[]).state("virt-hw-assists"), State::NotApplicable);
         let client = "vendor_id : GenuineIntel\nflags : vmx\nvmx flags : vnmi preemption_timer ept vpid\n";
         let client = intel(&[("/proc/cpuinfo", client), (EPT, "Y"), (APICV, "N")]);

@@ -18,7 +18,8 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "class, vendor and driver of the PCI devices on the root bus",
     expected: "no Intel display device on bus 0",
     why: "Intel's integrated graphics keeps its data in the last-level cache and reads the screen from memory: \
-drawing takes cache ways, bandwidth and power budget from all cores.",
+drawing takes cache ways, bandwidth and power budget from all cores. Of AMD's the readings do not tell whether it is within \
+the processor.",
     fix: "Disable the integrated graphics in the firmware's setup, or run without a desktop on it; where \
 shareable_bits of resctrl tells which cache ways it fills, keep real-time work to the others (resctrl-cat).",
     risk: "No screen, unless another graphics card is there; no hardware video decoding.",
@@ -28,22 +29,36 @@ shareable_bits of resctrl tells which cache ways it fills, keep real-time work t
 
 fn judge(subject: &Subject<'_>) -> Verdict {
     let mut devices = 0;
-    let mut found = None;
+    let (mut found, mut radeon) = (None, None);
     for (name, reading) in subject.facts.under("pci:") {
         let (Some(address), Reading::Text(text)) = (name.strip_prefix("pci:"), reading) else { continue };
         devices += 1;
         let mut fields = text.split_whitespace();
         let (class, ids, driver) = (fields.next().unwrap_or(""), fields.next().unwrap_or(""), fields.next());
         let on_root_bus = address.split(':').nth(1) == Some("00");
-        if on_root_bus && class.trim_start_matches("0x").starts_with("03") && ids.starts_with("8086:") {
+        let display = class.trim_start_matches("0x").starts_with("03");
+        if on_root_bus && display && ids.starts_with("8086:") {
             found = Some((address, text, driver.unwrap_or("-")));
+        }
+        // Those within a processor lie behind a bridge, as cards do.
+        if display && ids.starts_with("1002:") && subject.vendor == "AuthenticAMD" {
+            radeon = Some((address, text));
         }
     }
     if devices == 0 {
         return Err(Judgement::unreadable("these facts list no PCI devices"));
     }
+    if let (None, Some((address, text))) = (found, radeon) {
+        let address: String = address.chars().take(20).collect();
+        let said = format!(
+            "AMD graphics at {address}: within the processor they share its memory and perhaps its cache, on a card they do \
+             not, and this check knows Intel's only"
+        );
+        let text: String = text.chars().take(80).collect();
+        return Err(Judgement::unknowable(said).read(format!("pci:{address}"), text));
+    }
     Ok(match found {
-        None => Judgement::ok("there is no integrated graphics unit on the root bus"),
+        None => Judgement::ok("there is no Intel graphics unit on the root bus"),
         Some((address, text, driver)) => {
             let address: String = address.chars().take(20).collect();
             let driver: String = driver.chars().take(20).collect();
@@ -60,7 +75,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 mod tests {
     use tactus_model::finding::{Role, State};
 
-    use crate::testing::{HOSTILE, arm, blank, guest, intel};
+    use crate::testing::{HOSTILE, amd, arm, blank, guest, intel};
 
     const BRIDGE: (&str, &str) = ("pci:0000:00:00.0", "0x060000 8086:3e30 - -1 -");
 
@@ -72,6 +87,16 @@ mod tests {
         assert_eq!(with("pci:0000:01:00.0", "0x030000 10de:1eb8 nvidia 0 1").state("igpu"), State::Ok);
         assert_eq!(with("pci:0000:04:00.0", "0x030000 1a03:2000 ast 0 -").state("igpu"), State::Ok);
         assert_eq!(with("pci:0000:00:1f.3", "0x040300 8086:a348 snd 0 -").state("igpu"), State::Ok);
+    }
+
+    #[test]
+    fn amd_graphics_may_be_within_the_processor() {
+        let radeon = ("pci:0000:0a:00.0", "0x030000 1002:164e amdgpu -1 9");
+        assert_eq!(amd(&[BRIDGE, radeon]).state("igpu"), State::Unknowable);
+        assert!(amd(&[BRIDGE, radeon]).said("igpu").starts_with("AMD graphics at 0000:0a:00.0"));
+        assert_eq!(intel(&[BRIDGE, radeon]).state("igpu"), State::Ok, "a card");
+        let none = amd(&[BRIDGE, ("pci:0000:04:00.0", "0x030000 1a03:2000 ast 0 -")]);
+        assert_eq!(none.said("igpu"), "there is no Intel graphics unit on the root bus");
     }
 
     #[test]

@@ -43,8 +43,8 @@ fn parameters(request: &GenerateRequest<'_>, placement: &Placement) -> Vec<Chang
     let (realtime, house) = (placement.realtime(), placement.keeps_house());
     let boot = profile::find(inside).map(|profile| profile.boot(Role::Guest, &realtime, &house, vendor));
     let more = [("rcu_nocb_poll", ""), ("nmi_watchdog", "0"), ("audit", "0")];
-    // A guest's machine checks are its hypervisor's word.
-    let mce = x86.then_some(("mce", "off"));
+    // Not mce=off: with it an uncorrected error of the host's memory, which the host hands over, resets the guest.
+    let mce = x86.then_some(("mce", "ignore_ce"));
     let more = more.into_iter().chain(mce).map(|(name, value)| (name.to_owned(), value.to_owned()));
     boot.unwrap_or_default()
         .into_iter()
