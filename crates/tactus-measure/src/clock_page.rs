@@ -50,7 +50,7 @@ fn answer(page: &Page) {
         fence(Ordering::Release);
         page.word(ANSWERED).store(answered, Ordering::Relaxed);
         for (at, ns) in [(HEARD, heard), (SAID, now)] {
-            page.word(at).store(ns as u32, Ordering::Relaxed);
+            page.word(at).store((ns & 0xFFFF_FFFF) as u32, Ordering::Relaxed);
             page.word(at + 1).store((ns >> 32) as u32, Ordering::Relaxed);
         }
         sequence = sequence.wrapping_add(1);
