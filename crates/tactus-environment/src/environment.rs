@@ -347,7 +347,7 @@ pub trait Running: Send {
 
     /// What its numbers are worth, given the facts of the environment.
     fn evidence(&self, facts: &Facts) -> Evidence {
-        if facts.virtualized() { Evidence::VirtualHost } else { Evidence::BareMetal }
+        facts.evidence()
     }
 
     /// How many bytes a second its stream carries, where that is so few that the probe must send less.

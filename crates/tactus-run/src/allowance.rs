@@ -22,7 +22,8 @@ use tactus_model::wire::Item;
 
 pub(crate) use backlog::{Backlog, Share, of_breakdown, of_outlier, weight};
 pub(crate) use overtime::{is_over, longest};
-use reports::Reports;
+pub(crate) use reports::Before;
+use reports::{LATEST_NS, Reports};
 use text::Text;
 
 /// Most bytes of readings, each with what it takes beside its name and text: all are said when a probe begins, and once
@@ -79,10 +80,15 @@ impl Allowance {
     }
 
     /// It gets a job. `imported`: what speaks there is no probe but an instrument of others, which numbers its threads
-    /// as it likes.
-    pub fn begin(&mut self, job: &Job, imported: bool) {
-        self.reports = Reports::of(job, imported);
+    /// as it likes. `before`: what earlier starts of it reported of the job.
+    pub fn begin(&mut self, job: &Job, imported: bool, before: Option<&Before>) {
+        self.reports = Reports::of(job, imported, before);
         (self.notes, self.remarked, self.turns, self.unasked) = (0, 0, 0, 0);
+    }
+
+    /// What another start of it goes on with; none: it was given no job.
+    pub fn before(&self) -> Option<Before> {
+        self.reports.before()
     }
 
     /// Takes in what has arrived; numbers and texts that are too large to be kept come back cut.
@@ -141,6 +147,8 @@ impl Allowance {
                 proven.clock.rates.truncate(MOST_CLOCKS);
                 // Whose clock stands still does not know it.
                 proven.clock.holes.clear();
+                proven.clock.jump_ns = proven.clock.jump_ns.min(LATEST_NS);
+                proven.clock.step_ns.iter_mut().for_each(|step_ns| *step_ns = (*step_ns).min(LATEST_NS));
                 proven.clock.rates.iter_mut().for_each(|rate| clip(&mut rate.against, LONGEST_NAME));
             }
             FromProbe::Done(done) => {

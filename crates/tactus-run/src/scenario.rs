@@ -27,6 +27,7 @@ use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
+use super::allowance::Before;
 use super::context::{Context, RunError};
 use super::cpu_counter::Counter;
 use super::exit_counter::ExitCounter;
@@ -120,6 +121,8 @@ pub(super) struct ScenarioRun<'a> {
     dead: VecDeque<Dead>,
     /// How often each environment was started again.
     restarts: BTreeMap<String, u32>,
+    /// What those reported before they died.
+    reported: BTreeMap<String, Before>,
     /// How far each row has come, over all starts of its environment.
     splices: BTreeMap<usize, Splice>,
     /// Until when each row was measured, in ns of measured time.
@@ -136,8 +139,8 @@ pub(super) struct ScenarioRun<'a> {
     counter: Option<Counter>,
     /// Exits of the virtual CPUs of environments, by their session's number; or why nobody counts them.
     exits: Vec<(usize, Result<ExitCounter, String>)>,
-    /// Blocks on this machine of which nobody has said that they are taken back.
-    blocks: usize,
+    /// Blocks on this machine of which nobody has said that they are taken back: session and activity.
+    blocks: BTreeSet<(usize, u32)>,
     /// The partition of the caches, while it is on.
     divided: Option<Divided<Promise>>,
     /// The network paths that are there.
@@ -161,6 +164,7 @@ impl<'a> ScenarioRun<'a> {
             collecting: false,
             dead: VecDeque::new(),
             restarts: BTreeMap::new(),
+            reported: BTreeMap::new(),
             splices: BTreeMap::new(),
             reached: BTreeMap::new(),
             counted: BTreeSet::new(),
@@ -169,7 +173,7 @@ impl<'a> ScenarioRun<'a> {
             watches: Vec::new(),
             counter: None,
             exits: Vec::new(),
-            blocks: 0,
+            blocks: BTreeSet::new(),
             divided: None,
             laid: Vec::new(),
             served: Vec::new(),
@@ -208,7 +212,7 @@ impl ScenarioRun<'_> {
     /// When what they say at their end cannot be told; they have been ended then.
     pub(super) fn close(&mut self, context: &mut Context<'_>, well: bool) -> Result<(), RunError> {
         let ended = |session: &Session| session.done && !session.refused;
-        let all_done = self.blocks == 0 && self.sessions.iter().all(ended);
+        let all_done = self.blocks.is_empty() && self.sessions.iter().all(ended);
         let keep = well && !context.interrupt.asked();
         context.kept.append(&mut self.sessions);
         let reusable: Vec<String> =

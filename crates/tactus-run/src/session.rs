@@ -17,7 +17,7 @@ use tactus_system::clock_page::Shown;
 use tactus_system::guardian::Guardian;
 use tactus_system::{BOOT_ID, Connection, Remote, System, boot_id, boottime_ns, monotonic_ns};
 
-use super::allowance::{Allowance, Backlog, Excess, Share, clip, weight};
+use super::allowance::{Allowance, Backlog, Before, Excess, Share, clip, weight};
 use super::clock_bounds::ClockBounds;
 use super::clock_exchange::{Exchange, FEW, MANY};
 use super::clock_fit::Arrivals;
@@ -211,11 +211,16 @@ impl Session {
         self.done && !self.ended && !self.sets && !self.on_path && self.facts_complete
     }
 
-    /// Gives the probe its job.
+    /// What another start of it goes on with; none: it was given no job.
+    pub fn reported(&self) -> Option<Before> {
+        self.allowance.before()
+    }
+
+    /// Gives the probe its job, of which earlier starts of it may have reported.
     ///
     /// # Errors
     /// When the stream is broken.
-    pub fn give(&mut self, job: Job) -> io::Result<()> {
+    pub fn give(&mut self, job: Job, before: Option<&Before>) -> io::Result<()> {
         (self.ready, self.done, self.refused) = (false, false, false);
         self.arrivals = Arrivals::default();
         *self.exchange() = Exchange::default();
@@ -223,7 +228,7 @@ impl Session {
         self.standstills = Standstills::default();
         self.proves = job.control.is_some();
         self.proven = !self.proves;
-        self.allowance.begin(&job, self.evidence == Some(Evidence::Imported));
+        self.allowance.begin(&job, self.evidence == Some(Evidence::Imported), before);
         self.say(&ToProbe::Job(job))
     }
 

@@ -5,6 +5,7 @@
 //! (SMBIOS), the device tree and devices that only QEMU makes up tell it, and their silence proves nothing. The names
 //! are those that systemd-detect-virt goes by (src/basic/virt.c).
 
+use crate::Evidence;
 use crate::facts::{Facts, Reading};
 
 /// What the readings say of a hypervisor below.
@@ -89,6 +90,17 @@ impl Facts {
         matches!(self.below(), Below::Hypervisor(_))
     }
 
+    /// What numbers of this system are worth, as far as the readings tell: it is no bare hardware where nothing was
+    /// read of the processor.
+    #[must_use]
+    pub fn evidence(&self) -> Evidence {
+        match self.below() {
+            Below::Nothing => Evidence::BareMetal,
+            Below::Unknown if self.text(CPUINFO).is_some() => Evidence::BareMetal,
+            Below::Unknown | Below::Hypervisor(_) => Evidence::VirtualHost,
+        }
+    }
+
     /// A board that only exists in QEMU: by its device tree, or by a device that QEMU makes up (Red Hat's second
     /// PCI vendor id, docs/specs/pci-ids of QEMU).
     fn made_up_board(&self) -> Option<&'static str> {
@@ -142,6 +154,15 @@ mod tests {
             "a whole machine of a cloud"
         );
         assert_eq!(facts(&[CLEAR, (XEN, "xen\n")]).below(), Below::Hypervisor(Some("xen")));
+    }
+
+    #[test]
+    fn nothing_is_the_hardware_of_whose_processor_nothing_was_read() {
+        assert_eq!(facts(&[CLEAR]).evidence(), Evidence::BareMetal);
+        assert_eq!(facts(&[ARM]).evidence(), Evidence::BareMetal);
+        assert_eq!(facts(&[SET]).evidence(), Evidence::VirtualHost);
+        assert_eq!(facts(&[]).evidence(), Evidence::VirtualHost);
+        assert_eq!(facts(&[(VENDOR, "a board")]).evidence(), Evidence::VirtualHost);
     }
 
     #[test]

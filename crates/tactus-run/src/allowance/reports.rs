@@ -8,7 +8,7 @@ use tactus_model::catalogue::Item;
 use tactus_model::histograms::MOST_COUNTED;
 use tactus_model::latency::{HIGHEST_NS, Sparse, Totals};
 use tactus_model::message::{
-    BreakdownOf, CardOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
+    Activity, BreakdownOf, CardOf, Done, Injected, Job, Outlier, Tick, Total, Trial, Value, What, Windows,
 };
 use tactus_model::outcome::breakdown::Breakdown;
 use tactus_model::outcome::{CardCounts, Point, ValueResult};
@@ -41,8 +41,6 @@ const MOST_NAMED: usize = 64;
 /// Counts of all kinds of interrupts in one phase: thirty-two kinds on 1024 CPUs. What a row keeps of its phases must be
 /// read again.
 const MOST_COUNTS: usize = 1 << 15;
-/// What each activity says when it ends, and what was let run meanwhile.
-const INJECTED_PER_ACTIVITY: u64 = 4;
 /// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
 /// are all values from 1 ns to 150 us, or eight octaves beyond 2 us.
 const NUMBERS_PER_TICK: u64 = 2 * 8192;
@@ -51,22 +49,36 @@ const MOST_NUMBERS: usize = 2 * BUCKETS;
 /// Series that an instrument of others may have where the plan names fewer CPUs: it numbers its threads itself.
 const MOST_IMPORTED: usize = 64;
 
+/// Latest time that a clock shows which stands for anything, in ns: 146 years.
+pub(super) const LATEST_NS: u64 = 1 << 62;
+
 /// What was reported of a job, and what may be.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     activities: BTreeMap<u32, Reported>,
+    /// Faults, and loads that tell when they were let run, of which nothing was said yet.
+    disturb: BTreeMap<u32, Activity>,
+    /// Loads that count their rounds.
+    loads: usize,
     /// Ticks of each series.
     ticks: u64,
     /// The longest time that anything in it can have taken, in ns.
     longest_ns: u64,
     /// Whether windows of time are told.
     windows: bool,
-    injected: u64,
-    most_injected: u64,
     numbers: u64,
     most_numbers: u64,
     /// What the histograms have counted.
     counted: u64,
+}
+
+/// What was reported of a job before its environment died: another start of it goes on with that, in the same rows.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    series: BTreeMap<(u32, Thread), SeriesKey>,
+    counted: u64,
+    numbers: u64,
+    most_numbers: u64,
 }
 
 /// What was reported of a measurement.
@@ -109,8 +121,15 @@ struct OfSeries {
     trials: u64,
 }
 
+impl OfSeries {
+    const fn new(key: SeriesKey) -> Self {
+        Self { key, next_tick: 0, totals: 0, windows: 0, outliers: 0, traces: 0, trials: 0 }
+    }
+}
+
 impl Reports {
-    pub fn of(job: &Job, imported: bool) -> Self {
+    /// Of a job that an environment gets, after what it reported of it in earlier starts.
+    pub fn of(job: &Job, imported: bool, before: Option<&Before>) -> Self {
         let measured = job.activities.iter().filter_map(|activity| {
             let What::Measure { measure, .. } = &activity.what else { return None };
             let planned: BTreeSet<Thread> = threads(measure, &activity.cpus).into_iter().flatten().collect();
@@ -120,23 +139,52 @@ impl Reports {
             };
             Some((activity.id, Reported { threads, known: measure.entry().items, ..Reported::default() }))
         });
-        let activities: BTreeMap<u32, Reported> = measured.collect();
+        let mut activities: BTreeMap<u32, Reported> = measured.collect();
         let ticks = (job.duration_ns / job.tick_ns.max(1)).saturating_add(MORE_TICKS);
         let series: u64 = activities.values().map(|reported| reported.threads.count()).sum();
         let longest = longest(Duration::from_nanos(job.duration_ns), 5).as_nanos();
+        let numbers = |ticks: u64| NUMBERS_PER_TICK.saturating_mul(ticks).saturating_mul(series);
+        let most_numbers = before.map_or_else(
+            || numbers(ticks),
+            // What it still has to measure is its own word.
+            |before| before.most_numbers.saturating_add(numbers(MORE_TICKS)),
+        );
+        for ((activity, thread), key) in before.iter().flat_map(|before| &before.series) {
+            if let Some(reported) = activities.get_mut(activity) {
+                reported.series.insert(*thread, OfSeries::new(key.clone()));
+            }
+        }
+        let disturbs = |activity: &&Activity| match activity.what {
+            What::Fault(_) => true,
+            What::Load(_) => job.lock_in.is_some(),
+            What::Measure { .. } => false,
+        };
+        let disturb = job.activities.iter().filter(disturbs);
         Self {
             ticks,
             longest_ns: u64::try_from(longest).unwrap_or(u64::MAX),
             windows: job.lock_in.is_some(),
-            injected: 0,
-            most_injected: (u64::try_from(job.activities.len()).unwrap_or(u64::MAX))
-                .saturating_add(1)
-                .saturating_mul(INJECTED_PER_ACTIVITY),
-            numbers: 0,
-            counted: 0,
-            most_numbers: NUMBERS_PER_TICK.saturating_mul(ticks).saturating_mul(series),
+            disturb: disturb.map(|activity| (activity.id, activity.clone())).collect(),
+            loads: job.activities.iter().filter(|activity| matches!(activity.what, What::Load(_))).count(),
+            numbers: before.map_or(0, |before| before.numbers),
+            counted: before.map_or(0, |before| before.counted),
+            most_numbers,
             activities,
         }
+    }
+
+    /// What another start of its environment goes on with; none: it was given no job.
+    pub fn before(&self) -> Option<Before> {
+        let series = self.activities.iter().flat_map(|(activity, reported)| {
+            reported.series.iter().map(|(thread, own)| ((*activity, *thread), own.key.clone()))
+        });
+        let Self { counted, numbers, most_numbers, .. } = *self;
+        (self.ticks > 0).then(|| Before { series: series.collect(), counted, numbers, most_numbers })
+    }
+
+    /// The highest latency that there can be: a histogram has room for it, or it fits into the job.
+    fn highest_ns(&self) -> u64 {
+        self.longest_ns.max(HIGHEST_NS)
     }
 
     /// How many threads it measures with.
@@ -173,13 +221,17 @@ impl Reports {
         Ok(())
     }
 
-    pub fn windows(&mut self, windows: &Windows) -> Result<(), Excess> {
+    pub fn windows(&mut self, windows: &mut Windows) -> Result<(), Excess> {
         let most = if self.windows { self.ticks } else { 0 };
         let series = self.series(windows.activity, &windows.series)?;
         count(&mut series.windows, most, &format!("words on windows of time of {}", series.key))?;
         if windows.maxima.len() > MOST_WINDOWS {
             return Err(Excess(format!("sent more than {MOST_WINDOWS} windows of time at once")));
         }
+        windows.began_ns = windows.began_ns.min(LATEST_NS);
+        windows.first = windows.first.min(LATEST_NS);
+        let highest = self.highest_ns();
+        windows.maxima.iter_mut().for_each(|max_ns| *max_ns = (*max_ns).min(highest));
         Ok(())
     }
 
@@ -190,7 +242,7 @@ impl Reports {
         series.traces = series.traces.saturating_add(u64::from(outlier.trace.is_some()));
         let untold = series.traces > MOST_TRACES;
         outlier.at_ns = outlier.at_ns.min(self.longest_ns);
-        outlier.value_ns = outlier.value_ns.min(self.longest_ns.max(HIGHEST_NS));
+        outlier.value_ns = outlier.value_ns.min(self.highest_ns());
         outlier.trace.take_if(|_| untold);
         if let Some(trace) = &mut outlier.trace {
             trace.limit();
@@ -281,19 +333,41 @@ impl Reports {
         Ok(())
     }
 
+    /// Of a fault or a load of its job, once, and as its plan has it: it stands in the rows of all environments.
     pub fn injected(&mut self, injected: &mut Injected) -> Result<(), Excess> {
-        count(&mut self.injected, self.most_injected, "words on faults")?;
-        clip(&mut injected.kind, LONGEST_NAME);
-        clip(&mut injected.way, LONGEST_TEXT);
+        let Injected { activity, kind, way, cpus, length_ns, every_ns, times, longest_ns, .. } = injected;
+        let Some(planned) = self.disturb.remove(activity) else {
+            return Err(Excess(format!(
+                "sent word of a fault in activity {activity}, where it was given none or has told of it already"
+            )));
+        };
+        let own = planned.what.kind();
+        if kind != own || *cpus != planned.cpus {
+            clip(kind, LONGEST_NAME);
+            return Err(Excess(format!(
+                "sent word of a fault `{kind}` on CPUs {cpus}, where `{own}` was to be on {}",
+                planned.cpus
+            )));
+        }
+        clip(way, LONGEST_TEXT);
+        let most = self.highest_ns();
+        (*length_ns, *every_ns) = match planned.what {
+            What::Fault(fault) => fault.size(),
+            What::Load(_) | What::Measure { .. } => ((*length_ns).min(most), (*every_ns).min(most)),
+        };
+        longest_ns.iter_mut().for_each(|longest_ns| *longest_ns = (*longest_ns).min(most));
+        times.iter_mut().for_each(|times| *times = (*times).min(MOST_COUNTED));
         Ok(())
     }
 
     pub fn done(&self, done: &mut Done) -> Result<(), Excess> {
-        let most = self.most_injected;
-        if u64::try_from(done.load_rounds.len()).unwrap_or(u64::MAX) > most {
+        let most = self.loads;
+        if done.load_rounds.len() > most {
             return Err(Excess(format!("counted the rounds of more than {most} loads")));
         }
+        done.load_rounds.iter_mut().for_each(|(_, rounds)| *rounds = (*rounds).min(MOST_COUNTED));
         done.measured_ns = done.measured_ns.min(self.longest_ns);
+        done.jump_ns = done.jump_ns.min(LATEST_NS);
         Ok(())
     }
 
@@ -318,17 +392,14 @@ impl Reports {
             if !is_word(&key.kind) || !threads.have(thread, series.len()) {
                 return Err(none(key));
             }
-            let key = key.clone();
-            let first =
-                OfSeries { key, next_tick: 0, totals: 0, windows: 0, outliers: 0, traces: 0, trials: 0 };
-            series.insert(thread, first);
+            series.insert(thread, OfSeries::new(key.clone()));
         }
         series.get_mut(&thread).filter(|own| own.key == *key).ok_or_else(|| none(key))
     }
 
     /// Counts that no time holds and latencies longer than the job become the largest that there can be.
     fn totals(&self, totals: &mut Totals) {
-        let highest = self.longest_ns.max(HIGHEST_NS);
+        let highest = self.highest_ns();
         totals.cycles = totals.cycles.min(MOST_COUNTED);
         totals.overruns = totals.overruns.min(MOST_COUNTED);
         totals.max_ns = totals.max_ns.min(highest);

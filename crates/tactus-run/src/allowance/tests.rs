@@ -1,21 +1,24 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use tactus_model::CpuSet;
-use tactus_model::catalogue::Measure;
+use tactus_model::catalogue::fault::Block;
+use tactus_model::catalogue::load::Cpu;
 use tactus_model::catalogue::measure::{Os, Spin, Timer};
+use tactus_model::catalogue::{Fault, Load, Measure};
 use tactus_model::control::ControlBy;
 use tactus_model::facts::MAX_READING;
 use tactus_model::latency::{Sparse, Totals};
 use tactus_model::message::{
-    Activity, BreakdownOf, CardOf, Done, End, Note, Outlier, Proven, ThreadCounters, Tick, Total, Value,
-    What, Windows,
+    Activity, BreakdownOf, CardOf, Done, End, Injected, LockIn, Note, Outlier, Proven, ThreadCounters, Tick,
+    Total, Value, What, Windows,
 };
 use tactus_model::outcome::breakdown::{Arrivals, Breakdown, CpuTime, ThreadTime};
 use tactus_model::outcome::{CardCounts, Point, ValueResult};
 use tactus_model::rpc::{Answer, Exited, Output};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::SeriesKey;
+use tactus_model::windows::Moments;
+use tactus_model::{CpuSet, Nanos};
 
 use super::*;
 
@@ -71,7 +74,11 @@ fn tick(cpu: u32, n: u64, numbers: usize) -> Tick {
 /// An allowance for a timer on CPUs 1 and 2, ten seconds with a tick each.
 fn ten_seconds() -> Allowance {
     let mut allowance = Allowance::new(now());
-    allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 10 * S, S), false);
+    allowance.begin(
+        &job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 10 * S, S),
+        false,
+        None,
+    );
     allowance
 }
 
@@ -97,7 +104,7 @@ fn flood(allowance: &mut Allowance, message: impl Fn(u64) -> FromProbe) -> (u64,
 #[test]
 fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
     let mut allowance = Allowance::new(now());
-    allowance.begin(&job(measuring(Measure::Spin(Spin::default()), 20_000), "0-7", HOUR, S), false);
+    allowance.begin(&job(measuring(Measure::Spin(Spin::default()), 20_000), "0-7", HOUR, S), false, None);
     for n in 0..HOUR / S {
         for cpu in 0..8 {
             let mut own = tick(cpu, n, 12_000);
@@ -164,7 +171,7 @@ fn a_kind_that_would_end_the_name_of_its_series_is_refused() {
 fn an_instrument_of_others_numbers_its_threads_itself_and_has_64() {
     let mut allowance = Allowance::new(now());
     let timer = measuring(Measure::Timer(Timer::default()), 200_000);
-    allowance.begin(&job(timer, "0", 10 * S, S), true);
+    allowance.begin(&job(timer, "0", 10 * S, S), true, None);
     let (taken, _) = flood(&mut allowance, |n| {
         let thread = u32::try_from(n).unwrap();
         FromProbe::Tick(Tick { series: SeriesKey { thread, ..series(thread) }, ..tick(0, 0, 2) })
@@ -198,7 +205,7 @@ fn facts_that_are_said_anew_with_every_job_are_no_more_than_those_of_one_system(
     let mut allowance = Allowance::new(now());
     let mut taken = 0;
     for _ in 0..10 {
-        allowance.begin(&job(measuring(Measure::Timer(Timer::default()), S), "1", 10 * S, S), false);
+        allowance.begin(&job(measuring(Measure::Timer(Timer::default()), S), "1", 10 * S, S), false, None);
         taken += (0..500).take_while(|n| send(&mut allowance, facts(*n)).is_ok()).count();
     }
     assert!(taken <= 1024, "{taken} times 16 KiB");
@@ -208,7 +215,7 @@ fn facts_that_are_said_anew_with_every_job_are_no_more_than_those_of_one_system(
 fn what_comes_with_an_outlier_is_cut_to_what_a_probe_keeps_and_ends_before_a_disk_is_full() {
     use tactus_model::trace::{LONGEST_THREAD, MOST_EVENTS, MOST_THREADS, PER_EVENT, Trace};
     let mut allowance = Allowance::new(now());
-    allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1", HOUR, S), false);
+    allowance.begin(&job(measuring(Measure::Timer(Timer::default()), 200_000), "1", HOUR, S), false, None);
     let trace = Trace { events: vec![7; 9_000], threads: vec!["1 x".repeat(999); 999], ..Trace::default() };
     let mut kept = 0;
     for n in 0..2_000 {
@@ -285,7 +292,7 @@ fn values_come_from_measurements_that_have_some_and_are_of_few_items() {
         FromProbe::Value(Value { activity, value: ValueResult { at: Some(Point::Bytes(n)), ..value } })
     };
     let mut allowance = Allowance::new(now());
-    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false, None);
     assert_eq!(flood(&mut allowance, point).0, 256, "each point of a curve is one");
 }
 
@@ -297,7 +304,7 @@ fn a_value_that_the_plan_does_not_have_or_of_another_unit_is_refused_by_its_name
         let mut value = ValueResult::of(&of, &mut repeats).unwrap();
         change(&mut value);
         let mut allowance = Allowance::new(now());
-        allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+        allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false, None);
         send(&mut allowance, FromProbe::Value(Value { activity: 0, value }))
     };
     assert!(send_as(&|_| {}).is_ok());
@@ -388,7 +395,7 @@ fn a_new_job_begins_anew() {
     let mut allowance = ten_seconds();
     flood(&mut allowance, |_| FromProbe::Note(Note::info("again")));
     let timer = measuring(Measure::Timer(Timer::default()), 200_000);
-    allowance.begin(&job(timer, "5", 10 * S, S), false);
+    allowance.begin(&job(timer, "5", 10 * S, S), false, None);
     send(&mut allowance, FromProbe::Note(Note::info("again"))).unwrap();
     send(&mut allowance, FromProbe::Tick(tick(5, 0, 2))).unwrap();
     assert!(send(&mut allowance, FromProbe::Tick(tick(1, 0, 2))).is_err(), "that was the job before");
@@ -412,7 +419,7 @@ fn the_cpu_time_of_a_few_phases_is_taken_and_cut_where_there_is_more_of_it_than_
         FromProbe::Breakdown(BreakdownOf { activity: 0, breakdown })
     };
     let mut allowance = Allowance::new(now());
-    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false, None);
     let FromProbe::Breakdown(taken) = send(&mut allowance, of(1)).unwrap() else { panic!("another") };
     let taken = taken.breakdown;
     assert!(taken.ns < u64::MAX && taken.cpus.len() == 4096 && taken.threads.len() == 64, "{}", taken.ns);
@@ -435,7 +442,7 @@ fn what_a_card_counted_is_taken_once_and_bounded_and_of_a_measurement_that_has_o
     assert!(taken.counts.lost < u64::MAX && taken.counts.late == 0, "{taken:?}");
     assert!(send(&mut allowance, of(0)).unwrap_err().contains("accounts of a card"));
     let mut allowance = Allowance::new(now());
-    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false);
+    allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false, None);
     assert!(send(&mut allowance, of(0)).unwrap_err().contains("without one"));
 }
 
@@ -455,4 +462,142 @@ fn answers_that_nobody_asked_for_are_counted_and_have_an_end() {
     }
     let large = FromProbe::Answer(Answer { words: vec!["x".repeat(1000); 10], ..Answer::default() });
     assert!(weight(&Item::Message(large)) > 10_000, "it waits with all that it says");
+}
+
+#[test]
+fn another_start_goes_on_with_the_series_of_the_first_and_with_no_other() {
+    let mut first = ten_seconds();
+    send(&mut first, FromProbe::Tick(tick(1, 0, 2))).unwrap();
+    let half = job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 5 * S, S);
+    let mut second = Allowance::new(now());
+    second.begin(&half, false, first.before().as_ref());
+    let strange = |cpu: u32| {
+        let mut own = tick(cpu, 0, 2);
+        own.series.kind = "another".into();
+        FromProbe::Tick(own)
+    };
+    let refusal = send(&mut second, strange(1)).unwrap_err();
+    assert!(refusal.contains("cpu1/t0/another"), "{refusal}");
+    send(&mut second, FromProbe::Tick(tick(1, 0, 2))).unwrap();
+    // One that had said nothing yet says now what it is.
+    send(&mut second, strange(2)).unwrap();
+    let mut third = Allowance::new(now());
+    third.begin(&half, false, second.before().as_ref());
+    assert!(send(&mut third, FromProbe::Tick(tick(2, 0, 2))).is_err());
+    send(&mut third, strange(2)).unwrap();
+    assert!(
+        Allowance::new(now()).before().is_none(),
+        "a start that had no job takes nothing from those before"
+    );
+}
+
+#[test]
+fn what_may_be_counted_may_be_counted_once_over_all_starts() {
+    let counting =
+        |n| Tick { counts: Sparse(vec![5, tactus_model::histograms::MOST_COUNTED / 2]), ..tick(1, n, 0) };
+    let mut allowance = ten_seconds();
+    for _ in 0..2 {
+        send(&mut allowance, FromProbe::Tick(counting(0))).unwrap();
+        let before = allowance.before();
+        allowance = Allowance::new(now());
+        let timer = measuring(Measure::Timer(Timer::default()), 200_000);
+        allowance.begin(&job(timer, "1-2", 10 * S, S), false, before.as_ref());
+    }
+    let refusal = send(&mut allowance, FromProbe::Tick(counting(0))).unwrap_err();
+    assert!(refusal.contains("counted more"), "{refusal}");
+}
+
+#[test]
+fn histograms_of_many_starts_are_not_larger_than_those_of_one() {
+    let start = |before: Option<&Before>| {
+        let mut allowance = Allowance::new(now());
+        let timer = measuring(Measure::Timer(Timer::default()), 200_000);
+        allowance.begin(&job(timer, "1-2", HOUR, S), false, before);
+        allowance
+    };
+    // As much as it may; then it dies, over and over.
+    let (mut first, mut allowance) = (0, start(None));
+    while first < HOUR / S && send(&mut allowance, FromProbe::Tick(tick(1, first, 30_000))).is_ok() {
+        first += 1;
+    }
+    let mut further = 0;
+    for _ in 0..20 {
+        allowance = start(allowance.before().as_ref());
+        let taken =
+            (0..100).take_while(|n| send(&mut allowance, FromProbe::Tick(tick(1, *n, 30_000))).is_ok());
+        further += taken.count();
+    }
+    assert!(first > 1000 && further < 20 * 30, "{first} and then {further} more");
+}
+
+fn block() -> Fault {
+    let (length, every) = (Nanos(500_000), Nanos(S));
+    Fault::Block(Block { length, every, emulated: None, off: None, way: None })
+}
+
+/// A block on CPU 1, and a load beside it that is let run in turns where that is asked for.
+fn disturbed(lock_in: bool) -> Allowance {
+    let mut job = job(What::Fault(block()), "1", 10 * S, S);
+    job.activities.push(Activity::new(1, CpuSet::one(0), What::Load(Load::Cpu(Cpu::default()))));
+    job.lock_in = lock_in.then_some(LockIn { seed: 1, window_ns: 1_000_000 });
+    let mut allowance = Allowance::new(now());
+    allowance.begin(&job, false, None);
+    allowance
+}
+
+fn injected(activity: u32, kind: &str, cpu: u32) -> Injected {
+    Injected {
+        activity,
+        kind: kind.into(),
+        way: "hwlat tracer".into(),
+        cpus: CpuSet::one(cpu),
+        length_ns: u64::MAX,
+        every_ns: u64::MAX,
+        times: Some(u64::MAX),
+        longest_ns: Some(u64::MAX),
+        at: Moments::default(),
+    }
+}
+
+#[test]
+fn a_fault_that_the_job_does_not_have_is_refused_and_its_own_is_told_once_and_as_it_was_planned() {
+    let strange =
+        [injected(7, "block", 1), injected(0, "hog", 1), injected(0, "block", 2), injected(1, "cpu", 0)];
+    for strange in strange {
+        let refusal = send(&mut disturbed(false), FromProbe::Injected(strange.clone()));
+        assert!(refusal.is_err(), "{strange:?}");
+    }
+    send(&mut disturbed(true), FromProbe::Injected(injected(1, "cpu", 0))).unwrap();
+    let mut allowance = disturbed(false);
+    let FromProbe::Injected(taken) =
+        send(&mut allowance, FromProbe::Injected(injected(0, "block", 1))).unwrap()
+    else {
+        panic!("another message comes back")
+    };
+    let planned = block().size();
+    assert_eq!((taken.length_ns, taken.every_ns), planned);
+    assert!(taken.times < Some(u64::MAX) && taken.longest_ns < Some(u64::MAX), "{taken:?}");
+    let refusal = send(&mut allowance, FromProbe::Injected(injected(0, "block", 1))).unwrap_err();
+    assert!(refusal.contains("activity 0"), "{refusal}");
+}
+
+#[test]
+fn times_of_windows_and_ends_that_no_clock_shows_become_the_latest_there_are() {
+    let mut allowance = Allowance::new(now());
+    let mut job = job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 10 * S, S);
+    job.lock_in = Some(LockIn { seed: 1, window_ns: 1_000_000 });
+    allowance.begin(&job, false, None);
+    let most = u64::MAX;
+    let wild = Windows { activity: 0, series: series(1), began_ns: most, first: most, maxima: vec![most, 5] };
+    let Ok(FromProbe::Windows(taken)) = send(&mut allowance, FromProbe::Windows(wild)) else {
+        panic!("it may be said")
+    };
+    assert!(taken.began_ns < most && taken.first < most && taken.maxima[0] < most, "{taken:?}");
+    assert_eq!(taken.maxima[1], 5);
+    let end =
+        Done { end: End::Complete, reason: None, measured_ns: S, load_rounds: Vec::new(), jump_ns: most };
+    let Ok(FromProbe::Done(taken)) = send(&mut allowance, FromProbe::Done(end)) else {
+        panic!("it may be said")
+    };
+    assert!(taken.jump_ns < most);
 }

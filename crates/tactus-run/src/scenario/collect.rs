@@ -303,10 +303,7 @@ impl ScenarioRun<'_> {
                     injected.times = None;
                 }
                 let outside = outside(context, &environment, &injected.cpus);
-                let here = !context.resolved.environments[&environment].kind.numbers_cpus();
-                if here && injected.kind == "block" {
-                    self.blocks = self.blocks.saturating_sub(1);
-                }
+                self.blocks.remove(&(self.sessions[at].number, injected.activity));
                 context.emit(Event::Injected { environment, outside, injected })?;
             }
             // The line has taken these.

@@ -88,7 +88,7 @@ impl ScenarioRun<'_> {
             lock_in: self.planned.lock_in,
         };
         self.sessions[at].measures = measures;
-        if let Err(error) = self.sessions[at].give(job) {
+        if let Err(error) = self.sessions[at].give(job, self.reported.get(&name)) {
             return Err(self.broken(at, &error.to_string()));
         }
         Ok(())
@@ -110,7 +110,7 @@ impl ScenarioRun<'_> {
             .iter()
             .filter_map(|activity| if let What::Fault(fault) = &activity.what { Some(fault) } else { None })
             .collect();
-        self.blocks += blocks(activities);
+        self.blocks.extend(blocks(activities).map(|activity| (number, activity)));
         let proving = if let ControlBy::Fault(fault) = control { Some(fault) } else { None };
         let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be told: {error}"));
         // A container inside another machine has that one's kernel.
@@ -193,9 +193,10 @@ impl ScenarioRun<'_> {
     }
 }
 
-/// How many blocks are among them.
-pub(super) fn blocks(activities: &[Activity]) -> usize {
-    activities.iter().filter(|activity| matches!(&activity.what, What::Fault(Fault::Block(_)))).count()
+/// The blocks among them.
+fn blocks(activities: &[Activity]) -> impl Iterator<Item = u32> {
+    let blocks = |activity: &&Activity| matches!(&activity.what, What::Fault(Fault::Block(_)));
+    activities.iter().filter(blocks).map(|activity| activity.id)
 }
 
 /// Whether the host side carries an activity out.

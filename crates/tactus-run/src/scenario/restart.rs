@@ -11,7 +11,7 @@ use tactus_model::{Nanos, number::float};
 use tactus_system::boottime_ns;
 
 use super::host_side::{holds, outside};
-use super::prepare::{PREPARATION, blocks};
+use super::prepare::PREPARATION;
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
 use crate::session::Session;
@@ -183,11 +183,10 @@ impl ScenarioRun<'_> {
         while let Some(at) = self.watches.iter().position(|(of, _)| *of == number) {
             drop(self.watches.remove(at));
         }
+        // One that died before it had its job takes nothing from what was reported.
+        self.reported.extend(session.reported().map(|before| (name.clone(), before)));
         session.close();
-        if !context.resolved.environments[&name].kind.numbers_cpus() {
-            let own: Vec<Activity> = self.activities(&name).cloned().collect();
-            self.blocks = self.blocks.saturating_sub(blocks(&own));
-        }
+        self.blocks.retain(|(of, _)| *of != number);
         let own: Vec<_> = self.promises.extract_if(.., |(of, _)| *of == number).collect();
         // The last that was changed is put back first.
         own.into_iter().rev().for_each(drop);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use tactus_model::clock::Hole;
+use tactus_model::histograms::MOST_COUNTED;
 use tactus_model::latency::Totals;
 use tactus_model::message::{Outlier, ThreadCounters, Tick, Total};
 use tactus_model::outcome::Restart;
@@ -34,7 +35,7 @@ impl Splice {
         tick.n = tick.n.saturating_add(self.before.ticks);
         tick.at_ns = self.at(tick.at_ns);
         if let Some((total, thread)) = self.before.series.get(&tick.series) {
-            tick.total.add(total);
+            add(&mut tick.total, total);
             tick.thread = tick.thread.plus(thread);
         }
         self.now.at_ns = self.now.at_ns.max(tick.at_ns);
@@ -47,7 +48,7 @@ impl Splice {
     pub fn total(&mut self, mut total: Total) -> Total {
         total.at_ns = self.at(total.at_ns);
         if let Some((before, _)) = self.before.series.get(&total.series) {
-            total.total.add(before);
+            add(&mut total.total, before);
         }
         total
     }
@@ -85,6 +86,13 @@ impl Splice {
         let (at_ns, first_tick) = (self.before.at_ns, self.before.ticks);
         Restart { at_ns, first_tick, gap_ns, reason: reason.to_owned() }
     }
+}
+
+/// Adds what was counted before; no more than what can be read again.
+fn add(totals: &mut Totals, before: &Totals) {
+    totals.add(before);
+    totals.cycles = totals.cycles.min(MOST_COUNTED);
+    totals.overruns = totals.overruns.min(MOST_COUNTED);
 }
 
 #[cfg(test)]

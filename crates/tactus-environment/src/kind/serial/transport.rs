@@ -247,11 +247,7 @@ impl Running for Far {
     }
 
     fn evidence(&self, facts: &Facts) -> Evidence {
-        match (self.imported, facts.virtualized()) {
-            (true, _) => Evidence::Imported,
-            (false, true) => Evidence::VirtualHost,
-            (false, false) => Evidence::BareMetal,
-        }
+        if self.imported { Evidence::Imported } else { facts.evidence() }
     }
 
     fn budget(&self) -> Option<u64> {
