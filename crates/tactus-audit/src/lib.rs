@@ -24,6 +24,7 @@ pub mod guard;
 mod judgement;
 mod role;
 mod sentence;
+pub mod settable;
 mod subject;
 #[cfg(test)]
 mod testing;

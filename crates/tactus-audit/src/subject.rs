@@ -12,7 +12,7 @@ use tactus_model::threads::{Thread, Threads};
 use tactus_model::topology::Topology;
 
 use super::vm::Vm;
-use super::{Arch, Judgement, Verdict, sentence};
+use super::{Arch, Judgement, Verdict, sentence, settable};
 
 /// What the user has in mind with a system.
 #[derive(Clone, Debug, Default)]
@@ -374,6 +374,7 @@ impl<'a> Subject<'a> {
     /// without a value has an empty text.
     #[must_use]
     pub fn boot(&self, check: &str, parameter: &str, then: impl Into<String>) -> Change {
+        debug_assert!(settable::is_kernel_parameter(parameter), "{parameter}");
         let now = self.cmdline.all(parameter).last().map(|value| value.unwrap_or_default().to_owned());
         let target = Target::Kernel { parameter: parameter.to_owned() };
         Change { check: check.to_owned(), target, now, then: then.into(), effect: Effect::Boot }
@@ -416,10 +417,10 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// A change of a file at run time; `None` where the file is not there.
+    /// A change of a file at run time; `None` where the file is not there, or is none of [`settable`].
     #[must_use]
     pub fn set(&self, check: &str, path: &str, form: Form, then: impl Into<String>) -> Option<Change> {
-        let now = form.value(self.facts.text(path)?);
+        let now = form.value(self.facts.text(path).filter(|_| settable::is_file(path))?);
         let target = Target::File { path: path.to_owned(), form };
         Some(Change {
             check: check.to_owned(),
@@ -467,10 +468,13 @@ mod tests {
 
     #[test]
     fn what_some_cpus_do_not_tell_is_not_taken_for_good() {
+        const OF_CPU: &str = "/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us";
         let mut facts = Facts::default();
         facts.keep("/sys/devices/system/cpu/online", "0-2");
         facts.keep("/x/cpu0/y", "1");
         facts.keep("/x/cpu1/y", "1");
+        facts.keep(&OF_CPU.replace("{cpu}", "0"), "0");
+        facts.keep(&OF_CPU.replace("{cpu}", "1"), "0");
         facts.0.insert("/z/cpu0".into(), Reading::Unreadable("denied".into()));
         facts.keep("cpuid:0x6:0", "eax=0x77 ebx=0x2 ecx=0x9 edx=zz");
         let intent = Intent::default();
@@ -482,10 +486,8 @@ mod tests {
         assert!(judged("2").is_err());
         let refused = |path: &str| subject.expect_per_cpu(&"0-2".parse().unwrap(), path, "1", |_| true);
         assert_eq!(refused("/z/cpu{cpu}").unwrap_err().state, State::Unreadable);
-        assert_eq!(
-            subject.set_per_cpu("c", &"0-2".parse().unwrap(), "/x/cpu{cpu}/y", Form::Plain, "1").len(),
-            2
-        );
+        let set = |path| subject.set_per_cpu("c", &"0-2".parse().unwrap(), path, Form::Plain, "1").len();
+        assert_eq!((set(OF_CPU), set("/x/cpu{cpu}/y")), (2, 0), "what nobody may set is no change");
         assert_eq!((subject.cpuid("0x6:0", "eax"), subject.cpuid("0x6:0", "edx")), (Some(0x77), None));
         assert_eq!(subject.flag("vmx"), None);
     }

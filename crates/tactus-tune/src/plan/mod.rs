@@ -9,7 +9,7 @@ mod refuse;
 mod tests;
 
 use serde::Serialize;
-use tactus_audit::Subject;
+use tactus_audit::{Subject, settable};
 use tactus_model::CpuSet;
 use tactus_model::change::Change;
 use tactus_model::finding::{Isolation, Role};
@@ -95,6 +95,7 @@ impl Plan {
             choose::steps(subject, profile, choice);
         steps.sort_by_key(|step| step.change.effect);
         let changes: Vec<&Change> = steps.iter().map(|step| &step.change).collect();
+        debug_assert!(changes.iter().all(|change| settable::is_settable(&change.target)), "{changes:?}");
         let mut refusals = refuse::refusals(subject, profile, &changes);
         refusals.extend(unknown);
         let pitfalls = pitfall::warnings(subject, &changes);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tactus_audit::settable::is_of_pattern;
 use tactus_model::facts::{Facts, Reading};
 use tactus_system::System;
 
@@ -17,7 +18,7 @@ pub(super) fn matching(facts: &Facts, pattern: &str) -> Vec<String> {
     let mut found: Vec<String> = facts
         .under(beginning)
         .filter(|(name, reading)| {
-            matches!(reading, Reading::Text(_) | Reading::Cut(_)) && matches(name, pattern)
+            matches!(reading, Reading::Text(_) | Reading::Cut(_)) && is_of_pattern(name, pattern)
         })
         .map(|(name, _)| name.to_owned())
         .collect();
@@ -29,32 +30,6 @@ pub(super) fn matching(facts: &Facts, pattern: &str) -> Vec<String> {
 fn numbers(name: &str) -> (Vec<u64>, String) {
     let digits = name.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect();
     (digits, name.to_owned())
-}
-
-/// Whether a path is of a pattern whose `*` stand for parts of one name.
-fn matches(path: &str, pattern: &str) -> bool {
-    let (mut path, mut pattern) = (path.split('/'), pattern.split('/'));
-    loop {
-        match (path.next(), pattern.next()) {
-            (None, None) => return true,
-            (Some(name), Some(part)) => {
-                let good = match part.split_once('*') {
-                    None => name == part,
-                    Some((front, back)) => {
-                        name.len() > front.len() + back.len()
-                            && name.starts_with(front)
-                            && name.ends_with(back)
-                            // cpu* is cpu0, not cpufreq.
-                            && (front != "cpu" || name[front.len()..].bytes().all(|b| b.is_ascii_digit()))
-                    }
-                };
-                if !good {
-                    return false;
-                }
-            }
-            _ => return false,
-        }
-    }
 }
 
 /// Reads what the profiles set and the facts do not say, on the machine that the facts are of.
@@ -84,7 +59,7 @@ fn expand(pattern: &str, system: &dyn System) -> Vec<String> {
     entries
         .iter()
         .filter_map(|path| path.to_str())
-        .filter(|path| matches(path, &one))
+        .filter(|path| is_of_pattern(path, &one))
         .map(|path| format!("{path}/{below}"))
         .flat_map(|path| expand(&path, system))
         .collect()
@@ -95,21 +70,6 @@ mod tests {
     use tactus_system::Memory;
 
     use super::*;
-
-    #[test]
-    fn a_star_stands_for_part_of_one_name() {
-        let pattern = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias";
-        assert!(matches("/sys/devices/system/cpu/cpu12/power/energy_perf_bias", pattern));
-        for other in [
-            "/sys/devices/system/cpu/cpufreq/power/energy_perf_bias",
-            "/sys/devices/system/cpu/cpu1/x/power/energy_perf_bias",
-            "/sys/devices/system/cpu/cpu/power/energy_perf_bias",
-            "/sys/devices/system/cpu/cpu1/power",
-            "",
-        ] {
-            assert!(!matches(other, pattern), "{other}");
-        }
-    }
 
     #[test]
     fn what_the_facts_lack_is_read_and_what_they_say_is_kept() {

@@ -53,7 +53,15 @@ pub fn commit(
     boot: &str,
     steps: &[Step],
 ) -> Result<Vec<Outcome>, Box<Broken>> {
-    debug_assert!(steps.iter().all(|step| is_ours(&step.action)), "what nobody would take back: {steps:?}");
+    if let Some(step) = steps.iter().find(|step| !is_ours(&step.action)) {
+        let failed = Failed {
+            what: step.action.to_string(),
+            word: "this could not be taken back: what is there now has no form that tactus knows".into(),
+            hint: "leave it out with --without, and report it".into(),
+            bearable: false,
+        };
+        return Err(Box::new(Broken { check: step.check.clone(), failed, left: Vec::new() }));
+    }
     let mut did: Vec<Entry> = Vec::new();
     let mut outcomes = Vec::new();
     for batch in batches(steps) {

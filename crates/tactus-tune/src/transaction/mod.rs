@@ -5,6 +5,7 @@ mod commit;
 mod damage;
 mod journal;
 pub(crate) mod ours;
+mod own_files;
 mod recover;
 mod state;
 mod undo;

@@ -1,7 +1,10 @@
 //! Which steps tactus makes. A journal names steps to take back, and is no program: what else it names is somebody else's
 //! word, and is said and not done.
 
+use tactus_audit::settable;
+
 use super::Action;
+use super::own_files::{is_command_line, is_own_text};
 
 /// What Debian's GRUB reads.
 pub const GRUB: &str = "/etc/default/grub.d/50-tactus.cfg";
@@ -34,35 +37,40 @@ pub fn profile(dir: &str) -> String {
 /// Whether tactus makes such a step.
 pub fn is_ours(action: &Action) -> bool {
     match action {
-        Action::Write { path, linked, .. } => {
-            is_setting(path) && linked.as_ref().is_none_or(|(path, _)| is_setting(path))
+        Action::Write { path, former, linked, .. } => {
+            let linked = linked.as_ref().is_none_or(|(path, former)| is_value_of(path, former));
+            is_value_of(path, former) && linked
         }
-        Action::Install { path, .. } => is_file(path),
+        Action::Install { path, former, .. } => {
+            is_own_file(path) && former.as_ref().is_none_or(|text| is_own_text(path, text))
+        }
         Action::Run { now, back } => [now, back].into_iter().flatten().all(|words| is_command(words)),
-        Action::Service { unit, .. } => is_unit(unit),
-        Action::TunedProfile { former, then, .. } => ![former, then].iter().any(|name| name.starts_with('-')),
+        Action::Service { unit, .. } => settable::is_service(unit),
+        Action::TunedProfile { former, then, .. } => [former, then].iter().all(|names| is_tuned(names)),
         Action::Schedule { .. } | Action::Place { .. } => true,
     }
 }
 
-/// A file of the kernel's, by its own path.
-fn is_setting(path: &str) -> bool {
-    ["/proc/", "/sys/"].iter().any(|root| path.starts_with(root)) && !path.split('/').any(|part| part == "..")
+/// Whether a text may be what a setting of the kernel's reads: one line.
+fn is_value_of(path: &str, text: &str) -> bool {
+    let line = text.strip_suffix('\n').unwrap_or(text);
+    settable::is_file(path) && line.chars().all(|c| c == '\t' || !c.is_control())
 }
 
-fn is_file(path: &str) -> bool {
+fn is_own_file(path: &str) -> bool {
     let is_drop_in = |(dir, file): (&str, &str)| {
         let unit = dir.strip_prefix(UNITS).and_then(|unit| unit.strip_suffix(".d"));
-        DROP_IN.contains(&file) && (dir == SYSTEM || unit.is_some_and(is_unit))
+        DROP_IN.contains(&file) && (dir == SYSTEM || unit.is_some_and(settable::has_drop_in))
     };
     [GRUB, MODPROBE, SYSCTL, TMPFILES].contains(&path)
         || PROFILES.iter().any(|dir| path == profile(dir))
         || path.rsplit_once('/').is_some_and(is_drop_in)
 }
 
-/// A name that systemctl takes for a unit, and a path for one part of it.
-fn is_unit(unit: &str) -> bool {
-    !unit.is_empty() && !unit.starts_with(['-', '.']) && !unit.contains(['/', '\0'])
+/// Names of TuneD's profiles, which are directories below its own, and no option of `tuned-adm`'s.
+fn is_tuned(names: &str) -> bool {
+    let is_name = |name: &str| !name.starts_with(['-', '.']) && !name.contains('/');
+    names.split(' ').all(is_name) && !names.contains(char::is_control)
 }
 
 /// What makes others read files of ours, and grubby.
@@ -70,9 +78,10 @@ fn is_command(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["update-grub"] | ["systemctl", "daemon-reload"] | ["tuned-adm", "profile", PROFILE] => true,
-        ["systemctl", "try-restart", unit] => is_unit(unit),
+        ["systemctl", "try-restart", unit] => settable::has_drop_in(unit),
         ["grubby", "--update-kernel=ALL", option] => {
-            option.starts_with("--args=") || option.starts_with("--remove-args=")
+            let words = option.strip_prefix("--args=").or_else(|| option.strip_prefix("--remove-args="));
+            words.is_some_and(is_command_line)
         }
         _ => false,
     }
@@ -84,10 +93,15 @@ mod tests {
     use tactus_system::{Memory, System};
 
     use super::*;
+    use crate::persist::MARK;
     use crate::transaction::{Entry, Log, Undone, undo};
 
     fn install(path: &str) -> Action {
         Action::Install { path: path.into(), former: Some("theirs\n".into()), then: "ours\n".into() }
+    }
+
+    fn first(path: &str) -> Action {
+        Action::Install { path: path.into(), former: None, then: "ours\n".into() }
     }
 
     fn run(words: &[&str]) -> Action {
@@ -130,9 +144,31 @@ mod tests {
             write("/etc/passwd", None),
             write("/proc/sys/../../etc/passwd", None),
             write("/proc/sys/vm/dirty_ratio", Some("/etc/passwd")),
+            write("/proc/sys/kernel/core_pattern", None),
+            write("/proc/sys/kernel/modprobe", None),
+            write("/sys/kernel/uevent_helper", None),
+            write("/proc/sysrq-trigger", None),
+            write("/proc/sys/vm/dirty_ratio", Some("/proc/sysrq-trigger")),
+            Action::Write {
+                path: "/proc/sys/kernel/printk".into(),
+                form: Form::Words,
+                former: "4\n4\n".into(),
+                then: "1".into(),
+                linked: None,
+            },
+            Action::Install {
+                path: SYSCTL.into(),
+                former: Some(format!("{MARK}\nkernel/core_pattern = |/tmp/own\n")),
+                then: "ours\n".into(),
+            },
+            install(SYSCTL),
+            run(&["grubby", "--update-kernel=ALL", "--args=init=/tmp/own"]),
+            run(&["systemctl", "try-restart", "own.service"]),
             service("--root=/tmp"),
+            service("own.service"),
             service("../own"),
             profile("--help"),
+            profile("../../tmp/own"),
         ];
         for action in foreign {
             let machine =
@@ -151,12 +187,12 @@ mod tests {
     #[test]
     fn every_step_that_releases_have_written_down_is_known() {
         let own = [
-            install("/etc/systemd/system/irqbalance.service.d/50-tactus.env"),
-            install("/etc/tuned/profiles/tactus/tuned.conf"),
+            first("/etc/systemd/system/irqbalance.service.d/50-tactus.env"),
+            first("/etc/tuned/profiles/tactus/tuned.conf"),
             run(&["grubby", "--update-kernel=ALL", "--remove-args=isolcpus=1 nohz_full=1"]),
             write("/proc/sys/vm/dirty_ratio", Some("/proc/sys/vm/dirty_bytes")),
             write("/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", None),
-            service("irqbalance.service"),
+            service("stalld.service"),
             profile(""),
             profile("throughput-performance powersave"),
         ];
