@@ -11,12 +11,14 @@ use tactus_model::bundle::Manifest;
 use tactus_model::outcome::RunStatus;
 use tactus_model::text::clean;
 use tactus_report::units::shortened;
-use tactus_system::{Directory, Kind};
+use tactus_system::{Directory, Entry, Kind};
 
 use super::{lock, rest};
 
-/// Most entries of the directory that are looked at.
+/// Most bundles of the directory that are looked at. Where there are more those of this user and of root go first.
 pub const MOST: usize = 10_000;
+/// Most files that are counted at one look, of all bundles whose size is not known yet.
+const FILES: usize = 200_000;
 /// After so long without a write a run that has not ended is no longer called one that goes on.
 const QUIET_NS: i128 = 60_000_000_000;
 /// Most columns of a name that is shown.
@@ -43,7 +45,7 @@ pub struct Listing {
     pub bundles: Vec<Found>,
     /// Directories that may not be looked into.
     pub closed: usize,
-    /// Entries of the directory that are too many.
+    /// Bundles that are too many.
     pub more: usize,
 }
 
@@ -120,14 +122,13 @@ impl Catalogue {
     }
 
     fn look(&self, known: &mut HashMap<OsString, (Stamp, Found)>) -> io::Result<Listing> {
-        let (mut listing, mut names) = (Listing::default(), self.dir.names()?);
-        listing.more = names.len().saturating_sub(MOST);
-        names.truncate(MOST);
-        let mut before = std::mem::take(known);
-        for name in names {
-            if self.dir.entry(&name).is_ok_and(|entry| entry.kind != Kind::Directory) {
-                continue;
-            }
+        let mut listing = Listing::default();
+        let entries = self.dir.names()?.into_iter().filter_map(|name| self.dir.entry(name).ok());
+        let mut entries: Vec<Entry> = entries.filter(|entry| entry.kind == Kind::Directory).collect();
+        // Whoever may make directories here must not hide what is one's own behind them.
+        entries.sort_by_key(|entry| !entry.is_ours());
+        let (mut before, mut files) = (std::mem::take(known), FILES);
+        for name in entries.into_iter().map(|entry| entry.path.into_os_string()) {
             let opened =
                 self.dir.beneath(&name).and_then(|dir| dir.entry("manifest.json").map(|entry| (dir, entry)));
             let (dir, manifest) = match opened {
@@ -137,10 +138,15 @@ impl Catalogue {
                     continue;
                 }
             };
+            if listing.bundles.len() == MOST {
+                listing.more += 1;
+                continue;
+            }
             let stamp = Stamp { modified_ns: manifest.modified_ns, bytes: manifest.bytes };
             // What has ended is as its manifest is; of what has not, other files change.
             let as_before = before.remove(&name).filter(|(own, found)| *own == stamp && found.has_ended());
-            let found = as_before.map_or_else(|| Found::of(name.clone(), stamp, &dir), |(_, found)| found);
+            let found = as_before
+                .map_or_else(|| Found::of(name.clone(), stamp, &dir, &mut files), |(_, found)| found);
             known.insert(name, (stamp, found.clone()));
             listing.bundles.push(found);
         }
@@ -150,9 +156,13 @@ impl Catalogue {
 }
 
 impl Found {
-    fn of(name: OsString, stamp: Stamp, dir: &Directory) -> Self {
+    /// `left`: how many files may be counted yet.
+    fn of(name: OsString, stamp: Stamp, dir: &Directory, left: &mut usize) -> Self {
         let short = |text: &str| shortened(&clean(text), NAME);
-        let files = dir.walk().unwrap_or_default();
+        let files = dir.walk_within(*left);
+        // More than may be counted have been counted to there.
+        *left -= files.as_ref().map_or(*left, Vec::len);
+        let files = files.unwrap_or_default();
         let bytes = (!files.is_empty())
             .then(|| files.iter().filter(|file| file.kind == Kind::File).map(|file| file.bytes).sum());
         let newest = files.iter().map(|file| file.modified_ns).max().unwrap_or(stamp.modified_ns);
@@ -203,5 +213,65 @@ impl Stage {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_nanos());
         let quiet = i128::try_from(now).unwrap_or(i128::MAX).saturating_sub(newest_ns) > QUIET_NS;
         if quiet { Self::Silent } else { Self::Running }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests make the directories")]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::chown;
+    use std::path::Path;
+
+    use super::*;
+
+    fn make(dir: &Path, name: &str) {
+        fs::create_dir(dir.join(name)).unwrap();
+        fs::write(dir.join(name).join("manifest.json"), "{}").unwrap();
+    }
+
+    fn listed(dir: &Path) -> Listing {
+        Catalogue::of(Directory::open(dir).unwrap()).look(&mut HashMap::new()).unwrap()
+    }
+
+    #[test]
+    fn no_number_of_files_and_of_bundles_of_others_hides_ones_own() {
+        let dir = tempfile::tempdir().unwrap();
+        make(dir.path(), "own");
+        for n in 0..=MOST {
+            fs::write(dir.path().join(format!("a{n}")), "").unwrap();
+        }
+        let names =
+            |listing: &Listing| listing.bundles.iter().map(|own| own.name.clone()).collect::<Vec<_>>();
+        let listing = listed(dir.path());
+        assert_eq!((names(&listing), listing.more), (vec![OsString::from("own")], 0));
+        for n in 0..MOST {
+            make(dir.path(), &format!("b{n}"));
+            // Root alone can give a directory away.
+            if chown(dir.path().join(format!("b{n}")), Some(65_534), None).is_err() {
+                return;
+            }
+        }
+        let listing = listed(dir.path());
+        assert_eq!((listing.bundles.len(), listing.more), (MOST, 1));
+        assert!(names(&listing).contains(&"own".into()));
+    }
+
+    #[test]
+    fn the_files_of_a_bundle_are_counted_as_long_as_there_are_few_of_all_bundles_together() {
+        let dir = tempfile::tempdir().unwrap();
+        make(dir.path(), "own");
+        for n in 0..5 {
+            fs::write(dir.path().join("own").join(format!("file{n}")), "12").unwrap();
+        }
+        let own = Directory::open(&dir.path().join("own")).unwrap();
+        let mut left = 8;
+        let mut counted = || {
+            let found = Found::of("own".into(), Stamp::default(), &own, &mut left);
+            (found.bytes, left)
+        };
+        assert_eq!(counted(), (Some(12), 2));
+        assert_eq!(counted(), (None, 0), "a stranger's many files keep nobody waiting for the list");
+        assert_eq!(counted(), (None, 0));
     }
 }

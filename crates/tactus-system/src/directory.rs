@@ -22,7 +22,7 @@ use std::sync::Arc;
 use super::capped::at_most;
 use super::own::{is_mine, is_ours};
 use super::reach::reach;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 /// Most entries of one directory that are listed.
@@ -165,6 +165,16 @@ impl Directory {
         at_most(self.file(name)?, most)
     }
 
+    /// The same, of a file that nobody but this user can write to or read, as [`Entry::is_secret`] has it.
+    ///
+    /// # Errors
+    /// As [`Directory::read`], and what that says of the opened file.
+    pub fn read_secret(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
+        let file = self.file(name.as_ref())?;
+        Entry::of(name.as_ref().to_owned(), &rustix::fs::fstat(&file)?).is_secret()?;
+        at_most(file, most)
+    }
+
     /// Opens a regular file to add to it, making it if need be.
     ///
     /// # Errors
@@ -173,7 +183,18 @@ impl Directory {
         self.made(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
 
-    /// Makes a file to add to, under a name that begins so, is hidden, and that nobody knew before; returns that, too.
+    /// The same, of a file that nobody else can write to, and to be read, too.
+    ///
+    /// # Errors
+    /// As [`Directory::append`], and what [`Entry::is_private`] says of the opened file.
+    pub fn append_private(&self, name: impl AsRef<Path>) -> io::Result<File> {
+        let file = self.made(name.as_ref(), OFlags::RDWR | OFlags::APPEND)?;
+        Entry::of(name.as_ref().to_owned(), &rustix::fs::fstat(&file)?).is_private()?;
+        Ok(file)
+    }
+
+    /// Makes a file to add to and to read, under a name that begins so, is hidden, and that nobody knew before; returns that,
+    /// too.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -260,13 +281,14 @@ impl Directory {
         }
     }
 
-    /// Gives what is there another name beneath this directory; a link is renamed itself, and none leads there.
+    /// Gives what is there another name beneath this directory, which nothing has; a link is renamed itself, and none leads
+    /// there.
     ///
     /// # Errors
-    /// Those of rename(2).
+    /// Those of renameat2(2): `AlreadyExists`, and `InvalidInput` on a file system that cannot tell (`RENAME_NOREPLACE`).
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let ((from, old), (to, new)) = (self.above(from.as_ref())?, self.above(to.as_ref())?);
-        Ok(rustix::fs::renameat(&from.fd, old, &to.fd, new)?)
+        Ok(rustix::fs::renameat_with(&from.fd, old, &to.fd, new, RenameFlags::NOREPLACE)?)
     }
 
     /// Removes a file, or a link itself; what is not there is no error.
@@ -334,6 +356,14 @@ impl Directory {
     /// # Errors
     /// When something cannot be looked at, or directories lie in one another without end.
     pub fn walk(&self) -> io::Result<Vec<Entry>> {
+        self.walk_within(MOST_ENTRIES)
+    }
+
+    /// The same, of so many entries at most.
+    ///
+    /// # Errors
+    /// As [`Directory::walk`], and where there are more.
+    pub fn walk_within(&self, most: usize) -> io::Result<Vec<Entry>> {
         let (mut found, mut open) = (Vec::new(), vec![(self.clone(), PathBuf::new())]);
         while let Some((dir, at)) = open.pop() {
             for name in dir.names()? {
@@ -344,8 +374,8 @@ impl Directory {
                     }
                     open.push((dir.enter(&name)?, entry.path.clone()));
                 }
-                if found.len() == MOST_ENTRIES {
-                    return Err(io::Error::other(format!("more than {MOST_ENTRIES} entries")));
+                if found.len() >= most {
+                    return Err(io::Error::other(format!("more than {most} entries")));
                 }
                 found.push(entry);
             }
@@ -419,7 +449,7 @@ impl Directory {
             let beginning = &name.as_bytes()[..name.len().min(100)];
             let fresh = [b".", beginning, format!(".{random:016x}.new").as_bytes()].concat();
             let fresh = OsString::from_vec(fresh);
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
             match self.openat(&fresh, flags | further, mode) {
                 Ok(file) => return Ok((file, fresh)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
@@ -455,6 +485,12 @@ impl Entry {
             return Err(denied(format!("others may write to it (mode {:03o})", self.mode & 0o777)));
         }
         Ok(())
+    }
+
+    /// Whether it is this user's or root's, as [`Directory::is_ours`] has it.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        is_ours(self.owner)
     }
 
     /// Whether nobody else can read it either.

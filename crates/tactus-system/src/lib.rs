@@ -59,7 +59,7 @@ pub use memory::Memory;
 pub use places::{baselines_dir, cache_dir, fleets_dir, lasting_dir, state_dir};
 pub use real::Real;
 pub use remote::Remote;
-pub use running::{END, Run, Running, runs};
+pub use running::{END, Run, Running, bundle_of, runs};
 pub use sys::{ask_then_exit, boottime_ns, monotonic_ns};
 pub use topology::topology;
 pub use unpacked_tree::UnpackedTree;

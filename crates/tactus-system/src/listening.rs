@@ -5,27 +5,40 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, shutdown,
+    socket_with,
 };
 
 use crate::sys;
 
-/// How many may have asked who has a name, and are not answered.
+/// How many may have asked who has a name, and are not answered. Who asks then waits for a place.
 const ASKING: i32 = 4096;
+/// For how long.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Until it is tried again to answer, where this process has no descriptor left for it.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who has a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Listener {
     /// Its process; none: it has no number here, since it is in another PID namespace.
     pub process: Option<u32>,
     /// Its effective user when it took the name.
     pub user: u32,
+    /// Its process, and no later one of that number (pidfd); none: this kernel does not give it (before 6.5), or the
+    /// process has ended and another one has its socket.
+    pub handle: Option<OwnedFd>,
 }
 
-/// Takes a name until the returned value goes; nothing where somebody has it.
+/// Takes a name until the returned value goes; nothing where somebody has it. Who asks is not answered, so that nobody who
+/// asks without end takes anything but the places of those who want to know.
 ///
 /// # Errors
 /// When there are no sockets.
@@ -41,21 +54,113 @@ pub fn take(name: &[u8]) -> io::Result<Option<OwnedFd>> {
     }
 }
 
+/// A name whose places for those who ask become free again: a thread hangs up on each of them.
+#[derive(Debug)]
+pub struct Answered {
+    socket: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Takes a name as [`take`] does, for as long as it may be asked for.
+///
+/// # Errors
+/// When there are no sockets, or no thread.
+pub fn take_and_answer(name: &[u8]) -> io::Result<Option<Answered>> {
+    let Some(socket) = take(name)? else { return Ok(None) };
+    let listener = UnixListener::from(socket.try_clone()?);
+    let thread = std::thread::Builder::new().name("tactus-name".into()).spawn(move || hang_up(&listener))?;
+    Ok(Some(Answered { socket, thread: Some(thread) }))
+}
+
+/// Who is connected knows what he wanted to know already.
+fn hang_up(listener: &UnixListener) {
+    loop {
+        match listener.accept() {
+            Ok(_) => {}
+            // By [`Answered::drop`].
+            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => return,
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        // From now on nobody has the name, and accept(2) of a thread that waits in it ends (unix(7)).
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
 /// Who has a name; nothing where nobody has it. Nobody needs to answer.
 ///
 /// # Errors
-/// When it cannot be asked.
+/// When it cannot be asked: `WouldBlock` where somebody has the name, and others ask him without end.
 pub fn who(name: &[u8]) -> io::Result<Option<Listener>> {
     let socket = socket()?;
+    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
     match connect(&socket, &SocketAddrUnix::new_abstract_name(name)?) {
         Ok(()) => {}
         Err(Errno::CONNREFUSED) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
     let (process, user) = sys::listener(&socket)?;
-    Ok(Some(Listener { process: u32::try_from(process).ok().filter(|process| *process > 0), user }))
+    let process = u32::try_from(process).ok().filter(|process| *process > 0);
+    Ok(Some(Listener { process, user, handle: sys::listener_handle(&socket).ok() }))
 }
 
 fn socket() -> Result<OwnedFd, Errno> {
-    socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)
+    socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asks until there is no place left, and holds all of them.
+    fn crowd(name: &[u8]) -> Vec<OwnedFd> {
+        let address = SocketAddrUnix::new_abstract_name(name).unwrap();
+        let mut crowd = Vec::new();
+        for _ in 0..900 {
+            let own = socket_with(
+                AddressFamily::UNIX,
+                SocketType::STREAM,
+                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+                None,
+            );
+            let own = own.unwrap();
+            let _ = connect(&own, &address);
+            crowd.push(own);
+        }
+        crowd
+    }
+
+    #[test]
+    fn who_asks_without_end_and_never_hangs_up_keeps_nobody_from_asking() {
+        let name = format!("tactus/test/crowd-{}", std::process::id());
+        let own = take_and_answer(name.as_bytes()).unwrap().unwrap();
+        // The queue has as many places as the system lets any have.
+        listen(&own.socket, 8).unwrap();
+        for _ in 0..3 {
+            let crowd = crowd(name.as_bytes());
+            let found = who(name.as_bytes()).unwrap().unwrap();
+            assert_eq!(found.process, Some(std::process::id()));
+            drop(crowd);
+        }
+        drop(own);
+        assert!(who(name.as_bytes()).unwrap().is_none());
+        assert!(take(name.as_bytes()).unwrap().is_some(), "the name is free");
+    }
+
+    #[test]
+    fn a_name_whose_places_are_all_taken_is_one_that_somebody_has() {
+        let name = format!("tactus/test/full-{}", std::process::id());
+        let own = take(name.as_bytes()).unwrap().unwrap();
+        listen(&own, 8).unwrap();
+        let _crowd = crowd(name.as_bytes());
+        assert_eq!(who(name.as_bytes()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(take(name.as_bytes()).unwrap().is_none());
+    }
 }

@@ -31,14 +31,15 @@ impl MachineLock {
     }
 
     /// Who has it, as `process 4711 (tactus)`: the kernel knows who listens, and nobody needs to answer. Another user is
-    /// named, too: everybody may take the name, and hold up who measures. Nothing where nobody has it any more.
+    /// named, too: everybody may take the name, and hold up who measures. Nothing where nobody has it any more, or nobody can
+    /// say who.
     #[must_use]
     pub fn holder(system: &dyn System) -> Option<String> {
         Self::holder_of(&name(), system)
     }
 
     fn holder_of(name: &[u8], system: &dyn System) -> Option<String> {
-        let listening::Listener { process, user } = listening::who(name).ok()??;
+        let listening::Listener { process, user, .. } = listening::who(name).ok()??;
         let comm = process.and_then(|process| system.text(&format!("/proc/{process}/comm")));
         Some(said(process, comm.as_deref(), (!is_mine(user)).then_some(user)))
     }

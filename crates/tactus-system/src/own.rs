@@ -95,6 +95,18 @@ pub fn is_ours(user: u32) -> bool {
     user == 0 || is_mine(user)
 }
 
+/// The effective user of a process that is there.
+pub fn user_of(process: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    effective_user(&status)
+}
+
+/// The effective user in a `/proc/PID/status`.
+pub fn effective_user(status: &str) -> Option<u32> {
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_whitespace().nth(1)?.parse().ok()
+}
+
 fn user() -> u32 {
     geteuid().as_raw()
 }

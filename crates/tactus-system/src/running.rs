@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tactus_model::undo::Undo;
 
 use crate::guardian::Guardian;
-use crate::listening::{self, Listener};
+use crate::listening::{self, Answered, Listener};
 use crate::{Directory, System, own, state_dir};
 
 /// How the names of files end that say where a run's bundle lies.
@@ -29,7 +29,7 @@ pub const END: i32 = Signal::USR1.as_raw();
 /// A run says that it goes on, until this goes.
 #[derive(Debug)]
 pub struct Running {
-    _name: OwnedFd,
+    _name: Answered,
 }
 
 impl Running {
@@ -42,9 +42,10 @@ impl Running {
         guardian: &Guardian,
         system: &dyn System,
     ) -> io::Result<Option<Self>> {
-        let Some(name) = listening::take(&name(bundle)?)? else { return Ok(None) };
+        let Some(name) = listening::take_and_answer(&name(bundle)?)? else { return Ok(None) };
         let path = std::path::absolute(bundle.path())?;
-        let listed = state_dir(system)?.join(format!("{}.{ENDING}", guardian.id()));
+        let listed = format!("{}.{}.{ENDING}", guardian.id(), std::process::id());
+        let listed = state_dir(system)?.join(listed);
         guardian.promise(Undo::Remove(listed.clone()))?.defer();
         system.install(&listed, path.as_os_str().as_bytes(), 0o600)?;
         Ok(Some(Self { _name: name }))
@@ -67,19 +68,24 @@ impl Run {
     pub fn of(bundle: &Directory) -> io::Result<Option<Self>> {
         let name = name(bundle)?;
         let Some(found) = listening::who(&name)? else { return Ok(None) };
-        let Listener { process: Some(process), user } = found else {
+        let Listener { process: Some(process), user, handle } = found else {
             let words = "the run is in another PID namespace, such as that of a container";
             return Err(io::Error::new(io::ErrorKind::Unsupported, words));
         };
+        if let Some(handle) = handle {
+            return Ok(Some(Self { process, user, handle }));
+        }
         let number = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
         let handle = match pidfd_open(number, PidfdFlags::empty()) {
             Ok(handle) => handle,
             Err(Errno::SRCH) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        // Who has the name still has had it all the time, and so its number: the handle is of no other process.
-        let same = listening::who(&name)? == Some(found);
-        Ok(same.then_some(Self { process, user, handle }))
+        // Who has the name still has had it all the time, and so its number: the handle is of no other process, but where
+        // it has ended and what it started has its socket. That cannot be another user's.
+        let again = listening::who(&name)?;
+        let same = again.is_some_and(|again| (again.process, again.user) == (Some(process), user));
+        Ok((same && own::user_of(process) == Some(user)).then_some(Self { process, user, handle }))
     }
 
     /// Its process.
@@ -132,11 +138,26 @@ impl Run {
 /// This user's runs that go on, with their bundles.
 #[must_use]
 pub fn runs(system: &dyn System) -> Vec<(PathBuf, Run)> {
+    listed(system, |_| true)
+}
+
+/// The bundle that a process of this user's writes; nothing where it does not yet, or no more.
+#[must_use]
+pub fn bundle_of(process: u32, system: &dyn System) -> Option<PathBuf> {
+    let own = format!(".{process}.{ENDING}");
+    let found = listed(system, |name| name.as_encoded_bytes().ends_with(own.as_bytes()));
+    found.into_iter().find(|(_, run)| run.process() == process).map(|(bundle, _)| bundle)
+}
+
+/// Runs whose files have such names.
+fn listed(system: &dyn System, is_meant: impl Fn(&OsStr) -> bool) -> Vec<(PathBuf, Run)> {
     let Some(dir) = state_dir(system).ok().filter(|dir| system.is_own_dir(dir).is_ok()) else {
         return Vec::new();
     };
     let listed = system.list(&dir).unwrap_or_default();
-    let listed = listed.into_iter().filter(|path| path.extension() == Some(OsStr::new(ENDING)));
+    let listed = listed.into_iter().filter(|path| {
+        path.extension() == Some(OsStr::new(ENDING)) && path.file_name().is_some_and(&is_meant)
+    });
     let run = |path: PathBuf| {
         let bundle = PathBuf::from(OsStr::from_bytes(&system.read_own(&path).ok()?));
         let run = Run::of(&Directory::open(&bundle).ok()?).ok()??;
@@ -173,10 +194,14 @@ mod tests {
         assert!(Run::of(&other).unwrap().is_none());
         let own = |path: &Path| path == bundle.path();
         assert!(runs(&Real).iter().any(|(path, run)| own(path) && run.process() == std::process::id()));
+        assert_eq!(bundle_of(std::process::id(), &Real).as_deref(), Some(bundle.path()));
+        assert_eq!(bundle_of(1, &Real), None);
         drop(running);
         assert!(Run::of(&bundle).unwrap().is_none());
         assert!(!runs(&Real).iter().any(|(path, _)| own(path)), "a file that is left names no run");
-        let listed = state_dir(&Real).unwrap().join(format!("{}.{ENDING}", guardian.id()));
+        assert_eq!(bundle_of(std::process::id(), &Real), None);
+        let listed = format!("{}.{}.{ENDING}", guardian.id(), std::process::id());
+        let listed = state_dir(&Real).unwrap().join(listed);
         assert!(Real.exists(&listed));
         guardian.finish();
         assert!(!Real.exists(&listed));

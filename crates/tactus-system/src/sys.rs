@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -69,6 +69,32 @@ pub fn listener(socket: &impl AsFd) -> io::Result<(i32, u32)> {
         )
     };
     if result == 0 { Ok((found.pid, found.uid)) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A handle of that process (SO_PEERPIDFD), which no later one of its number has.
+///
+/// # Errors
+/// Those of getsockopt(2): `ENOPROTOOPT` before Linux 6.5; `EINVAL` or `ESRCH` where the process has ended.
+pub fn listener_handle(socket: &impl AsFd) -> io::Result<OwnedFd> {
+    // include/uapi/asm-generic/socket.h.
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut handle: libc::c_int = -1;
+    let mut length = libc::socklen_t::try_from(size_of_val(&handle)).unwrap_or(0);
+    // SAFETY: the kernel writes at most `length` bytes to a live int.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut handle).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just opened it for this process, close-on-exec, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(handle) })
 }
 
 /// What comes within this time after the first signal is the same wish: timeout(1) sends its signal to the command and then

@@ -1,5 +1,7 @@
 //! The bundle that is meant where none is named: the newest of this directory.
 
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,9 +11,6 @@ use tactus_system::{Directory, System};
 
 use crate::exit::Failure;
 use crate::say::say;
-
-/// Entries of the directory that are looked at.
-const MOST: usize = 10_000;
 
 /// What a bundle's directory has.
 pub const MANIFEST: &str = "manifest.json";
@@ -33,11 +32,17 @@ struct Sat {
 }
 
 /// The bundle that was named, else the newest below the working directory, which is said.
-pub fn bundle(named: Option<&Path>, system: &dyn System) -> Result<PathBuf, Failure> {
+pub fn bundle(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(named.to_owned());
     }
-    let found = newest(Path::new("."), system, |_| true).ok_or_else(|| {
+    let found = newest(Path::new("."), |_| true).map_err(|error| {
+        Failure::say(
+            format!("the bundles of this directory cannot be listed: {error}"),
+            "name the one that is meant",
+        )
+    })?;
+    let found = found.ok_or_else(|| {
         Failure::say("there is no bundle in this directory", "name one, or make one: `tactus run --quick`")
     })?;
     say(format_args!("bundle: {}", found.display()));
@@ -45,24 +50,23 @@ pub fn bundle(named: Option<&Path>, system: &dyn System) -> Result<PathBuf, Fail
 }
 
 /// The newest bundle below `dir` that was measured to its end.
-pub fn complete(dir: &Path, system: &dyn System) -> Option<PathBuf> {
-    newest(dir, system, |begun| begun.status == Some(RunStatus::Complete))
+pub fn complete(dir: &Path) -> Option<PathBuf> {
+    newest(dir, |begun| begun.status == Some(RunStatus::Complete)).ok()?
 }
 
 /// The directory below `dir` whose manifest says that it was begun last; of those that say the same, the last by name.
 /// Where all may write, anybody could have put one there that says so: links and what is neither this user's nor root's
 /// are passed over.
-fn newest(dir: &Path, system: &dyn System, is_meant: impl Fn(&Begun) -> bool) -> Option<PathBuf> {
-    let (above, mut entries) = (Directory::open(dir).ok()?, system.list(dir).ok()?);
-    entries.truncate(MOST);
-    let begun = |path: PathBuf| -> Option<(jiff::Timestamp, PathBuf)> {
-        let own = above.beneath(path.file_name()?).ok().filter(Directory::is_ours)?;
+fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<PathBuf>> {
+    let above = Directory::open(dir)?;
+    let begun = |name: OsString| -> Option<(jiff::Timestamp, OsString)> {
+        let own = above.beneath(&name).ok().filter(Directory::is_ours)?;
         let manifest: Begun = serde_json::from_slice(&own.read(MANIFEST, limits::PLAN).ok()?).ok()?;
         is_meant(&manifest).then_some(())?;
-        Some((manifest.started.parse().ok()?, path))
+        Some((manifest.started.parse().ok()?, name))
     };
-    let (_, path) = entries.into_iter().filter_map(begun).max()?;
-    Some(path.strip_prefix(".").map(Path::to_owned).unwrap_or(path))
+    let newest = above.names()?.into_iter().filter_map(begun).max();
+    Ok(newest.map(|(_, name)| if dir == Path::new(".") { name.into() } else { dir.join(name) }))
 }
 
 /// When somebody began to write this bundle, or to go on with it.
@@ -86,7 +90,7 @@ mod tests {
             std::fs::write(dir.path().join(name).join("manifest.json"), manifest).unwrap();
         }
         std::fs::write(dir.path().join("tactus-file"), "no directory").unwrap();
-        let found = newest(dir.path(), &Real, |_| true)?;
+        let found = newest(dir.path(), |_| true).unwrap()?;
         Some(found.file_name().unwrap().to_string_lossy().into_owned())
     }
 
@@ -110,7 +114,7 @@ mod tests {
             let manifest = format!(r#"{{"started": "{year}-03-01T10:00:00Z"}}"#);
             std::fs::write(dir.path().join(name).join("manifest.json"), manifest).unwrap();
         };
-        let found = || newest(dir.path(), &Real, |_| true).map(|path| path.file_name().unwrap().to_owned());
+        let found = || newest(dir.path(), |_| true).unwrap().map(|path| path.file_name().unwrap().to_owned());
         make("own", 2026);
         let elsewhere = tempfile::tempdir().unwrap();
         std::fs::write(elsewhere.path().join("manifest.json"), r#"{"started": "2029-03-01T10:00:00Z"}"#)
@@ -121,6 +125,19 @@ mod tests {
         // Root alone can give a directory away.
         let given = chown(dir.path().join("planted"), Some(65_534), None).is_ok();
         assert_eq!(found().unwrap(), if given { "own" } else { "planted" });
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test makes the directories")]
+    fn files_before_it_by_name_hide_no_bundle() {
+        let dir = tempfile::tempdir().unwrap();
+        for n in 0..10_001 {
+            std::fs::write(dir.path().join(format!("a{n}")), "").unwrap();
+        }
+        std::fs::create_dir(dir.path().join("own")).unwrap();
+        std::fs::write(dir.path().join("own").join(MANIFEST), r#"{"started": "2026-03-01T10:00:00Z"}"#)
+            .unwrap();
+        assert_eq!(newest(dir.path(), |_| true).unwrap(), Some(dir.path().join("own")));
     }
 
     #[test]
@@ -145,6 +162,6 @@ mod tests {
             ("never", r#"{"started": "soon"}"#),
         ]);
         assert_eq!(found, None);
-        assert!(newest(Path::new("/nonexistent"), &Real, |_| true).is_none());
+        assert!(newest(Path::new("/nonexistent"), |_| true).is_err());
     }
 }

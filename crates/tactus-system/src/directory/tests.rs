@@ -265,6 +265,9 @@ fn what_is_renamed_comes_from_beneath_the_directory_and_stays_there() {
     fs::create_dir(at("a")).unwrap();
     fs::create_dir(at("b")).unwrap();
     fs::write(at("a/file"), "text").unwrap();
+    fs::write(at("b/theirs"), "theirs").unwrap();
+    assert_eq!(dir.rename("a/file", "b/theirs").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read_to_string(at("b/theirs")).unwrap(), "theirs");
     dir.rename("a/file", "b/other").unwrap();
     assert_eq!(fs::read_to_string(at("b/other")).unwrap(), "text");
     symlink(root.path(), at("link")).unwrap();
@@ -274,4 +277,25 @@ fn what_is_renamed_comes_from_beneath_the_directory_and_stays_there() {
     dir.rename("link", "b/link").unwrap();
     assert!(fs::symlink_metadata(at("b/link")).unwrap().is_symlink(), "a link is renamed itself");
     assert_eq!(fs::read_to_string(outside).unwrap(), "kept");
+}
+
+#[test]
+fn what_others_can_write_to_is_not_added_to_and_what_they_can_read_is_no_secret() {
+    let (root, dir, _) = place();
+    let at = root.path().join("in/log");
+    let mut log = dir.append_private("log").unwrap();
+    log.write_all(b"own").unwrap();
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o644)).unwrap();
+    dir.append_private("log").unwrap().write_all(b" more").unwrap();
+    assert!(dir.read_secret("log", 100).unwrap_err().to_string().contains("others may read it"));
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(dir.read_secret("log", 100).unwrap(), b"own more");
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o664)).unwrap();
+    assert!(dir.append_private("log").unwrap_err().to_string().contains("others may write to it"));
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o600)).unwrap();
+    // Root alone can give a file away.
+    if std::os::unix::fs::chown(&at, Some(65_534), None).is_ok() {
+        assert!(dir.append_private("log").unwrap_err().to_string().contains("belongs to another user"));
+        assert!(dir.read_secret("log", 100).is_err());
+    }
 }

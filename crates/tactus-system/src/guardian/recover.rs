@@ -125,9 +125,7 @@ fn guarded(journal: &Path, system: &dyn System) -> bool {
 /// Whether a process is root's or this user's: what others call theirs holds nobody up.
 fn is_of(process: &Path, system: &dyn System) -> bool {
     let status = system.text(&process.join("status").to_string_lossy()).unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    let effective = users.and_then(|users| users.split_whitespace().nth(1)?.parse().ok());
-    effective.is_some_and(own::is_ours)
+    own::effective_user(&status).is_some_and(own::is_ours)
 }
 
 #[cfg(test)]

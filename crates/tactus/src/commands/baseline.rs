@@ -45,11 +45,8 @@ impl Base {
     /// When there is none, or it cannot be read.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let dir = directory(name)?;
-        let path = if Real.exists(&dir.join(newest::MANIFEST)) {
-            Some(dir.clone())
-        } else {
-            newest::complete(&dir, &Real)
-        };
+        let path =
+            if Real.exists(&dir.join(newest::MANIFEST)) { Some(dir.clone()) } else { newest::complete(&dir) };
         let path = path.ok_or_else(|| unknown(name, &dir))?;
         let contents = compare::reduced(&bundle::open(&path)?)?;
         Ok(Self { name: name.to_owned(), contents })

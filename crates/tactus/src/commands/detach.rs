@@ -1,14 +1,14 @@
 //! `--detach`: a run that outlives its terminal is this program once more, in a session of its own. Who started it waits
 //! until it has a bundle, or says why it has none.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tactus_run::Interrupt;
-use tactus_system::{Again, Directory, Real, System, again, runs};
+use tactus_system::{Again, Directory, Real, again, bundle_of};
 
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -18,11 +18,14 @@ use crate::say::say;
 const STEP: Duration = Duration::from_millis(50);
 /// How the name of a log begins that is not beside its bundle yet, behind a dot.
 const UNPLACED: &str = "tactus-log";
+/// Most bytes that are told at one look, and of one line: the rest of a longer one is told as another.
+const LOOK: usize = 256 << 10;
+const LINE: usize = 64 << 10;
 
 /// Starts the command of this command line without its terminal; `named`: the bundle that it names.
 pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
     let log = Log::open(named)?;
-    let mut told = Told { log: log.reader()?, line: Vec::new() };
+    let mut told = Told { log: log.file.try_clone()?, at: log.before, line: Vec::new() };
     let interrupt = Interrupt::listen()?;
     let run = again(words(std::env::args_os().skip(1)), log.file.try_clone()?).map_err(|error| {
         Failure::new(
@@ -43,7 +46,7 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
             Ok(Exit::Good)
         }
         Ok(Begun::Ended(code)) => {
-            told.say();
+            while told.tell(|line| say(line)) {}
             log.remove();
             Ok(code.into())
         }
@@ -77,11 +80,10 @@ enum Begun {
 }
 
 /// Waits for it, and tells meanwhile what it says.
-fn begun(run: &mut Again, interrupt: &Interrupt, told: &mut Told<impl BufRead>) -> Result<Begun, Failure> {
+fn begun(run: &mut Again, interrupt: &Interrupt, told: &mut Told) -> Result<Begun, Failure> {
     loop {
-        told.say();
-        let own = runs(&Real).into_iter().find(|(_, found)| found.process() == run.process());
-        if let Some((bundle, _)) = own {
+        told.tell(|line| say(line));
+        if let Some(bundle) = bundle_of(run.process(), &Real) {
             return Ok(Begun::Bundle(bundle));
         }
         if let Some(code) = run.try_wait()? {
@@ -94,22 +96,42 @@ fn begun(run: &mut Again, interrupt: &Interrupt, told: &mut Told<impl BufRead>) 
     }
 }
 
-/// What the run says, as it comes.
-struct Told<R> {
-    log: R,
+/// What the run says, as it comes. The descriptor is the run's, too, whose writing moves where it stands: it is read by
+/// places.
+struct Told {
+    log: File,
+    /// How far it was read, in bytes.
+    at: u64,
     /// The beginning of a line that is not whole yet.
     line: Vec<u8>,
 }
 
-impl<R: BufRead> Told<R> {
-    /// Says the lines that were written meanwhile.
-    fn say(&mut self) {
-        while self.log.read_until(b'\n', &mut self.line).is_ok_and(|length| length > 0) {
-            if self.line.ends_with(b"\n") {
-                say(String::from_utf8_lossy(&self.line).trim_end());
-                self.line.clear();
+impl Told {
+    /// Tells the lines that were written meanwhile; whether there may be more.
+    fn tell(&mut self, mut tell: impl FnMut(&str)) -> bool {
+        let (mut bytes, mut taken) = ([0; 8 << 10], 0);
+        while taken < LOOK {
+            let Some(read) = self.log.read_at(&mut bytes, self.at).ok().filter(|read| *read > 0) else {
+                return false;
+            };
+            (self.at, taken) = (self.at + read as u64, taken + read);
+            for byte in &bytes[..read] {
+                match byte {
+                    b'\n' => self.end_line(&mut tell),
+                    _ if self.line.len() >= LINE => {
+                        self.end_line(&mut tell);
+                        self.line.push(*byte);
+                    }
+                    _ => self.line.push(*byte),
+                }
             }
         }
+        true
+    }
+
+    fn end_line(&mut self, mut tell: impl FnMut(&str)) {
+        tell(String::from_utf8_lossy(&self.line).trim_end());
+        self.line.clear();
     }
 }
 
@@ -131,7 +153,7 @@ impl Log {
         let own = place.as_deref().and_then(Path::file_name).map(log_of);
         let opened = output::directory(above).and_then(|dir| {
             let (file, name) = match &own {
-                Some(name) => (dir.append(name)?, name.clone()),
+                Some(name) => (dir.append_private(name)?, name.clone()),
                 // Whoever may write here must not have a file ready that is taken for it.
                 None => dir.append_new(UNPLACED)?,
             };
@@ -147,21 +169,18 @@ impl Log {
         })
     }
 
-    /// What is written to it from now on.
-    fn reader(&self) -> Result<impl BufRead + use<>, Failure> {
-        let mut file = self.dir.file(&self.name)?;
-        file.seek(SeekFrom::Start(self.before))?;
-        Ok(BufReader::new(file))
-    }
-
     /// Gives it the name of the bundle, which lies beside it; returns where it is.
     fn beside(&self, bundle: &Path) -> PathBuf {
-        let now = self.dir.path().join(&self.name);
-        let now = std::path::absolute(&now).unwrap_or(now);
-        let Some(name) = bundle.file_name().filter(|_| !self.named) else { return now };
-        let place = now.with_file_name(log_of(name));
-        // Whatever is there is somebody's; and the run goes on whatever its log is called.
-        if !Real.exists(&place) && Real.rename(&now, &place).is_ok() { place } else { now }
+        let at = |name: &OsStr| {
+            let path = self.dir.path().join(name);
+            std::path::absolute(&path).unwrap_or(path)
+        };
+        let Some(name) = bundle.file_name().filter(|_| !self.named).map(log_of) else {
+            return at(&self.name);
+        };
+        // Whatever has that name is somebody's; and the run goes on whatever its log is called.
+        let renamed = self.dir.rename(&self.name, &name).is_ok();
+        at(if renamed { &name } else { &self.name })
     }
 
     /// Nothing goes on, and what was said was told.
@@ -173,7 +192,7 @@ impl Log {
     }
 }
 
-fn log_of(bundle: &std::ffi::OsStr) -> OsString {
+fn log_of(bundle: &OsStr) -> OsString {
     let mut name = bundle.to_owned();
     name.push(".log");
     name
@@ -191,9 +210,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_said_when_it_is_whole() {
-        let mut told = Told { log: "one\ntwo\nth".as_bytes(), line: Vec::new() };
-        told.say();
-        assert_eq!(told.line, b"th");
+    fn a_line_is_said_when_it_is_whole_and_one_without_an_end_in_pieces() {
+        let log = tempfile::tempfile().unwrap();
+        let mut told = Told { log: log.try_clone().unwrap(), at: 0, line: Vec::new() };
+        let mut lines = Vec::new();
+        log.write_all_at(b"one\ntwo\nth", 0).unwrap();
+        assert!(!told.tell(|line| lines.push(line.to_owned())));
+        assert_eq!((&*lines, &*told.line), (&["one".to_owned(), "two".to_owned()][..], &b"th"[..]));
+        log.write_all_at(&vec![b'x'; LOOK + 7], 10).unwrap();
+        assert!(
+            told.tell(|line| lines.push(line.to_owned())),
+            "who waits is asked again whether he still does"
+        );
+        assert!(!told.tell(|line| lines.push(line.to_owned())));
+        assert_eq!(lines[2].len(), LINE);
+        assert_eq!(lines.iter().map(String::len).sum::<usize>() + told.line.len(), 6 + 2 + LOOK + 7);
     }
 }

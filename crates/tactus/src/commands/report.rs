@@ -23,7 +23,7 @@ const PAGE: &str = "report.html";
 
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     let format = format(&arguments.format)?;
-    let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref(), &Real)?)?;
+    let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref())?)?;
     let mut contents = super::show::read(&bundle, arguments.damaged)?;
     contents.raw = arguments.raw;
     if arguments.open && format.name != "html" {

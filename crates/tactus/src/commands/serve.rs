@@ -83,9 +83,7 @@ fn token_of(path: &Path) -> Result<Token, Failure> {
     let name = path.file_name().ok_or_else(|| wrong("it names no file".into()))?;
     let above =
         Directory::open(path.parent().unwrap_or(Path::new(""))).map_err(|error| wrong(error.to_string()))?;
-    let entry = above.entry(name).map_err(|error| wrong(error.to_string()))?;
-    entry.is_secret().map_err(|error| wrong(error.to_string()))?;
-    let bytes = above.read(name, TOKEN).map_err(|error| wrong(error.to_string()))?;
+    let bytes = above.read_secret(name, TOKEN).map_err(|error| wrong(error.to_string()))?;
     Token::written(&String::from_utf8_lossy(&bytes)).map_err(wrong)
 }
 

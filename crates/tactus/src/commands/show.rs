@@ -4,7 +4,7 @@ use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
 use tactus_report::document;
 use tactus_report::render::text::{Style, render};
-use tactus_system::{Directory, Real, Run};
+use tactus_system::{Directory, Run};
 
 use super::follow::follow;
 use crate::cli::Show;
@@ -14,7 +14,7 @@ use crate::output;
 use crate::say::say;
 
 pub fn show(arguments: &Show) -> Result<Exit, Failure> {
-    let dir = newest::bundle(arguments.bundle.as_deref(), &Real)?;
+    let dir = newest::bundle(arguments.bundle.as_deref())?;
     let opened = bundle::open(&dir)?;
     if arguments.follow {
         // Who writes it may not be found from here.

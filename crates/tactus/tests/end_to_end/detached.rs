@@ -287,6 +287,16 @@ fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes
         let left = names.iter().filter(|name| *name != "cache" && *name != "filled").count();
         assert_eq!(left, 0, "{words:?}: {names:?}");
     }
+    // A log that somebody else can write to is nothing that this run has said.
+    let log = place.at("theirs.log");
+    fs::write(&log, "bundle: /somewhere/else\n").unwrap();
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o666)).unwrap();
+    let refused = place.output(&["measure", "--detach", "--out", "theirs"]);
+    let said = stderr(&refused);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("theirs.log: others may write to it") && said.contains("hint: "), "{said}");
+    assert!(!place.at("theirs").exists());
+    assert_eq!(fs::read_to_string(&log).unwrap(), "bundle: /somewhere/else\n");
     // Ctrl-C while it waits for the machine: nobody is left waiting.
     let held = place.detached("held", "600");
     let lines = place.at("lines");
