@@ -473,8 +473,8 @@ mod tests {
         facts.keep("/sys/devices/system/cpu/online", "0-2");
         facts.keep("/x/cpu0/y", "1");
         facts.keep("/x/cpu1/y", "1");
-        facts.keep(&OF_CPU.replace("{cpu}", "0"), "0");
-        facts.keep(&OF_CPU.replace("{cpu}", "1"), "0");
+        facts.keep(OF_CPU.replace("{cpu}", "0"), "0");
+        facts.keep(OF_CPU.replace("{cpu}", "1"), "0");
         facts.0.insert("/z/cpu0".into(), Reading::Unreadable("denied".into()));
         facts.keep("cpuid:0x6:0", "eax=0x77 ebx=0x2 ecx=0x9 edx=zz");
         let intent = Intent::default();

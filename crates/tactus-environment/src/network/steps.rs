@@ -101,9 +101,6 @@ pub fn steps(path: &NetworkPath, holders: Holders) -> Vec<(At, Vec<String>)> {
             for (end, holder) in ends.into_iter().zip([near, far]) {
                 ip(At::Here, format!("link set dev {end} netns {holder}"));
             }
-            for (end, at) in ends.into_iter().zip([At::Near, At::Far]) {
-                ip(at, format!("link set dev {end} mtu {mtu}"));
-            }
         }
     }
     for ((at, address), end) in [(At::Near, NEAR), (At::Far, FAR)].into_iter().zip(ends) {
@@ -159,7 +156,7 @@ mod tests {
             steps[..2],
             ["Here: ip link set dev ens1 netns 11", "Here: ip link set dev ens2 netns 22"]
         );
-        assert!(steps.iter().all(|step| !step.contains("link add")), "{steps:?}");
+        assert!(steps.iter().all(|step| !step.contains("link add") && !step.contains("mtu")), "{steps:?}");
         assert!(steps.contains(&"Far: ip address add 198.18.0.2/30 dev ens2".to_owned()), "{steps:?}");
     }
 }

@@ -46,7 +46,7 @@ fn obstacle(path: &NetworkPath, system: &dyn System) -> Option<(String, String)>
         }
     }
     let mut nics = path.nics.iter().flatten();
-    let taken = nics.clone().find_map(|name| nic(name, system));
+    let taken = nics.clone().find_map(|name| nic(name, path.mtu(), system));
     taken
         .or_else(|| path.irq.as_ref().and_then(|_| nics.find_map(|name| unsteerable(name, system))))
         .or_else(|| device(path, system))
@@ -71,8 +71,8 @@ fn absent(key: &str, cpus: &CpuSet, system: &dyn System) -> Option<(String, Stri
     })
 }
 
-/// Why an interface cannot be taken.
-fn nic(name: &str, system: &dyn System) -> Option<(String, String)> {
+/// Why an interface cannot be taken. Its MTU would stay with it after the run: it is the user's to set.
+fn nic(name: &str, mtu: u32, system: &dyn System) -> Option<(String, String)> {
     let dir = format!("/sys/class/net/{name}");
     if !system.exists(Path::new(&dir)) {
         let there = system.list(Path::new("/sys/class/net")).unwrap_or_default();
@@ -87,9 +87,15 @@ fn nic(name: &str, system: &dyn System) -> Option<(String, String)> {
     }
     let flags = system.text(&format!("{dir}/flags")).unwrap_or_default();
     let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap_or(1);
-    (flags & 1 == 1).then(|| {
+    if flags & 1 == 1 {
         let remedy = format!("if nobody needs it, take it down first: `ip link set {name} down`");
-        (format!("{name} is up: whoever uses it would lose it"), remedy)
+        return Some((format!("{name} is up: whoever uses it would lose it"), remedy));
+    }
+    let own: u32 = system.text(&format!("{dir}/mtu"))?.trim().parse().ok()?;
+    (own != mtu).then(|| {
+        let remedy =
+            format!("`mtu = {own}` in the path takes it as it is; `ip link set {name} mtu {mtu}` sets it");
+        (format!("{name} has an MTU of {own} bytes, the path one of {mtu}"), remedy)
     })
 }
 
@@ -169,6 +175,10 @@ mod tests {
         assert!(words.contains("no network interface ens9") && words.contains("ens1, ens2"), "{words}");
         let up = nic(nic(machine(), "ens1", "0x1003\n"), "ens2", "0x1002\n");
         assert!(why(&of("ens1"), &up).contains("ens1 is up"));
+        let jumbo = two.clone().file("/sys/class/net/ens2/mtu", "9000\n");
+        let words = why(&of("ens1"), &jumbo);
+        assert!(words.contains("ens2 has an MTU of 9000 bytes") && words.contains("`mtu = 9000`"), "{words}");
+        assert_eq!(why(&NetworkPath { mtu: Some(9000), ..of("ens1") }, &jumbo), "");
         let virtual_one = nic(machine(), "ens2", "0x1002\n").file("/sys/class/net/br0/flags", "0x1002\n");
         assert!(why(&of("br0"), &virtual_one).contains("no interface of a NIC"));
         let unreadable = machine()
