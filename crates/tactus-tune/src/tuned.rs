@@ -8,9 +8,8 @@ use tactus_audit::guard::interrupt;
 use tactus_model::change::{Change, Effect, Target};
 use tactus_system::System;
 
-use super::persist::MARK;
 use super::plan::{Plan, PlanRefusal};
-use super::transaction::ours::{self, PROFILE as NAME};
+use super::transaction::own_files::{self, MARK, PROFILE as NAME};
 use super::transaction::{Action, Step};
 
 /// Whether TuneD's daemon runs. Its pid file may be there without it.
@@ -28,12 +27,12 @@ pub fn is_active(system: &dyn System) -> bool {
 
 /// Where profiles of the administrator's lie: since TuneD 2.24 in a directory of their own.
 fn dir(system: &dyn System) -> &'static str {
-    ours::PROFILES[usize::from(system.exists(Path::new("/usr/lib/tuned/profiles")))]
+    own_files::PROFILES[usize::from(system.exists(Path::new("/usr/lib/tuned/profiles")))]
 }
 
 /// The steps: our profile, then TuneD's choice of it.
 pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<Vec<Step>, Vec<PlanRefusal>> {
-    let path = ours::profile(dir(system));
+    let path = own_files::profile(dir(system));
     let then = conf(plan, persist);
     let former = match system.text(&path) {
         Some(text) if !text.starts_with(MARK) => {

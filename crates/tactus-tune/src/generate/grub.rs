@@ -92,7 +92,12 @@ fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) 
     for (word, check, reason) in withheld {
         text += &format!("\n{}#{}", comment("", &format!("{check}: {reason}")), entry(&word));
     }
-    File { name: "50-tactus.cfg".into(), belongs: crate::transaction::ours::GRUB.into(), mode: 0o644, text }
+    File {
+        name: "50-tactus.cfg".into(),
+        belongs: crate::transaction::own_files::GRUB.into(),
+        mode: 0o644,
+        text,
+    }
 }
 
 fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File {

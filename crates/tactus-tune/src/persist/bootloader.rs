@@ -5,7 +5,7 @@ use tactus_system::System;
 
 use super::{install, with_command};
 use crate::plan::{Plan, PlanRefusal};
-use crate::transaction::{Action, Step, ours};
+use crate::transaction::{Action, Step, own_files};
 
 /// Parameters of which the kernel takes the first, not the last: a second one with other CPUs is
 /// refused ("Housekeeping: nohz_full= must match isolcpus=", kernel/sched/isolation.c).
@@ -44,7 +44,7 @@ pub(super) fn steps(system: &dyn System, plan: &Plan) -> Result<Vec<Step>, Vec<P
         let line = format!("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {quoted}\"");
         let names: Vec<String> =
             all.iter().filter_map(|c| Some(format!("#   {} ({})", word(c, &c.then)?, c.check))).collect();
-        let file = install("boot", ours::GRUB, &[names.join("\n"), line]);
+        let file = install("boot", own_files::GRUB, &[names.join("\n"), line]);
         return Ok(with_command(&[file], &["update-grub"]));
     }
     Err(vec![PlanRefusal {

@@ -6,14 +6,14 @@ use tactus_model::change::{Effect, Target};
 
 use super::{install, with_command};
 use crate::plan::{Plan, PlannedChange, goes_with_driver};
-use crate::transaction::{Step, ours};
+use crate::transaction::{Step, own_files};
 
 /// The steps, in the order of their files.
 pub(super) fn steps(plan: &Plan) -> Vec<Step> {
     let mut steps = Vec::new();
-    steps.extend(file(plan, ours::MODPROBE, modprobe));
-    steps.extend(file(plan, ours::SYSCTL, sysctl));
-    steps.extend(file(plan, ours::TMPFILES, tmpfiles));
+    steps.extend(file(plan, own_files::MODPROBE, modprobe));
+    steps.extend(file(plan, own_files::SYSCTL, sysctl));
+    steps.extend(file(plan, own_files::TMPFILES, tmpfiles));
     steps.extend(systemd(plan));
     steps
 }
@@ -68,8 +68,8 @@ pub(crate) fn systemd(plan: &Plan) -> Vec<Step> {
     }
     let mut steps = Vec::new();
     for (unit, changes) in units {
-        let dir = ours::drop_in_dir(unit);
-        let [conf, env] = ours::DROP_IN.map(|file| format!("{dir}/{file}"));
+        let dir = own_files::drop_in_dir(unit);
+        let [conf, env] = own_files::DROP_IN.map(|file| format!("{dir}/{file}"));
         let (mut lines, mut section, mut environment) = (Vec::new(), "", Vec::new());
         for step in changes {
             let Target::DropIn { section: own, key, .. } = &step.change.target else { continue };

@@ -7,12 +7,10 @@ mod dropins;
 use tactus_system::System;
 
 use crate::plan::{Plan, PlanRefusal};
+use crate::transaction::own_files::MARK;
 use crate::transaction::{Action, Step};
 
 pub(super) use dropins::systemd as unit_dropins;
-
-/// The first line of every file of ours.
-pub(super) const MARK: &str = "# Written by tactus tune; `tactus tune revert` removes it.";
 
 /// The steps that keep a plan over the next boot.
 ///

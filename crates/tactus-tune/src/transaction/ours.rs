@@ -4,35 +4,7 @@
 use tactus_audit::settable;
 
 use super::Action;
-use super::own_files::{is_command_line, is_own_text};
-
-/// What Debian's GRUB reads.
-pub const GRUB: &str = "/etc/default/grub.d/50-tactus.cfg";
-/// What modprobe reads.
-pub const MODPROBE: &str = "/etc/modprobe.d/tactus.conf";
-/// What systemd-sysctl reads.
-pub const SYSCTL: &str = "/etc/sysctl.d/90-tactus.conf";
-/// What systemd-tmpfiles reads.
-pub const TMPFILES: &str = "/etc/tmpfiles.d/tactus.conf";
-/// A drop-in of systemd's, and the environment that it names.
-pub const DROP_IN: [&str; 2] = ["50-tactus.conf", "50-tactus.env"];
-const SYSTEM: &str = "/etc/systemd/system.conf.d";
-const UNITS: &str = "/etc/systemd/system/";
-
-/// Our profile of TuneD's.
-pub const PROFILE: &str = "tactus";
-/// Where TuneD looks for profiles, and where since 2.24.
-pub const PROFILES: [&str; 2] = ["/etc/tuned", "/etc/tuned/profiles"];
-
-/// Where drop-ins of a unit lie, `system.conf` among them.
-pub fn drop_in_dir(unit: &str) -> String {
-    if unit == "system.conf" { SYSTEM.to_owned() } else { format!("{UNITS}{unit}.d") }
-}
-
-/// Our profile's file, below one of [`PROFILES`].
-pub fn profile(dir: &str) -> String {
-    format!("{dir}/{PROFILE}/tuned.conf")
-}
+use super::own_files::{PROFILE, is_command_line, is_own_file, is_own_text};
 
 /// Whether tactus makes such a step.
 pub fn is_ours(action: &Action) -> bool {
@@ -55,16 +27,6 @@ pub fn is_ours(action: &Action) -> bool {
 fn is_value_of(path: &str, text: &str) -> bool {
     let line = text.strip_suffix('\n').unwrap_or(text);
     settable::is_file(path) && line.chars().all(|c| c == '\t' || !c.is_control())
-}
-
-fn is_own_file(path: &str) -> bool {
-    let is_drop_in = |(dir, file): (&str, &str)| {
-        let unit = dir.strip_prefix(UNITS).and_then(|unit| unit.strip_suffix(".d"));
-        DROP_IN.contains(&file) && (dir == SYSTEM || unit.is_some_and(settable::has_drop_in))
-    };
-    [GRUB, MODPROBE, SYSCTL, TMPFILES].contains(&path)
-        || PROFILES.iter().any(|dir| path == profile(dir))
-        || path.rsplit_once('/').is_some_and(is_drop_in)
 }
 
 /// Names of TuneD's profiles, which are directories below its own, and no option of `tuned-adm`'s.
@@ -92,8 +54,8 @@ mod tests {
     use tactus_model::change::Form;
     use tactus_system::{Memory, System};
 
+    use super::super::own_files::{MARK, SYSCTL};
     use super::*;
-    use crate::persist::MARK;
     use crate::transaction::{Entry, Log, Undone, undo};
 
     fn install(path: &str) -> Action {

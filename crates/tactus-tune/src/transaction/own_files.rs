@@ -1,13 +1,51 @@
-//! What tactus writes into its own files, line by line: which text in a journal may be put back into one of them. Their
-//! readers run as root, and some of them run what they read.
+//! The files that tactus has of its own on a system, and what it writes into them, line by line: which text in a journal
+//! may be put back into one of them. Their readers run as root, and some of them run what they read.
 
-use tactus_audit::settable::{is_file, is_kernel_parameter, is_module_parameter, is_settable};
+use tactus_audit::settable::{has_drop_in, is_file, is_kernel_parameter, is_module_parameter, is_settable};
 use tactus_model::CpuSet;
 use tactus_model::change::Target;
 use tactus_model::cmdline::Cmdline;
 
-use super::ours::{DROP_IN, GRUB, MODPROBE, PROFILE, PROFILES, SYSCTL, TMPFILES, drop_in_dir, profile};
-use crate::persist::MARK;
+/// The first line of every file of ours.
+pub const MARK: &str = "# Written by tactus tune; `tactus tune revert` removes it.";
+/// What Debian's GRUB reads.
+pub const GRUB: &str = "/etc/default/grub.d/50-tactus.cfg";
+/// What modprobe reads.
+pub const MODPROBE: &str = "/etc/modprobe.d/tactus.conf";
+/// What systemd-sysctl reads.
+pub const SYSCTL: &str = "/etc/sysctl.d/90-tactus.conf";
+/// What systemd-tmpfiles reads.
+pub const TMPFILES: &str = "/etc/tmpfiles.d/tactus.conf";
+/// A drop-in of systemd's, and the environment that it names.
+pub const DROP_IN: [&str; 2] = ["50-tactus.conf", "50-tactus.env"];
+const SYSTEM: &str = "/etc/systemd/system.conf.d";
+const UNITS: &str = "/etc/systemd/system/";
+
+/// Our profile of TuneD's.
+pub const PROFILE: &str = "tactus";
+/// Where TuneD looks for profiles, and where since 2.24.
+pub const PROFILES: [&str; 2] = ["/etc/tuned", "/etc/tuned/profiles"];
+
+/// Where drop-ins of a unit lie, `system.conf` among them.
+pub fn drop_in_dir(unit: &str) -> String {
+    if unit == "system.conf" { SYSTEM.to_owned() } else { format!("{UNITS}{unit}.d") }
+}
+
+/// Our profile's file, below one of [`PROFILES`].
+pub fn profile(dir: &str) -> String {
+    format!("{dir}/{PROFILE}/tuned.conf")
+}
+
+/// Whether a file is one of ours.
+pub(super) fn is_own_file(path: &str) -> bool {
+    let is_drop_in = |(dir, file): (&str, &str)| {
+        let unit = dir.strip_prefix(UNITS).and_then(|unit| unit.strip_suffix(".d"));
+        DROP_IN.contains(&file) && (dir == SYSTEM || unit.is_some_and(has_drop_in))
+    };
+    [GRUB, MODPROBE, SYSCTL, TMPFILES].contains(&path)
+        || PROFILES.iter().any(|dir| path == profile(dir))
+        || path.rsplit_once('/').is_some_and(is_drop_in)
+}
 
 /// Whether tactus writes such a text to this file of its own.
 pub(super) fn is_own_text(path: &str, text: &str) -> bool {
