@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use tactus_audit::{Intent, Subject};
 use tactus_environment::profiled;
-use tactus_model::change::{Change, Target};
+use tactus_model::change::{Change, Target, Thread};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::undo::{Tool, Undo};
+use tactus_system::System;
 use tactus_system::guardian::Promise;
+use tactus_tune::transaction::task;
 
 use super::context::Context;
 use crate::plan::ResolvedScenario;
@@ -47,7 +49,7 @@ pub fn settings(
     let mut promises = Vec::new();
     // What is set elsewhere is out of the guardian's reach: the probe there puts it back by itself.
     if guarded {
-        for how in changes.iter().filter_map(|change| former(change, context)) {
+        for how in changes.iter().filter_map(|change| former(change, context.system)) {
             let promise = context.guardian.promise(how);
             promises.push(promise.map_err(|error| format!("the guardian cannot be told: {error}"))?);
         }
@@ -80,23 +82,72 @@ fn own(
     Ok(all)
 }
 
-/// How a setting of this machine is taken back, from what it is now.
-fn former(change: &Change, context: &Context<'_>) -> Option<Undo> {
+/// How a setting of this machine is taken back, from what it is now. What was changed, and what it was, a container's probe
+/// says: the machine is asked, and nothing is promised of a thread that is another one here.
+fn former(change: &Change, system: &dyn System) -> Option<Undo> {
+    let there = |thread: &Thread| task(system, thread.tid).filter(|task| task.name == thread.name);
     match &change.target {
         Target::File { path, form } => {
-            let value = form.value(&context.system.text(path)?);
+            let value = form.value(&system.text(path)?);
             Some(Undo::Write { path: PathBuf::from(path), value })
         }
         Target::Affinity(thread) => {
-            let cpus = change.now.as_deref()?.parse().ok()?;
+            let cpus = there(thread)?.cpus.parse().ok()?;
             Some(Undo::Tool(Tool::Affinity { thread: thread.clone(), cpus }))
         }
         Target::Scheduling(thread) => {
-            let tool = Tool::Scheduling { thread: thread.clone(), was: change.now.clone()? };
+            let tool = Tool::Scheduling { thread: thread.clone(), was: there(thread)?.scheduling };
             tool.words().map(|_| Undo::Tool(tool))
         }
         Target::Kernel { .. } | Target::Module { .. } | Target::Service { .. } | Target::DropIn { .. } => {
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_model::CpuSet;
+    use tactus_model::change::Effect;
+    use tactus_system::Memory;
+
+    use super::*;
+
+    /// A machine with one thread, SCHED_OTHER on CPU 1.
+    fn machine() -> Memory {
+        let fields = "S 2 0 0 0 -1 69238880 0 0 0 0 0 0 0 0 -5 0 1 0 4 0 0 18446744073709551615 0 0 0 0 0 0 0 \
+                      2147483647 0 0 0 0 17 1 0 0 0 0 0 0 0";
+        Memory::new()
+            .file("/proc/16/stat", format!("16 (ktimers/1) {fields}\n"))
+            .file("/proc/16/status", "Name:\tktimers/1\nCpus_allowed_list:\t1\n")
+    }
+
+    fn promised(target: Target, now: &str) -> Option<Undo> {
+        let change = Change {
+            check: "c".into(),
+            target,
+            now: Some(now.into()),
+            then: "OTHER 0".into(),
+            effect: Effect::Runtime,
+        };
+        former(&change, &machine())
+    }
+
+    #[test]
+    fn what_a_thread_of_this_machine_gets_back_is_what_it_has_here_whatever_a_container_says() {
+        let thread = |name: &str| Thread { tid: 16, name: name.into() };
+        let own = thread("ktimers/1");
+        assert_eq!(
+            promised(Target::Scheduling(own.clone()), "FIFO 99"),
+            Some(Undo::Tool(Tool::Scheduling { thread: own.clone(), was: "OTHER 0".into() }))
+        );
+        assert_eq!(
+            promised(Target::Affinity(own.clone()), "0-63"),
+            Some(Undo::Tool(Tool::Affinity { thread: own, cpus: CpuSet::one(1) }))
+        );
+        for other in [thread("ksoftirqd/1"), Thread { tid: 17, name: "ktimers/1".into() }] {
+            assert_eq!(promised(Target::Scheduling(other.clone()), "FIFO 99"), None, "{other:?}");
+            assert_eq!(promised(Target::Affinity(other.clone()), "0"), None, "{other:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Undo;
 use super::actions::{Actions, gone, no_mount};
 use super::processes::kill_marked;
+use crate::change::Form;
 
 /// How often a change is tried to be taken back: what a dead process held is freed a little later.
 pub(super) const TRIES: u32 = 20;
@@ -55,9 +56,19 @@ pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     gone(match how {
         Undo::Remove(path) => actions.remove(path),
         Undo::RemoveEmpty(path) => actions.remove_empty(path),
-        Undo::Write { path, value } => actions.write(path, value.as_bytes()),
+        // What nobody may write to, and is as it was, needs nothing.
+        Undo::Write { path, value } => actions
+            .write(path, value.as_bytes())
+            .or_else(|error| if has(path, value, actions) { Ok(()) } else { Err(error) }),
         _ => no_mount(actions.unmount(path)),
     })
+}
+
+/// Whether a file says this value: as its text, or in brackets among the others that it could be.
+fn has(path: &Path, value: &str, actions: &impl Actions) -> bool {
+    let Ok(text) = actions.read(path) else { return false };
+    let text = String::from_utf8_lossy(&text);
+    text.trim() == value.trim() || Form::Choice.value(&text) == value.trim()
 }
 
 /// Takes all of this back where a file is there, as far as it goes; the first error is said.

@@ -344,9 +344,11 @@ impl ScenarioRun<'_> {
 
     pub(super) fn done(&mut self, context: &mut Context<'_>, at: usize, done: &Done) -> Result<(), Failure> {
         for (activity, rounds) in &done.load_rounds {
-            let planned = self.planned.activities.iter().find(|own| own.activity.id == *activity);
-            let Some(What::Load(load)) = planned.map(|own| &own.activity.what) else { continue };
-            let environment = Some(self.sessions[at].name.clone());
+            let environment = &self.sessions[at].name;
+            // Of the loads that it makes itself.
+            let planned = self.activities(environment).find(|own| own.id == *activity);
+            let Some(What::Load(load)) = planned.map(|own| &own.what) else { continue };
+            let environment = Some(environment.clone());
             let note = load_note(load, *rounds, done.measured_ns);
             context.emit(Event::Noted { environment, note })?;
         }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use tactus_environment::{ConsoleFile, Setting, Usable};
+use tactus_environment::{ConsoleFile, Environment, Setting, Usable};
+use tactus_model::Evidence;
 use tactus_model::event::Event;
 use tactus_model::message::{Note, PROTOCOL};
-use tactus_system::System;
+use tactus_system::{System, virtualized};
 
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
@@ -95,7 +96,10 @@ impl ScenarioRun<'_> {
             )));
         }
         // What lies inside stands on the ground of what is around it.
-        let evidence = inherited.unwrap_or_else(|| session.running.evidence(&session.facts));
+        let evidence = inherited.unwrap_or_else(|| {
+            let own = session.running.evidence(&session.facts);
+            on_this_machine(own, environment.kind, context.system)
+        });
         session.evidence = Some(evidence);
         let facts = Box::new(session.facts.clone());
         let mut notes = session.running.after_hello()?;
@@ -110,5 +114,32 @@ impl ScenarioRun<'_> {
             context.emit(Event::Noted { environment: Some(name.to_owned()), note })?;
         }
         Ok(())
+    }
+}
+
+/// What numbers of an environment are worth: what has this machine's kernel on this machine has its hardware, too, or its
+/// lack of it, whatever the environment's own facts say.
+fn on_this_machine(own: Evidence, kind: &dyn Environment, system: &dyn System) -> Evidence {
+    let here = !kind.numbers_cpus() && !kind.elsewhere();
+    if here && virtualized(system) { own.weaker(Evidence::VirtualHost) } else { own }
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::*;
+
+    #[test]
+    fn a_container_of_a_virtual_machine_is_no_bare_metal_whatever_it_says() {
+        let virtual_one = Memory::new().file("/proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
+        let evidence = |kind: &str, machine: &Memory| {
+            on_this_machine(Evidence::BareMetal, tactus_environment::find(kind).unwrap(), machine)
+        };
+        for kind in ["host", "podman", "docker", "oci", "lxc", "nspawn"] {
+            assert_eq!(evidence(kind, &virtual_one), Evidence::VirtualHost, "{kind}");
+            assert_eq!(evidence(kind, &Memory::new()), Evidence::BareMetal, "{kind}");
+        }
+        assert_eq!(evidence("ssh", &virtual_one), Evidence::BareMetal, "another machine");
     }
 }

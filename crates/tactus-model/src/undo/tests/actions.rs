@@ -32,9 +32,16 @@ struct Recorded {
     troubles: RefCell<BTreeMap<PathBuf, Vec<ErrorKind>>>,
     processes: RefCell<BTreeMap<u32, Process>>,
     time: Cell<Duration>,
+    texts: BTreeMap<PathBuf, &'static str>,
 }
 
 impl Recorded {
+    /// What a file says.
+    fn text(mut self, path: &str, text: &'static str) -> Self {
+        self.texts.insert(path.into(), text);
+        self
+    }
+
     /// The path is in the way so often.
     fn trouble(self, path: &str, kind: ErrorKind, times: u32) -> Self {
         self.troubles.borrow_mut().insert(path.into(), (0..times).map(|_| kind).collect());
@@ -87,6 +94,9 @@ impl Actions for Recorded {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if let Some(text) = self.texts.get(path) {
+            return Ok(text.as_bytes().to_vec());
+        }
         let words: Vec<&str> = path.to_str().unwrap().split('/').collect();
         let ["", "proc", pid, file] = words[..] else { return Err(ErrorKind::NotFound.into()) };
         let processes = self.processes.borrow();
@@ -158,6 +168,19 @@ fn what_is_held_is_tried_again_until_it_is_free() {
     let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, TRIES);
     let error = undo(&Undo::RemoveEmpty("/b".into()), &system).unwrap_err();
     assert_eq!((error.kind(), system.said().len()), (ErrorKind::ResourceBusy, 20));
+}
+
+#[test]
+fn what_nobody_may_write_to_is_taken_back_where_it_says_what_it_said() {
+    let denied =
+        |text| Recorded::default().trouble("/a", ErrorKind::PermissionDenied, TRIES).text("/a", text);
+    let how = Undo::Write { path: "/a".into(), value: "default".into() };
+    for same in ["default\n", "[default] performance powersave\n"] {
+        undo(&how, &denied(same)).unwrap();
+    }
+    for other in ["performance\n", "default [performance]\n", ""] {
+        assert_eq!(undo(&how, &denied(other)).unwrap_err().kind(), ErrorKind::PermissionDenied, "{other}");
+    }
 }
 
 #[test]
