@@ -181,6 +181,8 @@ fn is_word(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// What the files of ours hold, and what must not be in them.
@@ -261,6 +263,29 @@ mod tests {
             assert!(!is_own_text(path, &format!("{good}\n")), "{path}: without its first line");
             for bad in bad {
                 assert!(!is_own_text(path, &format!("{MARK}\n{good}\n{bad}\n")), "{path}: {bad}");
+            }
+        }
+    }
+
+    proptest! {
+        /// What GRUB's shell reads is one assignment whatever stands in it, and no text is a panic.
+        #[test]
+        fn no_text_that_is_put_back_has_a_command_in_it(
+            line in r#"(GRUB_CMDLINE_LINUX="\$GRUB_CMDLINE_LINUX )?(isolcpus=1| |nohz=|\\\\|\\\$|\\"|\\`|\$|`|"|;id|\n){0,9}"?"#,
+            any in ".{0,80}",
+            place in 0_usize..7,
+        ) {
+            let places = [GRUB, MODPROBE, SYSCTL, TMPFILES, "/etc/tuned/tactus/tuned.conf",
+                "/etc/systemd/system/irqbalance.service.d/50-tactus.conf",
+                "/etc/systemd/system.conf.d/50-tactus.env"];
+            let _ = is_own_text(places[place], &format!("{MARK}\n{any}\n{line}\n"));
+            let text = format!("{MARK}\n{line}\n");
+            if is_own_text(GRUB, &text) {
+                let escaped = text.replace("\\\\", "").replace("\\\"", "").replace("\\$", "").replace("\\`", "");
+                for line in escaped.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+                    prop_assert!(!line.contains('`') && line.matches('$').count() == 1, "{line}");
+                    prop_assert!(line.matches('"').count() == 2 && line.ends_with('"'), "{line}");
+                }
             }
         }
     }
