@@ -128,8 +128,7 @@ impl Readings {
                 ran.push((*thread, ns - was));
             }
         }
-        ran.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-        let ran = ran.into_iter().filter(|(thread, _)| !is_of(own, *thread)).take(OF_A_KIND);
+        let ran = largest_first(ran).filter(|(thread, _)| !is_of(own, *thread)).take(OF_A_KIND);
         let told = |(thread, ns): (u32, u64)| {
             let comm = read_to_string(["/proc/", &thread.to_string(), "/comm"].concat()).unwrap_or_default();
             let name = [&thread.to_string(), " ", comm.trim_end()].concat();
@@ -154,16 +153,23 @@ impl Readings {
             (CandidateKind::Interrupt, &after.interrupts, &before.interrupts),
             (CandidateKind::SoftInterrupt, &after.softirqs, &before.softirqs),
         ] {
-            let mut came: Vec<(String, u64)> = arrivals::since(after, before)
+            let came = arrivals::since(after, before)
                 .into_iter()
                 .filter_map(|(name, counts)| Some((name, *counts.get(&cpu)?)))
                 .collect();
-            came.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-            let came = came.into_iter().take(OF_A_KIND);
-            told.extend(came.map(|(name, times)| candidate(name, kind, Some(times), None, within_ns)));
+            told.extend(largest_first(came).take(OF_A_KIND).map(|(name, times)| candidate(name, kind, Some(times), None, within_ns)));
         }
         told
     }
+}
+
+/// Each with its amount, the largest first; of equal ones the one that stood first. Few are taken of many: no sort, which
+/// would be more of the probe's bytes than all that is here.
+fn largest_first<T>(mut all: Vec<(T, u64)>) -> impl Iterator<Item = (T, u64)> {
+    std::iter::from_fn(move || {
+        let (place, _) = all.iter().enumerate().rev().max_by_key(|(_, (_, amount))| *amount)?;
+        Some(all.remove(place))
+    })
 }
 
 fn candidate(
