@@ -8,6 +8,8 @@ pub const MOST_EVENTS: usize = 256;
 pub const MOST_THREADS: usize = MOST_EVENTS;
 /// Longest name of a thread, with its number before it, in bytes.
 pub const LONGEST_THREAD: usize = 32;
+/// Longest name of a timer's function, in bytes.
+pub const LONGEST_FUNCTION: usize = 48;
 /// Most candidates that are told of one latency.
 pub const MOST_CANDIDATES: usize = 16;
 /// Longest name of a candidate, in bytes: a line of /proc/interrupts is as long as its kernel likes.
@@ -42,6 +44,10 @@ pub enum EventKind {
     GuestLeft = 10,
     /// It enters the guest again.
     GuestEntered = 11,
+    /// The function of a timer is called: a place in [`Trace::timers`].
+    TimerBegins = 12,
+    /// It returns: the same place.
+    TimerEnds = 13,
 }
 
 /// Names of soft interrupts, by their numbers (`include/linux/interrupt.h`).
@@ -76,6 +82,8 @@ impl EventKind {
             9 => Self::Preempted,
             10 => Self::GuestLeft,
             11 => Self::GuestEntered,
+            12 => Self::TimerBegins,
+            13 => Self::TimerEnds,
             _ => return None,
         })
     }
@@ -160,6 +168,9 @@ pub struct Trace {
     /// Threads that left the CPU, each as `NUMBER NAME`: the number that it has on the machine (0: none, the CPU idled).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<String>,
+    /// Functions of timers, by their names in the kernel (empty: its name is not known).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<String>,
 }
 
 impl Trace {
@@ -175,9 +186,10 @@ impl Trace {
     /// Leaves of it what a probe keeps of one latency, and no more memory than that takes. Returns whether there was more:
     /// a trace may be somebody else's.
     pub fn limit(&mut self) -> bool {
-        let Self { source: _, candidates, events, threads } = self;
+        let Self { source: _, candidates, events, threads, timers } = self;
         let mut more = events.len() > MOST_EVENTS * PER_EVENT
             || threads.len() > MOST_THREADS
+            || timers.len() > MOST_EVENTS
             || candidates.len() > MOST_CANDIDATES;
         candidates.truncate(MOST_CANDIDATES);
         candidates.shrink_to_fit();
@@ -185,9 +197,12 @@ impl Trace {
         events.shrink_to_fit();
         threads.truncate(MOST_THREADS);
         threads.shrink_to_fit();
+        timers.truncate(MOST_EVENTS);
+        timers.shrink_to_fit();
         let threads = threads.iter_mut().map(|thread| (thread, LONGEST_THREAD));
+        let timers = timers.iter_mut().map(|function| (function, LONGEST_FUNCTION));
         let candidates = candidates.iter_mut().map(|own| (&mut own.name, LONGEST_CANDIDATE));
-        for (name, longest) in threads.chain(candidates) {
+        for (name, longest) in threads.chain(timers).chain(candidates) {
             more |= cut(name, longest);
         }
         more
@@ -223,6 +238,7 @@ mod tests {
             candidates: vec![candidate; 900],
             events: vec![7; 90_000],
             threads: vec![format!("1 {}", "\u{e9}".repeat(50_000)); 9_000],
+            timers: vec!["\u{e9}".repeat(50_000); 9_000],
         };
         assert!(trace.limit());
         assert_eq!(trace.candidates.len(), MOST_CANDIDATES);
@@ -233,6 +249,10 @@ mod tests {
         for thread in &trace.threads {
             assert!(thread.starts_with("1 \u{e9}") && thread.len() <= LONGEST_THREAD);
             assert!(thread.capacity() <= 2 * LONGEST_THREAD, "{}", thread.capacity());
+        }
+        assert!(trace.timers.len() == MOST_EVENTS && trace.timers.capacity() <= 2 * MOST_EVENTS);
+        for function in &trace.timers {
+            assert!(function.len() <= LONGEST_FUNCTION && function.capacity() <= 2 * LONGEST_FUNCTION);
         }
         assert!(!trace.clone().limit(), "what a probe keeps stays as it is");
     }

@@ -157,7 +157,11 @@ impl Readings {
                 .into_iter()
                 .filter_map(|(name, counts)| Some((name, *counts.get(&cpu)?)))
                 .collect();
-            told.extend(largest_first(came).take(OF_A_KIND).map(|(name, times)| candidate(name, kind, Some(times), None, within_ns)));
+            told.extend(
+                largest_first(came)
+                    .take(OF_A_KIND)
+                    .map(|(name, times)| candidate(name, kind, Some(times), None, within_ns)),
+            );
         }
         told
     }

@@ -3,6 +3,7 @@
 //! one of them is among the largest.
 
 mod counters;
+mod functions;
 mod outside;
 mod program;
 mod record;

@@ -39,7 +39,7 @@ impl Outside {
         }
         let mut longest: Option<Out> = None;
         for record in records {
-            let (kind, own) = (EventKind::of(record.what & 0xff), record.thread() == self.thread);
+            let (kind, own) = (record.kind(), record.thread() == self.thread);
             match kind {
                 Some(EventKind::GuestLeft) if own => (self.left, self.off) = (Some((record.at, 0)), None),
                 Some(EventKind::GuestEntered) if own => {

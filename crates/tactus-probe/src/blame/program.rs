@@ -1,7 +1,11 @@
 //! The programs, as instructions: one for each tracepoint, which writes what it has seen into the ring of its CPU. On
 //! CPUs that have none it ends at once.
 
-use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, map_value, set, store, word};
+use std::ffi::CStr;
+
+use crate::bpf::instruction::{
+    EXIT, FRAME, THREAD, TIME, add, call, code, copy, load, map_value, set, store, word,
+};
 
 use tactus_model::trace::EventKind;
 
@@ -9,6 +13,9 @@ use tactus_model::trace::EventKind;
 const CPU: i32 = 8;
 /// `bpf_get_current_comm`.
 const NAME: i32 = 16;
+
+/// What an address comes to: `hrtimer_wakeup+0x0/0x20`, and ` [MODULE]`.
+pub const SYMBOL: &CStr = c"%pS";
 
 /// Words before the records of a ring: the first is how many records were begun. A cache line.
 pub const HEAD: usize = 8;
@@ -21,6 +28,20 @@ pub const NUMBER_SHIFT: u32 = 8;
 /// preempted.
 const STATE: usize = 3;
 
+/// `bpf_probe_read_kernel`, since Linux 5.5.
+const READ: i32 = 113;
+/// `bpf_snprintf`, since Linux 5.13.
+const FORMAT: i32 = 165;
+
+/// Where its function stands in a timer, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Timer {
+    /// `struct hrtimer`: behind its node (32) and its soft expiry.
+    High = 40,
+    /// `struct timer_list`: behind its entry (16) and when it expires.
+    Wheel = 24,
+}
+
 /// A number that instructions have room for.
 fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
@@ -29,8 +50,14 @@ fn value(number: usize) -> i32 {
 /// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
 /// many records (a power of two). What leaves a CPU, or a guest, is the thread that runs the program; of everything else the number
 /// is the tracepoint's first argument, unless it is known without it. [`EventKind::Sleeps`] is of one tracepoint with
-/// [`EventKind::Preempted`]: which of the two, it says itself.
-pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: Option<u32>) -> Vec<u64> {
+/// [`EventKind::Preempted`]: which of the two, it says itself. `function`: the first argument is such a timer, and the
+/// address of its function stands where a thread's name would.
+pub fn program(
+    map: i32,
+    cpus: &[u32],
+    records: usize,
+    (kind, number, function): (EventKind, Option<u32>, Option<Timer>),
+) -> Vec<u64> {
     let ring = (HEAD + records * RECORD) * size_of::<u64>();
     let mut program = vec![copy(6, 1), call(CPU)];
     for (place, cpu) in cpus.iter().enumerate() {
@@ -88,8 +115,39 @@ pub fn program(map: i32, cpus: &[u32], records: usize, kind: EventKind, number: 
             call(NAME),
         ]);
     }
+    if let Some(function) = function {
+        program.extend([
+            copy(1, 7),
+            code(0x07, 1, 0, 0, i32::from(word(HEAD + 2))),
+            set(2, 8),
+            load(3, 6, 0),
+            code(0x07, 3, 0, 0, function as i32),
+            call(READ),
+        ]);
+    }
     program.extend([set(0, 0), EXIT]);
     program
+}
+
+/// The program that writes the name of a function, by its address, into a map of `length` bytes. `format`: the map that has
+/// [`SYMBOL`]. The kernel asks its own table: reading /proc/kallsyms takes a tenth of a second, and a hundred times that in
+/// an emulated guest.
+pub fn spell(text: i32, length: usize, format: i32) -> Vec<u64> {
+    vec![
+        load(1, 1, 0),
+        store(FRAME, 1, -8),
+        map_value(1, text),
+        0,
+        set(2, value(length)),
+        map_value(3, format),
+        0,
+        copy(4, FRAME),
+        code(0x07, 4, 0, 0, -8),
+        set(5, 8),
+        call(FORMAT),
+        set(0, 0),
+        EXIT,
+    ]
 }
 
 #[cfg(test)]
@@ -99,7 +157,7 @@ mod tests {
     #[test]
     fn every_cpu_finds_its_ring_and_others_end_at_once() {
         for cpus in [&[3][..], &[0, 1, 5]] {
-            let program = program(7, cpus, 1_024, EventKind::Leaves, None);
+            let program = program(7, cpus, 1_024, (EventKind::Leaves, None, None));
             let found = program.iter().position(|instruction| *instruction == map_value(1, 7)).unwrap();
             for place in 0..cpus.len() {
                 let jump = program[2 + 2 * place + 1].to_ne_bytes();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use tactus_model::trace::Trace;
 
 use super::program::{HEAD, RECORD};
-use super::record::{Record, spelled, told};
+use super::record::{Record, name_ends, spelled, told};
 
 /// Records that may be half written, or out of their order in time: what interrupts a program writes a later place at an
 /// earlier time.
@@ -38,25 +38,47 @@ impl<'a> Ring<'a> {
     }
 
     /// What was between two moments of CLOCK_MONOTONIC, in ns. To be asked some ms after the later one at the earliest:
-    /// what was begun then is written.
-    pub fn between(self, due: u64, seen: u64) -> Trace {
-        let (records, whole) = self.records(due, seen);
-        told(due, seen, &records, whole)
+    /// what was begun then is written. `function`: the name of one by its address.
+    pub fn between(self, due: u64, seen: u64, function: impl Fn(u64) -> Option<String>) -> Trace {
+        let (mut records, whole) = self.records(due, seen);
+        name_ends(&mut records, || self.before(due));
+        told(due, seen, records, whole, function)
+    }
+
+    /// The first number of a record that is still there.
+    fn kept(self) -> u64 {
+        self.begun().saturating_sub(self.records.saturating_sub(UNSETTLED))
+    }
+
+    /// The first number from `kept` on of a record that is no earlier than a moment.
+    fn first(self, kept: u64, head: u64, at: u64) -> u64 {
+        // By halves: to read a record takes its line from the CPU that writes it.
+        let (mut low, mut high) = (kept, head);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.record(middle).at < at {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    /// The records before a moment, the last of them first, as far as they are still there.
+    fn before(self, at: u64) -> impl Iterator<Item = Record> {
+        let kept = self.kept();
+        (kept..self.first(kept, self.begun(), at)).rev().map_while(move |number| {
+            let record = self.record(number);
+            fence(Ordering::Acquire);
+            (number >= self.kept()).then_some(record)
+        })
     }
 
     /// The records of that time, in its order, and whether none of them is missing.
     pub fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
         let head = self.begun();
         let kept = head.saturating_sub(self.records.saturating_sub(UNSETTLED));
-        // By halves: to read a record takes its line from the CPU that writes it.
-        let (mut low, mut high) = (kept, head);
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.record(middle).at < due {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
+        let low = self.first(kept, head, due);
         let first = low.saturating_sub(UNSETTLED).max(kept);
         let mut after = 0;
         let mut found: Vec<(u64, Record)> = Vec::new();
@@ -74,7 +96,7 @@ impl<'a> Ring<'a> {
             }
         }
         fence(Ordering::Acquire);
-        let lost = self.begun().saturating_sub(self.records.saturating_sub(UNSETTLED));
+        let lost = self.kept();
         found.retain(|(number, _)| *number >= lost);
         // Nothing is missing where a record from before it is still there, or none was written over yet.
         let whole = lost == 0 || (first >= lost && first < low);
@@ -159,12 +181,12 @@ mod tests {
             write(&words, at, EventKind::Leaves, at);
         }
         write(&words, 350, EventKind::InterruptBegins, 29);
-        let trace = Ring::new(&words).between(200, 380);
+        let trace = Ring::new(&words).between(200, 380, |_| None);
         let told =
             [(0, EventKind::Leaves, 0), (100, EventKind::Leaves, 1), (150, EventKind::InterruptBegins, 29)];
         assert_eq!(events(&trace), told);
         assert_eq!(trace.threads, ["200 hog", "300 hog"]);
-        assert!(Ring::new(&words).between(500, 600).events.is_empty());
+        assert!(Ring::new(&words).between(500, 600, |_| None).events.is_empty());
     }
 
     #[test]
@@ -172,12 +194,12 @@ mod tests {
         let words = memory(64);
         (1..=1_000).for_each(|at| write(&words, at * 10, EventKind::SoftBegins, 3));
         let ring = Ring::new(&words);
-        let gone = ring.between(100, 200);
+        let gone = ring.between(100, 200, |_| None);
         assert_eq!(events(&gone), [(100, EventKind::Lost, 0)]);
-        let begun = events(&ring.between(9_000, 9_500));
+        let begun = events(&ring.between(9_000, 9_500, |_| None));
         assert_eq!(begun[0].1, EventKind::Lost);
         assert!(begun[0].0 > 0 && begun.len() > 1 && begun.last().unwrap().0 == 500);
-        let whole = events(&ring.between(9_900, 9_950));
+        let whole = events(&ring.between(9_900, 9_950, |_| None));
         assert!(
             whole.len() == 6 && whole.iter().all(|(_, kind, _)| *kind == EventKind::SoftBegins),
             "{whole:?}"
@@ -188,9 +210,28 @@ mod tests {
     fn of_too_many_the_first_and_the_last_are_kept() {
         let words = memory(4_096);
         (1..=3_000).for_each(|at| write(&words, at * 10, EventKind::InterruptEnds, at));
-        let told = events(&Ring::new(&words).between(10, 30_000));
+        let told = events(&Ring::new(&words).between(10, 30_000, |_| None));
         assert!(told.len() <= MOST_EVENTS && told[0].2 == 1 && told.last().unwrap().2 == 3_000);
         assert_eq!(told.iter().filter(|(_, kind, _)| *kind == EventKind::Lost).count(), 1);
+    }
+
+    #[test]
+    fn a_timer_that_was_there_before_the_window_is_called_by_the_function_of_its_beginning() {
+        let function = |word| (word == u64::from_ne_bytes(*b"hog\0rest")).then(|| "wakeup".to_owned());
+        let words = memory(64);
+        let told = || Ring::new(&words).between(500, 900, function);
+        write(&words, 300, EventKind::TimerBegins, 7);
+        write(&words, 400, EventKind::VectorBegins, 7);
+        write(&words, 600, EventKind::TimerEnds, 7);
+        assert_eq!(
+            (events(&told()), told().timers),
+            (vec![(100, EventKind::TimerEnds, 0)], vec!["wakeup".into()])
+        );
+        // Once its beginning has been written over nothing is known of it.
+        (0..53).for_each(|_| write(&words, 700, EventKind::SoftBegins, 3));
+        assert_eq!(told().timers, ["wakeup"]);
+        (0..2).for_each(|_| write(&words, 700, EventKind::SoftBegins, 3));
+        assert_eq!(told().timers, [""]);
     }
 
     #[test]
@@ -224,9 +265,14 @@ mod tests {
         for word in &words {
             word.store(u64::MAX, Ordering::Relaxed);
         }
-        let _ = Ring::new(&words).between(0, u64::MAX);
+        let _ = Ring::new(&words).between(0, u64::MAX, |_| None);
         let _ = Ring::new(&words).kept_from(u64::MAX >> 8, u64::MAX, 0, u64::MAX);
         words[0].store(3, Ordering::Relaxed);
-        assert!(Ring::new(&words).between(0, u64::MAX).events().all(|(_, kind, _)| kind == EventKind::Lost));
+        assert!(
+            Ring::new(&words)
+                .between(0, u64::MAX, |_| None)
+                .events()
+                .all(|(_, kind, _)| kind == EventKind::Lost)
+        );
     }
 }

@@ -3,6 +3,7 @@
 
 use tactus_model::trace::{EventKind, VECTORS};
 
+use super::program::NUMBER_SHIFT;
 use super::record::Record;
 
 /// Columns of the name of the thread that was there, which names itself as it likes; behind them all is the kernel's.
@@ -12,9 +13,11 @@ const LONGEST_COMM: usize = 15;
 
 /// What a line says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Said<'a> {
     /// An event.
     Event(Record),
+    /// A timer's function of this name is called.
+    Timer(Record, &'a str),
     /// Something was there that is not known.
     Gap,
     /// How many events there are, and how many have been written: `# entries-in-buffer/entries-written: 7/9   #P:2`.
@@ -24,24 +27,24 @@ pub enum Said {
 }
 
 /// Reads a line.
-pub fn read(line: &[u8]) -> Said {
+pub fn read(line: &[u8]) -> Said<'_> {
     if line.first() == Some(&b'#') {
         return written(line).unwrap_or(Said::Nothing);
     }
     if line.trim_ascii().is_empty() {
         return Said::Nothing;
     }
-    event(line).map_or(Said::Gap, Said::Event)
+    event(line).unwrap_or(Said::Gap)
 }
 
-fn written(line: &[u8]) -> Option<Said> {
+fn written(line: &[u8]) -> Option<Said<'_>> {
     let rest = std::str::from_utf8(line).ok()?.strip_prefix("# entries-in-buffer/entries-written:")?;
     let (kept, all) = rest.split_ascii_whitespace().next()?.split_once('/')?;
     Some(Said::Written { kept: kept.parse().ok()?, all: all.parse().ok()? })
 }
 
 /// `          <idle>-0       [001] d..2.    54.029328: sched_switch: prev_comm=...`
-fn event(line: &[u8]) -> Option<Record> {
+fn event(line: &[u8]) -> Option<Said<'_>> {
     let mut rest = line.get(NAME_COLUMNS..)?;
     let mut at = None;
     while at.is_none() {
@@ -50,14 +53,18 @@ fn event(line: &[u8]) -> Option<Record> {
     let name = word(&mut rest)?.strip_suffix(b":")?;
     let at = at?;
     if name == b"sched_switch" {
-        return switch(at, rest);
+        return switch(at, rest).map(Said::Event);
     }
     let name = std::str::from_utf8(name).ok()?;
-    let number = |key: &str| {
-        let text = std::str::from_utf8(rest).ok()?.split_ascii_whitespace().next()?;
-        text.strip_prefix(key)?.parse().ok()
-    };
+    let mut words = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
+    let first = words.next()?;
+    let number = |key: &str| first.strip_prefix(key)?.parse().ok();
     let (kind, number) = match name {
+        "hrtimer_expire_entry" | "timer_expire_entry" => {
+            let record = Record::new(at, EventKind::TimerBegins, timer(first)?, [0; 2]);
+            return Some(Said::Timer(record, words.next()?.strip_prefix("function=")?));
+        }
+        "hrtimer_expire_exit" | "timer_expire_exit" => (EventKind::TimerEnds, timer(first)?),
         "irq_handler_entry" => (EventKind::InterruptBegins, number("irq=")?),
         "irq_handler_exit" => (EventKind::InterruptEnds, number("irq=")?),
         "softirq_entry" => (EventKind::SoftBegins, number("vec=")?),
@@ -70,7 +77,13 @@ fn event(line: &[u8]) -> Option<Record> {
             (kind, VECTORS.iter().position(|own| *own == name)? as u64)
         }
     };
-    Some(Record::new(at, kind, number, [0; 2]))
+    Some(Said::Event(Record::new(at, kind, number, [0; 2])))
+}
+
+/// `hrtimer=00000000a3b1c2d4`, `timer=0000000012345678`: as much of it as a record has room for.
+fn timer(word: &str) -> Option<u64> {
+    let (_, number) = word.split_once("timer=")?;
+    Some(u64::from_str_radix(number.trim_start_matches("0x"), 16).ok()? << NUMBER_SHIFT >> NUMBER_SHIFT)
 }
 
 /// `prev_comm=a b prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=... `. Either thread may be called ` prev_pid=1`.
@@ -122,7 +135,7 @@ mod tests {
 
     fn kind_and_number(line: &str) -> Option<(u64, Option<EventKind>, u64)> {
         match read(line.as_bytes()) {
-            Said::Event(own) => Some((own.at, EventKind::of(own.what & 0xff), own.thread())),
+            Said::Event(own) => Some((own.at, own.kind(), own.thread())),
             _ => None,
         }
     }
@@ -184,6 +197,34 @@ mod tests {
             Said::Written { kept: 205, all: 7_000 }
         );
         assert_eq!(read(b"# tracer: nop"), Said::Nothing);
+    }
+
+    #[test]
+    fn a_timer_is_known_again_by_its_address_and_its_function_is_named() {
+        let line = |rest: &str| format!("          <idle>-0       [001] d.h1.    54.029328: {rest}");
+        let at = 54_029_328_000;
+        let high =
+            line("hrtimer_expire_entry: hrtimer=00000000a3b1c2d4 function=hrtimer_wakeup now=54029326000");
+        let wheel = line(
+            "timer_expire_entry: timer=ffff00000000d4e5 function=process_timeout now=4294906011 baseclk=1",
+        );
+        for (text, number, function) in
+            [(high, 0xa3b1_c2d4, "hrtimer_wakeup"), (wheel, 0xff_0000_0000_d4e5, "process_timeout")]
+        {
+            let begins = Record::new(at, EventKind::TimerBegins, number, [0; 2]);
+            assert_eq!(read(text.as_bytes()), Said::Timer(begins, function), "{text}");
+        }
+        for ends in
+            ["hrtimer_expire_exit: hrtimer=00000000a3b1c2d4", "timer_expire_exit: timer=00000000a3b1c2d4"]
+        {
+            let ends = line(ends);
+            assert_eq!(kind_and_number(&ends), Some((at, Some(EventKind::TimerEnds), 0xa3b1_c2d4)), "{ends}");
+        }
+        for broken in
+            ["hrtimer_expire_entry: hrtimer=12", "timer_expire_exit: timer=x", "hrtimer_expire_exit:"]
+        {
+            assert_eq!(read(line(broken).as_bytes()), Said::Gap, "{broken}");
+        }
     }
 
     #[test]

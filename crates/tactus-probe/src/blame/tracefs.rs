@@ -10,11 +10,11 @@ use std::io::Read;
 use std::time::Duration;
 
 use tactus_model::CpuSet;
-use tactus_model::trace::{EventKind, Source, Trace, VECTORS};
+use tactus_model::trace::{EventKind, LONGEST_FUNCTION, MOST_EVENTS, Source, Trace, VECTORS, cut};
 use tactus_model::undo::block::blame_instance;
 use tactus_model::undo::{MARKER, Undo};
 
-use super::record::{Record, told};
+use super::record::{Record, name_ends, told};
 use super::text::{Said, read};
 use crate::keeper::Keeper;
 use crate::sys;
@@ -70,6 +70,8 @@ struct Reading {
     /// When, CLOCK_MONOTONIC in ns.
     at: u64,
     records: Vec<Record>,
+    /// Functions of timers: a record has its place here and 1.
+    timers: Vec<String>,
     /// Nothing was written over before.
     whole: bool,
     /// What the file's bytes are taken in with.
@@ -95,6 +97,7 @@ impl Instance {
         let reading = || Reading {
             at: 0,
             records: Vec::with_capacity(MOST_RECORDS),
+            timers: Vec::new(),
             whole: false,
             buffer: vec![0; 64 << 10],
         };
@@ -121,6 +124,11 @@ impl Instance {
             own(&["events/", event, "/enable"].concat(), "1")?;
         }
         // Of these each kernel has those that it has.
+        for name in ["hrtimer", "timer"] {
+            for end in ["_expire_entry", "_expire_exit"] {
+                let _ = own(&["events/timer/", name, end, "/enable"].concat(), "1");
+            }
+        }
         for name in VECTORS {
             for end in ["_entry", "_exit"] {
                 let _ = own(&["events/irq_vectors/", name, end, "/enable"].concat(), "1");
@@ -142,26 +150,31 @@ impl Instance {
             let file = [&*self.path, "/per_cpu/cpu", &self.cpus[place].to_string(), "/trace"].concat();
             last.take(&at(&file));
         }
-        window(&last.records, last.whole, due, seen)
+        last.window(due, seen)
     }
 }
 
-/// The events of a window of time, whose moments are known to the microsecond.
-fn window(records: &[Record], whole: bool, due: u64, seen: u64) -> Trace {
-    let from = due / 1_000 * 1_000;
-    let first = records.partition_point(|record| record.at < from);
-    let end = records.partition_point(|record| record.at <= seen);
-    let whole = whole || first > 0;
-    Trace { source: Source::Tracefs, ..told(due, seen, &records[first..end.max(first)], whole) }
-}
-
 impl Reading {
+    /// The events of a window of time, whose moments are known to the microsecond.
+    fn window(&self, due: u64, seen: u64) -> Trace {
+        let from = due / 1_000 * 1_000;
+        let first = self.records.partition_point(|record| record.at < from);
+        let end = self.records.partition_point(|record| record.at <= seen).max(first);
+        let whole = self.whole || first > 0;
+        let mut own = self.records[first..end].to_vec();
+        name_ends(&mut own, || self.records[..first].iter().rev().copied());
+        let function = |place: u64| self.timers.get(usize::try_from(place).ok()?.checked_sub(1)?).cloned();
+        Trace { source: Source::Tracefs, ..told(due, seen, own, whole, function) }
+    }
+
     /// Reads what there is.
     fn take(&mut self, path: &str) {
         (self.at, self.whole) = (sys::now(), false);
         self.records.clear();
+        self.timers.clear();
         let Ok(mut file) = File::open(path) else { return };
-        let mut lines = Lines { records: &mut self.records, whole: false, gap: false };
+        let (records, timers) = (&mut self.records, &mut self.timers);
+        let mut lines = Lines { records, timers, whole: false, gap: false };
         let (mut held, mut bytes) = (0, 0);
         while bytes < MOST_BYTES {
             let read = match file.read(&mut self.buffer[held..]) {
@@ -191,6 +204,7 @@ impl Reading {
 /// What the lines of a reading have come to.
 struct Lines<'a> {
     records: &'a mut Vec<Record>,
+    timers: &'a mut Vec<String>,
     whole: bool,
     /// What was since the event before is not known.
     gap: bool,
@@ -202,13 +216,25 @@ impl Lines<'_> {
             Said::Nothing => {}
             Said::Written { kept, all } => self.whole = kept == all,
             Said::Gap => self.gap = true,
-            Said::Event(record) => {
-                if std::mem::take(&mut self.gap) {
-                    self.push(Record::new(record.at, EventKind::Lost, 0, [0; 2]));
+            Said::Event(record) => self.event(record),
+            Said::Timer(record, function) => {
+                let known = self.timers.iter().position(|own| own == function);
+                let place = known.unwrap_or(self.timers.len());
+                if place == self.timers.len() && place < MOST_EVENTS {
+                    let mut function = function.to_owned();
+                    cut(&mut function, LONGEST_FUNCTION);
+                    self.timers.push(function);
                 }
-                self.push(record);
+                self.event(Record { name: [place as u64 + 1, 0], ..record });
             }
         }
+    }
+
+    fn event(&mut self, record: Record) {
+        if std::mem::take(&mut self.gap) {
+            self.push(Record::new(record.at, EventKind::Lost, 0, [0; 2]));
+        }
+        self.push(record);
     }
 
     /// The newest are kept.
@@ -251,7 +277,13 @@ mod tests {
     fn reading(name: &str, text: &str) -> Reading {
         let path = std::env::temp_dir().join(format!("tactus-blame-{}-{name}", std::process::id()));
         fs::write(&path, text).unwrap();
-        let mut reading = Reading { at: 0, records: Vec::new(), whole: false, buffer: vec![0; 4 << 10] };
+        let mut reading = Reading {
+            at: 0,
+            records: Vec::new(),
+            timers: Vec::new(),
+            whole: false,
+            buffer: vec![0; 4 << 10],
+        };
         reading.take(path.to_str().unwrap());
         fs::remove_file(path).unwrap();
         reading
@@ -260,7 +292,7 @@ mod tests {
     #[test]
     fn the_events_of_a_latency_are_told_with_threads_by_number_and_name() {
         let own = reading("whole", &(HEAD.replace("ALL", "6/6") + HOGGED));
-        let trace = window(&own.records, own.whole, 10_001_000_500, 10_005_010_000);
+        let trace = own.window(10_001_000_500, 10_005_010_000);
         assert_eq!((trace.source, &trace.threads), (Source::Tracefs, &vec!["9 hog".to_owned()]));
         let told: Vec<_> = trace.events().collect();
         let us = 1_000;
@@ -277,7 +309,7 @@ mod tests {
     #[test]
     fn what_was_written_over_or_is_no_event_is_said_to_be_lost() {
         let own = reading("over", &(HEAD.replace("ALL", "6/9000") + HOGGED));
-        let trace = window(&own.records, own.whole, 9_000_000_000, 10_000_104_000);
+        let trace = own.window(9_000_000_000, 10_000_104_000);
         assert_eq!(trace.events().next().unwrap().1, EventKind::Lost);
         let strange = HOGGED.replace("prev_comm=swapper/1 ", "prev_comm=swap\nper ");
         let own = reading("strange", &(HEAD.replace("ALL", "6/6") + &strange));
@@ -287,6 +319,21 @@ mod tests {
         let own = reading("long", &[&HEAD.replace("ALL", "6/6"), &long, "\n", HOGGED].concat());
         assert_eq!(own.records.len(), 7);
         assert!(reading("none", "").records.is_empty());
+    }
+
+    #[test]
+    fn the_functions_of_timers_are_told_by_their_names() {
+        let timers = "\
+          <idle>-0       [001] d.h1.    10.000100: local_timer_entry: vector=236
+          <idle>-0       [001] d.h2.    10.000101: hrtimer_expire_entry: hrtimer=00000000a3b1c2d4 function=slow_timer now=1
+          <idle>-0       [001] d.h1.    10.000900: hrtimer_expire_exit: hrtimer=00000000a3b1c2d4
+          <idle>-0       [001] d.h1.    10.000902: local_timer_exit: vector=236
+";
+        let own = reading("timers", &(HEAD.replace("ALL", "4/4") + timers));
+        let told: Vec<_> = own.window(10_000_500_000, 10_000_910_000).events().collect();
+        assert_eq!(told, [(400_000, EventKind::TimerEnds, 0), (402_000, EventKind::VectorEnds, 0)]);
+        assert_eq!(own.window(10_000_500_000, 10_000_910_000).timers, ["slow_timer"]);
+        assert_eq!(own.window(10_000_000_000, 10_000_910_000).timers, ["slow_timer"]);
     }
 
     #[test]

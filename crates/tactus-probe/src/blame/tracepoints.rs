@@ -10,8 +10,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use tactus_model::CpuSet;
 use tactus_model::trace::{EventKind, Trace, VECTORS};
 
+use super::functions::Functions;
 use super::outside::{Out, Outside};
-use super::program::{HEAD, RECORD, program};
+use super::program::{HEAD, RECORD, Timer, program};
 use super::ring::{Kept, Ring};
 use crate::bpf::why::{self, Place, Step};
 use crate::sys::bpf::{self, Mapped};
@@ -33,6 +34,8 @@ pub struct Tracepoints {
     words: usize,
     /// It is written down when threads leave guests and enter them.
     guests: bool,
+    /// Where timers are written down.
+    functions: Option<Functions>,
 }
 
 /// When virtual CPUs leave their guests and enter them. The thread that runs the program is the virtual CPU's.
@@ -64,7 +67,7 @@ impl Tracepoints {
 
     /// What a CPU did between two moments, by its place among those that it was begun for.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
-        self.ring(place).between(due, seen)
+        self.ring(place).between(due, seen, |address| self.functions.as_ref()?.name(address))
     }
 
     /// Whose rings there are.
@@ -104,8 +107,8 @@ impl Tracepoints {
             }
         };
         let mut attached = Vec::new();
-        let mut attach = |name: &CStr, kind, number| {
-            let program = program(map.as_raw_fd(), &cpus, records, kind, number);
+        let mut attach = |name: &CStr, what| {
+            let program = program(map.as_raw_fd(), &cpus, records, what);
             let program = bpf::program(bpf::Kind::RawTracepoint, &program, None, &mut [])
                 .map_err(|error| failed(Step::Counter, &error))?;
             match bpf::run_at_tracepoint(name, &program) {
@@ -118,29 +121,40 @@ impl Tracepoints {
         };
         // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
         // why a thread leaves, and refuses who asks.
-        attach(c"sched_switch", EventKind::Sleeps, None)
-            .or_else(|_| attach(c"sched_switch", EventKind::Leaves, None))?;
+        attach(c"sched_switch", (EventKind::Sleeps, None, None))
+            .or_else(|_| attach(c"sched_switch", (EventKind::Leaves, None, None)))?;
         let pairs: &[_] = &[
-            (c"irq_handler_entry", EventKind::InterruptBegins, None),
-            (c"irq_handler_exit", EventKind::InterruptEnds, None),
-            (c"softirq_entry", EventKind::SoftBegins, None),
-            (c"softirq_exit", EventKind::SoftEnds, None),
+            (c"irq_handler_entry", EventKind::InterruptBegins),
+            (c"irq_handler_exit", EventKind::InterruptEnds),
+            (c"softirq_entry", EventKind::SoftBegins),
+            (c"softirq_exit", EventKind::SoftEnds),
         ];
-        for (name, kind, number) in pairs.iter().filter(|_| interrupts) {
-            attach(name, *kind, *number)?;
+        for (name, kind) in pairs.iter().filter(|_| interrupts) {
+            attach(name, (*kind, None, None))?;
+        }
+        // Timers only where they have names; else their time is that of the interrupt.
+        let functions = Functions::new().ok().filter(|_| interrupts);
+        let timers: &[_] = &[
+            (c"hrtimer_expire_entry", c"hrtimer_expire_exit", Timer::High),
+            (c"timer_expire_entry", c"timer_expire_exit", Timer::Wheel),
+        ];
+        for (begins, ends, timer) in timers.iter().filter(|_| functions.is_some()) {
+            let _ = attach(begins, (EventKind::TimerBegins, None, Some(*timer)))
+                .and_then(|()| attach(ends, (EventKind::TimerEnds, None, None)));
         }
         for (number, name) in (0..).zip(VECTORS).filter(|_| interrupts) {
             for (end, kind) in [("_entry\0", EventKind::VectorBegins), ("_exit\0", EventKind::VectorEnds)] {
                 let name = [name, end].concat();
                 if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
-                    let _ = attach(name, kind, Some(number));
+                    let _ = attach(name, (kind, Some(number), None));
                 }
             }
         }
         // Only where KVM is there, and both or none: of one alone nothing follows.
-        let guests = !interrupts && guests.iter().all(|(name, kind)| attach(name, *kind, None).is_ok());
+        let guests =
+            !interrupts && guests.iter().all(|(name, kind)| attach(name, (*kind, None, None)).is_ok());
         let words = HEAD + records * RECORD;
-        Ok(Self { _attached: attached, memory, cpus, words, guests })
+        Ok(Self { _attached: attached, memory, cpus, words, guests, functions })
     }
 }
 
@@ -176,6 +190,29 @@ mod tests {
             trace.events().all(|(at, kind, _)| at <= seen - began && kind != EventKind::Lost),
             "{trace:?}"
         );
+        sys::set_affinity(&allowed).unwrap();
+    }
+
+    #[test]
+    fn the_timer_that_wakes_a_thread_is_seen_by_the_name_of_its_function() {
+        let allowed = sys::affinity().unwrap();
+        let cpu = allowed.first().unwrap();
+        sys::set_affinity(&CpuSet::one(cpu)).unwrap();
+        let tracepoints = match Tracepoints::begin(&CpuSet::one(cpu)) {
+            Ok(tracepoints) if tracepoints.functions.is_some() => tracepoints,
+            Ok(_) => return eprintln!("SKIPPED: this kernel names no functions to BPF"),
+            Err(why) => return eprintln!("SKIPPED: {why}"),
+        };
+        let began = sys::now();
+        sys::sleep_until(began + 5_000_000);
+        let seen = sys::now();
+        sys::sleep_until(seen + 20_000_000);
+        let trace = tracepoints.between(0, began, seen);
+        assert!(trace.timers.iter().any(|function| function == "hrtimer_wakeup"), "{trace:?}");
+        let of = |wanted| trace.events().filter(|(_, kind, _)| *kind == wanted).count();
+        let (begun, ended) = (of(EventKind::TimerBegins), of(EventKind::TimerEnds));
+        // The window may begin or end within one.
+        assert!(begun > 0 && begun.abs_diff(ended) <= 1, "{trace:?}");
         sys::set_affinity(&allowed).unwrap();
     }
 

@@ -52,6 +52,91 @@ fn length(length: usize) -> io::Result<u32> {
     u32::try_from(length).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
+/// bpf(2) with a command that makes no descriptor, and may write results into its attributes.
+///
+/// # Safety
+/// As for [`bpf`].
+unsafe fn bpf_only<T>(command: u32, mut attributes: T) -> io::Result<()> {
+    // SAFETY: the attributes are live, of the size that is named and nobody else's; the rest is the caller's.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(&mut attributes), size_of::<T>()) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The first attributes of BPF_MAP_CREATE (0).
+#[repr(C)]
+struct Map {
+    kind: u32,
+    key: u32,
+    value: u32,
+    entries: u32,
+    flags: u32,
+}
+
+/// BPF_MAP_TYPE_ARRAY.
+const ARRAY: u32 = 2;
+
+/// A map whose one value is this text, for good: what helpers take as a constant.
+///
+/// # Errors
+/// Those of bpf(2).
+pub fn constant(text: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    /// The attributes of BPF_MAP_UPDATE_ELEM (2); the first is all that BPF_MAP_FREEZE (22) has.
+    #[repr(C)]
+    struct Element {
+        map: u32,
+        key: u64,
+        value: u64,
+        flags: u64,
+    }
+    /// BPF_F_RDONLY_PROG.
+    const PROGRAMS_ONLY_READ: u32 = 1 << 7;
+    let text = text.to_bytes_with_nul();
+    let attributes =
+        Map { kind: ARRAY, key: 4, value: length(text.len())?, entries: 1, flags: PROGRAMS_ONLY_READ };
+    // SAFETY: the attributes point at nothing.
+    let map = unsafe { bpf(0, &attributes)? };
+    let number = map.as_raw_fd().cast_unsigned();
+    let element = Element { map: number, key: address(&[0_u32]), value: address(text), flags: 0 };
+    // SAFETY: key and value are live, and as long as the map was made for.
+    unsafe { bpf_only(2, element)? };
+    // SAFETY: the attributes point at nothing.
+    unsafe { bpf_only(22, number)? };
+    Ok(map)
+}
+
+/// Runs a program of a raw tracepoint once, here, with this one argument of it.
+///
+/// # Errors
+/// Those of bpf(2); EINVAL before Linux 5.10.
+pub fn run(program: &OwnedFd, argument: u64) -> io::Result<()> {
+    /// The first attributes of BPF_PROG_TEST_RUN (10).
+    #[repr(C)]
+    struct Run {
+        program: i32,
+        result: u32,
+        data: [u32; 2],
+        data_at: [u64; 2],
+        times: [u32; 2],
+        arguments: [u32; 2],
+        arguments_at: [u64; 2],
+        flags: [u32; 2],
+    }
+    let arguments = [argument];
+    let attributes = Run {
+        program: program.as_raw_fd(),
+        result: 0,
+        data: [0; 2],
+        data_at: [0; 2],
+        times: [0; 2],
+        arguments: [length(size_of_val(&arguments))?, 0],
+        arguments_at: [address(&arguments), 0],
+        flags: [0; 2],
+    };
+    // SAFETY: the arguments are live and as long as is said; nothing but results in the attributes is written.
+    unsafe { bpf_only(10, attributes) }
+}
+
 /// Words that programs share with this process, as long as it lives.
 pub struct Mapped {
     start: *mut core::ffi::c_void,
@@ -65,16 +150,6 @@ impl Mapped {
     /// EPERM without CAP_BPF, E2BIG or ENOMEM where a map is not as large; those of mmap(2).
     pub fn new(words: usize) -> io::Result<(OwnedFd, Self)> {
         use rustix::mm::{MapFlags, ProtFlags};
-        /// The first attributes of BPF_MAP_CREATE (0).
-        #[repr(C)]
-        struct Map {
-            kind: u32,
-            key: u32,
-            value: u32,
-            entries: u32,
-            flags: u32,
-        }
-        const ARRAY: u32 = 2;
         const MMAPABLE: u32 = 1 << 10;
         let bytes = words * size_of::<AtomicU64>();
         let attributes = Map { kind: ARRAY, key: 4, value: length(bytes)?, entries: 1, flags: MMAPABLE };

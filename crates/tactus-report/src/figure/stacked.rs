@@ -38,11 +38,13 @@ pub struct Kind {
     pub shade: Shade,
 }
 
-/// Two shades of a colour.
+/// Shades of a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shade {
     /// The darker one.
     Dark,
+    /// Between both.
+    Middle,
     /// The lighter one.
     Light,
 }
@@ -107,6 +109,7 @@ fn legend(canvas: &Canvas, kinds: &[Kind], panels: &[Stacks]) {
 pub(super) fn fill(canvas: &Canvas, kind: Kind, (from, to): (f64, f64), y: f64) {
     let opacity = match kind.shade {
         Shade::Dark => 0.85,
+        Shade::Middle => 0.6,
         Shade::Light => 0.35,
     };
     let corners = [(from, y - HALF), (to, y - HALF), (to, y + HALF), (from, y + HALF)];

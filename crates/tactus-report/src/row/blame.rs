@@ -30,7 +30,14 @@ type Context = (EventKind, u64);
 /// The spans of a latency of `length` ns, in their order and without a gap. `wakes`: the measuring thread slept until what
 /// was due; else it had the CPU all the time.
 fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Vec<Span> {
-    let mut account = Account { spans: Vec::new(), open: Vec::new(), at: 0, stack: Vec::new(), interrupts };
+    let mut account = Account {
+        spans: Vec::new(),
+        open: Vec::new(),
+        at: 0,
+        stack: Vec::new(),
+        timers: &trace.timers,
+        interrupts,
+    };
     let mut due_came = None;
     for (at, kind, number) in trace.events() {
         let (from, at) = (account.at, at.min(length));
@@ -47,12 +54,14 @@ fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Ve
             EventKind::Lost => account.lose(from),
             EventKind::Leaves | EventKind::Sleeps => account.leave(thread(trace, number), Owner::Thread),
             EventKind::Preempted => account.leave(thread(trace, number), Owner::NotPreempted),
-            EventKind::InterruptBegins | EventKind::SoftBegins | EventKind::VectorBegins => {
-                account.stack.push((kind, number));
-            }
+            EventKind::InterruptBegins
+            | EventKind::SoftBegins
+            | EventKind::VectorBegins
+            | EventKind::TimerBegins => account.stack.push((kind, number)),
             EventKind::InterruptEnds => account.end((EventKind::InterruptBegins, number)),
             EventKind::SoftEnds => account.end((EventKind::SoftBegins, number)),
             EventKind::VectorEnds => account.end((EventKind::VectorBegins, number)),
+            EventKind::TimerEnds => account.end((EventKind::TimerBegins, number)),
             EventKind::GuestLeft | EventKind::GuestEntered => {}
         }
     }
@@ -80,6 +89,7 @@ struct Account<'a> {
     open: Vec<usize>,
     at: u64,
     stack: Vec<Context>,
+    timers: &'a [String],
     interrupts: &'a Interrupts,
 }
 
@@ -143,6 +153,11 @@ impl Account<'_> {
         let named = match kind {
             EventKind::SoftBegins => known(&SOFT_INTERRUPTS),
             EventKind::VectorBegins => known(&VECTORS),
+            // The name of one that is not known is empty.
+            EventKind::TimerBegins => {
+                let function = usize::try_from(number).ok().and_then(|place| self.timers.get(place));
+                Some(function.map(|function| clean(function)).unwrap_or_default())
+            }
             _ => {
                 let interrupt = u32::try_from(number).ok().and_then(|irq| self.interrupts.get(irq));
                 interrupt
@@ -158,6 +173,7 @@ const fn owner(kind: EventKind) -> Owner {
     match kind {
         EventKind::SoftBegins => Owner::SoftInterrupt,
         EventKind::VectorBegins => Owner::Vector,
+        EventKind::TimerBegins => Owner::Timer,
         _ => Owner::Interrupt,
     }
 }
@@ -363,6 +379,8 @@ pub fn owner_name(owner: Owner, name: &str) -> String {
         Owner::Interrupt => format!("irq {name}"),
         Owner::SoftInterrupt => format!("softirq {name}"),
         Owner::Vector => format!("{name} interrupt"),
+        Owner::Timer if name.is_empty() => "a timer".to_owned(),
+        Owner::Timer => format!("timer {name}"),
         Owner::Itself => "the thread itself".to_owned(),
         Owner::Unaccounted => "unaccounted".to_owned(),
     }
@@ -373,8 +391,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::EventKind::{
-        InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, VectorBegins,
-        VectorEnds,
+        InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, TimerBegins,
+        TimerEnds, VectorBegins, VectorEnds,
     };
     use super::*;
 
@@ -383,8 +401,9 @@ mod tests {
     /// Events by their time since what was due was due, in us.
     fn trace(events: &[(u64, EventKind, u64)], threads: &[&str]) -> Trace {
         let mut before = 0;
-        let mut trace =
-            Trace { threads: threads.iter().map(|name| (*name).to_owned()).collect(), ..Trace::default() };
+        let threads = threads.iter().map(|name| (*name).to_owned()).collect();
+        let timers = vec!["hrtimer_wakeup".into(), "slow_timer".into(), String::new()];
+        let mut trace = Trace { threads, timers, ..Trace::default() };
         for (at, kind, number) in events {
             trace.events.extend([at * US - before, *kind as u64, *number]);
             before = at * US;
@@ -461,6 +480,56 @@ mod tests {
     fn what_was_there_when_it_was_due_is_known_by_its_end() {
         let told = told(&[(300, VectorEnds, 0), (302, Leaves, 0)], &["0"], 303);
         is(&told, &[("local_timer interrupt", 300), ("idle", 2), ("the thread itself", 1)]);
+    }
+
+    #[test]
+    fn the_function_of_a_timer_has_its_time_apart_from_the_interrupt_that_it_went_off_in() {
+        let events = [
+            (1, VectorBegins, 0),
+            (2, TimerBegins, 0),
+            (3, TimerEnds, 0),
+            (4, VectorEnds, 0),
+            (5, SoftBegins, 1),
+            (6, TimerBegins, 1),
+            (10, VectorBegins, 0),
+            (11, TimerBegins, 2),
+            (13, TimerEnds, 2),
+            (14, VectorEnds, 0),
+            (90, TimerEnds, 1),
+            (92, SoftEnds, 1),
+            (93, Sleeps, 0),
+        ];
+        is(
+            &told(&events, &["16 ksoftirqd/1"], 95),
+            &[
+                ("interrupts off in ksoftirqd/1", 1),
+                ("local_timer interrupt", 1),
+                ("timer hrtimer_wakeup", 1),
+                ("local_timer interrupt", 1),
+                ("ksoftirqd/1", 1),
+                ("softirq TIMER", 1),
+                ("timer slow_timer", 4),
+                ("local_timer interrupt", 1),
+                ("a timer", 2),
+                ("local_timer interrupt", 1),
+                ("timer slow_timer", 76),
+                ("softirq TIMER", 2),
+                ("ksoftirqd/1", 1),
+                ("the thread itself", 2),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_function_that_was_there_when_it_was_due_is_known_by_its_end_and_the_interrupt_by_its() {
+        let events = [(400, TimerEnds, 1), (403, VectorEnds, 0), (405, Leaves, 0)];
+        is(
+            &told(&events, &["0"], 406),
+            &[("timer slow_timer", 400), ("local_timer interrupt", 3), ("idle", 2), ("the thread itself", 1)],
+        );
+        let hog = [BlamedPart { owner: Owner::Timer, name: "slow_timer".into(), ns: 400 * US }];
+        let known = Circumstances { median_ns: 5 * US, hosts: false, is_virtual: true };
+        assert_eq!(said(&cause(406 * US, &hog, known)), "timer slow_timer");
     }
 
     #[test]
@@ -549,13 +618,14 @@ mod tests {
     proptest! {
         #[test]
         fn parts_and_what_is_unaccounted_are_the_latency_whatever_the_events_are(
-            events in prop::collection::vec(0_u64..12, 0..300),
+            events in prop::collection::vec(0_u64..14, 0..300),
             huge in prop::collection::vec(any::<u64>(), 0..9),
             threads in prop::collection::vec(".{0,20}", 0..4),
             length in prop_oneof![0_u64..2_000, any::<u64>()],
             wakes: bool,
         ) {
-            let trace = Trace { events: [events, huge].concat(), threads, ..Trace::default() };
+            let timers = threads.clone();
+            let trace = Trace { events: [events, huge].concat(), threads, timers, ..Trace::default() };
             let spans = spans(&trace, length, wakes, &Interrupts::default());
             let (parts, unaccounted) = parts(&spans);
             prop_assert_eq!(parts.iter().map(|part| part.ns).sum::<u64>() + unaccounted, length);

@@ -23,12 +23,13 @@ const PARTS: usize = 3;
 /// Latencies that have a line of their own.
 const LINES: usize = 3;
 /// What has a CPU, as it is drawn; of what is unaccounted nothing is.
-const KINDS: [(Owner, Kind); 8] = [
+const KINDS: [(Owner, Kind); 9] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
     (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),
     (Owner::InterruptsOff, Kind { name: "interrupts off", colour: 1, shade: Shade::Dark }),
     (Owner::Interrupt, Kind { name: "irq", colour: 2, shade: Shade::Dark }),
     (Owner::Vector, Kind { name: "own irq", colour: 2, shade: Shade::Light }),
+    (Owner::Timer, Kind { name: "timer", colour: 2, shade: Shade::Middle }),
     (Owner::SoftInterrupt, Kind { name: "softirq", colour: 3, shade: Shade::Dark }),
     (Owner::Idle, Kind { name: "idle", colour: 1, shade: Shade::Light }),
     (Owner::Itself, Kind { name: "itself", colour: 3, shade: Shade::Light }),
@@ -46,7 +47,7 @@ impl Section for Blame {
     fn about(&self) -> &'static str {
         "Who had the CPU from the moment a wake-up was due to that at which it was seen, by the kernel's own account of \
          threads and interrupts there; a gap is unaccounted. Interrupts off: the timer's interrupt did not come while that \
-         thread ran. Not preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
+         thread ran. Timer: its function, within the interrupt or soft interrupt that it went off in. Not preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
          machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
          \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
          beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody. Where BPF is refused tracefs \

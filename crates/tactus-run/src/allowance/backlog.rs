@@ -92,9 +92,9 @@ fn list(texts: impl Iterator<Item = usize>) -> usize {
 /// What an outlier holds beside itself.
 pub(crate) fn of_outlier(outlier: &Outlier) -> usize {
     let Outlier { activity: _, series, at_ns: _, value_ns: _, trace } = outlier;
-    let trace = trace.as_ref().map_or(0, |Trace { source: _, candidates, events, threads }| {
+    let trace = trace.as_ref().map_or(0, |Trace { source: _, candidates, events, threads, timers }| {
         let candidates = candidates.iter().map(|own| own.name.len() + numbers(4));
-        numbers(events.len()) + list(threads.iter().map(String::len).chain(candidates))
+        numbers(events.len()) + list(threads.iter().chain(timers).map(String::len).chain(candidates))
     });
     series.kind.len() + trace
 }
