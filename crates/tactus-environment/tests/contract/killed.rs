@@ -55,6 +55,10 @@ impl Second {
 
     /// Has it keep by tracefs who has CPU 1 while a timer is late there.
     fn keep(&mut self, begins: bool) {
+        self.keep_by(Source::Tracefs, begins);
+    }
+
+    fn keep_by(&mut self, source: Source, begins: bool) {
         let measure = Measure::Timer(Timer::default());
         let what = What::Measure { measure, interval_ns: 2_000_000, priority: 90, policy: Policy::Fifo };
         let job = Job {
@@ -62,7 +66,7 @@ impl Second {
             no_side_effects: false,
             housekeeping: cpus("0"),
             blame_above: Some(0),
-            blame_by: Some(Source::Tracefs),
+            blame_by: Some(source),
             ..job(Duration::from_secs(600))
         };
         self.begin(job, begins);
@@ -287,8 +291,14 @@ fn reader_and_worker(guest: &Remote, first: &mut Conversation) {
 }
 
 #[test]
-fn where_tracefs_keeps_who_had_the_cpu_it_says_so_and_its_instance_goes_whoever_made_it_is_killed() {
-    in_a_traced_guest(&[who_had_the_cpu, who_keeps_alone, who_removes_alone, who_keeps_and_who_removes]);
+fn who_had_the_cpu_is_kept_by_bpf_and_by_tracefs_whose_instance_goes_whoever_made_it_is_killed() {
+    in_a_traced_guest(&[
+        had_the_cpu_by_tracefs,
+        had_the_cpu_by_bpf,
+        who_keeps_alone,
+        who_removes_alone,
+        who_keeps_and_who_removes,
+    ]);
 }
 
 const KEPT: &str = "instances/tactus-blame/events/sched/sched_switch/enable";
@@ -301,11 +311,27 @@ fn await_gone(guest: &Remote) {
     }
 }
 
-/// Latencies come with the kernel's events of their time, which name who left the CPU.
-fn who_had_the_cpu(guest: &Remote, first: &mut Conversation) {
+fn had_the_cpu_by_tracefs(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.keep(true);
     assert_eq!(says(guest, KEPT), "1");
+    who_had_the_cpu(second, Source::Tracefs);
+    assert_eq!(await_workers(guest, 0).len(), 0);
+    assert_undone(first);
+}
+
+/// On PREEMPT_RT, where more of the kernel can be preempted.
+fn had_the_cpu_by_bpf(guest: &Remote, first: &mut Conversation) {
+    let mut second = Second::start(guest);
+    second.keep_by(Source::Bpf, true);
+    assert!(!guest.exists(format!("{TRACING}/{KEPT}").as_ref()));
+    who_had_the_cpu(second, Source::Bpf);
+    assert_eq!(await_workers(guest, 0).len(), 0);
+    assert_undone(first);
+}
+
+/// Latencies come with the kernel's events of their time, which name who left the CPU and the timers that went off.
+fn who_had_the_cpu(mut second: Second, source: Source) {
     let mut traces: Vec<(u64, Trace)> = Vec::new();
     while traces.len() < 12 {
         match second.hear(PATIENCE) {
@@ -314,23 +340,23 @@ fn who_had_the_cpu(guest: &Remote, first: &mut Conversation) {
             _ => {}
         }
     }
-    let (mut interrupts, mut leaves) = (0, 0);
+    let (mut interrupts, mut leaves, mut timers) = (0, 0, 0);
     for (value, trace) in &traces {
-        assert_eq!(trace.source, Source::Tracefs);
+        assert_eq!(trace.source, source);
         assert!(trace.events().all(|(at, ..)| at <= *value), "{value}: {trace:?}");
         let kinds: Vec<EventKind> = trace.events().map(|(_, kind, _)| kind).collect();
         interrupts += usize::from(kinds.iter().any(|kind| {
             matches!(kind, EventKind::VectorBegins | EventKind::VectorEnds | EventKind::InterruptEnds)
         }));
         leaves += usize::from(kinds.iter().any(|kind| kind.is_switch()));
+        timers += usize::from(trace.timers.iter().any(|function| function == "hrtimer_wakeup"));
     }
-    // In every wake-up the timer interrupts, and somebody leaves the CPU; what is lost would be said.
-    assert!(interrupts >= 10 && leaves >= 10, "{interrupts} {leaves}: {traces:#?}");
+    // In every wake-up the timer interrupts, its function wakes the thread, and somebody leaves the CPU; what is lost would
+    // be said.
+    assert!(interrupts >= 10 && leaves >= 10 && timers >= 10, "{interrupts} {leaves} {timers}: {traces:#?}");
     second.say(&ToProbe::Stop);
     while !matches!(second.hear(PATIENCE), FromProbe::Done(_)) {}
     second.connection.say(&ToProbe::Quit).unwrap();
-    assert_eq!(await_workers(guest, 0).len(), 0);
-    assert_undone(first);
 }
 
 /// The one who waits for its end removes the instance.
