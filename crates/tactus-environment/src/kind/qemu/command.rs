@@ -233,7 +233,7 @@ pub(super) mod tests {
         let append = words.iter().position(|word| word == "-append").unwrap();
         assert_eq!(
             words[append + 1],
-            "console=ttyS0 panic=-1 cryptomgr.notests reboot=t tsc=reliable clocksource=tsc isolcpus=1 nohz_full=1"
+            "console=ttyS0 panic=-1 cryptomgr.notests reboot=t no_timer_check tsc=reliable clocksource=tsc isolcpus=1 nohz_full=1"
         );
         assert!(words.contains(&"socket,id=console,path=/w/a,, b/c".to_owned()), "{words:?}");
     }
