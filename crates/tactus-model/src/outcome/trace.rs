@@ -44,10 +44,9 @@ pub enum EventKind {
     GuestLeft = 10,
     /// It enters the guest again.
     GuestEntered = 11,
-    /// The function of a timer is called: a place in [`Trace::timers`].
-    TimerBegins = 12,
-    /// It returns: the same place.
-    TimerEnds = 13,
+    /// The function of a timer is called: a place in [`Trace::timers`]. Up to the next one, or the end of the interrupt that it
+    /// goes off in, the time is its.
+    Timer = 12,
 }
 
 /// Names of soft interrupts, by their numbers (`include/linux/interrupt.h`).
@@ -82,8 +81,7 @@ impl EventKind {
             9 => Self::Preempted,
             10 => Self::GuestLeft,
             11 => Self::GuestEntered,
-            12 => Self::TimerBegins,
-            13 => Self::TimerEnds,
+            12 => Self::Timer,
             _ => return None,
         })
     }

@@ -11,7 +11,7 @@ pub struct Record {
     pub at: u64,
     /// Its [`EventKind`], and of what.
     pub what: u64,
-    /// The name of the thread that leaves. Of a timer the first word stands for its function; 0: it is not known.
+    /// The name of the thread that leaves. Of a timer the first word stands for its function.
     pub name: [u64; 2],
 }
 
@@ -26,51 +26,34 @@ impl Record {
         EventKind::of(self.what & 0xff)
     }
 
-    /// The thread that leaves, or what else it is of: of a timer enough of its address to know it again.
+    /// The thread that leaves, or what else it is of.
     pub const fn thread(&self) -> u64 {
         self.what >> NUMBER_SHIFT
     }
 }
 
-/// Timers of one function, one after the other with no more between them, may be told as one, in ns.
-const IN_A_ROW_NS: u64 = 10_000;
-
-/// Gives the end of each timer's function the function: that of its beginning, here or among those `before`, the last of
-/// them first.
-pub fn name_ends<I: Iterator<Item = Record>>(records: &mut [Record], before: impl Fn() -> I) {
-    for place in 0..records.len() {
-        let own = records[place];
-        if own.kind() != Some(EventKind::TimerEnds) {
-            continue;
-        }
-        let of_it = |other: &Record| {
-            matches!(other.kind(), Some(EventKind::TimerBegins | EventKind::TimerEnds))
-                && other.thread() == own.thread()
-        };
-        let last = records[..place].iter().rev().copied().find(of_it).or_else(|| before().find(of_it));
-        let begun = last.filter(|last| last.kind() == Some(EventKind::TimerBegins));
-        records[place].name[0] = begun.map_or(0, |begun| begun.name[0]);
+impl Record {
+    fn is_timer(&self) -> bool {
+        self.kind() == Some(EventKind::Timer)
     }
 }
 
-/// Those of too many events without which the others are still right: many timers of one function in a row are one; then
-/// all are part of the interrupt that they go off in.
-fn fewer(records: &mut Vec<Record>) {
-    let function = |record: &Record, kind| (record.kind() == Some(kind)).then_some(record.name[0]);
-    let mut fewer: Vec<Record> = Vec::with_capacity(records.len());
-    for record in &*records {
-        let ended = fewer.last().filter(|last| record.at.saturating_sub(last.at) <= IN_A_ROW_NS);
-        let ended = ended.and_then(|last| function(last, EventKind::TimerEnds));
-        if ended.is_some() && ended == function(record, EventKind::TimerBegins) {
-            fewer.pop();
-        } else {
-            fewer.push(*record);
+/// The timer whose function is on, by what came `before`, the last first: one that was called in the interrupt that is on,
+/// where that was seen to begin no later.
+pub fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
+    let mut within = 0_u32;
+    for record in before {
+        match record.kind()? {
+            EventKind::Timer if within == 0 => return Some(record),
+            EventKind::InterruptEnds | EventKind::SoftEnds | EventKind::VectorEnds => within += 1,
+            EventKind::InterruptBegins | EventKind::SoftBegins | EventKind::VectorBegins => {
+                within = within.checked_sub(1)?;
+            }
+            kind if kind.is_switch() || kind == EventKind::Lost => return None,
+            _ => {}
         }
     }
-    if fewer.len() > AT_EITHER_END * 2 {
-        fewer.retain(|own| !matches!(own.kind(), Some(EventKind::TimerBegins | EventKind::TimerEnds)));
-    }
-    *records = fewer;
+    None
 }
 
 /// So many of too many events are kept at either end.
@@ -86,10 +69,15 @@ pub fn told(
     function: impl Fn(u64) -> Option<String>,
 ) -> Trace {
     let mut trace = Trace::default();
+    // What stands for each of its timers: to ask for a name is a system call.
+    let mut functions: Vec<u64> = Vec::new();
     let mut before = due;
+    // Timers of one function in a row have the time of one.
+    records.dedup_by(|next, own| next.is_timer() && own.is_timer() && next.name == own.name);
     let half = AT_EITHER_END;
     if records.len() > 2 * half {
-        fewer(&mut records);
+        // Without them the others are still right: their time is that of their interrupts.
+        records.retain(|own| !own.is_timer());
     }
     let left_out = if records.len() > 2 * half { half..records.len() - half } else { 0..0 };
     if !whole {
@@ -105,8 +93,13 @@ pub fn told(
         }
         let Some(kind) = record.kind() else { continue };
         let number = match (record.thread(), kind) {
-            (_, EventKind::TimerBegins | EventKind::TimerEnds) => {
-                place(&mut trace.timers, function(record.name[0]).unwrap_or_default())
+            (_, EventKind::Timer) => {
+                let known = functions.iter().position(|known| *known == record.name[0]);
+                known.unwrap_or_else(|| {
+                    functions.push(record.name[0]);
+                    trace.timers.push(function(record.name[0]).unwrap_or_default());
+                    functions.len() - 1
+                }) as u64
             }
             (number, _) if kind.is_switch() => place(&mut trace.threads, spelled(number, record.name)),
             (number, _) => number,
@@ -153,60 +146,71 @@ fn place(names: &mut Vec<String>, name: String) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::EventKind::{SoftEnds, TimerBegins, TimerEnds, VectorBegins, VectorEnds};
+    use super::EventKind::{
+        InterruptBegins, InterruptEnds, Leaves, SoftBegins, SoftEnds, Timer, VectorBegins, VectorEnds,
+    };
     use super::*;
 
-    fn record(at: u64, kind: EventKind, number: u64, function: u64) -> Record {
-        Record::new(at, kind, number, [function, 0])
+    fn record(at: u64, kind: EventKind, function: u64) -> Record {
+        Record::new(at, kind, 0, [function, 0])
     }
 
     fn called(function: u64) -> Option<String> {
         Some(["wakeup", "tick"].get(usize::try_from(function).ok()?.checked_sub(1)?)?.to_string())
     }
 
-    #[test]
-    fn the_end_of_a_timer_has_the_function_of_its_beginning_also_where_that_came_before() {
-        let earlier =
-            [record(1, TimerBegins, 70, 2), record(2, TimerBegins, 71, 1), record(3, TimerEnds, 71, 9)];
-        let before = || earlier.iter().rev().copied();
-        let mut own = vec![
-            record(10, TimerBegins, 72, 1),
-            record(11, TimerEnds, 72, 99),
-            record(12, TimerEnds, 70, 99),
-            record(13, TimerEnds, 71, 99), // It had ended already.
-            record(14, TimerEnds, 73, 99), // Nothing is known of it.
-            record(15, SoftEnds, 70, 99),
-        ];
-        name_ends(&mut own, before);
-        assert_eq!(own.iter().map(|own| own.name[0]).collect::<Vec<_>>(), [1, 1, 2, 0, 0, 99]);
-        let trace = told(10, 20, own, true, called);
-        assert_eq!(trace.timers, ["wakeup", "tick", ""]);
-        let numbers: Vec<_> = trace.events().map(|(at, _, number)| (at, number)).collect();
-        assert_eq!(numbers, [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 70)]);
+    fn events(records: Vec<Record>) -> Vec<(u64, EventKind, u64)> {
+        told(0, u64::MAX, records, true, called).events().collect()
     }
 
-    /// So many timers of one function that go off in one interrupt, each `apart` ns after the one before.
-    fn burst(count: u64, apart: u64, functions: u64) -> Vec<Record> {
-        let timer = |n: u64| {
-            let (at, function) = (100 + n * (apart + 300), 1 + n % functions);
-            [record(at, TimerBegins, n, function), record(at + 300, TimerEnds, n, function)]
+    #[test]
+    fn the_timer_that_is_on_is_the_last_of_its_interrupt_that_was_called() {
+        let on = |kinds: &[EventKind]| {
+            let records = (1..).zip(kinds).map(|(at, kind)| record(at, *kind, at));
+            timer_of(records.collect::<Vec<_>>().into_iter().rev()).map(|own| own.at)
         };
-        let mut all = vec![record(90, VectorBegins, 0, 0)];
-        all.extend((0..count).flat_map(timer));
-        all.push(record(100 + count * (apart + 300), VectorEnds, 0, 0));
-        all
-    }
-
-    fn kinds(records: Vec<Record>) -> Vec<EventKind> {
-        told(0, u64::MAX, records, true, called).events().map(|(_, kind, _)| kind).collect()
+        assert_eq!(on(&[VectorBegins, Timer, Timer]), Some(3));
+        assert_eq!(on(&[SoftBegins, Timer, InterruptBegins, InterruptEnds]), Some(2));
+        assert_eq!(on(&[SoftBegins, Timer, VectorBegins, Timer, VectorEnds]), Some(2));
+        assert_eq!(on(&[Timer, SoftBegins, VectorBegins, VectorEnds, SoftEnds]), Some(1));
+        for none in [
+            &[][..],
+            &[VectorBegins, Timer, VectorEnds],
+            &[SoftBegins, Timer, VectorBegins],
+            &[SoftBegins, Timer, Leaves],
+            &[Timer, EventKind::Lost],
+            &[InterruptEnds],
+        ] {
+            assert_eq!(on(none), None, "{none:?}");
+        }
     }
 
     #[test]
-    fn of_too_many_timers_in_a_row_one_is_told_and_what_else_there_was_is_kept() {
-        assert_eq!(kinds(burst(3_000, 200, 1)), [VectorBegins, TimerBegins, TimerEnds, VectorEnds]);
-        assert_eq!(kinds(burst(20, 200, 1)).len(), 42, "as many as there is room for");
-        // Of several functions, or with more between them, they are part of their interrupt.
-        assert_eq!(kinds(burst(3_000, 200, 2)), [VectorBegins, VectorEnds]);
-        assert_eq!(kinds(burst(3_000, IN_A_ROW_NS + 1, 1)), [VectorBegins, VectorEnds]);
+    fn timers_are_told_by_the_names_of_their_functions_and_several_of_one_in_a_row_as_one() {
+        let own = [
+            record(10, VectorBegins, 0),
+            record(11, Timer, 2),
+            record(12, Timer, 2),
+            record(13, Timer, 1),
+            record(14, Timer, 99),
+            record(15, Timer, 2),
+            record(16, VectorEnds, 0),
+        ];
+        let trace = told(10, 20, own.to_vec(), true, called);
+        assert_eq!(trace.timers, ["tick", "wakeup", ""]);
+        let timers = trace.events().filter(|(_, kind, _)| *kind == Timer).map(|(at, _, place)| (at, place));
+        assert_eq!(timers.collect::<Vec<_>>(), [(1, 0), (3, 1), (4, 2), (5, 0)]);
+    }
+
+    #[test]
+    fn too_many_timers_are_part_of_their_interrupt() {
+        let burst = |functions: u64| {
+            let mut all = vec![record(90, VectorBegins, 0)];
+            all.extend((0..3_000).map(|n| record(100 + n, Timer, 1 + n % functions)));
+            all.push(record(4_000, VectorEnds, 0));
+            events(all)
+        };
+        assert_eq!(burst(1), [(90, VectorBegins, 0), (100, Timer, 0), (4_000, VectorEnds, 0)]);
+        assert_eq!(burst(2), [(90, VectorBegins, 0), (4_000, VectorEnds, 0)]);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use tactus_model::trace::Trace;
 
 use super::program::{HEAD, RECORD};
-use super::record::{Record, name_ends, spelled, told};
+use super::record::{Record, spelled, timer_of, told};
 
 /// Records that may be half written, or out of their order in time: what interrupts a program writes a later place at an
 /// earlier time.
@@ -41,7 +41,10 @@ impl<'a> Ring<'a> {
     /// what was begun then is written. `function`: the name of one by its address.
     pub fn between(self, due: u64, seen: u64, function: impl Fn(u64) -> Option<String>) -> Trace {
         let (mut records, whole) = self.records(due, seen);
-        name_ends(&mut records, || self.before(due));
+        // The timer that was on when it began; what lies before a gap says nothing.
+        if let Some(on) = timer_of(self.before(due)).filter(|_| whole) {
+            records.insert(0, Record { at: due, ..on });
+        }
         told(due, seen, records, whole, function)
     }
 
@@ -216,22 +219,21 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_was_there_before_the_window_is_called_by_the_function_of_its_beginning() {
+    fn a_timer_that_was_on_before_the_window_is_told_from_its_beginning() {
         let function = |word| (word == u64::from_ne_bytes(*b"hog\0rest")).then(|| "wakeup".to_owned());
         let words = memory(64);
         let told = || Ring::new(&words).between(500, 900, function);
-        write(&words, 300, EventKind::TimerBegins, 7);
-        write(&words, 400, EventKind::VectorBegins, 7);
-        write(&words, 600, EventKind::TimerEnds, 7);
-        assert_eq!(
-            (events(&told()), told().timers),
-            (vec![(100, EventKind::TimerEnds, 0)], vec!["wakeup".into()])
-        );
-        // Once its beginning has been written over nothing is known of it.
-        (0..53).for_each(|_| write(&words, 700, EventKind::SoftBegins, 3));
+        write(&words, 300, EventKind::Timer, 0);
+        write(&words, 400, EventKind::SoftBegins, 3);
+        write(&words, 450, EventKind::SoftEnds, 3);
+        write(&words, 600, EventKind::VectorEnds, 0);
+        assert_eq!(events(&told()), [(0, EventKind::Timer, 0), (100, EventKind::VectorEnds, 0)]);
         assert_eq!(told().timers, ["wakeup"]);
-        (0..2).for_each(|_| write(&words, 700, EventKind::SoftBegins, 3));
-        assert_eq!(told().timers, [""]);
+        // Once it has been written over nothing is known of it.
+        (0..52).for_each(|_| write(&words, 1_000, EventKind::SoftBegins, 3));
+        assert_eq!(told().timers, ["wakeup"]);
+        (0..1).for_each(|_| write(&words, 1_000, EventKind::SoftBegins, 3));
+        assert!(told().timers.is_empty());
     }
 
     #[test]

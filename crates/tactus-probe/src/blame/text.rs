@@ -3,7 +3,6 @@
 
 use tactus_model::trace::{EventKind, VECTORS};
 
-use super::program::NUMBER_SHIFT;
 use super::record::Record;
 
 /// Columns of the name of the thread that was there, which names itself as it likes; behind them all is the kernel's.
@@ -61,10 +60,10 @@ fn event(line: &[u8]) -> Option<Said<'_>> {
     let number = |key: &str| first.strip_prefix(key)?.parse().ok();
     let (kind, number) = match name {
         "hrtimer_expire_entry" | "timer_expire_entry" => {
-            let record = Record::new(at, EventKind::TimerBegins, timer(first)?, [0; 2]);
+            first.split_once("timer=")?;
+            let record = Record::new(at, EventKind::Timer, 0, [0; 2]);
             return Some(Said::Timer(record, words.next()?.strip_prefix("function=")?));
         }
-        "hrtimer_expire_exit" | "timer_expire_exit" => (EventKind::TimerEnds, timer(first)?),
         "irq_handler_entry" => (EventKind::InterruptBegins, number("irq=")?),
         "irq_handler_exit" => (EventKind::InterruptEnds, number("irq=")?),
         "softirq_entry" => (EventKind::SoftBegins, number("vec=")?),
@@ -78,12 +77,6 @@ fn event(line: &[u8]) -> Option<Said<'_>> {
         }
     };
     Some(Said::Event(Record::new(at, kind, number, [0; 2])))
-}
-
-/// `hrtimer=00000000a3b1c2d4`, `timer=0000000012345678`: as much of it as a record has room for.
-fn timer(word: &str) -> Option<u64> {
-    let (_, number) = word.split_once("timer=")?;
-    Some(u64::from_str_radix(number.trim_start_matches("0x"), 16).ok()? << NUMBER_SHIFT >> NUMBER_SHIFT)
 }
 
 /// `prev_comm=a b prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=... `. Either thread may be called ` prev_pid=1`.
@@ -200,28 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_is_known_again_by_its_address_and_its_function_is_named() {
+    fn a_timer_is_called_by_its_function() {
         let line = |rest: &str| format!("          <idle>-0       [001] d.h1.    54.029328: {rest}");
-        let at = 54_029_328_000;
         let high =
             line("hrtimer_expire_entry: hrtimer=00000000a3b1c2d4 function=hrtimer_wakeup now=54029326000");
         let wheel = line(
             "timer_expire_entry: timer=ffff00000000d4e5 function=process_timeout now=4294906011 baseclk=1",
         );
-        for (text, number, function) in
-            [(high, 0xa3b1_c2d4, "hrtimer_wakeup"), (wheel, 0xff_0000_0000_d4e5, "process_timeout")]
-        {
-            let begins = Record::new(at, EventKind::TimerBegins, number, [0; 2]);
-            assert_eq!(read(text.as_bytes()), Said::Timer(begins, function), "{text}");
-        }
-        for ends in
-            ["hrtimer_expire_exit: hrtimer=00000000a3b1c2d4", "timer_expire_exit: timer=00000000a3b1c2d4"]
-        {
-            let ends = line(ends);
-            assert_eq!(kind_and_number(&ends), Some((at, Some(EventKind::TimerEnds), 0xa3b1_c2d4)), "{ends}");
+        for (text, function) in [(high, "hrtimer_wakeup"), (wheel, "process_timeout")] {
+            let called = Record::new(54_029_328_000, EventKind::Timer, 0, [0; 2]);
+            assert_eq!(read(text.as_bytes()), Said::Timer(called, function), "{text}");
         }
         for broken in
-            ["hrtimer_expire_entry: hrtimer=12", "timer_expire_exit: timer=x", "hrtimer_expire_exit:"]
+            ["hrtimer_expire_entry: hrtimer=12", "timer_expire_entry: 12 function=x", "hrtimer_expire_entry:"]
         {
             assert_eq!(read(line(broken).as_bytes()), Said::Gap, "{broken}");
         }

@@ -14,7 +14,7 @@ use tactus_model::trace::{EventKind, LONGEST_FUNCTION, MOST_EVENTS, Source, Trac
 use tactus_model::undo::block::blame_instance;
 use tactus_model::undo::{MARKER, Undo};
 
-use super::record::{Record, name_ends, told};
+use super::record::{Record, timer_of, told};
 use super::text::{Said, read};
 use crate::keeper::Keeper;
 use crate::sys;
@@ -125,9 +125,7 @@ impl Instance {
         }
         // Of these each kernel has those that it has.
         for name in ["hrtimer", "timer"] {
-            for end in ["_expire_entry", "_expire_exit"] {
-                let _ = own(&["events/timer/", name, end, "/enable"].concat(), "1");
-            }
+            let _ = own(&["events/timer/", name, "_expire_entry/enable"].concat(), "1");
         }
         for name in VECTORS {
             for end in ["_entry", "_exit"] {
@@ -162,7 +160,9 @@ impl Reading {
         let end = self.records.partition_point(|record| record.at <= seen).max(first);
         let whole = self.whole || first > 0;
         let mut own = self.records[first..end].to_vec();
-        name_ends(&mut own, || self.records[..first].iter().rev().copied());
+        if let Some(on) = timer_of(self.records[..first].iter().rev().copied()) {
+            own.insert(0, Record { at: due, ..on });
+        }
         let function = |place: u64| self.timers.get(usize::try_from(place).ok()?.checked_sub(1)?).cloned();
         Trace { source: Source::Tracefs, ..told(due, seen, own, whole, function) }
     }
@@ -326,12 +326,11 @@ mod tests {
         let timers = "\
           <idle>-0       [001] d.h1.    10.000100: local_timer_entry: vector=236
           <idle>-0       [001] d.h2.    10.000101: hrtimer_expire_entry: hrtimer=00000000a3b1c2d4 function=slow_timer now=1
-          <idle>-0       [001] d.h1.    10.000900: hrtimer_expire_exit: hrtimer=00000000a3b1c2d4
           <idle>-0       [001] d.h1.    10.000902: local_timer_exit: vector=236
 ";
-        let own = reading("timers", &(HEAD.replace("ALL", "4/4") + timers));
+        let own = reading("timers", &(HEAD.replace("ALL", "3/3") + timers));
         let told: Vec<_> = own.window(10_000_500_000, 10_000_910_000).events().collect();
-        assert_eq!(told, [(400_000, EventKind::TimerEnds, 0), (402_000, EventKind::VectorEnds, 0)]);
+        assert_eq!(told, [(0, EventKind::Timer, 0), (402_000, EventKind::VectorEnds, 0)]);
         assert_eq!(own.window(10_000_500_000, 10_000_910_000).timers, ["slow_timer"]);
         assert_eq!(own.window(10_000_000_000, 10_000_910_000).timers, ["slow_timer"]);
     }

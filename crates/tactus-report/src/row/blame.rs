@@ -54,14 +54,13 @@ fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Ve
             EventKind::Lost => account.lose(from),
             EventKind::Leaves | EventKind::Sleeps => account.leave(thread(trace, number), Owner::Thread),
             EventKind::Preempted => account.leave(thread(trace, number), Owner::NotPreempted),
-            EventKind::InterruptBegins
-            | EventKind::SoftBegins
-            | EventKind::VectorBegins
-            | EventKind::TimerBegins => account.stack.push((kind, number)),
+            EventKind::InterruptBegins | EventKind::SoftBegins | EventKind::VectorBegins => {
+                account.stack.push((kind, number));
+            }
+            EventKind::Timer => account.call(number),
             EventKind::InterruptEnds => account.end((EventKind::InterruptBegins, number)),
             EventKind::SoftEnds => account.end((EventKind::SoftBegins, number)),
             EventKind::VectorEnds => account.end((EventKind::VectorBegins, number)),
-            EventKind::TimerEnds => account.end((EventKind::TimerBegins, number)),
             EventKind::GuestLeft | EventKind::GuestEntered => {}
         }
     }
@@ -125,6 +124,12 @@ impl Account<'_> {
         self.stack.clear();
     }
 
+    /// The function of a timer is called: the one before it in this interrupt has returned.
+    fn call(&mut self, timer: u64) {
+        self.stack.pop_if(|(kind, _)| *kind == EventKind::Timer);
+        self.stack.push((EventKind::Timer, timer));
+    }
+
     fn end(&mut self, context: Context) {
         match self.stack.iter().rposition(|own| *own == context) {
             Some(place) => self.stack.truncate(place),
@@ -154,7 +159,7 @@ impl Account<'_> {
             EventKind::SoftBegins => known(&SOFT_INTERRUPTS),
             EventKind::VectorBegins => known(&VECTORS),
             // The name of one that is not known is empty.
-            EventKind::TimerBegins => {
+            EventKind::Timer => {
                 let function = usize::try_from(number).ok().and_then(|place| self.timers.get(place));
                 Some(function.map(|function| clean(function)).unwrap_or_default())
             }
@@ -173,7 +178,7 @@ const fn owner(kind: EventKind) -> Owner {
     match kind {
         EventKind::SoftBegins => Owner::SoftInterrupt,
         EventKind::VectorBegins => Owner::Vector,
-        EventKind::TimerBegins => Owner::Timer,
+        EventKind::Timer => Owner::Timer,
         _ => Owner::Interrupt,
     }
 }
@@ -391,8 +396,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::EventKind::{
-        InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, TimerBegins,
-        TimerEnds, VectorBegins, VectorEnds,
+        InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, Timer,
+        VectorBegins, VectorEnds,
     };
     use super::*;
 
@@ -486,16 +491,14 @@ mod tests {
     fn the_function_of_a_timer_has_its_time_apart_from_the_interrupt_that_it_went_off_in() {
         let events = [
             (1, VectorBegins, 0),
-            (2, TimerBegins, 0),
-            (3, TimerEnds, 0),
+            (2, Timer, 0),
             (4, VectorEnds, 0),
             (5, SoftBegins, 1),
-            (6, TimerBegins, 1),
+            (6, Timer, 1),
             (10, VectorBegins, 0),
-            (11, TimerBegins, 2),
-            (13, TimerEnds, 2),
+            (11, Timer, 2),
             (14, VectorEnds, 0),
-            (90, TimerEnds, 1),
+            (90, Timer, 0),
             (92, SoftEnds, 1),
             (93, Sleeps, 0),
         ];
@@ -504,16 +507,14 @@ mod tests {
             &[
                 ("interrupts off in ksoftirqd/1", 1),
                 ("local_timer interrupt", 1),
-                ("timer hrtimer_wakeup", 1),
-                ("local_timer interrupt", 1),
+                ("timer hrtimer_wakeup", 2),
                 ("ksoftirqd/1", 1),
                 ("softirq TIMER", 1),
                 ("timer slow_timer", 4),
                 ("local_timer interrupt", 1),
-                ("a timer", 2),
-                ("local_timer interrupt", 1),
+                ("a timer", 3),
                 ("timer slow_timer", 76),
-                ("softirq TIMER", 2),
+                ("timer hrtimer_wakeup", 2),
                 ("ksoftirqd/1", 1),
                 ("the thread itself", 2),
             ],
@@ -521,11 +522,19 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_was_there_when_it_was_due_is_known_by_its_end_and_the_interrupt_by_its() {
-        let events = [(400, TimerEnds, 1), (403, VectorEnds, 0), (405, Leaves, 0)];
+    fn a_function_that_was_on_when_it_was_due_has_its_time_up_to_the_end_of_its_interrupt() {
+        let events = [(0, Timer, 1), (400, VectorEnds, 0), (405, Leaves, 0)];
+        is(&told(&events, &["0"], 406), &[("timer slow_timer", 400), ("idle", 5), ("the thread itself", 1)]);
+        // One that is called in an interrupt that was there already: what came before is the interrupt's.
+        let events = [(300, Timer, 1), (400, VectorEnds, 0), (405, Leaves, 0)];
         is(
             &told(&events, &["0"], 406),
-            &[("timer slow_timer", 400), ("local_timer interrupt", 3), ("idle", 2), ("the thread itself", 1)],
+            &[
+                ("local_timer interrupt", 300),
+                ("timer slow_timer", 100),
+                ("idle", 5),
+                ("the thread itself", 1),
+            ],
         );
         let hog = [BlamedPart { owner: Owner::Timer, name: "slow_timer".into(), ns: 400 * US }];
         let known = Circumstances { median_ns: 5 * US, hosts: false, is_virtual: true };
