@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::fault::{BlockWay, Off};
 use tactus_model::catalogue::measure::{Timer, Timerlat};
+use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Activity, End, FromProbe, Job, NoteKind, ToProbe, What};
 use tactus_model::scheduling::Policy;
 use tactus_model::trace::{EventKind, Source, Trace};
@@ -18,7 +19,7 @@ use tactus_system::{Child, Connection, Invocation, Remote, System};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
 use super::faults::{assert_undone, block, cpus, job, prepare, with};
-use super::{alone, leftovers, qemu, spec};
+use super::{alone, leftovers, plan, qemu, spec};
 
 const TRACING: &str = "/sys/kernel/tracing";
 
@@ -62,7 +63,7 @@ impl Second {
         let measure = Measure::Timer(Timer::default());
         let what = What::Measure { measure, interval_ns: 2_000_000, priority: 90, policy: Policy::Fifo };
         let job = Job {
-            activities: vec![Activity::new(0, cpus("1"), what)],
+            activities: vec![Activity::new(0, cpus("0"), what)],
             no_side_effects: false,
             housekeeping: cpus("0"),
             blame_above: Some(0),
@@ -130,10 +131,13 @@ fn says(guest: &Remote, file: &str) -> String {
 
 /// Does each of these in one guest whose kernel has the tracers, and looks for what is left of it.
 fn in_a_traced_guest(each: &[fn(&Remote, &mut Conversation)]) {
+    in_a_guest(&spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]), each);
+}
+
+fn in_a_guest(spec: &plan::Environment, each: &[fn(&Remote, &mut Conversation)]) {
     let _turn = alone();
     let Some(qemu) = qemu() else { return };
-    let mut first = Conversation::begin(qemu, &spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]))
-        .unwrap_or_else(|error| panic!("{error}"));
+    let mut first = Conversation::begin(qemu, spec).unwrap_or_else(|error| panic!("{error}"));
     first.greet();
     let guest = first.system();
     each.iter().for_each(|part| part(&guest, &mut first));
@@ -292,13 +296,20 @@ fn reader_and_worker(guest: &Remote, first: &mut Conversation) {
 
 #[test]
 fn who_had_the_cpu_is_kept_by_bpf_and_by_tracefs_whose_instance_goes_whoever_made_it_is_killed() {
-    in_a_traced_guest(&[
-        had_the_cpu_by_tracefs,
-        had_the_cpu_by_bpf,
-        who_keeps_alone,
-        who_removes_alone,
-        who_keeps_and_who_removes,
-    ]);
+    let mut one_cpu = spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]);
+    // With a second one QEMU 7.2 now and then goes on for ever with what it has translated of code that its kernel changes,
+    // and at sched_switch a kernel that is traced does so (docs/design/blame.md).
+    one_cpu.cpus = Some(CpuRequest::List(cpus("0")));
+    in_a_guest(
+        &one_cpu,
+        &[
+            had_the_cpu_by_tracefs,
+            had_the_cpu_by_bpf,
+            who_keeps_alone,
+            who_removes_alone,
+            who_keeps_and_who_removes,
+        ],
+    );
 }
 
 const KEPT: &str = "instances/tactus-blame/events/sched/sched_switch/enable";
