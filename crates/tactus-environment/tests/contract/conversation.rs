@@ -99,7 +99,11 @@ impl Conversation {
         let machine = topology(&Real);
         let layout = match spec.attach {
             Some(_) => environment.attached(spec, system, &machine)?,
-            None => environment.layout(&machine.allowed, false, &machine),
+            None => {
+                let cpus = spec.cpus.as_ref().map(|cpus| machine.resolve(cpus)).transpose();
+                let cpus = cpus.expect("CPUs of this machine").unwrap_or_else(|| machine.allowed.clone());
+                environment.layout(&cpus, false, &machine)
+            }
         };
         let guardian = Guardian::start(&Real).expect("a guardian");
         let workspace = guardian.workspace().expect("a workspace");
