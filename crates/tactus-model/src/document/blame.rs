@@ -116,7 +116,7 @@ pub enum Owner {
     SoftInterrupt,
     /// An interrupt of the processor's or the kernel's own.
     Vector,
-    /// The function of a timer that went off, within the interrupt that it went off in.
+    /// The function of a timer, up to the next one or the end of the interrupt that it went off in.
     Timer,
     /// The measuring thread, until it had read its clock.
     Itself,

@@ -47,7 +47,8 @@ impl Section for Blame {
     fn about(&self) -> &'static str {
         "Who had the CPU from the moment a wake-up was due to that at which it was seen, by the kernel's own account of \
          threads and interrupts there; a gap is unaccounted. Interrupts off: the timer's interrupt did not come while that \
-         thread ran. Timer: its function, within the interrupt or soft interrupt that it went off in. Not preempted: it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
+         thread ran. Timer: its function, up to the next or the end of the interrupt that it went off in. Not preempted: \
+         it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
          machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
          \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
          beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody. Where BPF is refused tracefs \
