@@ -131,7 +131,11 @@ fn says(guest: &Remote, file: &str) -> String {
 
 /// Does each of these in one guest whose kernel has the tracers, and looks for what is left of it.
 fn in_a_traced_guest(each: &[fn(&Remote, &mut Conversation)]) {
-    in_a_guest(&spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]), each);
+    in_a_guest(&traced_guest(), each);
+}
+
+fn traced_guest() -> plan::Environment {
+    spec("qemu", &[("kernel", "rt"), ("accel", "tcg")])
 }
 
 fn in_a_guest(spec: &plan::Environment, each: &[fn(&Remote, &mut Conversation)]) {
@@ -307,7 +311,7 @@ fn who_had_the_cpu_is_kept_by_tracefs_whose_instance_goes_whoever_made_it_is_kil
 /// On PREEMPT_RT, where more of the kernel can be preempted.
 #[test]
 fn who_had_the_cpu_is_kept_by_bpf_and_nothing_of_it_is_in_tracefs() {
-    let mut one_cpu = spec("qemu", &[("kernel", "rt"), ("accel", "tcg")]);
+    let mut one_cpu = traced_guest();
     // With a second one QEMU 7.2 now and then goes on for ever with what it has translated of code that its kernel changes,
     // and at sched_switch a kernel that is traced does so (docs/design/blame.md).
     one_cpu.cpus = Some(CpuRequest::First);

@@ -30,9 +30,7 @@ impl Record {
     pub const fn thread(&self) -> u64 {
         self.what >> NUMBER_SHIFT
     }
-}
 
-impl Record {
     fn is_timer(&self) -> bool {
         self.kind() == Some(EventKind::Timer)
     }
@@ -40,7 +38,7 @@ impl Record {
 
 /// The timer whose function is on, by what came `before`, the last first: one that was called in the interrupt that is on,
 /// where that was seen to begin no later.
-pub fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
+fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
     let mut within = 0_u32;
     for record in before {
         match record.kind()? {
@@ -59,11 +57,12 @@ pub fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
 /// So many of too many events are kept at either end.
 const AT_EITHER_END: usize = MOST_EVENTS / 2 - 1;
 
-/// As it travels. Of too many the first and the last are kept. `function`: the name of a timer's function by what stands for
-/// it.
+/// As it travels. Of too many the first and the last are kept. `earlier`: what came before, the last of it first. `function`:
+/// the name of a timer's function by what stands for it.
 pub fn told(
     due: u64,
     seen: u64,
+    earlier: impl Iterator<Item = Record>,
     mut records: Vec<Record>,
     whole: bool,
     function: impl Fn(u64) -> Option<String>,
@@ -72,6 +71,10 @@ pub fn told(
     // What stands for each of its timers: to ask for a name is a system call.
     let mut functions: Vec<u64> = Vec::new();
     let mut before = due;
+    // What lies before a gap says nothing.
+    if let Some(on) = timer_of(earlier).filter(|_| whole) {
+        records.insert(0, Record { at: due, ..on });
+    }
     // Timers of one function in a row have the time of one.
     records.dedup_by(|next, own| next.is_timer() && own.is_timer() && next.name[0] == own.name[0]);
     let half = AT_EITHER_END;
@@ -93,19 +96,13 @@ pub fn told(
         }
         let Some(kind) = record.kind() else { continue };
         let number = match (record.thread(), kind) {
-            (_, EventKind::Timer) => {
-                let known = functions.iter().position(|known| *known == record.name[0]);
-                known.unwrap_or_else(|| {
-                    functions.push(record.name[0]);
-                    trace.timers.push(function(record.name[0]).unwrap_or_default());
-                    functions.len() - 1
-                }) as u64
-            }
+            (_, EventKind::Timer) => place(&mut functions, record.name[0]),
             (number, _) if kind.is_switch() => place(&mut trace.threads, spelled(number, record.name)),
             (number, _) => number,
         };
         trace.push(&mut before, record.at, kind, number);
     }
+    trace.timers = functions.into_iter().map(|own| function(own).unwrap_or_default()).collect();
     trace
 }
 
@@ -135,17 +132,19 @@ pub fn spelled(number: u64, name: [u64; 2]) -> String {
     told
 }
 
-/// The place of a name among those that were there before.
-fn place(names: &mut Vec<String>, name: String) -> u64 {
-    let place = names.iter().position(|known| *known == name).unwrap_or_else(|| {
-        names.push(name);
-        names.len() - 1
+/// Its place among those that were there before.
+fn place<T: PartialEq>(known: &mut Vec<T>, own: T) -> u64 {
+    let place = known.iter().position(|known| *known == own).unwrap_or_else(|| {
+        known.push(own);
+        known.len() - 1
     });
     place as u64
 }
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::EventKind::{
         InterruptBegins, InterruptEnds, Leaves, SoftBegins, SoftEnds, Timer, VectorBegins, VectorEnds,
     };
@@ -160,7 +159,7 @@ mod tests {
     }
 
     fn events(records: Vec<Record>) -> Vec<(u64, EventKind, u64)> {
-        told(0, u64::MAX, records, true, called).events().collect()
+        told(0, u64::MAX, iter::empty(), records, true, called).events().collect()
     }
 
     #[test]
@@ -196,7 +195,7 @@ mod tests {
             record(15, Timer, 2),
             record(16, VectorEnds, 0),
         ];
-        let trace = told(10, 20, own.to_vec(), true, called);
+        let trace = told(10, 20, iter::empty(), own.to_vec(), true, called);
         assert_eq!(trace.timers, ["tick", "wakeup", ""]);
         let timers = trace.events().filter(|(_, kind, _)| *kind == Timer).map(|(at, _, place)| (at, place));
         assert_eq!(timers.collect::<Vec<_>>(), [(1, 0), (3, 1), (4, 2), (5, 0)]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 use tactus_model::trace::Trace;
 
 use super::program::{HEAD, RECORD};
-use super::record::{Record, spelled, timer_of, told};
+use super::record::{Record, spelled, told};
 
 /// Records that may be half written, or out of their order in time: what interrupts a program writes a later place at an
 /// earlier time.
@@ -40,17 +40,13 @@ impl<'a> Ring<'a> {
     /// What was between two moments of CLOCK_MONOTONIC, in ns. To be asked some ms after the later one at the earliest:
     /// what was begun then is written. `function`: the name of one by its address.
     pub fn between(self, due: u64, seen: u64, function: impl Fn(u64) -> Option<String>) -> Trace {
-        let (mut records, whole) = self.records(due, seen);
-        // The timer that was on when it began; what lies before a gap says nothing.
-        if let Some(on) = timer_of(self.before(due)).filter(|_| whole) {
-            records.insert(0, Record { at: due, ..on });
-        }
-        told(due, seen, records, whole, function)
+        let (records, whole) = self.records(due, seen);
+        told(due, seen, self.before(due), records, whole, function)
     }
 
-    /// The first number of a record that is still there.
-    fn kept(self) -> u64 {
-        self.begun().saturating_sub(self.records.saturating_sub(UNSETTLED))
+    /// The first number of a record that is still there when so many were begun.
+    fn kept(self, begun: u64) -> u64 {
+        begun.saturating_sub(self.records.saturating_sub(UNSETTLED))
     }
 
     /// The first number from `kept` on of a record that is no earlier than a moment.
@@ -69,18 +65,19 @@ impl<'a> Ring<'a> {
 
     /// The records before a moment, the last of them first, as far as they are still there.
     fn before(self, at: u64) -> impl Iterator<Item = Record> {
-        let kept = self.kept();
-        (kept..self.first(kept, self.begun(), at)).rev().map_while(move |number| {
+        let head = self.begun();
+        let kept = self.kept(head);
+        (kept..self.first(kept, head, at)).rev().map_while(move |number| {
             let record = self.record(number);
             fence(Ordering::Acquire);
-            (number >= self.kept()).then_some(record)
+            (number >= self.kept(self.begun())).then_some(record)
         })
     }
 
     /// The records of that time, in its order, and whether none of them is missing.
     pub fn records(self, due: u64, seen: u64) -> (Vec<Record>, bool) {
         let head = self.begun();
-        let kept = head.saturating_sub(self.records.saturating_sub(UNSETTLED));
+        let kept = self.kept(head);
         let low = self.first(kept, head, due);
         let first = low.saturating_sub(UNSETTLED).max(kept);
         let mut after = 0;
@@ -99,7 +96,7 @@ impl<'a> Ring<'a> {
             }
         }
         fence(Ordering::Acquire);
-        let lost = self.kept();
+        let lost = self.kept(self.begun());
         found.retain(|(number, _)| *number >= lost);
         // Nothing is missing where a record from before it is still there, or none was written over yet.
         let whole = lost == 0 || (first >= lost && first < low);

@@ -14,7 +14,7 @@ use tactus_model::trace::{EventKind, LONGEST_FUNCTION, MOST_EVENTS, Source, Trac
 use tactus_model::undo::block::blame_instance;
 use tactus_model::undo::{MARKER, Undo};
 
-use super::record::{Record, timer_of, told};
+use super::record::{Record, told};
 use super::text::{Said, read};
 use crate::keeper::Keeper;
 use crate::sys;
@@ -159,12 +159,9 @@ impl Reading {
         let first = self.records.partition_point(|record| record.at < from);
         let end = self.records.partition_point(|record| record.at <= seen).max(first);
         let whole = self.whole || first > 0;
-        let mut own = self.records[first..end].to_vec();
-        if let Some(on) = timer_of(self.records[..first].iter().rev().copied()) {
-            own.insert(0, Record { at: due, ..on });
-        }
+        let (earlier, own) = (self.records[..first].iter().rev().copied(), self.records[first..end].to_vec());
         let function = |place: u64| self.timers.get(usize::try_from(place).ok()?.checked_sub(1)?).cloned();
-        Trace { source: Source::Tracefs, ..told(due, seen, own, whole, function) }
+        Trace { source: Source::Tracefs, ..told(due, seen, earlier, own, whole, function) }
     }
 
     /// Reads what there is.

@@ -256,7 +256,8 @@ fn a_measurement_ends_with_the_first_latency_that_it_is_to_stop_above_and_says_w
     nothing_is_left();
 }
 
-/// A guest whose virtual CPU is kept from running by a thread of the machine. It has one: see "A guest that hangs" in docs/design/blame.md.
+/// A guest whose virtual CPU is kept from running by a thread of the machine. It has one: see "A guest that hangs" in
+/// docs/design/blame.md.
 const HELD: &str = r#"
 name = "held"
 [environment.guest]
