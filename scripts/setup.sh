@@ -8,10 +8,12 @@
 #   scripts/setup.sh kernel   a guest kernel, fetched by the built tactus (TACTUS=path)
 #   scripts/setup.sh kernels  that, a standard kernel to compare it with, and one for an aarch64 guest
 #
-# Exit: 0 ready (perhaps without what needs root: it says so), 2 something must be done by hand first.
+# Exit: 0 ready (perhaps without what it may not install: it says so), 2 something must be done by hand first, and nothing
+# was installed.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
+. scripts/lib/install.sh
 
 mode=${1:-run}
 tactus=${TACTUS:-target/release/tactus}
@@ -28,170 +30,53 @@ if [ -r /etc/os-release ]; then
     *suse*) family=suse ;;
   esac
 fi
+. scripts/lib/packages.sh
 
-case "$arch" in
-  aarch64) qemu="qemu-system-aarch64 qemu-system-arm qemu-system-aarch64-core qemu-system-aarch64 qemu-arm" ;;
-  *) qemu="qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core qemu-system-x86 qemu-x86" ;;
-esac
+# What only the user can do is said before anything is done: all of it, at once.
+by_hand=""
+problem() {
+  printf 'error: %s\nhint: %s\n' "$1" "$2" >&2
+  by_hand=yes
+}
 
-missing=""  # packages that can be installed
-reasons=""  # a line for each
-building="" # those without which nothing can be built
-
-# need COMMAND DEBIAN FEDORA ARCH SUSE WHY [build]: one package by the name each family gives it.
-need() {
-  if present "$1"; then
-    return
-  fi
+# How this distribution installs packages.
+installs() {
   case "$family" in
-    fedora) package=$3 ;;
-    arch) package=$4 ;;
-    suse) package=$5 ;;
-    *) package=$2 ;;
-  esac
-  missing="$missing $package"
-  reasons="$reasons
-  $package: $6"
-  [ "${7:-}" != build ] || building="$building $package"
-}
-
-present() {
-  case "$1" in
-    fonts) find -L /usr/share/fonts /usr/local/share/fonts -name '*.ttf' 2>/dev/null | grep -q . ;;
-    # The system's own Python: that of the packages.
-    python3-yaml) /usr/bin/python3 -c 'import yaml' 2>/dev/null ;;
-    python3-*) /usr/bin/python3 -c "import ${1#python3-}" 2>/dev/null ;;
-    libc) has cc && echo 'int main(void){return 0;}' | cc -x c -o /dev/null - 2>/dev/null ;;
-    # The two are asked for together.
-    libc-aarch64) has aarch64-linux-gnu-gcc && echo '#include <stdlib.h>' | aarch64-linux-gnu-gcc -x c -c -o /dev/null - 2>/dev/null ;;
-    # Not in everybody's PATH.
-    sshd) has sshd || [ -x /usr/sbin/sshd ] ;;
-    slurmctld | slurmd | munged) has "$1" || [ -x "/usr/sbin/$1" ] ;;
-    qemu-ga) has qemu-ga || [ -x /usr/sbin/qemu-ga ] ;;
-    # Its parts, whatever Linux they are built on.
-    grub-pc) [ -e /usr/lib/grub/i386-pc/multiboot2.mod ] ;;
-    modprobe) has modprobe || [ -x /usr/sbin/modprobe ] ;;
-    *) has "$1" ;;
+    debian) echo "apt-get install --no-install-recommends$1" ;;
+    fedora) echo "dnf install$1" ;;
+    arch) echo "pacman -S$1" ;;
+    suse) echo "zypper install$1" ;;
+    *) echo "install what this distribution calls (Debian's names):$1" ;;
   esac
 }
 
-collect() {
-  need cc gcc gcc gcc gcc "links the program" build
-  need libc libc6-dev glibc-devel glibc glibc-devel "the C library that it is linked with" build
-  need make make make make make "runs the steps" build
-  # shellcheck disable=SC2086  # five words on purpose
-  need $qemu "virtual machines"
-  need podman podman podman podman podman "containers"
-  [ "$mode" != package ] || {
-    need_for_packages
+# Whether packages are installed here, and not by hand.
+installing() {
+  [ "$family" = debian ] && [ "$sudo" != none ]
+}
+
+check_packages() {
+  [ -n "$missing" ] || return 0
+  say "These packages are missing:$reasons"
+  if installing; then
+    return 0
+  fi
+  [ -z "$building" ] || {
+    problem "without these packages nothing can be built:$building" "as root: $(installs "$building")"
     return 0
   }
-  need crun crun crun crun crun "the container runtime of podman and of the kind \`oci\`"
-  [ "$mode" != run ] || return 0
-  need sshd openssh-server openssh-server openssh openssh-server "a private server on the loopback, to try environments of the kind \`ssh\`"
-  need c++ g++ gcc-c++ gcc gcc-c++ "the fuzzer's engine"
-  need busybox busybox-static busybox busybox busybox-static "reads the archives that guests boot; and the smallest guest, to compare start-up with"
-  # Where systemd runs, these packages would start a daemon and a bridge: left to their owner.
-  [ -d /run/systemd/system ] || {
-    need dockerd docker.io moby-engine docker docker "containers of Docker, by a daemon of the tests' own"
-    need lxc-execute lxc lxc lxc lxc "containers of LXC"
-  }
-  need systemd-nspawn systemd-container systemd-container systemd systemd-container "containers of systemd-nspawn"
-  need runc runc runc runc runc "runs the generated container scripts where crun refuses the machine's cgroups"
-  need virt-xml-validate libvirt-clients libvirt-client libvirt libvirt-client "checks the generated domains, and asks libvirt for virtual machines"
-  need qemu-system-aarch64 qemu-system-arm qemu-system-aarch64-core qemu-system-aarch64 qemu-arm "a guest of another architecture"
-  # Others have no C library for it in a package.
-  [ "$family" != debian ] || {
-    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu - - - "the part in C of the program for aarch64"
-    need libc-aarch64 libc6-dev-arm64-cross - - - "the C headers that it is compiled with"
-  }
-  need xmllint libxml2-utils libxml2 libxml2 libxml2-tools "reads them for it"
-  need python3 python3 python3 python python3 "the generated script that pins virtual CPUs, and checks of generated files"
-  need python3-jsonschema python3-jsonschema python3-jsonschema python-jsonschema python3-jsonschema "checks the generated YAML against its schemas"
-  need python3-yaml python3-yaml python3-pyyaml python-yaml python3-PyYAML "reads it for that"
-  # Where systemd runs, these packages would start a daemon, and that of tuned changes the machine: left to its owner.
-  [ -d /run/systemd/system ] || need libvirtd libvirt-daemon-system libvirt-daemon-kvm libvirt libvirt-daemon-qemu "virtual machines of the kind \`libvirt\`; the tests start a private daemon"
-  # In a virtual machine it would answer the machine's own host: left to its owner, too.
-  [ -d /run/systemd/system ] || need qemu-ga qemu-guest-agent qemu-guest-agent qemu-guest-agent qemu-guest-agent "runs in a guest of the tests, to which tactus attaches"
-  [ -d /run/systemd/system ] || need tuned-adm tuned tuned tuned tuned "loads the generated TuneD profiles"
-  need modprobe kmod kmod kmod kmod "reads the written options of modules"
-  need grub-script-check grub-common grub2-tools-minimal grub grub2 "parses the generated command line"
-  [ "$arch" != x86_64 ] || {
-    need grub-pc grub-pc-bin grub2-pc-modules grub grub2-i386-pc "starts the guest without an operating system as a boot loader does"
-    need xorriso xorriso xorriso libisoburn xorriso "makes the disc that it is started from"
-    need mformat mtools mtools mtools mtools "makes the same for other firmware"
-  }
-  need python3-ensurepip python3-venv python3 python python3 "installs the validators of scripts/lib/tools.txt into target/tools"
-  need mkfs.ext4 e2fsprogs e2fsprogs e2fsprogs e2fsprogs "the disk of the machine whose power fails (make crash)"
-  need rpmbuild rpm rpm-build rpm-tools rpm-build "makes and reads the .rpm"
-  need strace strace strace strace strace "counts what the probe asks of the kernel while it measures"
-  # Where systemd runs, the packages would start daemons: left to their owner. Others have them in no package.
-  [ "$family" != debian ] || [ -d /run/systemd/system ] || {
-    need slurmctld slurmctld - - - "the controller of Slurm, for a cluster of the tests' own"
-    need slurmd slurmd - - - "its nodes"
-    need sbatch slurm-client - - - "its clients"
-    need munged munge - - - "proves them to one another who they are"
-  }
-  need tmux tmux tmux tmux tmux "shows the live screen to the tests"
-  # Where systemd runs, the package would start a daemon: left to its owner.
-  [ -d /run/systemd/system ] || need prometheus prometheus prometheus prometheus prometheus "scrapes the metrics of a run, and checks the alert rules"
-  need chromium chromium chromium chromium chromium "opens the report's page as its readers do"
-  need fonts fonts-dejavu-core dejavu-sans-fonts ttf-dejavu dejavu-fonts "text in PNG figures"
-  need cyclictest rt-tests realtime-tests rt-tests rt-tests "cyclictest, the instrument to compare with and to read"
-  # Others have it in no package of this name.
-  [ "$family" != debian ] || {
-    need jitterdebugger jitterdebugger - - - "an instrument of the field, whose files are read"
-    need rtla rtla - - - "another one"
-  }
-  [ "$mode" = bench ] || return 0
-  need stress-ng stress-ng stress-ng stress-ng stress-ng "the bandwidth of memory, to compare with"
-  need perf linux-perf perf perf perf "the round trip through a pipe, to compare with"
-  need iperf3 iperf3 iperf3 iperf3 iperf "streams of UDP, to compare with"
-  need sockperf sockperf sockperf sockperf sockperf "the round trip of UDP, to compare with"
-}
-
-need_for_packages() {
-  need git git git git git "the time of the sources, which packages bear"
-  need xz xz-utils xz xz xz "packs them"
-  need rpmbuild rpm rpm-build rpm-tools rpm-build "makes and reads the .rpm"
-  need dpkg-deb dpkg dpkg dpkg dpkg "makes and reads the .deb"
-  need python3 python3 python3 python python3 "the list of what the program is made of"
-  need shellcheck shellcheck ShellCheck shellcheck ShellCheck "looks at the scripts of the action"
-  need python3-ensurepip python3-venv python3 python python3 "installs what looks at contrib/"
-  # Others have no compiler for musl of this name, no C library for arm64, or none of Debian's tools.
-  [ "$family" != debian ] || {
-    need musl-gcc musl-tools - - - "the part in C of the static program"
-    need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu - - - "the same for aarch64"
-    need libc-aarch64 libc6-dev-arm64-cross - - - "the C headers that it is compiled with"
-    need lintian lintian - - - "looks at the .deb as Debian does"
-    need mmdebstrap mmdebstrap - - - "a clean system, in which the .deb is installed and removed"
-    need qemu-aarch64-static qemu-user-static - - - "starts the program for aarch64"
-  }
+  say "Not installed: setup does that on Debian and Ubuntu only, as root or with sudo. What needs them is skipped; the rest runs."
+  say "To have everything, as root: $(installs "$missing")"
 }
 
 install_packages() {
-  collect
-  [ -n "$missing" ] || return 0
-  say "These packages are missing:$reasons"
-  case "$family" in
-    debian) ;;
-    fedora) fail "not installed:$missing" "run: dnf install$missing" ;;
-    arch) fail "not installed:$missing" "run: pacman -S$missing" ;;
-    suse) fail "not installed:$missing" "run: zypper install$missing" ;;
-    *) fail "not installed (Debian's names):$missing" "install what your distribution calls them, then run this again" ;;
-  esac
-  if [ "$sudo" = none ]; then
-    [ -z "$building" ] || fail "not installed, and only root can:$building" "run as root: apt-get install$missing"
-    say "Not installed, because that needs root or sudo. What needs them is skipped; the rest runs."
-    say "To have everything, run as root: apt-get install$missing"
+  if [ -z "$missing" ] || ! installing; then
     return 0
   fi
   say "Installing them with apt-get${sudo:+ (by sudo)}."
+  $sudo apt-get update -q </dev/null >&2
   # shellcheck disable=SC2086  # words on purpose
-  {
-    $sudo apt-get update -q </dev/null
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing </dev/null
-  } >&2
+  apt_install $missing
 }
 
 # Validators that no distribution has, or has too old, in a Python environment of the tests' own. Without the
@@ -214,27 +99,77 @@ install_tools() {
   fi
 }
 
+rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+rust_targets="x86_64-unknown-linux-musl aarch64-unknown-linux-musl x86_64-unknown-none"
+toolchain=${RUSTUP_TOOLCHAIN:-stable}
+
+# Whether apt can install rustup (Debian 13 and Ubuntu 24.04 have it). `apt-cache show` knows every name that another
+# package mentions.
+apt_has_rustup() {
+  installing || return 1
+  # A system that was just made has no lists of packages yet.
+  find /var/lib/apt/lists -name '*_Packages*' 2>/dev/null | grep -q . || $sudo apt-get update -q </dev/null >&2
+  LC_ALL=C apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'
+}
+
+has_toolchain() {
+  rustup toolchain list 2>/dev/null | grep -q "^$toolchain"
+}
+
+has_target() {
+  [ -d "$(rustc --print target-libdir --target "$1" 2>/dev/null)" ]
+}
+
+check_rust() {
+  get="get rustup from https://rustup.rs, then run this again"
+  if ! has cargo; then
+    home=$(getent passwd "${SUDO_USER:-}" 2>/dev/null | cut -d: -f6)
+    if apt_has_rustup; then
+      return 0
+    elif [ -n "$home" ] && [ -x "$home/.cargo/bin/cargo" ]; then
+      problem "root has no Rust, $SUDO_USER has one in $home/.cargo" \
+        "as $SUDO_USER, without sudo: make $mode (it asks sudo for what needs root)"
+    else
+      problem "there is no cargo: tactus is built with Rust $rust_needed or newer" "$get"
+    fi
+    return 0
+  fi
+  # A rustup without the toolchain would fetch it when cargo is asked for its version.
+  if has rustup && ! has_toolchain; then
+    return 0
+  fi
+  version=$(cargo --version 2>/dev/null | cut -d ' ' -f 2)
+  if [ "$(printf '%s\n%s\n' "$rust_needed" "$version" | sort -V | head -n 1)" != "$rust_needed" ]; then
+    if has rustup; then get="run: rustup update $toolchain"; fi
+    problem "this Rust is ${version:-of no known version}: tactus is built with $rust_needed or newer" "$get"
+    return 0
+  fi
+  has rustup || for target in $rust_targets; do
+    has_target "$target" || problem "this Rust has no standard library for $target" "$get"
+  done
+}
+
 install_rust() {
   if ! has cargo; then
-    # Debian 13 and Ubuntu 24.04 have rustup; older ones do not.
-    if [ "$family" = debian ] && [ "$sudo" != none ] && apt-cache show rustup >/dev/null 2>&1; then
-      say "Installing the package rustup: the Rust toolchain that builds tactus."
-      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends rustup </dev/null >&2
-    else
-      fail "there is no cargo: tactus is built with Rust 1.88 or newer" "get rustup from https://rustup.rs, then run this again"
-    fi
+    say "Installing the package rustup: it fetches the Rust toolchain that builds tactus."
+    apt_install rustup
   fi
-  has rustup && { cargo --version >/dev/null 2>&1 || rustup toolchain install stable >&2; }
-  for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl x86_64-unknown-none; do
-    [ ! -d "$(rustc --print target-libdir --target "$target" 2>/dev/null)" ] || continue
-    has rustup || fail "this Rust has no standard library for $target, which the probe or the bare guest is built for" \
-      "use the toolchain of https://rustup.rs and run: rustup target add $target"
+  has rustup || return 0
+  has_toolchain || {
+    say "Fetching the Rust toolchain $toolchain, without its documentation (0.2 GB to download, 1 GB on the disk)."
+    rustup toolchain install "$toolchain" --profile minimal >&2
+  }
+  for target in $rust_targets; do
+    ! has_target "$target" || continue
     case "$target" in
       *-none) say "Adding the Rust target $target: the guest without an operating system is built for it." ;;
       *) say "Adding the Rust target $target: the probe, a static program, is built for it." ;;
     esac
-    rustup target add "$target" >&2
+    rustup target add --toolchain "$toolchain" "$target" >&2
   done
+  # What only tests ask for.
+  [ "$mode" != test ] || { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 ||
+    rustup component add --toolchain "$toolchain" rustfmt clippy >&2
 }
 
 # A guest with the standard kernel works too, and says less about real time. Fetching `rt` takes the
@@ -279,7 +214,7 @@ install_headers() {
     return 0
   fi
   say "Installing linux-headers-$release: the handler of an interrupt card is built with them."
-  $sudo apt-get install -y -q --no-install-recommends "linux-headers-$release" </dev/null >&2 ||
+  apt_install "linux-headers-$release" ||
     say "They could not be installed: the handler in a guest's kernel is not tested."
 }
 
@@ -318,6 +253,10 @@ has_kernel() {
 
 case "$mode" in
   run | test | bench | package)
+    collect
+    check_packages
+    check_rust
+    [ -z "$by_hand" ] || exit 2
     install_packages
     install_rust
     [ "$mode" != test ] || install_tools
