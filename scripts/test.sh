@@ -26,10 +26,10 @@ export RUST_TEST_THREADS=1
 export INSTA_UPDATE=no
 
 scripts_parse() {
-  for script in scripts/*.sh scripts/lib/*.sh scripts/bench/*.sh scripts/crash/*.sh scripts/cluster/*.sh scripts/package/*.sh .ci/run; do
+  for script in scripts/*.sh scripts/lib/*.sh scripts/fresh/*.sh scripts/bench/*.sh scripts/crash/*.sh scripts/cluster/*.sh scripts/package/*.sh .ci/run; do
     [ ! -e "$script" ] || sh -n "$script"
   done
-  if has shellcheck; then shellcheck -x --severity=warning scripts/*.sh scripts/cluster/*.sh scripts/package/*.sh; else say "shellcheck is not installed"; fi
+  if has shellcheck; then shellcheck -x --severity=warning scripts/*.sh scripts/cluster/*.sh scripts/fresh/*.sh scripts/package/*.sh; else say "shellcheck is not installed"; fi
   if has python3; then
     for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py scripts/crash/*.py scripts/cluster/*.py scripts/package/*.py; do
       [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
@@ -103,7 +103,6 @@ else
   skipped "components" "their validator is not installed (scripts/setup.sh test)"
 fi
 must "the command and the tests" built
-step "packages" env TACTUS="$target/debug/tactus" scripts/package/short.sh
 step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
 touch "$TESTS_ARE_BUILT"
 step "the commands of the README and the guide" env TACTUS="$target/debug/tactus" scripts/readme-commands.sh

@@ -31,9 +31,12 @@ aarch64_program() {
     --target aarch64-unknown-linux-musl
 }
 
-# In the build directory of the others, who have built them by then.
-tests_that_compute() {
+# What follows has the command and the tests that the others have built by then.
+await_the_build() {
   until [ -e "$TESTS_ARE_BUILT" ]; do sleep 1; done
+}
+
+tests_that_compute() {
   TACTUS_PROBE_DIR="$target/probes" PATH="$PATH:$target/tools/bin" scripts/lib/test-lane.sh computes 3 "$TEST_LOG.computes"
 }
 
@@ -55,5 +58,12 @@ else
   computed "the program without its tests" env CARGO_TARGET_DIR="$target/beside" cargo check --quiet --locked
 fi
 if has c++; then computed "fuzzing" scripts/fuzz.sh "${FUZZ_SECONDS:-5}"; else skipped "fuzzing" "no C++ compiler"; fi
+await_the_build
+computed "packages" env TACTUS="$target/debug/tactus" scripts/package/short.sh
 computed "tests that only compute" tests_that_compute
+if [ "$(id -u)" -eq 0 ] && has mmdebstrap; then
+  computed "setup in a clean Debian 12" scripts/fresh/decisions.sh
+else
+  skipped "setup in a clean Debian 12" "root and mmdebstrap are needed"
+fi
 results >"$1"

@@ -12,7 +12,7 @@ program=${1##*/}
 lane=measures
 case ${program%-*} in
   tactus_model | tactus_format | tactus_audit | audit | tactus_bundle | size | tactus_data | data | tactus_environment | \
-    tactus_fleet | tactus_report | report | generate | guards)
+    tactus_fleet | tactus_report | report | tactus_serve | serve | generate | guards)
     lane=computes
     RUST_TEST_THREADS=$(nproc)
     ;;

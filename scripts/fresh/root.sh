@@ -1,0 +1,39 @@
+# Sourced: clean systems of Debian, each in a directory of its own, in which commands are executed.
+
+# What a system needs of this machine to reach the network; nothing else is taken from it.
+FROM_HERE="http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY RUSTUP_DIST_SERVER RUSTUP_UPDATE_ROOT"
+
+# new_root DIR SUITE PACKAGES: what mmdebstrap makes of them, and the sources of tactus in /src.
+new_root() {
+  mmdebstrap --quiet --variant=minbase --include="$3" "$2" "$1" </dev/null
+  cp -L /etc/resolv.conf "$1/etc/resolv.conf"
+  [ ! -e "$1/etc/ssl/certs/ca-certificates.crt" ] ||
+    cp -L /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
+  apt-config dump 2>/dev/null | grep -E '^Acquire::(https?::|Check-)' >"$1/etc/apt/apt.conf.d/90this-machine" || true
+  mkdir "$1/src"
+  git ls-files -z | tar --null --no-recursion -T - -c | tar -x -C "$1/src" --no-same-owner
+}
+
+# in_root DIR COMMAND...: as root, with processes of its own, which end with the command.
+in_root() {
+  in_root=$1
+  shift
+  in_root_words=""
+  for in_root_name in $FROM_HERE; do
+    eval "in_root_value=\${$in_root_name:-}"
+    [ -z "$in_root_value" ] || in_root_words="$in_root_words $in_root_name=$in_root_value"
+  done
+  # shellcheck disable=SC2016,SC2086  # expanded in the namespace; words on purpose
+  unshare --mount --pid --fork --kill-child sh -c '
+    root=$1
+    shift
+    mount --make-rprivate /
+    # Containers change the propagation of /, which must be a mount for that.
+    mount --bind "$root" "$root"
+    mount -t proc proc "$root/proc"
+    mount --rbind /sys "$root/sys"
+    mount --rbind /dev "$root/dev"
+    exec chroot "$root" "$@"' sh "$in_root" \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 TERM=dumb \
+    DEBIAN_FRONTEND=noninteractive $in_root_words "$@" </dev/null
+}
