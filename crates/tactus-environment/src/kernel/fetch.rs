@@ -73,13 +73,15 @@ realtime-kernel`); taking its standard kernel. Another one is named by its path:
     })
 }
 
-/// The image package, and the one with its modules where that is separate, behind the first of these
-/// names that the package manager can download.
+/// The image package, and those of its release that it depends on, behind the first of these names that the package
+/// manager can download: the modules (Ubuntu), or all there is of the kernel (Debian since Linux 7.0: `linux-base-*`,
+/// `linux-binary-*`, `linux-modules-*`).
 fn first(apt: &Apt<'_>, names: &[String]) -> Option<Vec<String>> {
     names.iter().find_map(|name| {
         let image = concrete(apt, name)?;
+        let release = format!("-{}", release(&image)?);
         let mut packages = vec![image.clone()];
-        packages.extend(depends(apt, &image).into_iter().filter(|other| other.starts_with("linux-modules-")));
+        packages.extend(depends(apt, &image).into_iter().filter(|other| other.ends_with(&release)));
         Some(packages)
     })
 }
@@ -97,9 +99,14 @@ fn concrete(apt: &Apt<'_>, name: &str) -> Option<String> {
 
 /// `linux-image-6.1.0-56-rt-amd64`, not `linux-image-rt-amd64`.
 fn is_versioned(package: &str) -> bool {
-    let rest =
-        package.strip_prefix("linux-image-").map(|rest| rest.strip_prefix("unsigned-").unwrap_or(rest));
-    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    release(package).is_some()
+}
+
+/// The release in the name of an image package: `6.1.0-56-rt-amd64`.
+fn release(package: &str) -> Option<&str> {
+    let rest = package.strip_prefix("linux-image-")?;
+    let rest = rest.strip_prefix("unsigned-").unwrap_or(rest);
+    rest.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
 }
 
 fn available(apt: &Apt<'_>, package: &str) -> bool {
@@ -140,8 +147,9 @@ fn unpack(
         let words = ["dpkg-deb", "-x", &deb.to_string_lossy(), &tree.to_string_lossy()].map(str::to_owned);
         apt.run(&Invocation::new(words).within(UNPACKING))?;
     }
-    let unpacked = images(&tree.join("boot"), &tree, Origin::Cache, system).into_iter().next();
-    let unpacked = unpacked.ok_or_else(|| failed(&format!("{} holds no kernel image", packages[0]), None))?;
+    let unpacked = images(&tree, Origin::Cache, system).into_iter().next();
+    let unpacked =
+        unpacked.ok_or_else(|| failed(&format!("no kernel image in {}", packages.join(", ")), None))?;
     // Without one it would take the place of all kernels.
     if unpacked.release.is_empty() {
         return Err(failed(&format!("the kernel of {} has no release", packages[0]), None));
@@ -151,7 +159,7 @@ fn unpack(
         .join(&unpacked.release);
     system.remove(&home).map_err(|error| at(&home, &error))?;
     system.rename(&tree, &home).map_err(|error| at(&home, &error))?;
-    let kernel = images(&home.join("boot"), &home, Origin::Cache, system).into_iter().next();
+    let kernel = images(&home, Origin::Cache, system).into_iter().next();
     kernel.ok_or_else(|| failed(&format!("{} holds no kernel image", home.display()), None))
 }
 
@@ -258,6 +266,33 @@ mod tests {
         let packages = resolve(&own(&machine), "rt", &mut |step| said.push(step.to_owned())).unwrap();
         assert_eq!(packages, ["linux-image-6.8.0-31-generic", "linux-modules-6.8.0-31-generic"]);
         assert!(said[0].contains("standard kernel") && said[0].contains("Ubuntu"), "{said:?}");
+    }
+
+    #[test]
+    fn a_kernel_in_several_packages_is_fetched_whole() {
+        // `apt-cache depends --important` of Debian sid.
+        let release = "7.2.13+deb14-rt-amd64";
+        let more = "  PreDepends: linux-base
+ |Depends: dracut
+ |Depends: initramfs-tools
+  Depends: <linux-initramfs-tool>
+    dracut
+    initramfs-tools
+    tiny-initramfs
+  Depends: linux-base-7.2.13+deb14-rt-amd64
+  Depends: linux-binary-7.2.13+deb14-rt-amd64
+  Depends: linux-modules-7.2.13+deb14-rt-amd64
+";
+        let machine =
+            knows(debian(), "linux-image-rt-amd64", &format!("linux-image-{release}"), more).answer(
+                &["apt-cache", "depends", "--important", "linux-image-rt-amd64"],
+                0,
+                "linux-image-rt-amd64\n  Depends: linux-base-rt-amd64\n  Depends: linux-image-7.2.13+deb14-rt-amd64\n",
+                "",
+            );
+        let packages = resolve(&own(&machine), "rt", &mut |_| panic!("nothing to say")).unwrap();
+        let expected = ["image", "base", "binary", "modules"].map(|part| format!("linux-{part}-{release}"));
+        assert_eq!(packages, expected);
     }
 
     #[test]

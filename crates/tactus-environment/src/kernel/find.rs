@@ -75,14 +75,7 @@ fn is_config(text: &[u8]) -> bool {
 /// # Errors
 /// When somebody else could have put kernels into the cache.
 pub fn list(system: &dyn System) -> Result<Vec<Kernel>, KernelError> {
-    let root = Path::new("/");
-    let mut kernels = images(&root.join("boot"), root, Origin::Boot, system);
-    // Fedora and Arch keep a kernel beside its modules.
-    for dir in ["/lib/modules", "/usr/lib/modules"] {
-        for dir in system.list(Path::new(dir)).unwrap_or_default() {
-            kernels.extend(kernel(&dir.join("vmlinuz"), root, Origin::Boot, system).ok());
-        }
-    }
+    let mut kernels = images(Path::new("/"), Origin::Boot, system);
     let fetched = match kernels_dir(system) {
         Ok(dir) => system.list(&dir).unwrap_or_default(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -93,7 +86,7 @@ pub fn list(system: &dyn System) -> Result<Vec<Kernel>, KernelError> {
         }
     };
     for dir in fetched {
-        kernels.extend(images(&dir.join("boot"), &dir, Origin::Cache, system));
+        kernels.extend(images(&dir, Origin::Cache, system));
     }
     // The sort is stable: of two with one name the installed one stays.
     kernels.sort_by(|a, b| newer(&b.release, &a.release));
@@ -114,16 +107,21 @@ fn default_file(arch: &str, system: &dyn System) -> io::Result<PathBuf> {
     Ok(kernels_dir(system)?.join(name))
 }
 
-/// The images in a directory; their modules lie below `root`.
-pub(super) fn images(dir: &Path, root: &Path, origin: Origin, system: &dyn System) -> Vec<Kernel> {
-    let files = system.list(dir).unwrap_or_default();
-    let named = files.into_iter().filter(|path| {
+/// The images below `root`: in `boot`, or beside their modules (Fedora, Arch, Debian since Linux 7.0).
+pub(super) fn images(root: &Path, origin: Origin, system: &dyn System) -> Vec<Kernel> {
+    let in_boot = system.list(&root.join("boot")).unwrap_or_default().into_iter().filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // Rescue images have an initramfs of their own in them, and no modules.
         name.starts_with("vmlinuz-") && !name.contains("rescue")
     });
-    named.filter_map(|path| kernel(&path, root, origin, system).ok()).collect()
+    let modules =
+        MODULES.into_iter().flat_map(|dir| system.list(&root.join(dir)).unwrap_or_default());
+    let files = in_boot.chain(modules.map(|dir| dir.join("vmlinuz")));
+    files.filter_map(|path| kernel(&path, root, origin, system).ok()).collect()
 }
+
+/// Where the modules of every release have a directory.
+const MODULES: [&str; 2] = ["lib/modules", "usr/lib/modules"];
 
 /// The largest image that is looked at: an unstripped vmlinux with debugging information has some 500 MB.
 pub(super) const LARGEST: u64 = 1 << 30;
@@ -147,9 +145,12 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
         }
     };
     let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let words = [version.split_whitespace().next(), file.strip_prefix("vmlinuz-")];
+    // An arm64 image does not say its release: its name does, or that of the directory of its modules.
+    let above = path.parent().filter(|dir| dir.parent().is_some_and(|dir| dir.ends_with("modules")));
+    let directory = above.and_then(Path::file_name).and_then(|name| name.to_str());
+    let words = [version.split_whitespace().next(), file.strip_prefix("vmlinuz-"), directory];
     let release = words.into_iter().flatten().find(|word| is_release(word)).unwrap_or_default().to_owned();
-    let trees = ["lib/modules", "usr/lib/modules"].map(|dir| root.join(dir).join(&release));
+    let trees = MODULES.map(|dir| root.join(dir).join(&release));
     let beside = path.parent().filter(|dir| system.exists(&dir.join("modules.builtin"))).map(Path::to_owned);
     let modules_dir =
         trees.into_iter().filter(|dir| !release.is_empty() && system.exists(dir)).chain(beside).next();
@@ -326,6 +327,31 @@ mod tests {
             list(&machine()).unwrap().into_iter().map(|k| (k.name, k.preempt_rt)).collect();
         let expected = [("6.1.0-56-rt-amd64", true), ("6.1.0-13-amd64", false), ("6.1.0-9-amd64", false)];
         assert_eq!(names, expected.map(|(name, rt)| (name.to_owned(), rt)));
+    }
+
+    #[test]
+    fn a_kernel_that_lies_beside_its_modules_is_found_with_them() {
+        let (release, arm_release) = ("7.2.13+deb14-rt-amd64", "7.2.13+deb14-rt-arm64");
+        let modules = |release: &str| {
+            format!("/var/cache/tactus/kernels/{release}/usr/lib/modules/{release}")
+        };
+        let mut arm = vec![0; 0x40];
+        arm[0x38..0x3c].copy_from_slice(b"ARM\x64");
+        let machine = machine()
+            .file(
+                format!("{}/vmlinuz", modules(release)),
+                bzimage_of(&format!("{release} (x) #1 SMP PREEMPT_RT"), b"xxxxx"),
+            )
+            .file(format!("{}/modules.builtin", modules(release)), "")
+            .file(format!("{}/config", modules(release)), "CONFIG_Z=y")
+            .file(format!("{}/vmlinuz", modules(arm_release)), arm);
+        let found = find("rt", ARCH, &machine).unwrap();
+        assert_eq!((found.name.as_str(), found.origin), (release, Origin::Cache));
+        assert_eq!(found.modules_dir, Some(modules(release).into()));
+        assert_eq!(found.config(&machine).unwrap().1, b"CONFIG_Z=y");
+        // An arm64 image does not say its release.
+        let arm = find("rt", "aarch64", &machine).unwrap();
+        assert_eq!((arm.name.as_str(), arm.modules_dir), (arm_release, Some(modules(arm_release).into())));
     }
 
     #[test]
