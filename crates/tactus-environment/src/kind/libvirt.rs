@@ -95,7 +95,7 @@ of it is changed."
         if system.find_program("virsh").is_none() {
             return Usable::No {
                 reason: "virsh is not installed".into(),
-                remedy: "install libvirt (Debian, Ubuntu: `apt-get install libvirt-clients libvirt-daemon-system`; \
+                remedy: "install libvirt (Debian, Ubuntu: `apt-get install --no-install-recommends libvirt-clients libvirt-daemon-system`; \
 Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvirt qemu-base`)"
                     .into(),
             };

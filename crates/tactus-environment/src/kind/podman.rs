@@ -23,6 +23,14 @@ pub static ENTRY: Podman = Podman;
 /// CAP_SYS_RESOURCE: without it no limit can be raised, and Podman raises two by default.
 const CAP_SYS_RESOURCE: u32 = 24;
 
+/// Gives the ids of /etc/subuid to a container of a user who is not root.
+const NEWUIDMAP: &str = "newuidmap";
+
+/// Whether users have such ids: without any, Podman does without the program.
+fn has_ids(system: &dyn System) -> bool {
+    system.text("/etc/subuid").is_some_and(|ids| !ids.trim().is_empty())
+}
+
 impl Environment for Podman {
     fn kind(&self) -> &'static str {
         "podman"
@@ -73,9 +81,17 @@ does, on the CPUs of its cpuset."
             return Usable::No {
                 reason: "podman is not installed".into(),
                 remedy:
-                    "install the packages podman and crun (Debian, Ubuntu: `apt-get install podman crun`; \
+                    "install the packages podman and crun (Debian, Ubuntu: `apt-get install --no-install-recommends podman crun uidmap`; \
 Fedora: `dnf install podman`; Arch: `pacman -S podman crun`)"
                         .into(),
+            };
+        }
+        if !system.is_root() && has_ids(system) && system.find_program(NEWUIDMAP).is_none() {
+            return Usable::No {
+                reason: format!("{NEWUIDMAP} is not installed, which podman needs for users who are not root"),
+                remedy: "install it (Debian, Ubuntu: `apt-get install uidmap`; Fedora: `dnf install shadow-utils`; \
+Arch: `pacman -S shadow`), or run as root"
+                    .into(),
             };
         }
         let remark = (!system.is_root()).then(|| {
@@ -208,6 +224,16 @@ mod tests {
     use tactus_system::Memory;
 
     use super::*;
+
+    #[test]
+    fn a_user_without_newuidmap_is_told_what_to_install() {
+        let user = || Memory::new().program("podman").file("/etc/subuid", "user:100000:65536\n");
+        let Usable::No { reason, remedy } = ENTRY.usable(&user()) else { panic!("podman would fail") };
+        assert!(reason.contains("newuidmap") && remedy.contains("apt-get install uidmap"), "{reason}: {remedy}");
+        let usable = |machine: Memory| matches!(ENTRY.usable(&machine), Usable::Yes { .. });
+        assert!(usable(user().root()) && usable(user().program("newuidmap")));
+        assert!(usable(Memory::new().program("podman")));
+    }
 
     #[test]
     fn limits_are_only_given_where_they_cannot_be_raised() {

@@ -162,4 +162,13 @@ mod tests {
         let Usable::No { remedy, .. } = ENTRY.usable(&machine) else { panic!("there is no kernel") };
         assert!(remedy.contains("tactus kernel fetch"), "{remedy}");
     }
+
+    #[test]
+    fn the_qemu_of_rhel_is_found_where_no_path_leads() {
+        let own = command::program(std::env::consts::ARCH);
+        let rhel = Memory::new().program("/usr/libexec/qemu-kvm");
+        assert_eq!(command::find(&own, &rhel).unwrap(), std::path::Path::new("/usr/libexec/qemu-kvm"));
+        assert_eq!(command::find("qemu-system-sparc", &rhel), None);
+        assert_eq!(command::find(&own, &Memory::new()), None);
+    }
 }

@@ -8,6 +8,7 @@ use tactus_system::System;
 
 use crate::Usable;
 use crate::attachment::{GuestNic, Tap};
+use crate::kernel::OWN;
 use crate::network::{MAC, TAP};
 use crate::support::guest::devices::GuestPci;
 use crate::support::guest::{Accel, Boot, CHANNEL};
@@ -60,10 +61,19 @@ pub fn program(arch: &str) -> String {
     format!("qemu-system-{arch}")
 }
 
+/// RHEL's QEMU, of this machine's architecture only; no PATH leads to it.
+const OF_RHEL: &str = "/usr/libexec/qemu-kvm";
+
+/// Where a program of QEMU's is, if it is installed.
+pub fn find(program: &str, system: &dyn System) -> Option<PathBuf> {
+    let of_rhel = || system.find_program(OF_RHEL).filter(|_| program == self::program(OWN));
+    system.find_program(program).or_else(of_rhel)
+}
+
 /// That QEMU is not installed for an architecture, and what would install it.
 pub fn missing(arch: &str, system: &dyn System) -> Option<Usable> {
     let program = program(arch);
-    if system.find_program(&program).is_some() {
+    if find(&program, system).is_some() {
         return None;
     }
     let (debian, fedora) = match arch {
@@ -73,8 +83,8 @@ pub fn missing(arch: &str, system: &dyn System) -> Option<Usable> {
     Some(Usable::No {
         reason: format!("{program} is not installed"),
         remedy: format!(
-            "install QEMU (Debian, Ubuntu: `apt-get install {debian}`; Fedora: `dnf install {fedora}-core`; \
-Arch: `pacman -S {fedora}`)"
+            "install QEMU (Debian, Ubuntu: `apt-get install --no-install-recommends {debian}`; Fedora: `dnf install {fedora}-core`; \
+RHEL: `dnf install qemu-kvm-core`; Arch: `pacman -S {fedora}`)"
         ),
     })
 }

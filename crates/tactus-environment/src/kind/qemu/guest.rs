@@ -13,7 +13,7 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::clock_page::ClockPage;
 use tactus_system::{Child, Invocation, System, last_lines};
 
-use super::command::Sockets;
+use super::command::{self, Sockets};
 use super::exits::{self, Exits};
 use super::qmp::{Monitor, is_paused, threads};
 use crate::network::launch;
@@ -164,6 +164,10 @@ impl Guest {
         let probe = listen(setting.system, &sockets.probe)?;
         let monitor = listen(setting.system, &sockets.monitor)?;
         let console = Console::keep(listen(setting.system, &sockets.console)?, &setting.console)?;
+        let mut qemu = qemu;
+        if let Some(found) = command::find(&qemu[0], setting.system) {
+            qemu[0] = found.display().to_string();
+        }
         let mut words = setting.network.map_or_else(Vec::new, |place| launch(&place));
         words.extend(qemu);
         let command = Invocation::new(words).with_env(setting.guardian.marker());
