@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::process::{Resource, getrlimit};
 use tactus_model::CpuSet;
-use tactus_model::message::Refusal;
+use tactus_model::message::{Note, Refusal};
 use tactus_model::scheduling::Policy;
 
 use crate::sys;
@@ -80,11 +80,24 @@ pub fn scheduling(policy: Policy, priority: u32, cpu: u32, error: &io::Error) ->
         return Refusal { reason: format!("{policy} on CPU {cpu}: {error}"), hint: None };
     };
     let situation = Situation::read(errno);
-    if policy == Policy::Deadline {
-        deadline(cpu, error, &situation)
-    } else {
-        real_time(policy, priority, cpu, error, &situation)
+    match policy {
+        Policy::Deadline => deadline(cpu, error, &situation),
+        Policy::Fifo | Policy::Rr => real_time(policy, priority, cpu, error, &situation),
+        // Ordinary scheduling is everybody's right.
+        Policy::Other => Refusal {
+            reason: format!("{policy} on CPU {cpu} was refused ({error})"),
+            hint: Some("look at the seccomp or SELinux profile that it runs under: it refuses sched_setattr".to_owned()),
+        },
     }
+}
+
+/// That an ordinary thread (0: the calling one) measures at another nice value than 0.
+pub fn kept_nice(thread: u32) -> Option<Note> {
+    let nice = sys::nice(thread).ok().filter(|nice| *nice != 0)?;
+    Some(Note::obstacle(
+        format!("measured at nice {nice}, at which it was started: this user may not change it to 0"),
+        "start it without `nice`, or as root",
+    ))
 }
 
 fn real_time(policy: Policy, priority: u32, cpu: u32, error: &io::Error, situation: &Situation) -> Refusal {

@@ -286,7 +286,10 @@ fn start_threads(
             lane.card = card.clone();
             lane.reading = reading;
             let lane = Arc::new(lane);
-            threads.push(Measuring::start(lane, entry)?);
+            threads.push(Measuring::start(Arc::clone(&lane), entry)?);
+            if *policy == Policy::Other && threads.len() == 1 {
+                notes.extend(refuse::kept_nice(lane.tid.load(Ordering::Acquire)));
+            }
         }
     }
     Ok(threads)

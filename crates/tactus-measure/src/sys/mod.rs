@@ -15,6 +15,6 @@ pub use affinity::{affinity, affinity_mask, affinity_of, set_affinity, set_affin
 pub use page::Page;
 pub use raw::{Request, descriptor};
 pub use registers::Registers;
-pub use scheduling::{SchedAttr, scheduler, scheduler_of, set_scheduler, set_scheduler_of};
+pub use scheduling::{SchedAttr, nice, scheduler, scheduler_of, set_scheduler, set_scheduler_of};
 pub use signal::{OnSignal, on_signal, wake_thread};
 pub use time::{boottime, now, own_time, realtime, sleep_until, ticks, ticks_per_second, time_of};

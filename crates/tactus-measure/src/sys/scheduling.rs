@@ -90,7 +90,27 @@ pub fn set_scheduler(attr: SchedAttr) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of [`set_scheduler`]; ESRCH when there is no such thread.
-pub fn set_scheduler_of(thread: u32, mut attr: SchedAttr) -> io::Result<()> {
+pub fn set_scheduler_of(thread: u32, attr: SchedAttr) -> io::Result<()> {
+    match set(thread, attr) {
+        // Whoever was started with a higher nice value may not lower it without CAP_SYS_NICE: it stays what it is.
+        Err(error) if attr.policy == policy::OTHER && error.raw_os_error() == Some(libc::EPERM) => {
+            set(thread, SchedAttr { nice: nice(thread)?, ..attr })
+        }
+        result => result,
+    }
+}
+
+/// The nice value of a thread; 0 is the calling one.
+///
+/// # Errors
+/// ESRCH when there is no such thread.
+pub fn nice(thread: u32) -> io::Result<i32> {
+    // Linux takes a thread's id there, too.
+    let thread = i32::try_from(thread).ok().and_then(rustix::process::Pid::from_raw);
+    Ok(rustix::process::getpriority_process(thread)?)
+}
+
+fn set(thread: u32, mut attr: SchedAttr) -> io::Result<()> {
     attr.size = ATTR_SIZE;
     // SAFETY: `attr` is a live struct of the size that it names; the call reads it.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attr, 0) };
@@ -123,6 +143,21 @@ mod tests {
     #[test]
     fn a_thread_of_ordinary_priority_says_so() {
         assert_eq!(scheduler().unwrap().policy, policy::OTHER);
+    }
+
+    #[test]
+    fn a_thread_that_may_not_lower_its_nice_value_keeps_it() {
+        let nice_of = std::thread::spawn(|| {
+            let mut own = rustix::thread::capabilities(None).unwrap();
+            rustix::process::setpriority_process(None, 5).unwrap();
+            own.effective.remove(rustix::thread::CapabilitySet::SYS_NICE);
+            rustix::thread::set_capabilities(None, own).unwrap();
+            let refused = set(0, SchedAttr::other()).unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EPERM));
+            set_scheduler(SchedAttr::other()).unwrap();
+            nice(0).unwrap()
+        });
+        assert_eq!(nice_of.join().unwrap(), 5);
     }
 
     #[test]

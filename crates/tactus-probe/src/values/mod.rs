@@ -216,6 +216,9 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
     };
     let tried = sys::set_scheduler(attr).and_then(|()| sys::set_scheduler(SchedAttr::other()));
     tried.map_err(|error| refuse::scheduling(policy, priority, cpu, &error))?;
+    if policy == Policy::Other {
+        refuse::kept_nice(0).iter().for_each(tell_note);
+    }
     if activity.cpus.len() > 1 && !entry.uses_all_cpus() {
         let text = format!("`{}` is measured on CPU {cpu}, the first of {}", entry.name(), activity.cpus);
         tell_note(&Note::info(text));
