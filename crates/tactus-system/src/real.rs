@@ -13,7 +13,7 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, statvfs};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Signal, geteuid, kill_process};
 use rustix::thread::{Pid, sched_setaffinity};
@@ -71,10 +71,19 @@ fn absolute(path: &OsStr) -> Vec<PathBuf> {
     if entries.is_empty() { of(OsStr::new(USUAL)) } else { entries }
 }
 
-/// Says which program could not be started.
+/// Says which program could not be started, and why where that can be seen.
 fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
     let program = invocation.argv.first().map_or("", String::as_str);
-    io::Error::new(error.kind(), format!("{program}: {error}"))
+    let noexec = error.kind() == io::ErrorKind::PermissionDenied
+        && statvfs(program).is_ok_and(|system| system.f_flag.contains(StatVfsMountFlags::NOEXEC));
+    let why = if noexec { ": its file system is mounted noexec" } else { "" };
+    io::Error::new(error.kind(), format!("{program}: {error}{why}"))
+}
+
+/// For a program that reads nothing. An initramfs that was just started has no /dev/null: a pipe does, whose other end is
+/// closed.
+fn no_input() -> Stdio {
+    fs::File::open("/dev/null").map_or_else(|_| Stdio::piped(), Stdio::from)
 }
 
 /// Starts a command. A program that was written a moment ago may still be open for writing in a child
@@ -254,8 +263,9 @@ impl System for Real {
 
     fn run(&self, invocation: &Invocation) -> io::Result<Finished> {
         let mut command = command(invocation)?;
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let command = command.stdin(no_input()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = begin(sys::awaited(command)).map_err(|error| named(&error, invocation))?;
+        drop(child.stdin.take());
         let stdout = Output::of(child.stdout.take());
         let stderr = Output::of(child.stderr.take());
         let status = match invocation.patience {

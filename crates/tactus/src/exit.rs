@@ -172,17 +172,18 @@ impl From<Option<i32>> for Exit {
     }
 }
 
+/// What is needed of the place where tactus keeps its files.
+pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of your own, on a file system that may be written to and is \
+not mounted noexec, below which nobody else may write";
+
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
         match error {
             ExecuteError::Guardian(error) => Self::new(
                 error,
-                "without a guardian nothing is changed: set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write",
+                format!("without a guardian nothing is changed: {CACHE_HINT}"),
             ),
-            ExecuteError::Unannounced(_) => Self::new(
-                error,
-                "set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write",
-            ),
+            ExecuteError::Unannounced(_) => Self::new(error, CACHE_HINT),
             ExecuteError::Busy(_) => {
                 Self::new(error, "`tactus attach BUNDLE` follows that run, `tactus stop BUNDLE` ends it")
             }

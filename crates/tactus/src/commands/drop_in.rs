@@ -12,7 +12,7 @@ use tactus_report::document;
 use tactus_run::plan::{Choices, Resolved, Source};
 use tactus_run::{Destination, Sink};
 
-use super::execute::{prepare, run as execute};
+use super::execute::{prepare, run as execute, scratch_directory};
 use super::lock::{Turn, lock};
 use crate::cli::Lock;
 use crate::exit::{Exit, Failure};
@@ -63,7 +63,7 @@ impl<'a> Ready<'a> {
         let out: PathBuf = match self.wanted.out {
             Some(out) => out.to_owned(),
             None => {
-                scratch = tempfile::tempdir()?;
+                scratch = scratch_directory()?;
                 scratch.path().join("bundle")
             }
         };

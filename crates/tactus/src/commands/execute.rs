@@ -4,11 +4,12 @@ use tactus_model::bundle::Present;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
 use tactus_run::{Destination, Executed, Interrupt, Marks, Request, Sink, execute};
-use tactus_system::{Real, System, guardian, topology};
+use tactus_system::{Real, System, cache_dir, guardian, topology};
 use tactus_tune::profile;
+use tempfile::TempDir;
 
 use super::lock::Turn;
-use crate::exit::Failure;
+use crate::exit::{CACHE_HINT, Failure};
 use crate::options;
 use crate::say::say;
 use crate::watching::Watching;
@@ -70,6 +71,16 @@ pub fn watched(
     Ok(executed)
 }
 
+/// A directory for a bundle that is not kept: an initramfs may have no /tmp, and then it lies in the cache.
+pub fn scratch_directory() -> Result<TempDir, Failure> {
+    let in_the_cache = || {
+        let cache = cache_dir(&Real)?;
+        Real.make_own_dir(&cache)?;
+        tempfile::tempdir_in(cache)
+    };
+    tempfile::tempdir().or_else(|_| in_the_cache()).map_err(|error| Failure::new(error, CACHE_HINT))
+}
+
 /// The state that this machine is in, where the plan declares states.
 pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failure> {
     if plan.host_state.is_empty() {
@@ -86,7 +97,7 @@ pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failu
         ));
     }
     let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
-        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory of your own in which programs may be run, and below which nobody else may write")
+        Failure::new(error, format!("the probe is put into the cache: {CACHE_HINT}"))
     })?;
     profile::complete(&mut facts, &Real);
     Ok(Some(state::present(plan, &facts, said)))

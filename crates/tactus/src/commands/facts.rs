@@ -18,7 +18,7 @@ use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
 use tactus_system::{Real, System, topology};
 
 use super::execute::prepare;
-use crate::exit::Failure;
+use crate::exit::{CACHE_HINT, Failure};
 use crate::say::say;
 
 /// A system whose facts are known.
@@ -58,7 +58,7 @@ pub fn now() -> Result<Facts, Failure> {
 
 fn facts() -> Result<Facts, Failure> {
     tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error: io::Error| {
-        Failure::new(error, "the probe is put into the cache: set TACTUS_CACHE_DIR to a directory of your own in which programs may be run, and below which nobody else may write")
+        Failure::new(error, format!("the probe is put into the cache: {CACHE_HINT}"))
     })
 }
 

@@ -23,7 +23,7 @@ use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, leave_terminal, topology};
 
 use super::drop_in::exported;
-use super::execute::{prepare, watched as execute};
+use super::execute::{prepare, scratch_directory, watched as execute};
 use super::lock::lock;
 use super::run::location;
 use crate::cli::{Measure, Policy as Asked};
@@ -63,7 +63,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     let out = if keeps {
         location(arguments.out.as_deref(), &plan.name)
     } else {
-        scratch = tempfile::tempdir()?;
+        scratch = scratch_directory()?;
         Location::Named(scratch.path().join("bundle"))
     };
     let quiet = arguments.quiet || format.is_some();
