@@ -53,11 +53,11 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
         .collect();
     let what = match evidence {
         Evidence::Emulated => "Under emulation, which says nothing about hardware, the largest latency was",
-        Evidence::Imported => "By another tool, the largest latency was",
+        Evidence::Imported => "In what was imported, the largest latency was",
         Evidence::BareMetal | Evidence::VirtualHost => "The largest latency was",
     };
     let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {evidence}") };
-    // A file of another tool need not say it.
+    // An imported file need not say it.
     let lasted = match shortest {
         0 => "for a time that is not known".to_owned(),
         ns => format!("{} and more", duration(ns)),

@@ -33,6 +33,10 @@ pub fn render(contents: &Contents) -> String {
         let title = property(&clean(&line.name));
         let _ = writeln!(out, "::{command} title={title}::{}", data(&clean(&message)));
     }
+    // Silence would read as "passed".
+    if out.is_empty() {
+        out.push_str("::notice title=tactus::nothing was judged: no limit was given (--max, --overruns, or `require` in the plan)\n");
+    }
     out
 }
 

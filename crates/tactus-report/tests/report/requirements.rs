@@ -102,6 +102,14 @@ fn annotations_of_a_workflow_name_what_does_not_pass() {
 }
 
 #[test]
+fn a_workflow_is_told_that_nothing_was_judged() {
+    let mut contents = this_machine();
+    contents.rows = vec![whole_minute()];
+    contents.rows[0].result.require = None;
+    assert!(github::render(&contents).starts_with("::notice title=tactus::nothing was judged"));
+}
+
+#[test]
 #[expect(clippy::disallowed_methods, reason = "another program reads what was written")]
 fn a_reader_of_junit_files_counts_a_case_for_every_limit() {
     let xml = junit::render(&of_every_outcome()).unwrap();

@@ -124,10 +124,68 @@ pub enum Command {
 mod tests {
     use clap::CommandFactory;
 
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// `make test` runs the blocks that begin with ```` ```sh tested ````. Those that it cannot run are understood.
+    #[test]
+    fn every_command_of_the_guide_is_one_that_the_command_line_takes() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let guide = std::fs::read_dir(root.join("docs/guide")).unwrap().map(|file| file.unwrap().path());
+        let (mut taken, mut wrong) = (0, Vec::new());
+        for page in guide.chain([root.join("README.md")]).filter(|page| page.is_file()) {
+            for line in shell_lines(&std::fs::read_to_string(&page).unwrap()) {
+                match Cli::try_parse_from(&line) {
+                    Ok(_) => taken += 1,
+                    Err(error) if !error.use_stderr() => taken += 1,
+                    Err(error) => wrong.push(format!("{}: {}\n{error}", page.display(), line.join(" "))),
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(taken > 100, "{taken}");
+    }
+
+    /// The words of each `tactus ...` in blocks of shell, as far as a pipe, a redirection or a comment. Lines that describe
+    /// a form (`[--wave 50]`, `slurm|ansible`) are none.
+    fn shell_lines(page: &str) -> Vec<Vec<String>> {
+        let mut lines = Vec::new();
+        for block in page.split("\n```sh").skip(1) {
+            let block = block.split_once("\n```").map_or(block, |(inside, _)| inside).replace("\\\n", " ");
+            for line in block.lines().skip(1).filter(|line| !line.contains(" [-")) {
+                let line = line.strip_prefix("sudo ").unwrap_or(line);
+                if line.starts_with("tactus ") {
+                    lines.extend(words(line));
+                }
+            }
+        }
+        lines
+    }
+
+    /// `None` for a form.
+    fn words(line: &str) -> Option<Vec<String>> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        for c in line.chars().chain([' ']) {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (None, '"' | '\'') => quote = Some(c),
+                (None, ' ') if !word.is_empty() => words.push(std::mem::take(&mut word)),
+                (None, ' ') => {}
+                (None, '|') if !word.is_empty() => return None,
+                (None, '#' | '|' | '&' | ';' | '>' | '<') if word.is_empty() => break,
+                (None, '>') if word == "2" => {
+                    word.clear();
+                    break;
+                }
+                _ => word.push(c),
+            }
+        }
+        Some(words)
     }
 }
