@@ -6,15 +6,19 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// The command, without a terminal and without what the tester's shell says.
 pub fn tactus() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tactus"));
     command.stdin(Stdio::null()).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8");
-    command.env("TACTUS_LOCK", lock());
+    command.env("TACTUS_LOCK", lock()).env(TESTED_BY, std::process::id().to_string());
     command
 }
+
+/// What tells the runs of these tests from others on this machine: the process of the tests, for whatever a run starts.
+pub const TESTED_BY: &str = "TACTUS_TESTED_BY";
 
 /// The lock of this test alone: tests take turns among themselves, or know that they do not disturb each other.
 pub fn lock() -> String {
@@ -57,32 +61,111 @@ pub fn json(output: &Output) -> Value {
         .unwrap_or_else(|error| panic!("{error}\nstdout: {}\nstderr: {}", stdout(output), stderr(output)))
 }
 
-/// Processes of any run: those that carry its mark.
-pub fn marked() -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").expect("/proc").flatten() {
-        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environ.windows(b"TACTUS_RUN=".len()).any(|w| w == b"TACTUS_RUN=") {
-            let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let text = String::from_utf8_lossy(&command).replace('\0', " ");
-            found.push(format!("{} {text}", entry.file_name().to_string_lossy()));
-        }
+/// A process of this machine.
+#[derive(Clone)]
+pub struct Process {
+    pub pid: u32,
+    words: Vec<String>,
+    environment: Vec<String>,
+}
+
+impl Process {
+    /// All of them.
+    fn all() -> impl Iterator<Item = Self> {
+        let processes = fs::read_dir("/proc").expect("/proc").flatten();
+        let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let parts = |path: String| {
+            let text = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+            text.split_terminator('\0').map(str::to_owned).collect()
+        };
+        pids.map(move |pid: u32| Self {
+            pid,
+            words: parts(format!("/proc/{pid}/cmdline")),
+            environment: parts(format!("/proc/{pid}/environ")),
+        })
     }
-    found
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.iter().find_map(|own| own.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The id of the run that it is the guardian of: its journal is called so.
+    fn guards(&self) -> Option<&str> {
+        let journal = self.words.iter().position(|word| word == "--journal")?;
+        let name = Path::new(self.words.get(journal + 1)?).file_stem()?.to_str();
+        name.filter(|_| self.words.get(1).is_some_and(|word| word == "guardian"))
+    }
+
+    /// Whether a process started it, or one that that one started.
+    pub fn descends_from(&self, other: u32) -> bool {
+        let parent = |pid: &u32| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            stat.rsplit(')').next()?.split_ascii_whitespace().nth(1)?.parse::<u32>().ok()
+        };
+        std::iter::successors(Some(self.pid), parent).take(100).any(|pid| pid == other)
+    }
+
+    fn is_of_these_tests(&self) -> bool {
+        let tests = std::process::id();
+        self.variable(TESTED_BY) == Some(&tests.to_string()) || self.descends_from(tests)
+    }
+}
+
+impl std::fmt::Display for Process {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} {}", self.pid, self.words.join(" "))
+    }
+}
+
+/// The ids of runs that others make on this machine: their guardians live as long.
+fn others() -> Vec<String> {
+    let guardians = Process::all().filter(|process| !process.is_of_these_tests());
+    guardians.filter_map(|process| process.guards().map(str::to_owned)).collect()
+}
+
+/// Processes of runs of these tests: those that carry a mark.
+pub fn marked() -> Vec<Process> {
+    let others = others();
+    let is_others = |id: &str| {
+        others
+            .iter()
+            .any(|own| id.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
+    };
+    Process::all().filter(|process| process.variable("TACTUS_RUN").is_some_and(|id| !is_others(id))).collect()
 }
 
 /// Guardians, which carry no mark and outlive their run: what they take back, they take back last.
 fn guardians() -> Vec<String> {
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let commands = processes.map(|entry| fs::read(entry.path().join("cmdline")).unwrap_or_default());
-    commands
-        .filter(|command| command.split(|byte| *byte == 0).nth(1) == Some(b"guardian"))
-        .map(|command| String::from_utf8_lossy(&command).replace('\0', " "))
-        .collect()
+    let guardians =
+        Process::all().filter(|process| process.guards().is_some() && process.is_of_these_tests());
+    guardians.map(|process| process.to_string()).collect()
+}
+
+/// The guardian of a run that a test has started, once it is there; none: the run ends without one.
+pub fn guardian_of(run: &mut Child) -> Option<Process> {
+    loop {
+        let found = Process::all().find(|own| own.guards().is_some() && own.descends_from(run.id()));
+        if found.is_some() || run.try_wait().expect("wait").is_some() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Mounts and cgroups with our name.
 pub fn mounts_and_cgroups() -> Vec<String> {
+    let others = others();
+    let mut found = all_mounts_and_cgroups();
+    found.retain(|place| !others.iter().any(|id| place.contains(id)));
+    found
+}
+
+/// Whether what has this name is of a run that others make on this machine.
+pub fn is_of_others(name: &str) -> bool {
+    others().iter().any(|id| name.contains(id))
+}
+
+fn all_mounts_and_cgroups() -> Vec<String> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let mut found: Vec<String> =
         mounts.lines().filter(|line| line.contains("tactus")).map(str::to_owned).collect();
@@ -100,17 +183,24 @@ pub fn mounts_and_cgroups() -> Vec<String> {
     found
 }
 
-/// Waits until nothing of any run is left; says what is, if it stays.
+/// Waits until nothing of any run of these tests is left; says what is, if it stays.
 pub fn nothing_is_left() {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
-        let left: Vec<String> = marked().into_iter().chain(guardians()).chain(mounts_and_cgroups()).collect();
+        let processes = marked().into_iter().map(|process| process.to_string());
+        let left: Vec<String> = processes.chain(guardians()).chain(mounts_and_cgroups()).collect();
         if left.is_empty() {
             return;
         }
         assert!(Instant::now() < until, "left behind: {left:#?}");
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+/// Sends a signal to a process that is there.
+pub fn kill(process: u32, signal: Signal) {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, signal).expect("the process is there");
 }
 
 /// Waits until a file holds `text`.

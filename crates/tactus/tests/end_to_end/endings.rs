@@ -5,10 +5,12 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::common::{
-    alone, await_tick, beside_others, ended, json, nothing_is_left, output, skipped, started, stderr, tactus,
+    Process, alone, await_tick, beside_others, ended, json, kill, marked, nothing_is_left, output, skipped,
+    started, stderr, tactus,
 };
-use rustix::process::{Pid, Signal, kill_process};
 
 /// A run that goes on for a minute, in the given environments, once it measures.
 fn running(out: &Path, only: &str) -> Child {
@@ -18,8 +20,7 @@ fn running(out: &Path, only: &str) -> Child {
 }
 
 fn signal(child: &Child, signal: Signal) {
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
-    kill_process(pid, signal).expect("the run is there");
+    kill(child.id(), signal);
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("bundle");
         let mut child = running(&out, &format!("{kind}, loaded"));
-        assert!(!crate::common::marked().is_empty(), "{kind}: the run's processes carry its mark");
+        assert!(!marked().is_empty(), "{kind}: the run's processes carry its mark");
         signal(&child, Signal::KILL);
         ended(&mut child, Duration::from_secs(5));
         nothing_is_left();
@@ -69,10 +70,10 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
     }
 }
 
-/// Threads of a probe with a real-time policy: `comm` and its `stat`.
+/// Threads of probes of these tests with a real-time policy: `comm` and its `stat`.
 fn real_time_threads() -> Vec<String> {
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let tasks = processes.filter_map(|process| fs::read_dir(process.path().join("task")).ok());
+    let processes = marked().into_iter();
+    let tasks = processes.filter_map(|process| fs::read_dir(format!("/proc/{}/task", process.pid)).ok());
     let stats = tasks.flatten().flatten().filter_map(|task| {
         let stat = fs::read_to_string(task.path().join("stat")).ok()?;
         let command = fs::read_to_string(task.path().join("cmdline")).unwrap_or_default();
@@ -126,14 +127,15 @@ fn a_probe_that_is_killed_takes_its_hogs_along_and_the_run_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = disturbed(dir.path());
     // The session, whose name stands alone on its command line; not its workers.
-    let marked = crate::common::marked();
-    let session = |line: &&String| {
-        line.contains("tactus-probe") && !["worker", "watch"].iter().any(|word| line.contains(word))
+    let session = |process: &Process| {
+        let line = process.to_string();
+        process.descends_from(child.id())
+            && line.contains("tactus-probe")
+            && !["worker", "watch"].iter().any(|word| line.contains(word))
     };
-    let line = marked.iter().find(session).unwrap_or_else(|| panic!("no session: {marked:#?}"));
-    let pid: i32 = line.split(' ').next().unwrap().parse().unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).expect("the probe is there");
-    ended(&mut child, Duration::from_secs(30));
+    let session = marked().into_iter().find(session).expect("a session");
+    kill(session.pid, Signal::KILL);
+    assert_eq!(ended(&mut child, Duration::from_secs(30)), Some(2));
     nothing_is_left();
     assert_eq!(real_time_threads(), [] as [String; 0]);
     let shown = json(&output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json")));

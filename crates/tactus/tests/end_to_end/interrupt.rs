@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::{
-    alone, bare_is_usable, beside_others, json, marked, measures_beside_others, nothing_is_left, output,
-    skipped, stderr, stdout, tactus,
+    alone, bare_is_usable, beside_others, json, kill, marked, measures_beside_others, nothing_is_left,
+    output, skipped, stderr, stdout, tactus,
 };
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
@@ -208,14 +208,13 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
     let run =
         std::thread::spawn(|| output(tactus().args(CARD).args(["-i", "2ms", "-D", "20s", "--no-control"])));
     let until = Instant::now() + Duration::from_secs(60);
-    let guest = || marked().into_iter().find(|process| process.contains("ivshmem-doorbell"));
+    let guest = || marked().into_iter().find(|process| process.to_string().contains("ivshmem-doorbell"));
     while guest().is_none() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));
     }
     // It measures a while.
     std::thread::sleep(Duration::from_secs(6));
-    let pid: i32 = guest().expect("a guest").split(' ').next().unwrap().parse().unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).expect("the guest is there");
+    kill(guest().expect("a guest").pid, Signal::KILL);
     let run = run.join().unwrap();
     nothing_is_left();
     let document = json(&run);

@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
-    alone, await_text, copied_into, json, lock, nothing_is_left, output, skipped, started, stderr, tactus,
+    alone, await_text, copied_into, json, lock, marked, nothing_is_left, output, skipped, started, stderr,
+    tactus,
 };
 
 /// A plan whose scenarios are named after the paths that they take.
@@ -239,12 +240,11 @@ fn a_guest_is_at_an_end_of_a_tap_and_of_a_macvtap_and_both_kernels_say_where_the
 }
 
 /// Processes that are where the peer is awaited, but for the one that holds the namespace.
-fn at_the_far_end() -> Vec<i32> {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let all = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let text = |pid: i32, name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+fn at_the_far_end() -> Vec<u32> {
+    let all = marked().into_iter().map(|process| process.pid);
+    let text = |pid: u32, name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     // Port 5202 of 198.18.0.2, awaited.
-    let awaits = |pid: &i32| text(*pid, "net/tcp").contains(" 020012C6:1452 00000000:0000 0A ");
+    let awaits = |pid: &u32| text(*pid, "net/tcp").contains(" 020012C6:1452 00000000:0000 0A ");
     all.filter(awaits).filter(|pid| text(*pid, "comm").trim() != "cat").collect()
 }
 
@@ -263,7 +263,7 @@ fn a_peer_that_goes_in_the_middle_ends_its_row_with_the_reason_and_the_rest_is_m
     let gone = at_the_far_end();
     assert!(!gone.is_empty(), "somebody awaits the near end");
     for pid in gone {
-        let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
+        let _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL);
     }
     child.wait().unwrap();
     nothing_is_left();

@@ -5,32 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::{
-    alone, await_tick, ended, json, nothing_is_left, output, skipped, started, stdout, tactus,
+    Process, alone, await_tick, ended, is_of_others, json, kill, marked, nothing_is_left, output, skipped,
+    started, stdout, tactus,
 };
 
 /// Processes of a run whose command line has `word`, and no other of these.
 fn processes(word: &str, but: &[&str]) -> Vec<u32> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        let is_of_a_run = environ.windows(b"TACTUS_RUN=".len()).any(|part| part == b"TACTUS_RUN=");
-        let Ok(pid) = entry.file_name().to_string_lossy().parse() else { continue };
-        if is_of_a_run && command.contains(word) && !but.iter().any(|but| command.contains(but)) {
-            found.push(pid);
-        }
-    }
-    found
-}
-
-fn kill(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process id");
-    kill_process(pid, Signal::KILL).expect("it is there");
+    let is_one = |process: &Process| {
+        let line = process.to_string();
+        line.contains(word) && !but.iter().any(|but| line.contains(but))
+    };
+    marked().into_iter().filter(is_one).map(|process| process.pid).collect()
 }
 
 /// Waits until something is found.
@@ -58,12 +47,15 @@ fn is_usable(kind: &str) -> bool {
 /// Ends what is measured in an environment of that kind.
 fn kill_environment(kind: &str) {
     match kind {
-        "host" => processes("tactus-probe", &["guardian", " watch "]).into_iter().for_each(kill),
-        "qemu" => processes("qemu-system-", &[]).into_iter().for_each(kill),
+        "host" => processes("tactus-probe", &["guardian", " watch "])
+            .into_iter()
+            .for_each(|pid| kill(pid, Signal::KILL)),
+        "qemu" => processes("qemu-system-", &[]).into_iter().for_each(|pid| kill(pid, Signal::KILL)),
         _ => {
             let listed = output(Command::new("podman").args(["ps", "--format", "{{.Names}}"]));
             let names = stdout(&listed);
-            let name = names.lines().find(|name| name.starts_with("tactus-")).expect("it runs");
+            let own = |name: &&str| name.starts_with("tactus-") && !is_of_others(name);
+            let name = names.lines().find(own).expect("it runs");
             assert!(output(Command::new("podman").args(["kill", name])).status.success());
         }
     }
@@ -167,7 +159,7 @@ fn kill_9_while_a_guest_is_started_again_leaves_nothing_and_the_bundle_opens() {
             let before = ticks(&out);
             awaited("a tick of the new guest", || (ticks(&out) > before).then_some(()));
         }
-        kill(run.id());
+        kill(run.id(), Signal::KILL);
         run.wait().unwrap();
         nothing_is_left();
         let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));

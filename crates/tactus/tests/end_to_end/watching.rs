@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{await_tick, json, lock, measures_beside_others, output, skipped, stdout, tactus};
+use crate::common::{
+    TESTED_BY, await_tick, json, lock, measures_beside_others, output, skipped, stdout, tactus,
+};
 
 /// A terminal of tmux with a shell in it, on a server of its own.
 struct Tmux {
@@ -35,6 +37,7 @@ impl Tmux {
         let mut command = Command::new("tmux");
         command.args(["-L", &self.socket, "-f", "/dev/null"]).args(arguments);
         command.env_remove("TMUX").env_remove("NO_COLOR").env("TACTUS_LOCK", lock());
+        command.env(TESTED_BY, std::process::id().to_string());
         command
     }
 
