@@ -9,7 +9,7 @@ use tactus_model::event::{Event, RunStatus};
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::plan::Plan;
 use tactus_model::topology::Topology;
-use tactus_system::guardian::{Guardian, Workspace};
+use tactus_system::guardian::{Ended, Guardian, Workspace};
 use tactus_system::{Directory, Running, System};
 
 use crate::context::{Context, Resources, RunError};
@@ -64,6 +64,8 @@ pub struct Executed {
     pub dropped: u64,
     /// Says to whoever looks that the run goes on; until this goes.
     pub running: Option<Running>,
+    /// Somebody killed the guardian of the run.
+    pub killed: Option<io::Error>,
 }
 
 /// Why a run did not come to its end.
@@ -116,9 +118,10 @@ pub fn execute(
     let emitter =
         Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks).marked(request.marks);
     let on = On { system, machine: request.machine };
-    let dropped = run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter)?;
+    let Ran { dropped, killed } =
+        run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter)?;
     let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
-    Ok(Executed { dir, contents, dropped, running })
+    Ok(Executed { dir, contents, dropped, running, killed })
 }
 
 /// Tells those who look for a run that this one writes the bundle; nothing where a stranger has taken the name for it.
@@ -153,8 +156,16 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
     Ok(writer)
 }
 
+/// What is known of a run beside its events.
+pub(crate) struct Ran {
+    /// How many events sinks missed.
+    pub dropped: u64,
+    /// Somebody killed the guardian of the run.
+    pub killed: Option<io::Error>,
+}
+
 /// The scenarios one after the other. When this returns, what the run changed has been taken back, and what
-/// could not be has been told. Returns how many events sinks missed.
+/// could not be has been told.
 pub(crate) fn run(
     resolved: &Resolved,
     on: On<'_>,
@@ -163,7 +174,7 @@ pub(crate) fn run(
     consoles: &Directory,
     interrupt: &Interrupt,
     emitter: Emitter,
-) -> Result<u64, RunError> {
+) -> Result<Ran, RunError> {
     let resources = Resources {
         system: on.system,
         guardian: &guardian,
@@ -176,13 +187,15 @@ pub(crate) fn run(
     let ended = scenarios(&mut context);
     let mut emitter = context.into_emitter();
     drop(workspace);
-    let left = guardian.finish().into_iter();
-    let told =
-        left.map(|note| Event::Noted { environment: None, note }).try_for_each(|event| emitter.emit(event));
+    let Ended { notes, killed } = guardian.finish();
+    let told = notes
+        .into_iter()
+        .map(|note| Event::Noted { environment: None, note })
+        .try_for_each(|event| emitter.emit(event));
     let status = ended?;
     told?;
     emitter.emit(Event::RunFinished { status })?;
-    Ok(emitter.finish(status)?)
+    Ok(Ran { dropped: emitter.finish(status)?, killed })
 }
 
 fn scenarios(context: &mut Context<'_>) -> Result<RunStatus, RunError> {

@@ -4,7 +4,7 @@ use std::io;
 
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
-use tactus_system::guardian::Guardian;
+use tactus_system::guardian::{Ended, Guardian};
 use tactus_system::{Directory, System, topology};
 
 use super::context::{Context, Resources, RunError};
@@ -42,7 +42,9 @@ pub fn probe_facts(
         Err(error) => return (Err(ProbeFactsError::Guardian(error)), Vec::new()),
     };
     let facts = guarded(resolved, system, interrupt, &guardian);
-    (facts, guardian.finish())
+    let Ended { notes, killed } = guardian.finish();
+    let facts = killed.map_or(Ok(()), |error| Err(ProbeFactsError::Guardian(error))).and(facts);
+    (facts, notes)
 }
 
 fn guarded(

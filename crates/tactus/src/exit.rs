@@ -6,12 +6,14 @@ use std::process::ExitCode;
 use tactus_bundle::BundleError;
 use tactus_environment::kernel::KernelError;
 use tactus_model::bundle::Contents;
-use tactus_model::document::Outcome;
+use tactus_model::document::{Document, Entry, Outcome};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_report::document;
-use tactus_run::ExecuteError;
 use tactus_run::plan::PlanError;
+use tactus_run::{ExecuteError, Executed};
+use tactus_system::guardian;
 
+use crate::output::Unwritten;
 use crate::say::say;
 
 /// How the program ends.
@@ -28,18 +30,23 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// How the program ends after a run.
+    /// How the program ends that has made this run.
+    pub fn after(run: Executed) -> Self {
+        Self::of(&run.contents).and(Self::of_guardian(run.killed))
+    }
+
+    /// How it ends by what a run came to.
     pub fn of(contents: &Contents) -> Self {
         let document = document(contents);
-        let outcomes: Vec<Outcome> = document
-            .scenarios
-            .iter()
-            .filter_map(|entry| entry.verdict.as_ref())
-            .map(|verdict| verdict.outcome)
-            .collect();
-        let any = |status: RowStatus| document.scenarios.iter().any(|entry| entry.status == status);
-        let whole = any(RowStatus::Measured) && !any(RowStatus::Failed);
-        Self::judged(&outcomes, whole && document.status != RunStatus::Interrupted)
+        let verdicts = document.scenarios.iter().filter_map(|entry| entry.verdict.as_ref());
+        let outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
+        let whole = is_measured(&document) && document.status != RunStatus::Interrupted;
+        Self::judged(&outcomes, whole)
+    }
+
+    /// How it ends for its guardian: one that was killed is said.
+    pub fn of_guardian(killed: Option<io::Error>) -> Self {
+        killed.map_or(Self::Good, |error| Failure::without_guardian(error).report())
     }
 
     /// How it ends by its verdicts, of which none is needed. `whole`: what was to be measured was.
@@ -54,6 +61,17 @@ impl Exit {
             Self::Good
         }
     }
+}
+
+/// Whether something was measured, and of every row that was not skipped.
+pub fn is_measured(document: &Document) -> bool {
+    let has_figures = |row: &Entry| {
+        let cycles = row.all.as_ref().is_some_and(|all| all.cycles > 0);
+        let values = row.values.as_ref().is_some_and(|values| !values.is_empty());
+        row.status == RowStatus::Measured && (cycles || values)
+    };
+    let mut rows = document.scenarios.iter().filter(|row| row.status != RowStatus::Skipped).peekable();
+    rows.peek().is_some() && rows.all(has_figures)
 }
 
 impl Exit {
@@ -97,20 +115,19 @@ impl Failure {
         Self::new(anyhow::Error::msg(message.into()), hint)
     }
 
+    /// The guardian of a run was killed.
+    pub fn without_guardian(error: io::Error) -> Self {
+        Self::new(error, "run it again; `dmesg` says whether the kernel killed it because memory ran out")
+    }
+
     /// What it says, without the hint.
     #[cfg(test)]
     pub fn words(&self) -> String {
         format!("{:#}", self.error)
     }
 
-    /// Prints it. A closed pipe is no failure: the reader had enough.
+    /// Prints it.
     pub fn report(&self) -> Exit {
-        let closed = self.error.chain().any(|cause| {
-            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-        });
-        if closed {
-            return Exit::Good;
-        }
         say(format_args!("error: {:#}", self.error));
         if let Some(hint) = &self.hint {
             say(format_args!("hint: {hint}"));
@@ -133,9 +150,16 @@ impl From<io::Error> for Failure {
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
-        // A broken pipe below the JSON writer must stay one.
-        let error = if error.is_io() { anyhow::Error::from(io::Error::from(error)) } else { error.into() };
-        Self { error, hint: None }
+        Self { error: error.into(), hint: None }
+    }
+}
+
+impl From<Unwritten> for Failure {
+    fn from(Unwritten(error): Unwritten) -> Self {
+        Self::new(
+            anyhow::Error::new(error).context("standard output"),
+            "send it to a file on a disk that has room, or to a program that reads it",
+        )
     }
 }
 
@@ -179,6 +203,11 @@ not mounted noexec, below which nobody else may write";
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
         match error {
+            ExecuteError::Guardian(error) | ExecuteError::Unannounced(error)
+                if guardian::has_gone(&error) =>
+            {
+                Self::without_guardian(error)
+            }
             ExecuteError::Guardian(error) => Self::new(
                 error,
                 format!("without a guardian nothing is changed: {CACHE_HINT}"),

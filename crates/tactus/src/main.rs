@@ -51,7 +51,9 @@ const ASK: &str = "For more information, try '--help'.";
 fn told(answer: &clap::Error) -> ExitCode {
     let own = !answer.use_stderr() || answer.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if own {
-        let _ = answer.print();
+        if let Err(unwritten) = output::Unwritten::of(answer.print()) {
+            return exit::Failure::from(unwritten).report().into();
+        }
     } else {
         let text = answer.render().to_string();
         let (what, ask) = match text.trim_end().strip_suffix(ASK) {

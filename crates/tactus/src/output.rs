@@ -1,4 +1,7 @@
 //! Where data goes, and how it may look there.
+//!
+//! A reader of stdout who leaves early changes nothing: what is written after that is lost, and the command ends as it
+//! would have. Any other error of stdout is a failure of its own type, so that no broken pipe elsewhere is taken for it.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -8,16 +11,64 @@ use tactus_system::Directory;
 use tactus_model::text::no_order;
 use tactus_report::units::clean;
 
-/// Writes data to stdout; a closed pipe comes back as an error.
-pub fn data(text: &str) -> io::Result<()> {
+/// Data could not be written to stdout, and its reader had not left.
+#[derive(Debug)]
+pub struct Unwritten(pub io::Error);
+
+impl Unwritten {
+    /// What writing to stdout came to. A reader who left is no failure.
+    pub fn of(written: io::Result<()>) -> Result<(), Self> {
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Self(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Writes data to stdout.
+pub fn data(text: &str) -> Result<(), Unwritten> {
+    bytes(text.as_bytes())
+}
+
+/// Writes data to stdout that need not be text.
+pub fn bytes(data: &[u8]) -> Result<(), Unwritten> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    Unwritten::of(out.write_all(data).and_then(|()| out.flush()))
 }
 
 /// Writes text to stdout whose words may be anybody's, without what drives a terminal.
-pub fn text(text: &str) -> io::Result<()> {
+pub fn text(text: &str) -> Result<(), Unwritten> {
     data(&lines(text))
+}
+
+/// Stdout for data that is written piece by piece. Writing fails when its reader has left, so that nobody goes on making
+/// what nobody reads; [`Stdout::was_left`] tells that from other failures.
+#[derive(Default)]
+pub struct Stdout {
+    was_left: bool,
+}
+
+impl Stdout {
+    /// Whether the reader has left.
+    pub const fn was_left(&self) -> bool {
+        self.was_left
+    }
+
+    fn seen<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        result.inspect_err(|error| self.was_left |= error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = io::stdout().write(bytes);
+        self.seen(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = io::stdout().flush();
+        self.seen(flushed)
+    }
 }
 
 /// Lines and columns stay.

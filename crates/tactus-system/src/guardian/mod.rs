@@ -9,5 +9,5 @@ mod run;
 mod warnings;
 
 pub use recover::recover;
-pub use run::{Guardian, Promise, Workspace};
+pub use run::{Ended, Guardian, Promise, Workspace, has_gone};
 pub use warnings::Warnings;

@@ -1,5 +1,7 @@
 //! The run's end of the guardian.
 
+use std::error::Error;
+use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +39,33 @@ struct State {
     pipe: Option<Box<dyn Write + Send>>,
     process: Option<Box<dyn Child>>,
     next: u64,
+}
+
+/// The guardian died before its run ended: nothing more can be promised.
+#[derive(Debug)]
+struct Gone(String);
+
+impl fmt::Display for Gone {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl Error for Gone {}
+
+/// Whether this error says that the run's guardian died.
+#[must_use]
+pub fn has_gone(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<Gone>())
+}
+
+/// How a guardian ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The warnings that nobody has taken, and what the guardian could not take back.
+    pub notes: Vec<Note>,
+    /// It was killed, and the run itself took back what it could.
+    pub killed: Option<io::Error>,
 }
 
 /// Who remembers what was promised.
@@ -134,21 +163,22 @@ impl Guardian {
         Ok(Workspace { dir, _promise: promise })
     }
 
-    /// Ends the run: the guardian takes back whatever is left, and goes. Returns the warnings that nobody
-    /// has taken, and what it could not take back.
-    pub fn finish(self) -> Vec<Note> {
+    /// Ends the run: the guardian takes back whatever is left, and goes.
+    pub fn finish(self) -> Ended {
         let (pipe, process) = {
             let mut state = self.inner.state();
             (state.pipe.take(), state.process.take())
         };
         drop(pipe);
-        if let Some(process) = process {
-            self.await_end(process);
-        }
-        self.warnings().take()
+        let was_killed = process.is_some_and(|process| self.was_killed(process));
+        let killed = was_killed.then(|| {
+            io::Error::new(io::ErrorKind::BrokenPipe, Gone("the guardian of this run was killed".into()))
+        });
+        Ended { notes: self.warnings().take(), killed }
     }
 
-    fn await_end(&self, mut process: Box<dyn Child>) {
+    /// Waits for its end. Where somebody killed it, the run takes back what is left.
+    fn was_killed(&self, mut process: Box<dyn Child>) -> bool {
         let until = Instant::now() + STOP_TIMEOUT;
         let code = loop {
             match process.try_wait() {
@@ -156,9 +186,8 @@ impl Guardian {
                     // It goes on without us rather than dying with its work half done.
                     std::mem::forget(process);
                     let words = format!("after {} s the guardian still undoes", STOP_TIMEOUT.as_secs());
-                    return self
-                        .warnings()
-                        .add(Note::obstacle(words, "it goes on; the next command looks after it"));
+                    self.warnings().add(Note::obstacle(words, "it goes on; the next command looks after it"));
+                    return false;
                 }
                 Ok(None) => std::thread::sleep(Duration::from_millis(2)),
                 Ok(Some(code)) => break code,
@@ -166,7 +195,7 @@ impl Guardian {
             }
         };
         if code == Some(0) {
-            return;
+            return false;
         }
         let said = process.stderr();
         for line in said.lines().filter(|line| !line.trim().is_empty()) {
@@ -176,6 +205,7 @@ impl Guardian {
         if code.is_none() {
             self.take_over();
         }
+        code.is_none()
     }
 
     /// The guardian was killed: the run itself takes back what is left.
@@ -222,7 +252,7 @@ impl State {
         told.map_err(|error| {
             let words = self.process.as_ref().map(|process| process.stderr()).unwrap_or_default();
             let words = if words.is_empty() { String::new() } else { format!(": {}", words.trim()) };
-            io::Error::new(error.kind(), format!("the guardian has gone ({error}){words}"))
+            io::Error::new(error.kind(), Gone(format!("the guardian has gone ({error}){words}")))
         })
     }
 }
@@ -335,7 +365,15 @@ mod tests {
         let pid = guardian.inner.state().process.as_ref().unwrap().pid();
         Real.kill(pid).unwrap();
 
-        let notes = guardian.finish();
+        let error = loop {
+            match guardian.promise(Undo::Remove(left.clone())) {
+                Ok(promise) => promise.forget(),
+                Err(error) => break error,
+            }
+        };
+        assert!(has_gone(&error) && !has_gone(&error.kind().into()), "{error}");
+        let Ended { notes, killed } = guardian.finish();
+        assert!(killed.is_some_and(|error| has_gone(&error)));
         assert!(!Real.exists(&left) && !Real.exists(&journal));
         assert_eq!(Real.read(&value).unwrap(), b"before");
         let [note] = &notes[..] else { panic!("{notes:?}") };

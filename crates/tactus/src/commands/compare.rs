@@ -1,7 +1,7 @@
 //! `tactus compare`.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use tactus_bundle as bundle;
@@ -170,9 +170,7 @@ fn write(
     let bytes = (format.render)(document, conditions)
         .map_err(|error| Failure::say(error.to_string(), error.hint()))?;
     if stdout {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(&bytes)?;
-        stdout.flush()?;
+        output::bytes(&bytes)?;
     } else {
         super::report::to_file(out, &bytes)?;
         say(format_args!("comparison: {}", out.display()));

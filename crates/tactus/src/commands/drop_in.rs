@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 
 use tactus_format::export::{Logs, Source as Bundle, TakeInterval, TakeTick};
 use tactus_model::bundle::Contents;
-use tactus_model::event::{Event, RowStatus, RunStatus};
+use tactus_model::event::{Event, RowStatus};
 use tactus_model::outcome::Ending;
 use tactus_model::plan::Plan;
 use tactus_report::document;
 use tactus_run::plan::{Choices, Resolved, Source};
-use tactus_run::{Destination, Sink};
+use tactus_run::{Destination, Executed, Sink};
 
 use super::execute::{prepare, run as execute, scratch_directory};
 use super::lock::{Turn, lock};
 use crate::cli::Lock;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, is_measured};
 use crate::output;
 use crate::say::say;
 
@@ -58,7 +58,7 @@ impl<'a> Ready<'a> {
     }
 
     /// Measures; `view` follows.
-    pub fn run(self, view: impl Sink + 'static) -> Result<Contents, Failure> {
+    pub fn run(self, view: impl Sink + 'static) -> Result<Executed, Failure> {
         let scratch;
         let out: PathBuf = match self.wanted.out {
             Some(out) => out.to_owned(),
@@ -72,7 +72,7 @@ impl<'a> Ready<'a> {
         if self.wanted.out.is_some() {
             say(format_args!("bundle: {}", executed.dir.path().display()));
         }
-        Ok(executed.contents)
+        Ok(executed)
     }
 }
 
@@ -85,11 +85,10 @@ pub fn say_failure(event: &Event) {
     }
 }
 
-/// Good where all was measured, also where somebody interrupted it.
-pub fn exit(contents: &Contents) -> Exit {
-    let measured = contents.rows.iter().all(|row| !row.result.series().is_empty());
-    let interrupted = document(contents).status == RunStatus::Interrupted;
-    if measured || interrupted { Exit::Good } else { Exit::Unable }
+/// How the program ends: good where every thread measured something, also where somebody interrupted it.
+pub fn exit(run: Executed) -> Exit {
+    let measured = if is_measured(&document(&run.contents)) { Exit::Good } else { Exit::Unable };
+    measured.and(Exit::of_guardian(run.killed))
 }
 
 /// How it was called.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tactus_bundle::{self as bundle, Logs, Trust};
@@ -56,7 +56,11 @@ pub fn export(arguments: &Export) -> Result<Exit, Failure> {
         let write = |out: export::Out<'_>| format.write(&source, part, options, out);
         match &place {
             Place::Stdout => {
-                write(Box::new(io::stdout())).map_err(|error| unwritten(Path::new("-"), error))?;
+                let mut stdout = output::Stdout::default();
+                let written = write(Box::new(&mut stdout)).and_then(|()| Ok(stdout.flush()?));
+                if !stdout.was_left() {
+                    written.map_err(|error| unwritten(Path::new("standard output"), error))?;
+                }
             }
             Place::Directory(dir) => {
                 let path = dir.path().join(&part.name);
@@ -119,14 +123,10 @@ fn to_file(
 }
 
 fn unwritten(path: &Path, error: ExportError) -> Failure {
-    match error {
-        // A closed pipe must stay one.
-        ExportError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => error.into(),
-        error => Failure::say(
-            format!("{}: {error}", path.display()),
-            "name a file or directory that can be written with --out; is the disk full?",
-        ),
-    }
+    Failure::say(
+        format!("{}: {error}", path.display()),
+        "name a file or directory that can be written with --out; is the disk full?",
+    )
 }
 
 /// The logs of a bundle.

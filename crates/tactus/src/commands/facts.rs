@@ -15,7 +15,7 @@ use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_run::plan::{Choices, Source};
 use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
-use tactus_system::{Real, System, topology};
+use tactus_system::{Real, System, guardian, topology};
 
 use super::execute::prepare;
 use crate::exit::{CACHE_HINT, Failure};
@@ -97,6 +97,12 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
         }
     }
     let facts = facts.map_err(|error| {
+        let error = match error {
+            ProbeFactsError::Guardian(error) if guardian::has_gone(&error) => {
+                return Failure::without_guardian(error);
+            }
+            error => error,
+        };
         let hint = match &error {
             ProbeFactsError::NotUp(_) => {
                 "`tactus environments` says what is usable here and what would make the rest so"

@@ -71,19 +71,19 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
     let into = Destination::New(out, &plan);
     let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;
-    let contents = executed.contents;
-    if let Some(format) = format {
-        super::report::print(format, &contents)?;
-    } else {
-        output::text(&summary(&contents, arguments.histogram)?)?;
-    }
+    let contents = &executed.contents;
+    let printed = match format {
+        Some(format) => super::report::print(format, contents),
+        None => output::text(&summary(contents, arguments.histogram)?).map_err(Failure::from),
+    };
     if keeps {
         say(format_args!("bundle: {}", executed.dir.path().display()));
     }
+    printed?;
     // Whoever gives a value that ends it asks whether it is exceeded.
     let broke = contents.rows.iter().any(|row| row.result.ended == RowEnd::Broke);
     let exceeded = arguments.break_at.is_some() && broke;
-    Ok(Exit::of(&contents).and(if exceeded { Exit::Findings } else { Exit::Good }))
+    Ok(Exit::after(executed).and(if exceeded { Exit::Findings } else { Exit::Good }))
 }
 
 /// The plan that the options describe.

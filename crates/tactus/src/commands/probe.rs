@@ -1,6 +1,5 @@
 //! `tactus probe`.
 
-use std::io::Write;
 use std::path::Path;
 
 use tactus_system::probe;
@@ -22,7 +21,7 @@ pub fn probe(arguments: &Probe) -> Result<Exit, Failure> {
         )
     })?;
     if arguments.out == Path::new("-") {
-        std::io::stdout().write_all(bytes)?;
+        output::bytes(bytes)?;
         return Ok(Exit::Good);
     }
     output::file_at(&arguments.out, bytes, PROGRAM).map_err(|error| {

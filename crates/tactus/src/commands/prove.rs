@@ -70,7 +70,8 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let progress = Progress::new(&resolved, false);
     let executed =
         execute(&turn, &resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
-    super::report::after(&executed, format, worth)
+    super::report::after(&executed, format, worth)?;
+    Ok(Exit::after(executed))
 }
 
 /// How many settings are tested.

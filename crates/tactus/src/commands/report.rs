@@ -1,6 +1,6 @@
 //! `tactus report BUNDLE`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -59,10 +59,7 @@ pub fn format(name: &str) -> Result<&'static Format, Failure> {
 
 /// Prints a bundle in a format.
 pub fn print(format: &Format, contents: &Contents) -> Result<(), Failure> {
-    let bytes = draw(format, contents)?;
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&bytes)?;
-    Ok(stdout.flush()?)
+    Ok(output::bytes(&draw(format, contents)?)?)
 }
 
 /// What opens files by their kind on a desktop.
@@ -91,7 +88,7 @@ pub fn after(
     run: &Executed,
     as_format: Option<&Format>,
     table: impl Fn(&Contents, Style) -> String,
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     let path = run.dir.path().join(PAGE);
     let said = match run.dir.replace(PAGE, &draw(format("html")?, &run.contents)?) {
         Ok(()) => format!("report: {}", path.display()),
@@ -103,13 +100,14 @@ pub fn after(
         Err(error) => return Err(unwritten(&path, &error)),
     };
     if let Some(format) = as_format {
-        print(format, &run.contents)?;
+        let printed = print(format, &run.contents);
         say(said);
+        printed?;
     } else {
         let table = table(&run.contents, Style { colour: output::colour(), width: output::width() });
         output::data(&format!("{table}\n{}\n", clean(&said)))?;
     }
-    Ok(Exit::of(&run.contents))
+    Ok(())
 }
 
 fn draw(format: &Format, contents: &Contents) -> Result<Vec<u8>, Failure> {

@@ -98,15 +98,16 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let progress = Progress::new(&resolved, watching.has_screen());
     let mut executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
     executed.contents.raw = arguments.raw;
-    let ended = super::report::after(&executed, format, render)?;
-    let Some(base) = base else { return Ok(ended) };
+    super::report::after(&executed, format, render)?;
+    let Some(base) = base else { return Ok(Exit::after(executed)) };
+    let ended = Exit::of(&executed.contents);
     let (comparison, judged) = base.against(executed.contents)?;
     if format.is_some() {
         say(comparison);
     } else {
         output::data(&format!("\n{comparison}"))?;
     }
-    Ok(ended.and(judged))
+    Ok(ended.and(judged).and(Exit::of_guardian(executed.killed)))
 }
 
 /// Where the new bundle goes.

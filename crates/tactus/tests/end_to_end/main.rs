@@ -47,6 +47,7 @@ mod slices;
 #[path = "../../../tactus-environment/tests/contract/sshd.rs"]
 mod sshd;
 mod strangers;
+mod streams;
 mod study;
 mod timerlat;
 mod tune;

@@ -33,10 +33,11 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
         output::data("# /dev/cpu_dma_latency set to 0us\n")?;
     }
     let live = Live::new(&asked.threads, asked.policy, options.nsecs, options.quiet, options.refresh_on_max);
-    let contents = &ready.run(live)?;
+    let executed = ready.run(live)?;
+    let contents = &executed.contents;
     written(options, &asked, contents)?;
     // Neither a latency that ended it nor who interrupted it is a failure, as with cyclictest.
-    Ok(exit(contents))
+    Ok(exit(executed))
 }
 
 /// What cyclictest prints and writes at its end.

@@ -1,7 +1,7 @@
 //! `tactus fleet job`: what a job runs on a machine, whichever engine starts it. It is safe to repeat: a half-done bundle
 //! is gone on with, a finished one is told once more, one that was brought home is left alone.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use tactus_fleet::{armor, is_complete, pack};
@@ -114,9 +114,7 @@ fn archive(bundle: &Path, file: &Path) -> Result<String, Failure> {
 fn print(bundle: &Path, file: &Path) -> Result<(), Failure> {
     let dir = Directory::open(bundle)?;
     let (text, word) = armor::written(&dir)?;
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
+    output::data(&text)?;
     Ok(Real.write(file, word.as_bytes())?)
 }
 

@@ -1,6 +1,6 @@
 //! `tactus fleet show DATA`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -46,9 +46,7 @@ pub fn show(arguments: &FleetShow) -> Result<Exit, Failure> {
         let bytes =
             (format.render)(&answers).map_err(|error| Failure::say(error.to_string(), error.hint()))?;
         if stdout {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&bytes)?;
-            stdout.flush()?;
+            output::bytes(&bytes)?;
         } else {
             super::super::report::to_file(&arguments.out, &bytes)?;
             say(format_args!("fleet: {}", arguments.out.display()));

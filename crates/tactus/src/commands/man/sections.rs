@@ -144,7 +144,7 @@ const EXAMPLES: Examples = &[
 
 /// Exit statuses, of all commands.
 const STATUS: &[(&str, &str)] = &[
-    ("0", "Good. A closed pipe is good, too."),
+    ("0", "Good. A reader of stdout that leaves early changes none of these."),
     ("1", "Findings, a limit that is broken, or something that became worse."),
     ("2", "It could not be done, or was interrupted; stderr says why, and a hint what would help."),
     ("3", "Inconclusive: too little was measured, the self-test was not passed, or the place is emulated."),

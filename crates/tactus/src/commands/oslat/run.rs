@@ -30,14 +30,15 @@ pub fn oslat(options: &Oslat) -> Result<Exit, Failure> {
     let wanted = Wanted { plan: plan(options, cpus), no_side_effects: false, out: options.out.as_deref() };
     let ready = Ready::of(&wanted)?;
     output::data(&begun)?;
-    let contents = &ready.run(Failures)?;
+    let executed = ready.run(Failures)?;
+    let contents = &executed.contents;
     if let Some((cpu, us, threshold)) = broken(options, contents) {
         say(format_args!("oslat: Trace threshold ({threshold} us) triggered on cpu {cpu} with {us} us!"));
         say("Stopping the test.");
-        return Ok(Exit::Findings);
+        return Ok(Exit::Findings.and(exit(executed)));
     }
     written(options, contents)?;
-    Ok(exit(contents))
+    Ok(exit(executed))
 }
 
 /// What oslat prints before it measures.
