@@ -9,9 +9,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// What stands where there is no value. Never 0.
 pub const NONE: &str = "-";
 
-/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`.
+/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`. What is no number is not known.
 #[must_use]
 pub fn latency(ns: f64) -> String {
+    if !ns.is_finite() {
+        return "unknown".into();
+    }
     let size = ns.abs();
     // The limits are where rounding to three digits would give 1000 of the smaller unit.
     let (value, unit) = if size < 999.5e3 {

@@ -43,8 +43,11 @@ pub struct ClaimEntry {
     /// What the document of the study says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Pairs of whole runs; `null` for one run each, of which is said what differs between the two, and no more.
+    /// Pairs of runs; `null` for one run each, of which is said what differs between the two, and no more.
     pub pairs: Option<usize>,
+    /// Of these, pairs in which a run was cut short, which counts as worse than any that was not; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_pairs: Option<usize>,
     /// The answer in a few words.
     pub answer: String,
     /// Effects on `p50`, `p99.9` (corrected for missed periods) and `maximum` (of one run each: the median of the
@@ -62,12 +65,13 @@ pub struct ClaimEntry {
 pub struct EffectEntry {
     /// `p50`, `p99`, `p99.9`, `maximum`.
     pub quantity: String,
-    /// Median of the runs without it.
-    pub without_ns: f64,
-    /// Median of the runs with it.
-    pub with_ns: f64,
-    /// Estimate of the difference (Hodges-Lehmann, of pairs).
-    pub effect_ns: f64,
+    /// Median of the runs without it that were not cut short; `null`: all were.
+    pub without_ns: Option<f64>,
+    /// Median of the runs with it that were not cut short; `null`: all were.
+    pub with_ns: Option<f64>,
+    /// Estimate of the difference (Hodges-Lehmann, of pairs); `null`: too many runs were cut short, which count as worse
+    /// than any number.
+    pub effect_ns: Option<f64>,
     /// Lower end of its interval; `null`: nothing bounds it.
     pub low_ns: Option<f64>,
     /// Upper end of its interval; `null`: nothing bounds it.

@@ -3,6 +3,7 @@
 
 use tactus_model::bundle::Contents;
 
+use super::conditions::conditions;
 use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
 use crate::stats::comparison;
@@ -20,28 +21,34 @@ pub fn question(contents: &Contents) -> &'static str {
 #[must_use]
 pub fn answer(contents: &Contents) -> Answer {
     let lines = comparison(contents);
-    if let Some(decided) = required::answer(&lines) {
-        let next = decided.next.or_else(|| next::step(contents));
-        return Answer { next, ..decided };
+    let under_conditions = |answer: Answer| {
+        let said = std::iter::once(answer.sentence).chain(conditions(contents, &lines));
+        Answer { sentence: said.collect::<Vec<_>>().join(" "), ..answer }
+    };
+    if let Some(decided) = required::answer(contents, &lines) {
+        // Nothing has to be mended for a deadline that is met.
+        let helps = || next::step(contents).filter(|_| decided.tone != Tone::Good);
+        let next = decided.next.clone().or_else(helps);
+        return under_conditions(Answer { next, ..decided });
     }
     if let Some(worth) = tested::answer(contents) {
         return worth;
     }
     if let Some(held) = held::answer(&lines) {
-        return Answer { next: next::step(contents), ..held };
+        return under_conditions(Answer { next: next::step(contents), ..held });
     }
     if let Some(cost) = costs::answer(contents) {
-        return cost;
+        return under_conditions(cost);
     }
     let sentence = match lines.iter().any(crate::stats::Line::has_numbers) {
         true => "no latency was measured, and no deadline was asked for: the values are in the tables below",
         false => "nothing was measured",
     };
-    Answer {
+    under_conditions(Answer {
         word: "NO ANSWER",
         tone: Tone::Doubt,
         sentence: format!("{sentence}."),
         evidence: Vec::new(),
         next: None,
-    }
+    })
 }

@@ -25,7 +25,7 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
         match places.iter_mut().find(|place| place.of == of) {
             Some(place) => place.add(pair),
             None => {
-                let mut place = Place { of, evidence: pair.with.evidence, items: Vec::new() };
+                let mut place = Place { of, evidence: pair.with.evidence, items: Vec::new(), broken: 0 };
                 place.add(pair);
                 places.push(place);
             }
@@ -37,10 +37,11 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
         return places.first().map(|_| Answer { evidence: evidence(), ..undecided(&places) });
     }
     let worse = places.iter().any(|place| place.worse().next().is_some());
+    let broke = places.iter().any(|place| place.broken > 0);
     let said: Vec<String> = judged().map(Place::said).collect();
     Some(Answer {
         word: if worse { SHOWN } else { NONE_SHOWN },
-        tone: Tone::Quiet,
+        tone: if broke { Tone::Doubt } else { Tone::Quiet },
         sentence: format!("{}.", said.join("; ")),
         evidence: evidence(),
         next: None,
@@ -80,11 +81,14 @@ struct Place<'a> {
     of: (&'a str, &'a str),
     evidence: Option<Evidence>,
     items: Vec<&'a DegradedItem>,
+    /// Rounds of a measurement in which a run broke, the most of all.
+    broken: usize,
 }
 
 impl<'a> Place<'a> {
     fn add(&mut self, pair: &'a Degraded<'_>) {
         self.items.extend(&pair.items);
+        self.broken = self.broken.max(pair.broken);
     }
 
     /// How many of its values were judged.
@@ -106,14 +110,19 @@ impl<'a> Place<'a> {
         let judged = self.judged();
         let most =
             self.worse().max_by(|one, other| one.degradation.value.total_cmp(&other.degradation.value));
+        let broke = match self.broken {
+            0 => String::new(),
+            1 => ", though in 1 round a run broke".into(),
+            many => format!(", though in {many} rounds a run broke"),
+        };
         match most {
-            None => format!("{with}: none of {judged} values is shown to be worse than in {base}"),
+            None => format!("{with}: none of {judged} values is shown to be worse than in {base}{broke}"),
             Some(most) => {
                 let count = self.worse().count();
                 let verb = if count == 1 { "is" } else { "are" };
                 let by = size(most.degradation.value);
                 format!(
-                    "{with}: {count} of {judged} values {verb} worse than in {base}, most {} ({by})",
+                    "{with}: {count} of {judged} values {verb} worse than in {base}, most {} ({by}){broke}",
                     clean(&most.with.name())
                 )
             }

@@ -1,19 +1,20 @@
 //! What the rows of a run say together, in a few plain sentences.
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
-use crate::row::{control, figures, has_numbers, verdict};
-use crate::units::{duration, latency};
+use crate::row::{control, died, ended_early, figures, has_numbers, under, verdict};
+use crate::units::{clean, duration, latency};
 
 /// What was measured, the largest latency for each kind of evidence, whether the instrument is proven, and what the
 /// requirements say.
 #[must_use]
 pub fn headline(contents: &Contents) -> Vec<String> {
     let mut said = vec![counts(contents)];
+    said.extend(chosen(contents));
     // Where no deadline was asked for, the answer has them.
     let judged = contents.rows.iter().any(|row| row.result.require.is_some());
     for evidence in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported]
@@ -44,15 +45,44 @@ fn counts(contents: &Contents) -> String {
             let shortest = measured_rows(contents).map(|row| row.result.measured_ns).min().unwrap_or(0);
             let (short, long) = (duration(shortest), duration(longest));
             let each = if short == long { format!("{long} each") } else { format!("{short} to {long} each") };
-            format!("{measured} of {total} measurements were made, {each}, in {}", environments.join(", "))
+            let places = environments.join(", ");
+            format!("{measured} of {total} measurements were made, {each}, in {places}{}", loads(contents))
         }
     };
-    for (count, word) in [(skipped, "skipped"), (failed, "failed")] {
+    let is = |of: fn(&RowResult) -> bool| contents.rows.iter().filter(|row| of(&row.result)).count();
+    let early = is(ended_early);
+    let died = is(|result| died(result).is_some());
+    let all = [
+        (early, "ended early"),
+        (died, "went on after their environment had died"),
+        (skipped, "skipped"),
+        (failed, "failed"),
+    ];
+    for (count, word) in all {
         if count > 0 {
             said.push_str(&format!("; {count} {word}"));
         }
     }
     said + "."
+}
+
+/// What ran beside the measurements: ", idle", ", under load" or ", idle and under load"; empty where it is not known.
+fn loads(contents: &Contents) -> &'static str {
+    let words = || measured_rows(contents).filter_map(|row| under(&row.result));
+    match (words().any(|words| words == "idle"), words().any(|words| words != "idle")) {
+        (true, true) => ", idle and under load",
+        (true, false) => ", idle",
+        (false, true) => ", under load",
+        (false, false) => "",
+    }
+}
+
+/// That the plan was not done as a whole, because somebody asked for a part of it.
+fn chosen(contents: &Contents) -> Option<String> {
+    let only = contents.manifest.asked.as_ref().map(|asked| &asked.only)?;
+    let names: Vec<String> = only.iter().map(|name| clean(name)).collect();
+    (!names.is_empty())
+        .then(|| format!("Only a part of the plan was asked for: --only {}.", names.join(", ")))
 }
 
 fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {

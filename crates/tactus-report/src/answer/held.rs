@@ -62,5 +62,5 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
         0 => "for a time that is not known".to_owned(),
         ns => format!("{} and more", duration(ns)),
     };
-    Some(format!("{what} {} ({lasted}{place}).", listed(&names)))
+    Some(format!("{what} {} ({lasted}{place}).", listed(&names, ", ")))
 }

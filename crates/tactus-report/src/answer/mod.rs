@@ -2,6 +2,7 @@
 //! help most.
 
 mod chosen;
+mod conditions;
 mod costs;
 mod headline;
 mod held;

@@ -1,12 +1,13 @@
 //! Whether what was required is kept.
 
 use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 
 use super::kinds;
 use crate::part::{Answer, Next, Tone};
-use crate::row::enough;
-use crate::stats::Line;
+use crate::row::{enough, time_words, under};
+use crate::stats::{Line, Runs};
 use crate::units::{clean, duration, latency, number};
 
 /// The most environments that are named.
@@ -16,12 +17,21 @@ const NAMED: usize = 4;
 struct Judged<'a> {
     line: &'a Line,
     verdict: &'a Verdict,
+    /// All of its runs.
+    runs: Vec<&'a RowResult>,
+}
+
+fn judged<'a>(contents: &'a Contents, all: &Runs<'a>, line: &'a Line) -> Option<Judged<'a>> {
+    let row = contents.rows.get(line.row)?;
+    let runs = all.of(&row.result).iter().map(|run| &run.result).collect();
+    Some(Judged { line, verdict: line.verdict.as_ref()?, runs })
 }
 
 /// The answer, where anything is required.
-pub fn answer(lines: &[Line]) -> Option<Answer> {
-    let judged: Vec<Judged<'_>> =
-        lines.iter().filter_map(|line| Some(Judged { line, verdict: line.verdict.as_ref()? })).collect();
+pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
+    let all = Runs::new(contents);
+    let judged = |line| judged(contents, &all, line);
+    let judged: Vec<Judged<'_>> = lines.iter().filter_map(judged).collect();
     let worst = judged.iter().map(|one| rank(one.verdict.outcome)).max()?;
     let own = || judged.iter().filter(|one| rank(one.verdict.outcome) == worst);
     // Of those that are alike the one that is nearest to its limit, or farthest beyond; what could be decided first.
@@ -87,9 +97,9 @@ fn deciding<'a>(judged: &Judged<'a>) -> Option<&'a LimitEntry> {
     judged.verdict.limits.iter().filter(of).max_by(|one, other| part(one).total_cmp(&part(other)))
 }
 
-/// `host, loaded: max 187 us > 100 us (10 s, inside a virtual machine)`.
+/// `host, loaded: max 187 us > 100 us (10 s, under scheduler load, inside a virtual machine)`.
 fn said(judged: &Judged<'_>) -> String {
-    let Judged { line, verdict } = judged;
+    let Judged { line, verdict, .. } = judged;
     let name = clean(&line.name);
     let relation = match verdict.outcome {
         Outcome::Fail | Outcome::Warn => ">",
@@ -107,13 +117,31 @@ fn said(judged: &Judged<'_>) -> String {
     let doubt = doubt.filter(|_| verdict.outcome == Outcome::Inconclusive).unwrap_or_default();
     let shown = |value: f64| if limit.unit == "ns" { latency(value) } else { number(value) };
     let quantity = clean(&limit.quantity);
-    let evidence = line.evidence.map(|kind| format!(", {kind}")).unwrap_or_default();
     format!(
-        "{name}: {quantity} {} {relation} {} ({}{evidence}){doubt}",
+        "{name}: {quantity} {} {relation} {} ({}){doubt}",
         shown(limit.high),
         shown(limit.limit),
-        duration(line.measured_ns)
+        over(judged)
     )
+}
+
+/// Over what a limit was judged: `5 runs of 10 s, under scheduler load, bare metal`.
+fn over(judged: &Judged<'_>) -> String {
+    let times: Vec<String> = judged.runs.iter().map(|run| time_words(run)).collect();
+    let time = match times.as_slice() {
+        [] => duration(judged.line.measured_ns),
+        [one] => one.clone(),
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => {
+            format!("{} runs of {first}", times.len())
+        }
+        all => {
+            let sum = judged.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.measured_ns));
+            format!("{} runs, {} in all", all.len(), duration(sum))
+        }
+    };
+    let under = judged.runs.first().and_then(|run| under(run));
+    let evidence = judged.line.evidence.map(|kind| kind.to_string());
+    std::iter::once(time).chain(under).chain(evidence).collect::<Vec<_>>().join(", ")
 }
 
 /// What came of the other environments: "Met in host. Not decided in qemu."
@@ -129,7 +157,7 @@ fn others(judged: &[Judged<'_>], outcome: Outcome) -> String {
     let said = |of: Outcome, word: &str| {
         let names: Vec<String> =
             places.iter().filter(|(_, own)| *own == rank(of)).map(|(name, _)| clean(name)).collect();
-        (!names.is_empty()).then(|| format!(" {word} in {}.", listed(&names)))
+        (!names.is_empty()).then(|| format!(" {word} in {}.", listed(&names, ", ")))
     };
     // One environment is no list; what decides is named already.
     let words = [
@@ -150,10 +178,10 @@ fn others(judged: &[Judged<'_>], outcome: Outcome) -> String {
 }
 
 /// Names in a phrase, the first of them where there are many.
-pub(super) fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String], between: &str) -> String {
     match names.len() {
-        many if many > NAMED => format!("{} and {} more", names[..NAMED].join(", "), many - NAMED),
-        _ => names.join(", "),
+        many if many > NAMED => format!("{} and {} more", names[..NAMED].join(between), many - NAMED),
+        _ => names.join(between),
     }
 }
 

@@ -9,7 +9,7 @@ use tactus_model::event::RowStatus;
 use tactus_model::{Evidence, Nanos};
 
 use super::condition::Run;
-use crate::row::{control, lacking, never_made};
+use crate::row::{control, died, lacking, never_made};
 use crate::units::clean;
 
 /// What runs must agree in.
@@ -262,7 +262,7 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     if result.ended != tactus_model::outcome::RowEnd::Complete {
         return Some(Refusal::Incomplete { condition, why: why() });
     }
-    let lacking = result.all().and_then(|_| lacking(result)).or_else(|| never_made(result));
+    let lacking = result.all().and_then(|_| lacking(result)).or_else(|| never_made(result)).or_else(|| died(result));
     if let Some(why) = lacking {
         return Some(Refusal::Incomplete { condition, why });
     }

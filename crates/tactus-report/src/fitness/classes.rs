@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use tactus_model::plan::{Class, Plan};
+use tactus_model::bundle::Contents;
+use tactus_model::plan::{Class, Plan, Require};
 
 /// A file of classes.
 #[derive(Deserialize)]
@@ -64,6 +65,23 @@ pub fn built_in() -> &'static [Class] {
 #[must_use]
 pub fn classes_of(plan: &Plan) -> Vec<Class> {
     joined(built_in(), plan.fitness.as_ref().map_or(&[], |own| own.class.as_slice()))
+}
+
+/// The classes that a report judges by. Those that ship with tactus are a document's thresholds: they say something to a
+/// reader who asked for nothing. Where a limit is required they would contradict the answer to it, in words that nobody
+/// asked for; there only the classes of the plan are judged, and those of the document that its plan is about.
+#[must_use]
+pub fn asked_classes(contents: &Contents) -> Vec<Class> {
+    let plan = &contents.plan;
+    let limits = |require: &Require| {
+        require.bounds_latency() || require.warn.as_deref().is_some_and(Require::bounds_latency)
+    };
+    let is_limited = contents.rows.iter().any(|row| row.result.require.as_ref().is_some_and(limits));
+    match &plan.fitness {
+        Some(own) if is_limited && own.claim.is_none() => own.class.clone(),
+        None if is_limited => Vec::new(),
+        _ => classes_of(plan),
+    }
 }
 
 /// Both: a class that has the name of another one takes its place.

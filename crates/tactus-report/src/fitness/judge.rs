@@ -13,7 +13,7 @@ use tactus_model::outcome::SeriesResult;
 use tactus_model::plan::Class;
 
 use super::rule::{Held, Room, held};
-use crate::row::{bounded_rate, figures, standing};
+use crate::row::{bounded_rate, figures, looked_ns, standing};
 use crate::stats::{Line, Runs, comparison};
 
 /// Why it is not judged how long an application computes.
@@ -102,7 +102,9 @@ fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Opt
     let of = |value: fn(&SeriesResult) -> Option<u64>| series().filter_map(value);
     let best_ns = of(|one| one.summary.min_ns).min()?;
     let worst_ns = of(|one| one.summary.max_ns).max()?;
-    let measured_ns = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.result.measured_ns));
+    let sum =
+        |of: fn(&RowResult) -> u64| runs.iter().fold(0, |sum: u64, run| sum.saturating_add(of(&run.result)));
+    let (measured_ns, looked_ns) = (sum(|result| result.measured_ns), sum(looked_ns));
     let may_say = may_say(runs, planned);
     Some(FitnessEntry {
         environment: result.environment.clone(),
@@ -119,7 +121,7 @@ fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Opt
         best_ns,
         worst_ns,
         jitter_ns: worst_ns.saturating_sub(best_ns),
-        worse_per_s: (measured_ns > 0).then(|| bounded_rate(measured_ns)),
+        worse_per_s: (looked_ns > 0).then(|| bounded_rate(looked_ns)),
         classes: classes
             .iter()
             .map(|class| answer(class, held(class, best_ns, worst_ns, room), &may_say))

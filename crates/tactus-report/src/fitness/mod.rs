@@ -5,6 +5,6 @@ mod classes;
 mod judge;
 mod rule;
 
-pub use classes::{ClassError, built_in, classes_of, joined, read};
+pub use classes::{ClassError, asked_classes, built_in, classes_of, joined, read};
 pub use judge::{COMPUTES, LeftOut, entries, left_out};
 pub use rule::{Held, Room, held};

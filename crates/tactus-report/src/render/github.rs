@@ -7,31 +7,52 @@ use tactus_model::bundle::Contents;
 use tactus_model::document::{CompareDocument, Judgement, Outcome};
 use tactus_model::event::RowStatus;
 
-use crate::stats::comparison;
+use crate::answer::answer;
+use crate::part::Tone;
+use crate::row::broke;
+use crate::stats::{Runs, comparison};
 use crate::units::clean;
 
-/// `::error title=host, loaded::...` for what is broken, `::warning` for what only warns, is inconclusive, failed or was
-/// skipped, `::notice` for what passes.
+/// The answer in the first line. Then `::error title=host, loaded::...` for what is broken or failed, `::warning` for what
+/// only warns, is inconclusive, ended early or was skipped, `::notice` for what passes.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();
+    let mut say = |command: &str, title: &str, message: &str| {
+        let (title, message) = (property(&clean(title)), data(&clean(message)));
+        let _ = writeln!(out, "::{command} title={title}::{message}");
+    };
+    let answer = answer(contents);
+    let command = match answer.tone {
+        Tone::Bad => "error",
+        Tone::Doubt => "warning",
+        Tone::Good | Tone::Quiet | Tone::Heading => "notice",
+    };
+    say(command, &answer.led(), &answer.sentence);
+    let all = Runs::new(contents);
     for line in comparison(contents) {
-        let reason = || line.reason.clone().unwrap_or_default();
-        let (command, message) = match (&line.verdict, line.status) {
-            (_, RowStatus::Failed) => ("error", format!("failed: {}", reason())),
-            (_, RowStatus::Skipped) => ("warning", format!("skipped: {}", reason())),
-            (None, RowStatus::Measured) => continue,
-            (Some(verdict), RowStatus::Measured) => {
+        let runs = contents.rows.get(line.row).map(|row| all.of(&row.result)).unwrap_or_default();
+        let has_failed = runs.iter().any(|run| run.result.status == RowStatus::Failed);
+        match (broke(contents, runs), &line.verdict) {
+            (Some(broke), _) if has_failed => say("error", &line.name, &broke),
+            (Some(broke), None) => say("warning", &line.name, &broke),
+            _ => {}
+        }
+        match (&line.verdict, line.status) {
+            (_, RowStatus::Skipped) => {
+                let reason = line.reason.as_deref().unwrap_or_default();
+                say("warning", &line.name, &format!("skipped: {reason}"));
+            }
+            (Some(verdict), _) if !(has_failed && verdict.outcome == Outcome::Inconclusive) => {
                 let command = match verdict.outcome {
                     Outcome::Pass => "notice",
                     Outcome::Warn | Outcome::Inconclusive => "warning",
                     Outcome::Fail => "error",
                 };
-                (command, format!("{}: {}", verdict.outcome.word(), verdict.reason))
+                say(command, &line.name, &format!("{}: {}", verdict.outcome.word(), verdict.reason));
             }
-        };
-        let title = property(&clean(&line.name));
-        let _ = writeln!(out, "::{command} title={title}::{}", data(&clean(&message)));
+            _ => {}
+        }
     }
     // Silence would read as "passed".
     if out.is_empty() {

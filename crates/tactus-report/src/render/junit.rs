@@ -9,28 +9,35 @@ use tactus_model::number::float;
 use tactus_model::plan::Require;
 
 use super::RenderError;
-use crate::stats::{Line, comparison};
+use crate::answer::answer;
+use crate::row::broke;
+use crate::stats::{Line, Runs, comparison};
 use crate::units::{clean, latency, number};
 
 /// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
 /// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
 /// server that counts what was skipped as passed would be told that it holds. A measurement of which nothing is required has
-/// one case: that it was made.
+/// one case: that each of its runs was made whole. What passes says in its output over what and under which load; the
+/// property `answer` of each suite is the answer to all of it.
 ///
 /// # Errors
 /// When the XML cannot be written.
 pub fn render(contents: &Contents) -> Result<String, RenderError> {
     let mut report = Report::new(clean(contents.plan.title.as_deref().unwrap_or(&contents.manifest.plan)));
     let mut suites: Vec<TestSuite> = Vec::new();
+    let all = Runs::new(contents);
     for line in comparison(contents) {
         let Some(row) = contents.rows.get(line.row) else { continue };
+        let broke = broke(contents, all.of(&row.result));
         let name = clean(&row.result.environment);
         let at = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
             suites.push(TestSuite::new(name));
             suites.len() - 1
         });
-        suites[at].add_test_cases(cases(&line, &row.result));
+        suites[at].add_test_cases(cases(&line, &row.result, broke.as_deref()));
     }
+    let answer = clean(&answer(contents).line());
+    suites.iter_mut().for_each(|suite| _ = suite.add_property(("answer", answer.as_str())));
     report.add_test_suites(suites);
     Ok(report.to_string()?)
 }
@@ -81,16 +88,17 @@ fn failure(reason: &str) -> TestCaseStatus {
     status
 }
 
-fn cases(line: &Line, result: &RowResult) -> Vec<TestCase> {
+fn cases(line: &Line, result: &RowResult, broke: Option<&str>) -> Vec<TestCase> {
     let case = |what: &str, status: TestCaseStatus| {
         let mut case = TestCase::new(clean(&format!("{}: {what}", line.name)), status);
         case.set_classname(clean(&result.environment));
         case
     };
     match (&line.verdict, result.status) {
-        (None, RowStatus::Measured) => vec![case("measured", TestCaseStatus::success())],
-        (None, RowStatus::Failed) => vec![case("measured", error(reason(line)))],
         (None, RowStatus::Skipped) => vec![case("measured", skipped(reason(line)))],
+        (None, _) => {
+            vec![case("measured", broke.map_or_else(TestCaseStatus::success, error))]
+        }
         (Some(verdict), _) => {
             let asked = result.require.as_ref().map(asked).unwrap_or_default();
             if asked.is_empty() {
@@ -101,7 +109,8 @@ fn cases(line: &Line, result: &RowResult) -> Vec<TestCase> {
                     |entry: &&LimitEntry| entry.quantity == asked.quantity && entry.warns == asked.warns;
                 let entry = verdict.limits.iter().find(of_it);
                 let mut case = case(&asked.name(), status(verdict, asked, entry));
-                if asked.warns && entry.is_none_or(|entry| entry.side != Side::Kept) {
+                // What does not pass has it in its message.
+                if matches!(case.status, TestCaseStatus::Success { .. }) {
                     case.set_system_out(clean(&verdict.reason));
                 }
                 case

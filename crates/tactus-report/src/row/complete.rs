@@ -142,10 +142,48 @@ pub fn rate_words(rate: f64) -> String {
     rate.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The same in words, behind a verdict.
-pub fn bound(measured_ns: u64) -> String {
-    let (seconds, rate) = (float(measured_ns) / 1e9, rate_words(bounded_rate(measured_ns)));
-    format!("; no exceedance in {seconds:.0} s: at most {rate} a second (95 %, independent seconds)")
+/// Less than this part of the time that lacks is how a measurement begins and ends.
+const NOTHING_LACKS: f64 = 0.001;
+
+/// The time for which all of its threads have their periods, in ns: what did not arrive was not looked at.
+pub fn looked_ns(result: &RowResult) -> u64 {
+    let planned = float(result.planned_ns);
+    let parts = result.series().iter().map(|series| part(result, series) * planned);
+    let looked = parts.fold(float(result.measured_ns), f64::min);
+    match result.measurement {
+        Measure::Spin(_) => whole(looked),
+        _ if looked < float(result.measured_ns) * (1.0 - NOTHING_LACKS) => whole(looked),
+        _ => result.measured_ns,
+    }
+}
+
+/// For how long it was measured: `10 min`, or `594 of 600 s` where some of it lacks.
+pub fn time_words(result: &RowResult) -> String {
+    match looked_ns(result) {
+        looked if looked < result.measured_ns && !matches!(result.measurement, Measure::Spin(_)) => {
+            format!("{} of {} s", seconds(looked), seconds(result.measured_ns))
+        }
+        _ => duration(result.measured_ns),
+    }
+}
+
+/// Seconds, and tenths where there are fewer than a hundred; rounded down.
+fn seconds(ns: u64) -> String {
+    let tenths = ns / 100_000_000;
+    if tenths < 1000 && tenths % 10 > 0 {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    } else {
+        (tenths / 10).to_string()
+    }
+}
+
+/// What a pass says of the time that was not measured, behind a verdict.
+pub fn bound(result: &RowResult) -> String {
+    let (looked, measured) = (looked_ns(result), result.measured_ns);
+    let of = if looked < measured { format!(" of {}", seconds(measured)) } else { String::new() };
+    let rate = rate_words(bounded_rate(looked));
+    let looked = seconds(looked);
+    format!("; no exceedance in {looked}{of} s: at most {rate} a second (95 %, independent seconds)")
 }
 
 #[cfg(test)]
@@ -154,13 +192,14 @@ mod tests {
 
     #[test]
     fn no_exceedance_bounds_the_rate_of_them() {
-        for (seconds, said) in [
-            (60, "60 s: at most 0.05 a"),
-            (600, "600 s: at most 0.005 a"),
-            (86_400, "86400 s: at most 0.000035 a"),
-        ] {
-            let bound = bound(seconds * 1_000_000_000);
-            assert!(bound.contains(said), "{bound}");
+        for (seconds, rate) in [(60, "0.05"), (600, "0.005"), (86_400, "0.000035")] {
+            assert_eq!(rate_words(bounded_rate(seconds * 1_000_000_000)), rate);
         }
+    }
+
+    #[test]
+    fn seconds_are_never_rounded_up() {
+        let said = [59_400, 59_999, 60_000, 594_960, 600_000].map(|ms| seconds(ms * 1_000_000));
+        assert_eq!(said, ["59.4", "59.9", "60", "594", "600"]);
     }
 }

@@ -4,7 +4,9 @@ use tactus_model::Evidence;
 use tactus_model::bundle::RowResult;
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
+use tactus_model::outcome::restart::{gaps_between, headline};
 
+use super::name::under;
 use super::summary::ended_early;
 use crate::units::{clean, duration};
 
@@ -110,11 +112,13 @@ pub fn together(
         None if !not_kept.is_empty() => (Outcome::Warn, [not_kept, kept].concat(), String::new(), None),
         None => (Outcome::Pass, kept, bound.to_owned(), None),
     };
-    let reason = format!("{}{base}{place}{rest}", sentences.join("; "));
+    let under = under(result).map(|under| format!(", {under}")).unwrap_or_default();
+    let reason = format!("{}{base}{under}{place}{rest}", sentences.join("; "));
     Verdict { outcome, reason, longer_ns, limits: found.into_iter().map(|one| one.entry).collect() }
 }
 
-/// Why what was kept does not pass: it ended early, its fault was never made, or `doubt`; none: it passes.
+/// Why what was kept does not pass: it ended early, its environment died, its fault was never made, or `doubt`; none: it
+/// passes.
 pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
     if ended_early(result) {
         let reason = result.reason.as_deref().unwrap_or("interrupted");
@@ -123,5 +127,20 @@ pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
         return Some(Doubt { said, longer_ns: Some(missing) });
     }
     let never = never_made(result).map(|never| format!("{never}: what it does is not known").into());
-    never.or(doubt)
+    died(result).map(Doubt::from).or(never).or(doubt)
+}
+
+/// That its environment died while it was measured, and was started again; none: it lived. What dies has not held a
+/// deadline, whatever was measured before and after.
+pub fn died(result: &RowResult) -> Option<String> {
+    let first = result.restarts.first()?;
+    let times = match result.restarts.len() {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let gap = duration(gaps_between(&result.restarts, 0, u64::MAX));
+    Some(format!(
+        "its environment died {times} ({}), was started again, and was not measured for {gap}",
+        clean(headline(&first.reason))
+    ))
 }

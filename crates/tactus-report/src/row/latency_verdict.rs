@@ -2,18 +2,17 @@
 
 use hdrhistogram::Histogram;
 use tactus_model::Nanos;
-use tactus_model::bundle::{Row, RowResult};
+use tactus_model::bundle::Row;
 use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::restart::gaps_between;
 use tactus_model::plan::Require;
 
-use super::complete::{bound, lacking, too_short};
+use super::complete::{bound, lacking, time_words, too_short};
 use super::grounds::{Doubt, Found, asked, together};
 use super::standing::{CYCLES_FOR_A_VERDICT, ground, too_few};
 use super::tail::tail_limit;
-use crate::units::{count, duration, latency};
+use crate::units::{count, latency};
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
@@ -58,31 +57,16 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
             one.said = format!("{}, but {few}", one.said);
         });
     }
-    let measured = duration(row.result.measured_ns);
-    let base = format!(", over {} cycles in {measured}{}", count(summary.cycles), gaps(&row.result));
+    let measured = time_words(&row.result);
+    let base = format!(", over {} cycles in {measured}", count(summary.cycles));
     let doubt = lacking.map(Doubt::from).or_else(|| too_short(&row.result, require));
-    let bound = if require.max.is_some() { bound(row.result.measured_ns) } else { String::new() };
+    let bound = if require.max.is_some() { bound(&row.result) } else { String::new() };
     together(&row.result, found, &base, doubt, &bound)
 }
 
 /// Whether a limit is broken, and would be however long it were measured.
 fn for_good(entry: &LimitEntry) -> bool {
     entry.side == Side::Broken && matches!(entry.quantity.as_str(), "max" | "overruns")
-}
-
-/// That an environment died and was started again: of the time between nothing is said.
-fn gaps(result: &RowResult) -> String {
-    let gap = gaps_between(&result.restarts, 0, u64::MAX);
-    match result.restarts.len() {
-        0 => String::new(),
-        1 => format!(", but for {} in which its environment had died and was started again", duration(gap)),
-        times => {
-            format!(
-                ", but for {} in which its environment had died and was started again {times} times",
-                duration(gap)
-            )
-        }
-    }
 }
 
 /// The limits of a requirement, held against a row.
@@ -149,11 +133,8 @@ impl Limits<'_> {
     /// More never become fewer by what did not arrive.
     fn overruns(&self, limit: u64, warns: bool) -> Found {
         let own = self.summary.overruns;
-        // Whoever is dead meets no period, and nobody has counted them.
-        let died = !self.row.result.restarts.is_empty();
         let (side, relation) = match own > limit {
             true => (Side::Broken, "are more than"),
-            false if died => (Side::Open, "beside those of the time in which it was dead are within"),
             false => (Side::Kept, "are within"),
         };
         let said = format!("{} overruns {relation} the {} {}", count(own), asked(warns), count(limit));

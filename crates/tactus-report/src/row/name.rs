@@ -1,6 +1,7 @@
 //! What a row is called, and what ran beside it, in words.
 
 use serde_json::Value;
+use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::TimerlatValue;
@@ -75,6 +76,34 @@ pub fn device(result: &RowResult) -> Option<String> {
 #[must_use]
 pub fn inside(contents: &Contents, environment: &str) -> Option<String> {
     contents.plan.environment.get(environment)?.inside.clone()
+}
+
+/// Whether tactus ran something beside a measurement, in a few words: `idle`, `under scheduler and cpu load`, `with a hog
+/// fault`. Of what another tool measured that is not known.
+#[must_use]
+pub fn under(result: &RowResult) -> Option<String> {
+    if result.evidence == Some(Evidence::Imported) {
+        return None;
+    }
+    let kinds = |tables: &[Value]| {
+        let mut kinds: Vec<String> = Vec::new();
+        for table in tables {
+            let kind = table.get("kind").and_then(Value::as_str).or_else(|| table.as_str());
+            let kind = clean(kind.unwrap_or("unknown"));
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        match kinds.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            [some @ .., last] => Some(format!("{} and {last}", some.join(", "))),
+        }
+    };
+    let load = kinds(&result.load).map(|kinds| format!("under {kinds} load"));
+    let fault = kinds(&result.fault).map(|kinds| format!("with a {kinds} fault"));
+    let all: Vec<String> = load.into_iter().chain(fault).collect();
+    Some(if all.is_empty() { "idle".into() } else { all.join(" ") })
 }
 
 /// What ran beside a measurement, in words: `scheduler load`, `cpu load in guest, hog fault`.

@@ -40,7 +40,7 @@ pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
 }
 
 /// Whether a row measured less than its plan asked for. Half a per cent is the end of the last tick.
-pub(super) fn ended_early(result: &RowResult) -> bool {
+pub fn ended_early(result: &RowResult) -> bool {
     result.status == RowStatus::Measured && result.measured_ns < result.planned_ns - result.planned_ns / 200
 }
 

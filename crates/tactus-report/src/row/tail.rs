@@ -139,11 +139,11 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     })
 }
 
-/// Numbers of the ticks that do not follow the one before them at once: the first of a slice, and after a restart.
+/// Numbers of the ticks that do not follow the one before them at once: the first of each slice. A row whose environment
+/// died has no bound.
 fn begins(row: &Row) -> Vec<u64> {
     let slices = row.slices.iter().skip(1).map(|slice| slice.first_tick);
-    let restarts = row.result.restarts.iter().map(|restart| restart.first_tick);
-    let all: BTreeSet<u64> = slices.chain(restarts).filter(|first| *first > 0).collect();
+    let all: BTreeSet<u64> = slices.filter(|first| *first > 0).collect();
     all.into_iter().collect()
 }
 

@@ -1,11 +1,14 @@
 //! What a requirement says about a row.
 
-use tactus_model::bundle::Row;
+use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{Outcome, Verdict};
+use tactus_model::number::float;
 use tactus_model::outcome::Yields;
+use tactus_model::plan::Require;
 
+use super::summary::figures;
 use super::{latency_verdict, value_verdict};
-use crate::units::duration;
+use crate::units::{count, duration, latency};
 
 /// What the plan's requirement says about a row; `None` when it requires nothing.
 ///
@@ -25,6 +28,11 @@ pub fn verdict(row: &Row) -> Option<Verdict> {
         longer_ns: doubt.longer_ns,
         limits: Vec::new(),
     });
+    if matches!(verdict.outcome, Outcome::Pass | Outcome::Warn)
+        && let Some(missed) = missed(&row.result)
+    {
+        verdict.reason += &format!("; {missed}");
+    }
     if let Some(longer_ns) = verdict.longer_ns {
         verdict.reason += &enough(longer_ns);
     }
@@ -35,4 +43,19 @@ pub fn verdict(row: &Row) -> Option<Verdict> {
 #[must_use]
 pub fn enough(longer_ns: u64) -> String {
     format!("; {} more of the same would be enough", duration(longer_ns))
+}
+
+/// The periods that a row missed though nothing is required of their number, in words; none: there are no such.
+#[must_use]
+pub fn missed(result: &RowResult) -> Option<String> {
+    let overruns = figures(result)?.overruns;
+    let counts = |require: &Require| require.overruns.is_some();
+    let judged =
+        result.require.as_ref().is_some_and(|own| counts(own) || own.warn.as_deref().is_some_and(counts));
+    (overruns > 0 && !judged).then(|| {
+        let period = latency(float(result.interval_ns));
+        let verb =
+            if overruns == 1 { "period of {} was" } else { "periods of {} were" }.replace("{}", &period);
+        format!("{} {verb} missed, which no limit forbids (`--overruns 0` does)", count(overruns))
+    })
 }

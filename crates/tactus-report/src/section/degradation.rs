@@ -393,6 +393,12 @@ fn remarks(pairs: &[&Degraded], places: usize) -> Vec<String> {
             least_rounds(places)
         ));
     }
+    let broke = |pair: &&&Degraded| pair.broken > 0;
+    remarks.extend(pairs.iter().filter(broke).map(|pair| {
+        let (broken, all) = (pair.broken, pair.rounds + pair.broken);
+        let name = clean(&pair.with.name);
+        format!("In {broken} of {all} rounds of {name} a run broke: nothing is known of its values.")
+    }));
     if pairs.iter().any(|pair| pair.with.evidence != pair.base.evidence) {
         remarks.push(
             "Environments with different kinds of evidence stand side by side: what an emulated processor costs is the \

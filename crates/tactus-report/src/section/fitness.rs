@@ -7,7 +7,7 @@ use tactus_model::number::whole;
 use tactus_model::plan::{Class, Span};
 
 use super::Section;
-use crate::fitness::{COMPUTES, LeftOut, classes_of, entries, left_out};
+use crate::fitness::{COMPUTES, LeftOut, asked_classes, built_in, entries, left_out};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
 use crate::row::{figures, rate_words};
 use crate::units::{clean, count, duration, latency_up, number, unbroken};
@@ -34,11 +34,12 @@ impl Section for Fitness {
     }
 
     fn applies(&self, contents: &Contents) -> bool {
-        contents.rows.iter().any(|row| figures(&row.result).is_some()) || !contents.plan.reference.is_empty()
+        let has_latencies = contents.rows.iter().any(|row| figures(&row.result).is_some());
+        (has_latencies || !contents.plan.reference.is_empty()) && !asked_classes(contents).is_empty()
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
-        let classes = classes_of(&contents.plan);
+        let classes = asked_classes(contents);
         let all = entries(contents, &classes);
         // Where no measurement is told of for every class a terminal is not told so row by row; `tactus fitness` does.
         let says = |entry: &FitnessEntry| {
@@ -55,7 +56,8 @@ impl Section for Fitness {
     }
 
     fn fill(&self, contents: &Contents, document: &mut Document) {
-        document.fitness = entries(contents, &classes_of(&contents.plan));
+        let classes = asked_classes(contents);
+        document.fitness = if classes.is_empty() { Vec::new() } else { entries(contents, &classes) };
     }
 }
 
@@ -65,7 +67,8 @@ pub fn judged(contents: &Contents, classes: &[Class], all: &[FitnessEntry], read
     let mut head = Head::all(["latency", "seen"]).to_vec();
     head.extend(classes.iter().map(|class| Head::words(clean(class.title()))));
     let rows = all.iter().map(|entry| row(classes, entry, reader)).collect();
-    Table { remarks: remarks(contents, all), ..Table::whole("", head, rows) }
+    let remarks = whose(classes).into_iter().chain(remarks(contents, all)).collect();
+    Table { remarks, ..Table::whole("", head, rows) }
 }
 
 /// What the classes allow.
@@ -189,6 +192,19 @@ fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
 
 /// So many names stand in a sentence before they are counted.
 const NAMED: usize = 4;
+
+/// Whose thresholds it is judged by, where they are a document's.
+fn whose(classes: &[Class]) -> Option<String> {
+    let is_built_in = |class: &&Class| built_in().contains(class);
+    let names: Vec<String> = classes.iter().filter(is_built_in).map(|class| clean(class.title())).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "The thresholds of {} are those of a document of 2014 (intel-industrial-2014, table 1), not of your \
+             application: ask for your own with `--max`, or write them down as a class.",
+            names.join(", ")
+        )
+    })
+}
 
 /// What must be known before the answers are used.
 fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {

@@ -15,7 +15,8 @@ use crate::row::Quantity;
 pub enum Contrast {
     /// A quantile of one run each: what differs between these two runs, whatever made it differ.
     Runs(Box<[Quantile; 2]>),
-    /// Differences of pairs of runs, in ns, whose order was drawn by lot: what the condition does.
+    /// Differences of pairs of runs, in ns, whose order was drawn by lot: what the condition does. One is infinite where
+    /// one run of its pair broke, and no number where both did.
     Pairs(Vec<f64>),
     /// Nothing: for this reason.
     Nothing(Unknown),
@@ -50,9 +51,13 @@ impl Contrast {
                 (difference(&of[0], &of[1]), difference_interval(&of[0], &of[1], error))
             }
             Self::Pairs(differences) => {
-                let few = Unknown::TooFewRuns { runs: differences.len(), least: least_pairs(error) };
+                let whole = differences.iter().filter(|difference| difference.is_finite()).count();
+                let few = Unknown::TooFewRuns { runs: whole, least: least_pairs(error) };
                 let found = paired(differences, error).ok_or(few)?;
-                (found.estimate, Interval { low_ns: found.low, high_ns: found.high })
+                // Where an end is beyond every number nothing is known but its sign.
+                let low_ns = if found.low == f64::INFINITY { 0.0 } else { found.low };
+                let high_ns = if found.high == f64::NEG_INFINITY { 0.0 } else { found.high };
+                (found.estimate, Interval { low_ns, high_ns })
             }
         };
         if interval.is_point() { Err(Unknown::TooDiscrete) } else { Ok((estimate, interval)) }
@@ -83,7 +88,7 @@ impl Difference {
 pub struct Change {
     /// Which.
     pub quantity: Quantity,
-    /// Value without, in ns: of the run, or the median of the runs.
+    /// Value without, in ns: of the run, or the median of the runs that did not break; no number: all of them did.
     pub base_ns: f64,
     /// Value with, in ns.
     pub with_ns: f64,
@@ -110,13 +115,14 @@ impl Change {
     #[must_use]
     pub fn entry(&self) -> EffectEntry {
         let found = self.difference.ok();
+        let known = |ns: f64| ns.is_finite().then_some(ns);
         let end =
             |of: fn(Interval) -> f64| found.map(|found| of(found.interval)).filter(|end| end.is_finite());
         EffectEntry {
             quantity: self.quantity.name().into(),
-            without_ns: self.base_ns,
-            with_ns: self.with_ns,
-            effect_ns: found.map_or(self.with_ns - self.base_ns, |found| found.estimate_ns),
+            without_ns: known(self.base_ns),
+            with_ns: known(self.with_ns),
+            effect_ns: known(found.map_or(self.with_ns - self.base_ns, |found| found.estimate_ns)),
             low_ns: end(|interval| interval.low_ns),
             high_ns: end(|interval| interval.high_ns),
             p: found.map(|found| found.p),

@@ -28,6 +28,8 @@ pub struct Degraded<'a> {
     pub with: &'a RowResult,
     /// Whole runs of the same round in both.
     pub rounds: usize,
+    /// Rounds in which a run broke: nothing is known of its values, and what is not shown may be in them.
+    pub broken: usize,
     /// The items that both have.
     pub items: Vec<DegradedItem>,
 }
@@ -86,7 +88,7 @@ pub fn least_rounds(places: usize) -> usize {
 impl<'a> Degraded<'a> {
     /// Before it is judged together with others.
     pub(super) fn new(base: &Measured<'a>, with: &Measured<'a>) -> Self {
-        let rounds = whole_rounds(base, with);
+        let (rounds, broken) = whole_rounds(base, with);
         let item = |own: &ValueResult| {
             let theirs = base.value(own)?;
             let ratio = logarithm(theirs, own)?;
@@ -101,7 +103,7 @@ impl<'a> Degraded<'a> {
             })
         };
         let items = wholes(&with.values).filter_map(item).collect();
-        Self { base: base.first, with: with.first, rounds: rounds.len(), items }
+        Self { base: base.first, with: with.first, rounds: rounds.len(), broken, items }
     }
 
     /// Whether there are runs enough to judge at all.
@@ -169,15 +171,22 @@ fn within(theirs: &ValueResult, own: &ValueResult) -> Option<(f64, f64)> {
     })
 }
 
-/// Whole runs of the same round in both places.
-fn whole_rounds<'m, 'a>(base: &'m Measured<'a>, with: &'m Measured<'a>) -> Vec<[&'m Run<'a>; 2]> {
+/// Whole runs of the same round in both places, and how many rounds are not whole because a run broke.
+fn whole_rounds<'m, 'a>(base: &'m Measured<'a>, with: &'m Measured<'a>) -> (Vec<[&'m Run<'a>; 2]>, usize) {
     let is_whole = |run: &Run| run.result.ended == RowEnd::Complete && !run.result.values().is_empty();
     let rounds = with.runs.chunk_by(|one, other| one.result.repeat == other.result.repeat);
-    rounds
+    let made = rounds
         .filter_map(<[Run]>::first)
         .flat_map(|own| base.round(own.result.repeat).iter().map(move |theirs| [theirs, own]))
-        .filter(|pair| pair.iter().all(|run| is_whole(run)))
-        .collect()
+        .filter(|pair| pair.iter().all(|run| was_made(run.result)));
+    let (whole, broken): (Vec<_>, Vec<_>) = made.partition(|pair| pair.iter().all(|run| is_whole(run)));
+    (whole, broken.len())
+}
+
+/// Whether it was made, and ended by itself if it ended early: what did not says nothing of the place.
+const fn was_made(result: &RowResult) -> bool {
+    use RowEnd::{Broke, Complete, Failed, Stopped};
+    matches!(result.ended, Complete | Stopped | Broke | Failed)
 }
 
 const fn is_network(result: &RowResult) -> bool {

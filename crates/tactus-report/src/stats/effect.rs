@@ -7,13 +7,15 @@ use tactus_model::bundle::{Contents, Row, RowResult, Sliced};
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
 
+use super::by_lot::at_most;
 use super::change::{Change, Contrast, Difference};
+use super::half::Half;
 use super::median::median;
 use super::paired::least_pairs;
-use super::runs::{is_whole, pairs, runs};
+use super::runs::runs;
 use super::slots::slots_alike;
 use super::unknown::Unknown;
-use crate::row::{Quantity, figures, is_corrected, never_made};
+use crate::row::{Quantity, broke, figures, is_corrected, never_made};
 use crate::units::{duration, latency, signed};
 
 /// What an effect speaks of.
@@ -29,13 +31,17 @@ pub enum Design {
     },
     /// So many pairs of runs, in an order drawn by lot.
     Repeats {
-        /// Whole ones.
+        /// Those that were made.
         pairs: usize,
+        /// Those of them in which a run broke.
+        broken: usize,
     },
     /// One run each, in slices that were measured in turn, in an order drawn by lot.
     Slices {
-        /// Pairs of whole ones of one round.
+        /// Pairs of one round that were made.
         pairs: usize,
+        /// Those of them in which a slice broke.
+        broken: usize,
         /// How long a slice is, in ns.
         length_ns: u64,
     },
@@ -52,6 +58,10 @@ pub struct Effect {
     pub changes: Vec<Change>,
     /// What it is judged from.
     pub design: Design,
+    /// What broke, without and with, a sentence each.
+    pub broke: Vec<String>,
+    /// The largest latency of all runs, without and with, in ns; of runs that were cut short as well.
+    pub largest_ns: [Option<u64>; 2],
     /// What must be known before the numbers are used.
     pub caution: Option<String>,
 }
@@ -69,9 +79,10 @@ impl Effect {
                 format!("{} {base} and {with}", change.quantity.said(self.corrected))
             };
             let values: Vec<String> = self.changes.iter().map(values).collect();
-            return vec![format!("{why}: {}", values.join(", "))];
+            let said = format!("{why}: {}", values.join(", "));
+            return self.broke.iter().cloned().chain([said]).collect();
         }
-        self.changes.iter().map(|change| self.sentence(change)).collect()
+        self.broke.iter().cloned().chain(self.changes.iter().map(|change| self.sentence(change))).collect()
     }
 
     /// `load raises p99.9 by 3.1 us (95 % interval 1.2 to 5.0 us)`, or what the measurement cannot rule out; of two
@@ -89,6 +100,7 @@ impl Effect {
             (Quantity::Maximum, false) if matches!(self.design, Design::Slices { .. }) => {
                 (String::new(), "the maximum of a slice".to_owned())
             }
+            (Quantity::Maximum, false) => (String::new(), TYPICAL_MAXIMUM.to_owned()),
             (quantity, _) => (String::new(), quantity.said(self.corrected)),
         };
         let said = match &change.difference {
@@ -96,7 +108,26 @@ impl Effect {
             Ok(difference) if two_runs => self.between_runs(&name, change, difference),
             Ok(difference) => self.effect(&name, change, difference),
         };
-        before + &said
+        let behind = match change.quantity {
+            Quantity::Maximum => self.largest(change.is_shown()),
+            _ => String::new(),
+        };
+        before + &said + &behind
+    }
+
+    /// The largest of all runs, beside what is typical of one; and how many runs may do what none of these did.
+    fn largest(&self, is_shown: bool) -> String {
+        let Design::Repeats { pairs, .. } = self.design else { return String::new() };
+        let [Some(base), Some(with)] = self.largest_ns else { return String::new() };
+        let [base, with] = [base, with].map(|ns| latency(float(ns)));
+        let rare = match is_shown {
+            true => String::new(),
+            false => format!(
+                "; what {:.0} % of all runs do may be missing from {pairs} (95 %)",
+                at_most(pairs) * 100.0
+            ),
+        };
+        format!("; the largest of all runs is {with} against {base}{rare}")
     }
 
     fn between_runs(&self, name: &str, change: &Change, difference: &Difference) -> String {
@@ -116,6 +147,11 @@ impl Effect {
         let (subject, interval) = (&self.subject, range(difference));
         if difference.is_shown() {
             let verb = if difference.estimate_ns > 0.0 { "raises" } else { "lowers" };
+            if difference.estimate_ns.is_infinite() {
+                return format!(
+                    "{subject} {verb} {name}: too many runs broke to say by how much ({interval})"
+                );
+            }
             return format!(
                 "{subject} {verb} {name} by {} ({interval})",
                 latency(difference.estimate_ns.abs())
@@ -141,8 +177,12 @@ impl Effect {
     /// The answer in a few words.
     #[must_use]
     pub fn answer(&self) -> String {
-        let names: Vec<&str> =
-            self.changes.iter().filter(|c| c.is_shown()).map(|c| c.quantity.name()).collect();
+        let repeats = matches!(self.design, Design::Repeats { .. });
+        let name = |change: &Change| match change.quantity {
+            Quantity::Maximum if repeats => "typical maximum",
+            quantity => quantity.name(),
+        };
+        let names: Vec<&str> = self.changes.iter().filter(|change| change.is_shown()).map(name).collect();
         let (shown, none) = match self.design {
             Design::TwoRuns { .. } => {
                 ("these two runs differ in", "no difference between these two runs shown")
@@ -150,12 +190,28 @@ impl Effect {
             Design::Repeats { .. } | Design::Slices { .. } => ("an effect on", "no effect shown"),
         };
         let unknown: Option<Unknown> = self.changes.iter().find_map(|change| change.difference.err());
-        match (names.as_slice(), unknown) {
+        let said = match (names.as_slice(), unknown) {
             ([], Some(why)) => format!("inconclusive: {}", why.word()),
             ([], None) => none.into(),
             ([one], _) => format!("{shown} {one}"),
             ([some @ .., last], _) => format!("{shown} {} and {last}", some.join(", ")),
+        };
+        match self.design {
+            Design::Repeats { pairs, broken } if broken > 0 => {
+                format!("{said}; in {broken} of {pairs} pairs a run broke")
+            }
+            Design::Slices { pairs, broken, .. } if broken > 0 => {
+                format!("{said}; in {broken} of {pairs} pairs a slice broke")
+            }
+            _ if !self.broke.is_empty() => format!("{said}; a run ended early"),
+            _ => said,
         }
+    }
+
+    /// Whether all of it was measured to its end.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.broke.is_empty()
     }
 
     /// What it is judged from, in words.
@@ -166,12 +222,26 @@ impl Effect {
                 "one run each, {base} and {with} intervals of time; what differs from run to run by itself is not \
                  known: `repeat = 8` in the plan tells"
             ),
-            Design::Repeats { pairs } => format!("{pairs} pairs of runs in randomised order"),
-            Design::Slices { pairs, length_ns } => format!(
-                "{pairs} pairs of slices of {} in randomised order; figures are those of a slice",
-                duration(length_ns)
+            Design::Repeats { pairs, broken } => {
+                format!("{pairs} pairs of runs in randomised order{}", counted(pairs, broken, "run"))
+            }
+            Design::Slices { pairs, broken, length_ns } => format!(
+                "{pairs} pairs of slices of {} in randomised order{}; figures are those of a slice",
+                duration(length_ns),
+                counted(pairs, broken, "slice")
             ),
         }
+    }
+}
+
+/// How the pairs count in which something broke.
+fn counted(pairs: usize, broken: usize, what: &str) -> String {
+    match broken {
+        0 => String::new(),
+        _ => format!(
+            ", {} of {pairs} of them whole; a {what} that broke counts as worse than any that did not",
+            pairs - broken
+        ),
     }
 }
 
@@ -204,6 +274,9 @@ fn range(difference: &Difference) -> String {
     format!("95 % interval {} to {}", end(interval.low_ns), end(interval.high_ns))
 }
 
+/// What a maximum is where it is the median of those of several runs.
+const TYPICAL_MAXIMUM: &str = "the typical maximum of a run";
+
 /// The subject where load is all that two scenarios differ in.
 const LOAD: &str = "load";
 
@@ -231,7 +304,12 @@ pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effec
         }
     };
     let all = || base.iter().chain(&with).filter_map(|row| figures(&row.result));
+    let largest = |runs: &[&Row]| runs.iter().filter_map(|row| figures(&row.result)?.max_ns).max();
+    let broke =
+        |runs: &[&Row]| broke(contents, runs).map(|words| format!("`{}`: {words}", runs[0].result.name));
     Ok(Effect {
+        broke: [&base, &with].into_iter().filter_map(|runs| broke(runs)).collect(),
+        largest_ns: [largest(&base), largest(&with)],
         subject: subject(&first.result, &other.result),
         corrected: all().any(is_corrected),
         changes,
@@ -290,19 +368,16 @@ fn slices(base: &Row, with: &Row) -> Option<(Design, Vec<Change>)> {
     for other in &with.slices {
         others.entry(round(other)).or_insert(&other.result);
     }
-    let pairs: Vec<[&RowResult; 2]> = base
-        .slices
-        .iter()
-        .filter_map(|one| Some([&one.result, *others.get(&round(one))?]))
-        .filter(|pair| pair.iter().all(|result| is_whole(result)))
-        .collect();
-    let length_ns = pairs.first()?[0].planned_ns;
-    let alike = pairs.iter().flatten().all(|result| result.planned_ns == length_ns);
+    let pairs: Vec<Pair<'_>> =
+        base.slices.iter().filter_map(|one| pair(&one.result, others.get(&round(one))?)).collect();
+    let mut whole = pairs.iter().flatten().flatten();
+    let length_ns = whole.next()?.planned_ns;
+    let alike = whole.all(|result| result.planned_ns == length_ns);
     if pairs.len() < least_pairs(0.05 / float(QUANTITIES.len() as u64)) || !alike {
         return None;
     }
     let changes = QUANTITIES.into_iter().map(|quantity| changed(quantity, &pairs)).collect();
-    Some((Design::Slices { pairs: pairs.len(), length_ns }, changes))
+    Some((Design::Slices { pairs: pairs.len(), broken: broken(&pairs), length_ns }, changes))
 }
 
 /// Of pairs of runs.
@@ -313,21 +388,49 @@ fn between(base: &[&Row], with: &[&Row]) -> Result<(Design, Vec<Change>), String
         return Err(format!("they measure for different times: {one} and {other}"));
     }
     let pairs = pairs(base, with);
-    if pairs.is_empty() {
+    if pairs.iter().flatten().flatten().next().is_none() {
         numbers(base[0])?;
         numbers(with[0])?;
     }
     let change = |quantity: Quantity| changed(quantity, &pairs);
-    Ok((Design::Repeats { pairs: pairs.len() }, QUANTITIES.into_iter().map(change).collect()))
+    Ok((
+        Design::Repeats { pairs: pairs.len(), broken: broken(&pairs) },
+        QUANTITIES.into_iter().map(change).collect(),
+    ))
 }
 
-/// How a quantity changes over pairs of whole runs, each without and with.
-pub(super) fn changed(quantity: Quantity, pairs: &[[&RowResult; 2]]) -> Change {
-    let value = |result: &RowResult| Some(float(quantity.of(figures(result)?)?));
-    let values: Vec<[f64; 2]> =
-        pairs.iter().filter_map(|[base, with]| Some([value(base)?, value(with)?])).collect();
-    let differences = values.iter().map(|[base, with]| with - base).collect();
-    let middle = |at: usize| median(values.iter().map(|pair| pair[at]).collect()).unwrap_or(0.0);
+/// Runs of one round, without and with. One that broke is `None`: it counts as worse than any that did not.
+type Pair<'a> = [Option<&'a RowResult>; 2];
+
+/// The pair of two runs; `None` where one of them says nothing.
+fn pair<'a>(base: &'a RowResult, with: &'a RowResult) -> Option<Pair<'a>> {
+    let half = |result: &'a RowResult| match Half::of(result) {
+        Half::Whole => Some(Some(result)),
+        Half::Broken(_) => Some(None),
+        Half::Unknown(_) => None,
+    };
+    Some([half(base)?, half(with)?])
+}
+
+/// Runs of one round that were made, without and with.
+fn pairs<'a>(base: &[&'a Row], with: &[&'a Row]) -> Vec<Pair<'a>> {
+    let of = |row: &&Row| with.iter().find(|other| other.result.repeat == row.result.repeat).copied();
+    base.iter().filter_map(|row| pair(&row.result, &of(row)?.result)).collect()
+}
+
+/// In how many of these a run broke.
+fn broken(pairs: &[Pair<'_>]) -> usize {
+    pairs.iter().filter(|pair| pair.iter().any(Option::is_none)).count()
+}
+
+/// How a quantity changes over pairs of runs, each without and with. One that broke is worse than any that did not; where
+/// both did, their difference may be any.
+pub(super) fn changed(quantity: Quantity, pairs: &[Pair<'_>]) -> Change {
+    let value = |half: Option<&RowResult>| half.and_then(figures).and_then(|all| quantity.of(all)).map(float);
+    let values: Vec<[Option<f64>; 2]> = pairs.iter().map(|pair| pair.map(value)).collect();
+    let worst = |value: Option<f64>| value.unwrap_or(f64::INFINITY);
+    let differences = values.iter().map(|[base, with]| worst(*with) - worst(*base)).collect();
+    let middle = |at: usize| median(values.iter().filter_map(|pair| pair[at]).collect()).unwrap_or(f64::NAN);
     Change::new(quantity, [middle(0), middle(1)], Contrast::Pairs(differences))
 }
 

@@ -12,6 +12,7 @@ mod distribution;
 mod effect;
 mod exceedance;
 mod family;
+mod half;
 mod holm;
 mod interval;
 mod max_t;

@@ -25,12 +25,13 @@ pub struct Paired {
 /// The most pairs that are worked out exactly; more are refused rather than approximated.
 const MOST: usize = 1000;
 
-/// Estimate and interval of the differences at the given error (0.05: 95 %), two-sided. `None` when
-/// there are too few pairs for any interval at that error: n pairs reach 2^(1-n) at best.
+/// Estimate and interval of the differences at the given error (0.05: 95 %), two-sided. A difference may be infinite, where
+/// one half of its pair broke, or no number, where both did: then it may be any. `None` when there are too few pairs for
+/// any interval at that error: n pairs reach 2^(1-n) at best.
 #[must_use]
 pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     let pairs = differences.len();
-    if pairs == 0 || pairs > MOST || differences.iter().any(|d| !d.is_finite()) {
+    if pairs > MOST || differences.iter().all(|one| one.is_nan()) {
         return None;
     }
     let depth = depth(pairs, error / 2.0)?;
@@ -38,11 +39,20 @@ pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     for (n, one) in differences.iter().enumerate() {
         means.extend(differences[n..].iter().map(|other| f64::midpoint(*one, *other)));
     }
-    means.sort_by(f64::total_cmp);
-    let middle = means.len() / 2;
-    let estimate =
-        if means.len() % 2 == 1 { means[middle] } else { f64::midpoint(means[middle - 1], means[middle]) };
-    Some(Paired { estimate, low: means[depth - 1], high: means[means.len() - depth], pairs })
+    // What is no number may be any: at the lower end the least, at the upper end the most.
+    let sorted = |unknown: f64| {
+        let mut sorted: Vec<f64> =
+            means.iter().map(|mean| if mean.is_nan() { unknown } else { *mean }).collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    };
+    let (least, most) = (sorted(f64::NEG_INFINITY), sorted(f64::INFINITY));
+    let middle = |means: &[f64]| {
+        let middle = means.len() / 2;
+        if means.len() % 2 == 1 { means[middle] } else { f64::midpoint(means[middle - 1], means[middle]) }
+    };
+    let estimate = f64::midpoint(middle(&least), middle(&most));
+    Some(Paired { estimate, low: least[depth - 1], high: most[most.len() - depth], pairs })
 }
 
 /// The smallest error at which [`paired`] leaves out zero, two-sided; 1 where there are no such differences.
@@ -54,8 +64,9 @@ pub fn paired_p(differences: &[f64]) -> f64 {
     let (mut not_above, mut not_below) = (0, 0);
     for (n, one) in differences.iter().enumerate() {
         for mean in differences[n..].iter().map(|other| f64::midpoint(*one, *other)) {
-            not_above += usize::from(mean <= 0.0);
-            not_below += usize::from(mean >= 0.0);
+            // One that may be any is on neither side.
+            not_above += usize::from(mean <= 0.0 || mean.is_nan());
+            not_below += usize::from(mean >= 0.0 || mean.is_nan());
         }
     }
     let tail: f64 = shares(differences.len()).iter().take(not_above.min(not_below) + 1).sum();
@@ -190,6 +201,20 @@ mod tests {
         }
         // At most 4.9 % are expected with ten pairs (T <= 8); 6 % is four standard deviations more.
         assert!(wrong < 240, "{wrong} of 4000");
+    }
+
+    #[test]
+    fn a_run_that_broke_is_worse_than_any_and_two_that_broke_may_be_any() {
+        let noise = [3.0, -2.0, 1.0, -4.0, 2.0, -1.0, 4.0, -3.0];
+        let with = |more: &[f64]| paired(&[&noise, more].concat(), 0.05).unwrap();
+        let whole = with(&[]);
+        let broke = with(&[f64::INFINITY; 4]);
+        assert!(whole.high.is_finite() && broke.high.is_infinite() && broke.low.is_finite(), "{broke:?}");
+        let both = with(&[f64::NAN; 4]);
+        assert!(both.low.is_infinite() && both.high.is_infinite(), "{both:?}");
+        let p = |more: &[f64]| paired_p(&[&noise, more].concat());
+        assert!(p(&[f64::INFINITY; 4]) < p(&[]) && p(&[f64::NAN; 4]) >= 1.0);
+        assert!(paired_p(&[f64::INFINITY; 8]) < 0.01 && paired_p(&[f64::NEG_INFINITY; 8]) < 0.01);
     }
 
     proptest! {

@@ -74,7 +74,10 @@ fn draft(proof: &Proof, rows: &Rows<'_>) -> Proven {
     let answer = match (&proof.reason, unseen) {
         (Some(reason), _) => Answer::None(reason.clone()),
         (None, Some((_, row))) => Answer::None(format!("self-test not passed in `{}`", row.name)),
-        (None, None) => Answer::Effects(PROVEN.into_iter().map(|of| changed(of, &pairs)).collect()),
+        (None, None) => {
+            let made: Vec<_> = pairs.iter().map(|pair| pair.map(Some)).collect();
+            Answer::Effects(PROVEN.into_iter().map(|of| changed(of, &made)).collect())
+        }
     };
     let summaries = || pairs.iter().flatten().filter_map(|result| figures(result));
     Proven {

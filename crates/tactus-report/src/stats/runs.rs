@@ -20,15 +20,9 @@ pub fn runs<'a>(contents: &'a Contents, scenario: &str) -> Vec<&'a Row> {
     runs
 }
 
-/// Whether it was measured to the end that its plan gave it: a half that was cut short is none.
+/// Whether it was measured to the end that its plan gave it, in an environment that lived: a half that was cut short is
+/// none.
 #[must_use]
 pub fn is_whole(result: &RowResult) -> bool {
-    result.ended == RowEnd::Complete && figures(result).is_some()
-}
-
-/// Runs of one round, without and with, both whole.
-pub(super) fn pairs<'a>(base: &[&'a Row], with: &[&'a Row]) -> Vec<[&'a RowResult; 2]> {
-    let of = |row: &&Row| with.iter().find(|other| other.result.repeat == row.result.repeat).copied();
-    let rounds = base.iter().filter_map(|row| Some([&row.result, &of(row)?.result]));
-    rounds.filter(|pair| pair.iter().all(|result| is_whole(result))).collect()
+    result.ended == RowEnd::Complete && result.restarts.is_empty() && figures(result).is_some()
 }

@@ -1,16 +1,21 @@
 //! The first line: whether the deadline is held, on which evidence, and what would help most.
 
-use tactus_model::bundle::Contents;
+use tactus_model::bundle::{Asked, Contents};
+use tactus_model::event::RunStatus;
 use tactus_model::number::float;
+use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
 use tactus_model::{Evidence, Nanos};
-use tactus_report::answer::answer;
+use tactus_report::answer::{answer, headline};
 use tactus_report::part::Tone;
 use tactus_report::render::text::{Style, render};
-use tactus_report::render::{html, json, markdown};
+use tactus_report::render::{FORMATS, html, json, markdown};
 use tactus_report::stats::exceedance;
 
-use crate::common::{audits, empty, hostile, overheads, study, this_machine, whole_minute};
+use crate::common::{
+    audits, empty, hostile, latency, overheads, planned, scheduler, study, this_machine, unmeasured,
+    whole_minute,
+};
 
 /// A minute on bare metal that keeps 10 ms.
 fn kept() -> Contents {
@@ -29,7 +34,7 @@ fn a_kept_deadline_is_met_and_the_measurement_nearest_to_it_is_named() {
     let answer = answer(&kept());
     assert_eq!((answer.word, answer.tone, answer.evidence), ("MET", Tone::Good, vec![Evidence::BareMetal]));
     assert!(answer.sentence.starts_with("host, idle: max "), "{}", answer.sentence);
-    assert!(answer.sentence.contains(" of at most 10 ms (1 min, bare metal)"), "{}", answer.sentence);
+    assert!(answer.sentence.contains(" of at most 10 ms (1 min, idle, bare metal)"), "{}", answer.sentence);
 }
 
 #[test]
@@ -47,7 +52,7 @@ fn a_broken_deadline_is_not_met_by_which_measurement_and_where_it_was_kept() {
         "{}",
         answer.sentence
     );
-    assert!(answer.sentence.ends_with(" Met in podman."), "{}", answer.sentence);
+    assert!(answer.sentence.contains(" Met in podman. "), "{}", answer.sentence);
 }
 
 #[test]
@@ -91,11 +96,111 @@ fn where_time_alone_would_decide_the_next_step_is_to_measure_for_longer() {
 #[test]
 fn the_next_step_is_the_gravest_of_the_audit_and_is_not_said_to_be_measured() {
     let mut contents = kept();
+    limited(&mut contents, 0, 1);
     assert_eq!(answer(&contents).next, None);
     contents.audits.insert("host".into(), audits::audit());
     let next = answer(&contents).next.unwrap();
     assert_eq!(next.title, "what irq-affinity is about");
     assert!(next.why.contains("blocker") && next.why.contains("was not measured"), "{}", next.why);
+}
+
+#[test]
+fn under_a_deadline_that_is_met_nothing_is_advised() {
+    let mut contents = kept();
+    contents.audits.insert("host".into(), audits::audit());
+    assert_eq!((answer(&contents).word, answer(&contents).next), ("MET", None));
+    assert!(!html::render(&contents).unwrap().contains("What would help most"));
+}
+
+#[test]
+fn the_answer_says_whether_anything_ran_beside_it() {
+    let mut contents = kept();
+    assert!(answer(&contents).sentence.ends_with(" Idle only: tactus ran no load beside it."));
+    contents.rows[0].result.load = scheduler("host");
+    let sentence = answer(&contents).sentence;
+    assert!(sentence.contains("(1 min, under scheduler load, bare metal)"), "{sentence}");
+    assert!(!sentence.contains("Idle only"), "{sentence}");
+    contents.rows[0].result.fault = vec![serde_json::json!({ "kind": "hog", "in": "host" })];
+    assert!(answer(&contents).sentence.contains("under scheduler load with a hog fault"));
+    contents.rows[0].result.evidence = Some(Evidence::Imported);
+    let sentence = answer(&contents).sentence;
+    assert!(!sentence.contains("idle") && !sentence.contains("load"), "nobody knows: {sentence}");
+}
+
+#[test]
+fn a_deadline_that_is_met_by_missing_periods_says_so_everywhere() {
+    let mut contents = kept();
+    contents.rows[0].result.interval_ns = 500_000;
+    contents.rows[0].result.require =
+        Some(Require { max: Some(Nanos::from_ms(300)), cycles: Some(1), ..Require::default() });
+    let own = latency(&mut contents.rows[0]);
+    for summary in own.series.iter_mut().map(|series| &mut series.summary) {
+        summary.cycles = 119_950;
+        summary.overruns = 35;
+    }
+    own.all.as_mut().unwrap().overruns = 70;
+    assert_eq!(answer(&contents).word, "MET", "{}", answer(&contents).sentence);
+    for format in ["text", "markdown", "html", "json", "junit", "github"] {
+        let format = FORMATS.iter().find(|known| known.name == format).unwrap();
+        let shown = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
+        let shown = shown
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace('\u{a0}', " ")
+            .replace("\u{b5}s", "us");
+        assert!(shown.contains("70 periods of 500 us were missed"), "{}", format.name);
+        assert!(shown.contains("--overruns 0") && shown.to_lowercase().contains("idle"), "{}", format.name);
+    }
+}
+
+#[test]
+fn what_was_not_measured_and_that_a_run_was_interrupted_is_said_with_the_answer() {
+    let mut contents = kept();
+    let skipped = planned("oci, idle", "oci", "oci", Vec::new());
+    contents.rows.push(unmeasured(skipped, RowEnd::Unavailable, "crun is not installed"));
+    let failed = planned("qemu, idle", "qemu", "qemu", Vec::new());
+    contents.rows.push(unmeasured(failed, RowEnd::Failed, "the guest did not boot"));
+    let sentence = answer(&contents).sentence;
+    assert!(sentence.ends_with(" Failed: qemu, idle. Not measured: oci, idle."), "{sentence}");
+    contents.manifest.status = RunStatus::Interrupted;
+    for judged in [true, false] {
+        let sentence = answer(&contents).sentence;
+        assert!(sentence.contains(" The run was interrupted. "), "{judged}: {sentence}");
+        contents.rows[0].result.require = None;
+    }
+}
+
+#[test]
+fn what_is_said_in_short_is_made_from_what_was_measured() {
+    let mut contents = this_machine();
+    contents.rows.retain(|row| row.result.environment == "podman");
+    contents.manifest.asked = Some(Asked { only: vec!["podman".into()], ..Asked::default() });
+    let said = headline(&contents);
+    assert!(said[0].contains("10 s each, in podman, idle and under load"), "{said:?}");
+    assert_eq!(said[1], "Only a part of the plan was asked for: --only podman.");
+    for format in ["text", "markdown", "html", "junit"] {
+        let format = FORMATS.iter().find(|known| known.name == format).unwrap();
+        let shown = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
+        assert!(
+            !shown.contains("virtual machine, each") && !shown.contains("every environment"),
+            "{}",
+            format.name
+        );
+    }
+}
+
+#[test]
+fn runs_that_are_judged_together_are_counted() {
+    let mut contents = kept();
+    let run = |n| {
+        let mut row = whole_minute();
+        row.result.repeat = Some(n);
+        row
+    };
+    contents.rows = vec![run(1), run(2), run(3)];
+    let sentence = answer(&contents).sentence;
+    assert!(sentence.contains("(3 runs of 1 min, idle, bare metal)"), "{sentence}");
 }
 
 #[test]

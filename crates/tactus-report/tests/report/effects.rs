@@ -8,11 +8,11 @@ use tactus_model::bundle::{Row, RowResult, Slice, Sliced};
 use tactus_model::histograms::Histograms;
 use tactus_model::latency::Latency;
 use tactus_model::number::whole;
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd};
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, RowEnd};
 use tactus_report::row::Quantity;
 use tactus_report::stats::{Change, Effect, Random, Unknown, claims};
 
-use crate::common::{Shape, Span, compared, measured, planned};
+use crate::common::{Shape, Span, compared, latency, measured, planned};
 
 const INTERVAL_NS: u64 = 200_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -225,7 +225,8 @@ fn repeated_scenarios_have_an_effect_and_its_bound() {
     );
     let wide = &same.sentences()[2];
     assert!(
-        wide.contains("no effect of `b` on maximum is shown, and up to") || wide.contains("has no effect"),
+        wide.contains("no effect of `b` on the typical maximum of a run is shown, and up to")
+            || wide.contains("has no effect"),
         "{wide}"
     );
 }
@@ -237,12 +238,79 @@ fn too_few_whole_pairs_of_runs_are_told_with_how_many_it_takes() {
         row.result.end(Ending::because(RowEnd::Interrupted, "interrupted after 1 s"));
     }
     let effect = claims(&compared(rows)).remove(0).effect().unwrap().clone();
-    assert_eq!(effect.answer(), "inconclusive: too few runs to say");
+    assert_eq!(effect.answer(), "inconclusive: too few runs to say; a run ended early");
     assert!(
-        effect.sentences()[0].contains("6 pairs of whole runs; 7 are needed"),
+        effect.sentences()[2].contains("6 pairs of whole runs; 7 are needed"),
         "{:?}",
         effect.sentences()
     );
+}
+
+#[test]
+fn runs_that_broke_count_as_worse_and_are_never_dropped() {
+    let span = Span { ticks: 4, samples: 1_000, per_interval: 1, series: 1 };
+    let run = |name: &str, round: u32| {
+        let result = RowResult { repeat: Some(round), ..planned(name, "host", "host", Vec::new()) };
+        let seed = u64::from(round) + if name == "a" { 0 } else { 50 };
+        measured(result, Evidence::BareMetal, Shape::IDLE, span, seed)
+    };
+    let mut rows: Vec<Row> = (1..=12).flat_map(|round| [run("a", round), run("b", round)]).collect();
+    let of = |rows: Vec<Row>| claims(&compared(rows)).remove(0).effect().unwrap().clone();
+    let whole = of(rows.clone());
+    assert!(whole.answer() == "no effect shown" && whole.is_whole(), "{}", whole.answer());
+    for (n, row) in rows.iter_mut().filter(|row| row.result.name == "b").take(4).enumerate() {
+        match n {
+            0 => row.result.end(Ending::because(RowEnd::Failed, "the guest's kernel panicked")),
+            1 => row.result.restarts.push(Restart {
+                at_ns: 1,
+                first_tick: 1,
+                gap_ns: 4_000_000_000,
+                reason: "the guest's kernel panicked".into(),
+            }),
+            _ => {
+                row.result.end(Ending::because(RowEnd::Broke, "ended by a latency of 5 ms"));
+                row.result.measured_ns = 3_000_000_000;
+                latency(row).all.as_mut().unwrap().max_ns = Some(5_000_000);
+            }
+        }
+    }
+    let broke = of(rows.clone());
+    assert_eq!(broke.answer(), "no effect shown; in 4 of 12 pairs a run broke");
+    assert!(
+        broke.method().contains("12 pairs of runs in randomised order, 8 of 12 of them whole"),
+        "{}",
+        broke.method()
+    );
+    let said = broke.sentences();
+    assert!(said[0].starts_with("`b`: 1 of 12 runs failed: the guest's kernel panicked"), "{said:?}");
+    assert!(
+        said.iter().all(|sentence| !sentence.contains("no effect on the typical maximum of a run larger")),
+        "{said:?}"
+    );
+    let maximum = said.last().unwrap();
+    assert!(maximum.contains("none can be excluded") && maximum.contains("to unknown"), "{maximum}");
+    assert!(maximum.contains("the largest of all runs is 5 ms against "), "{maximum}");
+    // All of them: that is an effect, whose size nobody knows.
+    for row in rows.iter_mut().filter(|row| row.result.name == "b") {
+        row.result.end(Ending::because(RowEnd::Failed, "the guest's kernel panicked"));
+    }
+    let all = of(rows);
+    assert!(all.found() == Some(true), "{:?}", all.sentences());
+    let entry = all.changes[2].entry();
+    assert_eq!((entry.with_ns, entry.effect_ns, entry.high_ns, entry.shown), (None, None, None, true));
+    assert!(all.sentences()[1].contains("too many runs broke to say by how much"), "{:?}", all.sentences());
+}
+
+#[test]
+fn the_maximum_of_repeats_is_a_typical_one_and_the_largest_of_all_stands_beside_it() {
+    let mut rows = rounds(1.0);
+    let rare = rows.iter_mut().rfind(|row| row.result.name == "b").unwrap();
+    latency(rare).all.as_mut().unwrap().max_ns = Some(1_000_000);
+    let effect = claims(&compared(rows)).remove(0).effect().unwrap().clone();
+    let said = effect.sentences().pop().unwrap();
+    assert!(said.contains("typical maximum of a run"), "{said}");
+    assert!(said.contains("the largest of all runs is 1 ms against "), "{said}");
+    assert!(said.ends_with("what 31 % of all runs do may be missing from 8 (95 %)"), "{said}");
 }
 
 #[test]

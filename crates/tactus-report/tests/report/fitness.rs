@@ -7,7 +7,7 @@ use tactus_model::catalogue::measure::{Application, MarkedValue};
 use tactus_model::document::{Fit, FitnessEntry};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::outcome::{Ending, RowEnd};
-use tactus_model::plan::{Fitness, Plan, Reference};
+use tactus_model::plan::{Fitness, Plan, Reference, Require};
 use tactus_model::{Evidence, Nanos};
 use tactus_report::fitness::{built_in, entries, read};
 use tactus_report::render::text::Style;
@@ -47,6 +47,28 @@ fn reasons_that_differ_in_their_number_alone_are_one_sentence_with_the_least() {
     let all = shown(vec![good("kept"), short("one", 7_994), short("other", 7_923), short("third", 8_000)]);
     assert_eq!(all.matches("Inconclusive for").count(), 1, "{all}");
     assert!(all.contains("7923 cycles of a thread are too few") && all.contains("; third"), "{all}");
+}
+
+#[test]
+fn a_documents_classes_are_not_held_against_a_limit_of_the_users_and_say_whose_they_are() {
+    let mut late = good("host, idle");
+    from_to(&mut late, 2_000, 80_000);
+    let mut contents = of(vec![late]);
+    let shown = said(&contents);
+    assert!(shown.contains("are those of a document of 2014") && shown.contains("unfit"), "{shown}");
+    contents.rows[0].result.require = Some(Require { max: Some(Nanos::from_us(100)), ..Require::default() });
+    for format in FORMATS.iter().filter(|format| format.name != "png") {
+        let shown = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
+        assert!(!shown.contains("unfit") && !shown.contains("motion control"), "{}", format.name);
+    }
+    assert!(document(&contents).fitness.is_empty());
+    // Asked for by the plan, or by the command, they are judged.
+    let own = "[[class]]\nname = \"press\"\ncycle = \"250us\"\njitter = \"1us\"\n";
+    contents.plan.fitness = Some(Fitness { claim: None, class: read(own).unwrap() });
+    let classes: Vec<String> =
+        document(&contents).fitness[0].classes.iter().map(|class| class.class.clone()).collect();
+    assert_eq!(classes, ["press"]);
+    assert_eq!(one(&contents).classes.len(), 3);
 }
 
 /// The same of a user's own program.

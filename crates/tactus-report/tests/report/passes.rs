@@ -6,7 +6,7 @@ use tactus_model::bundle::Row;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Application, MarkedValue, Spin};
 use tactus_model::clock::ClockCheck;
-use tactus_model::document::Outcome;
+use tactus_model::document::{Fit, Outcome};
 use tactus_model::message::{Control, Stage};
 use tactus_model::outcome::Restart;
 use tactus_model::plan::Require;
@@ -162,23 +162,87 @@ fn a_clock_that_is_known_to_be_wrong_gives_no_verdict() {
     assert_eq!(said(&row).0, Outcome::Pass);
 }
 
+/// An environment that died at this moment, and was measured on after 4.2 s.
+fn death(at_ns: u64) -> Restart {
+    let reason = "the guest's kernel panicked; its last words:\nKernel panic".to_owned();
+    Restart { at_ns, first_tick: 20, gap_ns: 4_200_000_000, reason }
+}
+
 #[test]
-fn an_environment_that_was_started_again_passes_on_what_was_measured_and_says_what_was_not() {
+fn an_environment_that_died_does_not_pass_however_good_it_was_before_and_after() {
     let mut row = whole_minute();
-    let restart = |at_ns| Restart { at_ns, first_tick: 20, gap_ns: 4_200_000_000, reason: "killed".into() };
-    row.result.restarts = vec![restart(20_000_000_000)];
-    let (outcome, why) = said(&row);
-    assert_eq!(outcome, Outcome::Pass);
-    assert!(why.contains("but for 4.2 s in which its environment had died and was started again"), "{why}");
-    assert!(why.contains("in 1 min"), "the measured time has no gap in it: {why}");
-    row.result.restarts.push(restart(30_000_000_000));
-    assert!(said(&row).1.contains("but for 8.4 s"), "{}", said(&row).1);
-    // Who is dead meets no period.
+    row.result.restarts = vec![death(20_000_000_000)];
+    inconclusive(&row, "but its environment died once (the guest's kernel panicked)");
+    assert!(said(&row).1.contains("in 1 min"), "the measured time has no gap in it: {}", said(&row).1);
+    row.result.restarts.push(death(30_000_000_000));
+    inconclusive(
+        &row,
+        "died 2 times (the guest's kernel panicked), was started again, and was not measured for 8.4 s",
+    );
     let max = row.result.require.as_ref().and_then(|require| require.max);
     row.result.require = Some(Require { max, overruns: Some(0), cycles: Some(1), ..Require::default() });
-    inconclusive(&row, "beside those of the time in which it was dead");
+    inconclusive(&row, "died 2 times");
+    row.result.require = Some(Require { max: Some(Nanos(1)), cycles: Some(1), ..Require::default() });
+    assert_eq!(said(&row).0, Outcome::Fail, "what was exceeded is exceeded");
+    row.result.require = Some(Require { max, overruns: Some(0), cycles: Some(1), ..Require::default() });
     row.result.restarts.clear();
     assert_eq!(said(&row).0, Outcome::Pass);
+}
+
+#[test]
+fn a_guest_that_died_is_a_pass_in_no_format() {
+    let mut contents = common::empty();
+    let mut row = whole_minute();
+    row.result.restarts = vec![death(20_000_000_000), death(30_000_000_000)];
+    contents.rows.push(row);
+    let format = |name: &str| {
+        let format = render::FORMATS.iter().find(|format| format.name == name).unwrap();
+        String::from_utf8((format.render)(&contents).unwrap()).unwrap()
+    };
+    for name in ["text", "markdown", "html", "json", "junit", "github"] {
+        assert!(format(name).contains("died 2 times"), "{name}");
+    }
+    assert!(format("junit").contains("errors=\"1\""), "{}", format("junit"));
+    assert!(format("github").starts_with("::warning title=NOT DECIDED::"), "{}", format("github"));
+    contents.rows[0].result.require = None;
+    let report = render::junit::render(&contents).unwrap();
+    assert!(report.contains("errors=\"1\"") && report.contains("its environment died 2 times"), "{report}");
+    let fitness = &document(&contents).fitness[0];
+    assert!(fitness.classes.iter().all(|class| class.fit != Fit::Fit), "{fitness:?}");
+}
+
+#[test]
+fn what_lacks_in_a_row_lacks_in_its_words() {
+    let mut row = whole_minute();
+    (row.result.planned_ns, row.result.measured_ns) = (600_000_000_000, 600_000_000_000);
+    for series in &mut latency(&mut row).series {
+        series.summary.cycles = 100_000;
+    }
+    let (outcome, reason) = said(&row);
+    assert_eq!(outcome, Outcome::Pass);
+    assert!(reason.contains("no exceedance in 600 s: at most 0.005 a second"), "{reason}");
+    // 5 s of one thread did not arrive.
+    latency(&mut row).series[1].summary.cycles -= 833;
+    let (outcome, reason) = said(&row);
+    assert_eq!(outcome, Outcome::Pass, "{reason}");
+    assert!(reason.contains("no exceedance in 595 of 600 s: at most 0.006 a second"), "{reason}");
+    assert!(reason.contains("cycles in 595 of 600 s"), "{reason}");
+}
+
+#[test]
+fn missed_periods_that_no_limit_forbids_are_said_where_it_passes() {
+    let mut row = whole_minute();
+    for summary in latency(&mut row).all.iter_mut() {
+        summary.overruns = 71;
+    }
+    let missed = "; 71 periods of 6 ms were missed, which no limit forbids (`--overruns 0` does)";
+    assert!(said(&row).1.contains(missed), "{}", said(&row).1);
+    let limit = |overruns| Some(Require { overruns: Some(overruns), ..row.result.require.clone().unwrap() });
+    let (many, none) = (limit(71), limit(0));
+    row.result.require = many;
+    assert!(!said(&row).1.contains("no limit forbids"), "{}", said(&row).1);
+    row.result.require = none;
+    assert_eq!(said(&row).0, Outcome::Fail);
 }
 
 #[test]

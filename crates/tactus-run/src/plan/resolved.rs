@@ -13,6 +13,8 @@ use tactus_model::plan::{self, Plan, Require};
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Nanos};
 
+use super::results::beyond_the_period;
+
 /// What the user said on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
@@ -215,6 +217,12 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// What is to be known of its limits before it is measured, a sentence each.
+    #[must_use]
+    pub fn cautions(&self) -> BTreeSet<String> {
+        self.rows.iter().filter_map(|row| beyond_the_period(&row.result)).collect()
+    }
+
     /// CPUs of an environment, as seen inside, on which any scenario measures.
     #[must_use]
     pub fn measured_in(&self, environment: &str) -> CpuSet {

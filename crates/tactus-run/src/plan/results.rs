@@ -1,6 +1,8 @@
 //! What a plan says of results must fit what its scenarios yield: bounds and published figures of latencies belong
 //! to measurements of latency, those of values name an item and a unit of it.
 
+use tactus_model::Nanos;
+use tactus_model::bundle::RowResult;
 use tactus_model::catalogue::Item;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Timer;
@@ -24,6 +26,22 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
         figures(reference, &measured, &format!("reference[{at}]"), source)?;
     }
     Ok(())
+}
+
+/// That a latency limit is longer than the period, which no limit on missed periods goes with; none: it is not. It is no
+/// error: a program's deadline may be longer than the period by which somebody looks. But what is later than a period has
+/// missed others, and keeps such a limit.
+pub fn beyond_the_period(row: &RowResult) -> Option<String> {
+    let require = row.require.as_ref().filter(|require| require.overruns.is_none())?;
+    let quantiles = require.quantiles().into_iter().map(|(_, _, limit)| limit);
+    let limit = require.max.into_iter().chain(quantiles).max()?;
+    let period = Nanos(row.interval_ns);
+    (row.measurement.has_periods() && limit > period).then(|| {
+        format!(
+            "the limit of {limit} is longer than the period of {period}: a latency may miss periods and keep it. Add \
+             `--overruns 0` (in a plan `overruns = 0`), or measure at your program's period (`-i`)"
+        )
+    })
 }
 
 /// What a scenario measures.

@@ -22,7 +22,11 @@ pub fn prepare(plan: &Plan, source: &Source, choices: &Choices) -> Result<Resolv
     // Of a plan that has no text the keys are options.
     let wrong = |error| if source.text.is_empty() { options::named(error) } else { Failure::from(error) };
     check(plan, source, &Real).map_err(wrong)?;
-    resolve(plan, source, choices, &topology(&Real), &Real).map_err(wrong)
+    let resolved = resolve(plan, source, choices, &topology(&Real), &Real).map_err(wrong)?;
+    for sentence in resolved.cautions() {
+        say(format_args!("note: {sentence}"));
+    }
+    Ok(resolved)
 }
 
 /// Runs what was prepared; `view` follows.

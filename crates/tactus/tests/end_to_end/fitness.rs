@@ -28,7 +28,10 @@ fn three_seconds_are_never_fit_and_unfit_where_they_lack_something_already_and_e
         }
     }
     let shown = json(&output(tactus().args(["show", BUNDLE, "--json"])));
-    assert_eq!(shown["fitness"], document["fitness"]);
+    assert!(
+        shown["fitness"].as_array().is_none_or(Vec::is_empty),
+        "its plan has a limit: those are not asked for"
+    );
 }
 
 /// The loop that polled was once kept away for 48 ms: that needs no second time.

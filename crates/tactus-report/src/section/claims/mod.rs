@@ -94,6 +94,7 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
         with: claim.with,
         claim: claim.claim,
         pairs: None,
+        broken_pairs: None,
         answer: String::new(),
         effects: Vec::new(),
         values: Vec::new(),
@@ -103,7 +104,11 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
         Found::Latencies(effect) => ClaimEntry {
             pairs: match effect.design {
                 Design::TwoRuns { .. } => None,
-                Design::Repeats { pairs } | Design::Slices { pairs, .. } => Some(pairs),
+                Design::Repeats { pairs, .. } | Design::Slices { pairs, .. } => Some(pairs),
+            },
+            broken_pairs: match effect.design {
+                Design::Repeats { broken, .. } | Design::Slices { broken, .. } if broken > 0 => Some(broken),
+                _ => None,
             },
             answer: effect.answer(),
             effects: effect.changes.iter().map(Change::entry).collect(),
@@ -122,7 +127,9 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
 fn tone(effect: &Effect) -> Tone {
     match (effect.design, effect.found()) {
         (Design::Repeats { .. } | Design::Slices { .. }, Some(true)) => Tone::Bad,
-        (_, Some(false)) => Tone::Good,
+        // What is not shown where runs broke is no good news.
+        (_, Some(false)) if effect.is_whole() => Tone::Good,
+        (_, Some(false)) => Tone::Doubt,
         (Design::TwoRuns { .. }, Some(true)) | (_, None) => Tone::Doubt,
     }
 }

@@ -15,13 +15,18 @@ pub fn answer(of: &Degraded, least: usize) -> String {
         let are = if of.rounds == 1 { "is" } else { "are" };
         return format!("not answered: {least} rounds are needed, there {are} {}", of.rounds);
     }
+    let broke = match of.broken {
+        0 => String::new(),
+        broken => format!("; in {broken} of {} rounds a run broke", of.rounds + broken),
+    };
     let seen: Vec<String> = of.items.iter().filter(|item| item.degradation.seen).map(name).collect();
-    match seen.as_slice() {
+    let said = match seen.as_slice() {
         [] => "no effect shown".into(),
         [one] => format!("an effect on {one}"),
         [one, other] => format!("an effect on {one} and {other}"),
         [one, other, rest @ ..] => format!("an effect on {one}, {other} and {} more", rest.len()),
-    }
+    };
+    said + &broke
 }
 
 /// A sentence for each item.
@@ -49,6 +54,8 @@ pub fn tone(of: &Degraded, least: usize) -> Tone {
         Tone::Doubt
     } else if of.items.iter().any(|item| item.degradation.seen) {
         Tone::Bad
+    } else if of.broken > 0 {
+        Tone::Doubt
     } else {
         Tone::Good
     }

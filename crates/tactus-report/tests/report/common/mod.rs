@@ -255,8 +255,8 @@ pub fn this_machine() -> Contents {
 fn make_this_machine() -> Contents {
     let mut plan = Plan {
         name: "this-machine".into(),
-        title: Some("This machine, in every environment it has".into()),
-        about: Some("Wake-up latency on the host, in a container and in a virtual machine, each idle and under scheduler load, with the same probe, CPUs, priority and interval.".into()),
+        title: Some("This machine".into()),
+        about: Some("Wake-up latency, everywhere with the same probe, CPUs, priority and interval.".into()),
         ..Plan::default()
     };
     let mut rows = Vec::new();

@@ -14,6 +14,7 @@ use tactus_model::{CpuSet, Nanos};
 use super::Resolver;
 use super::order::Parts;
 use crate::plan::resolved::{ResolvedActivity, ResolvedEnvironment, ResolvedScenario, RowPlan};
+use crate::plan::results::beyond_the_period;
 use crate::plan::{PlanError, card, state};
 
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
@@ -379,7 +380,7 @@ impl Resolver<'_> {
                 continue;
             };
             let environment = &self.environments[&at.environment];
-            let result = RowResult {
+            let mut result = RowResult {
                 measurement: measure.clone(),
                 outcome: Outcome::empty(measure.yields()),
                 interval_ns: *interval_ns,
@@ -406,6 +407,7 @@ impl Resolver<'_> {
                 to: at.card_goes_to().map(str::to_owned),
                 ..RowResult::unmeasured(&resolved.name, &at.environment, environment.kind.kind())
             };
+            result.notes.extend(beyond_the_period(&result).map(Note::info));
             let peer = at.activity.peer.as_ref().map(|peer| peer.environment().to_owned());
             self.rows.push(RowPlan { activity: at.activity.id, peer, result });
         }

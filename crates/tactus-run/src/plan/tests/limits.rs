@@ -56,3 +56,20 @@ fn limits_on_latencies_of_what_has_none_are_refused() {
     let Err(error) = resolved(&bare, &only, &machine("0-1", "")) else { panic!("accepted") };
     assert!(error.message.contains("nothing that is measured has a latency"), "{error}");
 }
+
+#[test]
+fn a_limit_longer_than_the_period_is_said_to_be_kept_by_missed_periods_unless_those_are_limited() {
+    let of = |require: Require| {
+        let choices = Choices { interval: Some(Nanos::from_us(500)), ..limits([("", require)]) };
+        resolved(PLAN, &choices, &machine("0-1", "")).unwrap()
+    };
+    let max = Some(Nanos::from_ms(300));
+    let long = of(Require { max, ..Require::default() });
+    let said: Vec<String> = long.cautions().into_iter().collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("the limit of 300ms is longer than the period of 500us"), "{said:?}");
+    assert!(said[0].contains("`--overruns 0`"), "{said:?}");
+    assert!(long.rows[0].result.notes.iter().any(|note| note.text == said[0]), "the report has it, too");
+    assert!(of(Require { max, overruns: Some(0), ..Require::default() }).cautions().is_empty());
+    assert!(of(Require { max: Some(Nanos::from_us(500)), ..Require::default() }).cautions().is_empty());
+}

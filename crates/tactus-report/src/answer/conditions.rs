@@ -1,0 +1,79 @@
+//! Under which conditions an answer holds: what ran beside it, which periods were missed, what broke, and what was not
+//! measured.
+
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::number::float;
+
+use super::required::listed;
+use crate::row::{died, ended_early, figures, under};
+use crate::stats::{Line, Runs};
+use crate::units::{clean, count, latency};
+
+/// The conditions of an answer, a sentence each.
+pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
+    let all = Runs::new(contents);
+    let runs = |line: &Line| -> Vec<&RowResult> {
+        let row = contents.rows.get(line.row);
+        row.map(|row| all.of(&row.result).iter().map(|run: &&Row| &run.result).collect()).unwrap_or_default()
+    };
+    // What is judged is what the answer speaks of; where nothing is, everything that was measured.
+    let judged = lines.iter().any(|line| line.verdict.is_some());
+    let own = || lines.iter().filter(|line| line.figures.is_some() && (!judged || line.verdict.is_some()));
+    let results: Vec<&RowResult> = own().flat_map(runs).collect();
+    [
+        idle(&results),
+        missed(&results),
+        broken("Died and was started again", lines, |line| {
+            line.verdict.is_none() && runs(line).into_iter().any(|run| died(run).is_some())
+        }),
+        interrupted(contents),
+        broken("Ended early", lines, |line| {
+            contents.manifest.status == RunStatus::Complete
+                && line.verdict.is_none()
+                && runs(line).into_iter().any(ended_early)
+        }),
+        broken("Failed", lines, |line| runs(line).iter().any(|run| run.status == RowStatus::Failed)),
+        broken("Not measured", lines, |line| {
+            let runs = runs(line);
+            runs.iter().all(|run| run.status == RowStatus::Skipped)
+                || (!line.has_numbers() && runs.iter().all(|run| run.status != RowStatus::Failed))
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// That nothing ran beside any of it: then nobody knows what it does under load.
+fn idle(results: &[&RowResult]) -> Option<String> {
+    let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
+    let none = !words.is_empty() && words.iter().all(|words| words == "idle");
+    none.then(|| "Idle only: tactus ran no load beside it.".into())
+}
+
+/// The periods that were missed and that no limit bounds.
+fn missed(results: &[&RowResult]) -> Option<String> {
+    let own = || results.iter().filter(|result| crate::row::missed(result).is_some());
+    let overruns =
+        own().filter_map(|result| figures(result)).fold(0, |sum: u64, all| sum.saturating_add(all.overruns));
+    let first = own().next()?;
+    let alike = own().all(|result| result.interval_ns == first.interval_ns);
+    let of = if alike { format!(" of {}", latency(float(first.interval_ns))) } else { String::new() };
+    let (periods, were) = if overruns == 1 { ("period", "was") } else { ("periods", "were") };
+    Some(format!(
+        "{} {periods}{of} {were} missed, which no limit forbids (`--overruns 0` does).",
+        count(overruns)
+    ))
+}
+
+fn interrupted(contents: &Contents) -> Option<String> {
+    let interrupted = contents.manifest.status == RunStatus::Interrupted;
+    interrupted.then(|| "The run was interrupted.".into())
+}
+
+/// "Not measured: oci, idle; qemu, idle."
+fn broken(word: &str, lines: &[Line], is: impl Fn(&Line) -> bool) -> Option<String> {
+    let names: Vec<String> = lines.iter().filter(|line| is(line)).map(|line| clean(&line.name)).collect();
+    (!names.is_empty()).then(|| format!("{word}: {}.", listed(&names, "; ")))
+}
