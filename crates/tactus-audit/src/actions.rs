@@ -7,7 +7,7 @@ use tactus_model::change::{Change, Target};
 use tactus_model::finding::{Action, Finding, Role, Severity, State};
 
 use super::guard::{interrupt, weakened};
-use super::{SetBy, Subject, find};
+use super::{Arch, SetBy, Subject, find};
 
 /// Findings that another one's fix takes along, each with the one that does.
 const FOLLOWS: &[(&str, &str)] = &[
@@ -66,15 +66,22 @@ pub fn actions(subject: &Subject<'_>, findings: &[Finding]) -> Vec<Action> {
     }
     let mut actions: Vec<Action> =
         ways.into_iter().filter_map(|(way, fixed)| action(subject, &way, &fixed)).collect();
-    // What has to be decided one by one is no single action, however much of it there is.
-    let last = |action: &Action| {
-        [OTHERS, KNOWN].iter().position(|title| action.title == *title).map_or(0, |n| n + 1)
-    };
-    actions.sort_by_key(|action| {
-        let several = if action.fixes.len() > 1 { action.fixes.len() } else { 0 };
-        (last(action), Reverse(several), Reverse(action.severity))
-    });
+    actions.sort_by_key(|action| Reverse(gain(action, &found)));
     actions
+}
+
+/// What an action is expected to gain, for comparison. Without a fully preemptible kernel no bound can be given, whatever
+/// else is set: that comes first. Then the worst that is fixed, and how much of what is grave. What has to be decided one by
+/// one is no single action, however much of it there is.
+fn gain(action: &Action, found: &[&Finding]) -> impl Ord + use<> {
+    let single = match action.title.as_str() {
+        KNOWN => 0,
+        OTHERS => 1,
+        _ => 2,
+    };
+    let fixes = |id: &str| action.fixes.iter().any(|fixed| fixed == id);
+    let grave = found.iter().filter(|one| one.severity >= Severity::Major && fixes(&one.id)).count();
+    (single, fixes(PREEMPT_RT), action.severity, grave, action.fixes.len())
 }
 
 /// The changes of a check that do not hold yet.
@@ -92,7 +99,8 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
     let Some(check) = find(id) else { return own() };
     let set = |by: SetBy| check.set.first() == Some(&by);
     if subject.role == Role::Container {
-        return if set(SetBy::ContainerFlag) { Way::Container } else { own() };
+        // Who starts it by hand has options to change.
+        return if set(SetBy::ContainerFlag) && !subject.started { Way::Container } else { own() };
     }
     let decided = DECIDED.contains(&id) && !(id == "nohz-full" && severity >= Severity::Major);
     let changes = wanted(subject, id);
@@ -120,25 +128,51 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
     }
 }
 
+const PREEMPT_RT: &str = "preempt-rt";
 const OTHERS: &str = "Decide on each: tactus explain ID";
 const KNOWN: &str = "Know, and decide";
 
 fn action(subject: &Subject<'_>, way: &Way, fixed: &[&Finding]) -> Option<Action> {
     let severity = fixed.iter().map(|finding| finding.severity).max()?;
     let fixes: Vec<String> = fixed.iter().map(|finding| finding.id.clone()).collect();
+    let kept = |what: &str, set: String| (format!("{what}: {set}"), tune(subject, &fixes, " --persist"));
     let (title, command) = match way {
-        Way::Boot => ("Boot with these parameters", parameters(subject, &fixes)),
-        Way::RunTime => ("Set at run time", tune(subject, &fixes)),
-        Way::Module => ("Load the modules with these options, in /etc/modprobe.d", options(subject, &fixes)),
-        Way::Kernel => ("Boot another kernel", String::new()),
-        Way::Firmware => ("Change the firmware's setup", String::new()),
-        Way::Machine => ("Define the virtual machine anew", String::new()),
-        Way::Container => ("Start the container with other options", String::new()),
-        Way::Own(_) => (fixed.first()?.title.as_str(), String::new()),
-        Way::Others => (OTHERS, String::new()),
-        Way::Known => (KNOWN, String::new()),
+        Way::Boot => kept("Boot with these parameters", parameters(subject, &fixes)),
+        Way::RunTime => ("Set at run time".to_owned(), tune(subject, &fixes, "")),
+        Way::Module => kept("Load the modules with these options", options(subject, &fixes)),
+        Way::Kernel if fixes.iter().any(|id| id == PREEMPT_RT) => {
+            ("Boot a PREEMPT_RT kernel".to_owned(), install(subject))
+        }
+        Way::Kernel => ("Boot another kernel".to_owned(), String::new()),
+        Way::Firmware => ("Change the firmware's setup".to_owned(), String::new()),
+        Way::Machine => ("Define the virtual machine anew".to_owned(), String::new()),
+        Way::Container => ("Start the container with other options".to_owned(), String::new()),
+        Way::Own(_) => (fixed.first()?.title.clone(), String::new()),
+        Way::Others => (OTHERS.to_owned(), String::new()),
+        Way::Known => (KNOWN.to_owned(), String::new()),
     };
-    Some(Action { title: title.to_owned(), command, severity, fixes })
+    Some(Action { title, command, severity, fixes })
+}
+
+/// The command that installs a PREEMPT_RT kernel, where the distribution has one.
+fn install(subject: &Subject<'_>) -> String {
+    let release = subject.facts.text("/etc/os-release").unwrap_or_default();
+    let value = |key: &str| {
+        let line = release.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        line.map_or("", |value| value.trim_matches(['"', '\'']))
+    };
+    let ids: Vec<&str> = std::iter::once(value("ID")).chain(value("ID_LIKE").split(' ')).collect();
+    let arch = if subject.is(Arch::Arm64) { "arm64" } else { "amd64" };
+    // Of those that are like others too, the most like comes first: Ubuntu is like Debian.
+    let known = ids.iter().find_map(|id| match *id {
+        "debian" => Some(format!("apt-get install linux-image-rt-{arch}")),
+        "ubuntu" => Some("pro enable realtime-kernel".to_owned()),
+        "rhel" => Some("dnf install kernel-rt".to_owned()),
+        "arch" => Some("pacman -S linux-rt".to_owned()),
+        "suse" => Some("zypper install kernel-rt".to_owned()),
+        _ => None,
+    });
+    known.map(|command| format!("sudo {command}")).unwrap_or_default()
 }
 
 /// `isolcpus=managed_irq,domain,2-7 skew_tick=1`: each parameter once.
@@ -174,14 +208,21 @@ fn options(subject: &Subject<'_>, ids: &[String]) -> String {
     lines.collect::<Vec<_>>().join("; ")
 }
 
-fn tune(subject: &Subject<'_>, ids: &[String]) -> String {
+/// The command that sets what these checks want; with `--persist` also for the next boot. A guest that tactus starts is gone
+/// when it is typed.
+fn tune(subject: &Subject<'_>, ids: &[String], persist: &str) -> String {
+    if subject.started {
+        return String::new();
+    }
     let profile = match (subject.role, subject.vms.is_empty()) {
         (Role::Guest, _) => "realtime-virtual-guest",
         (_, false) => "realtime-virtual-host",
         _ => "realtime",
     };
     let cpus = subject.isolated();
-    format!("tactus tune apply --profile {profile} --isolate {cpus} --only {}", ids.join(","))
+    let only: Vec<&str> = ids.iter().map(String::as_str).filter(|id| leads(id)).collect();
+    let only = if only.is_empty() { ids.join(",") } else { only.join(",") };
+    format!("sudo tactus tune apply --profile {profile} --isolate {cpus}{persist} --only {only}")
 }
 
 #[cfg(test)]
@@ -218,11 +259,56 @@ mod tests {
             intel(&[("/proc/cmdline", "quiet"), ("/sys/devices/system/cpu/isolated", "")]).isolate("2-3");
         let actions = of(&system);
         let boot = actions.iter().find(|action| action.title.starts_with("Boot with")).unwrap();
-        assert_eq!(boot.command.matches("isolcpus=managed_irq,domain,2,3").count(), 1, "{}", boot.command);
+        assert_eq!(boot.title.matches("isolcpus=managed_irq,domain,2,3").count(), 1, "{}", boot.title);
+        assert!(
+            boot.command
+                .starts_with("sudo tactus tune apply --profile realtime --isolate 2,3 --persist --only ")
+        );
         assert!(boot.fixes.contains(&"isolcpus".into()) && boot.fixes.contains(&"managed-irq".into()));
         for decided in ["audit=0", "idle=poll", "nosoftlockup", "nmi_watchdog", "iommu=pt", "mce="] {
-            assert!(!boot.command.contains(decided), "{}", boot.command);
+            assert!(!boot.title.contains(decided), "{}", boot.title);
         }
+    }
+
+    #[test]
+    fn a_kernel_that_is_not_preemptible_comes_before_its_parameters() {
+        let debian = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n";
+        let plain = [
+            ("/proc/cmdline", "quiet"),
+            ("/sys/devices/system/cpu/isolated", ""),
+            ("uname:version", "#1 SMP PREEMPT_DYNAMIC Debian 6.1.147-1"),
+        ];
+        let system = intel(&plain).and("/etc/os-release", debian);
+        let actions = of(&system);
+        assert_eq!(actions[0].title, "Boot a PREEMPT_RT kernel");
+        assert_eq!(actions[0].command, "sudo apt-get install linux-image-rt-amd64");
+        assert!(actions[1].title.starts_with("Boot with these parameters"), "{actions:?}");
+        assert!(actions[0].fixes.len() < actions[1].fixes.len(), "it is not their number that counts");
+        for (release, command) in [
+            ("ID=ubuntu\nID_LIKE=debian\n", "sudo pro enable realtime-kernel"),
+            ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", "sudo dnf install kernel-rt"),
+            ("ID=nixos", ""),
+            ("", ""),
+        ] {
+            assert_eq!(of(&intel(&plain).and("/etc/os-release", release))[0].command, command, "{release}");
+        }
+        let rt = system.and("uname:version", "#1 SMP PREEMPT_RT Debian 6.1.147-1");
+        assert!(of(&rt)[0].title.starts_with("Boot with these parameters"));
+    }
+
+    #[test]
+    fn of_a_container_that_tactus_starts_nobody_is_told_to_change_the_options() {
+        let mut system = intel(&[
+            ("/proc/self/status", "CapEff:\t0000000000000000"),
+            ("/proc/self/uid_map", "0 0 4294967295"),
+            ("limit:rtprio", "0"),
+            ("limit:memlock", "65536"),
+        ])
+        .role(Role::Container);
+        let other = "Start the container with other options";
+        assert!(of(&system).iter().any(|action| action.title == other), "{:?}", of(&system));
+        system.intent.started = true;
+        assert!(of(&system).iter().all(|action| action.title != other), "{:?}", of(&system));
     }
 
     #[test]
@@ -233,14 +319,16 @@ mod tests {
             ("/proc/sys/vm/stat_interval", "1"),
             ("/proc/sys/vm/compaction_proactiveness", "20"),
         ]);
-        let commands: Vec<String> = of(&system).into_iter().map(|action| action.command).collect();
+        let actions = of(&system);
         let options = "options kvm kvmclock_periodic_sync=N; options kvm_intel ple_gap=0";
-        assert!(commands.iter().any(|line| line == options), "{commands:?}");
+        let module = actions.iter().find(|action| action.title.ends_with(options)).unwrap();
         assert!(
-            commands
-                .iter()
-                .any(|line| line.starts_with("tactus tune apply --profile realtime --isolate 2,3 --only "))
+            module
+                .command
+                .starts_with("sudo tactus tune apply --profile realtime --isolate 2,3 --persist --only ")
         );
+        let now = "sudo tactus tune apply --profile realtime --isolate 2,3 --only ";
+        assert!(actions.iter().any(|action| action.command.starts_with(now)), "{actions:?}");
     }
 
     #[test]

@@ -6,6 +6,16 @@ use tactus_model::threads::Threads;
 
 use super::vm::Vm;
 
+/// The part that a system plays in which an environment of this part measures: the machine itself may be a guest of another
+/// one, or a container.
+#[must_use]
+pub fn role_in(environment: Role, facts: &Facts) -> Role {
+    match environment {
+        Role::Host => likely_role(facts),
+        role => role,
+    }
+}
+
 /// What a system most likely is: a container where its cgroup says so; a guest where a hypervisor lies below and gives its
 /// processor no virtualization to hand on (neither vmx nor svm; on Arm: no /dev/kvm), as the machines of most clouds are;
 /// else a host. One that runs virtual machines, were they emulated, is their host.
@@ -55,6 +65,14 @@ mod tests {
         assert_eq!(of(&board), Role::Host, "nobody has looked for /dev/kvm");
         assert_eq!(of(&arm(&[]).absent("device:kvm")), Role::Host, "nothing tells of a hypervisor");
         assert_eq!(of(&guest(&[CLOUD, ("container:kind", "docker")])), Role::Container);
+    }
+
+    #[test]
+    fn the_machine_is_the_same_alone_and_in_a_run() {
+        assert_eq!(role_in(Role::Host, &guest(&[CLOUD]).facts), Role::Guest);
+        assert_eq!(role_in(Role::Host, &intel(&[]).facts), Role::Host);
+        assert_eq!(role_in(Role::Guest, &intel(&[]).facts), Role::Guest, "it is what it was started as");
+        assert_eq!(role_in(Role::Container, &guest(&[CLOUD]).facts), Role::Container);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tactus_model::cmdline::Cmdline;
 use tactus_model::facts::{Facts, Reading};
 use tactus_model::finding::{By, Isolation, Role, State};
 use tactus_model::interrupts::Interrupts;
+use tactus_model::isolation;
 use tactus_model::threads::{Thread, Threads};
 use tactus_model::topology::Topology;
 
@@ -17,22 +18,29 @@ use super::{Arch, Judgement, Verdict, sentence, settable};
 /// What the user has in mind with a system.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
-    /// CPUs for real-time work; `None`: those isolated at boot, else what tactus would choose.
+    /// CPUs for real-time work; `None`: those that are isolated, else what tactus would choose.
     pub isolated: Option<CpuSet>,
     /// Facts of the same system a moment later, for what is only told by its change.
     pub later: Option<Facts>,
     /// Facts of the machine that carries this guest, where they are known.
     pub carrier: Option<Facts>,
+    /// Whether tactus itself starts it, so that the user has no options of its start to change.
+    pub started: bool,
 }
 
 impl Intent {
-    /// What a run has in mind with a system that it measures on these CPUs: those isolated at boot where
-    /// they hold all of them, else the measured ones.
+    /// What a run has in mind with a system that it measures on these CPUs: those that are isolated where
+    /// they hold all of them, else the measured ones. Where these are what tactus would choose by itself nobody has asked for
+    /// them, as in an audit alone.
     #[must_use]
     pub fn measuring(facts: &Facts, measured: CpuSet) -> Self {
-        let isolated = Topology::of(facts).isolated;
-        let beyond = !measured.minus(&isolated).is_empty();
-        Self { isolated: beyond.then_some(measured), ..Self::default() }
+        let topology = Topology::of(facts);
+        let by_itself = if topology.isolated.is_empty() {
+            measured == assumed(facts, &topology)
+        } else {
+            measured.minus(&topology.isolated).is_empty()
+        };
+        Self { isolated: (!by_itself).then_some(measured), ..Self::default() }
     }
 }
 
@@ -44,6 +52,8 @@ pub struct Subject<'a> {
     pub later: Option<&'a Facts>,
     /// Of the machine that carries this guest.
     pub carrier: Option<&'a Facts>,
+    /// Whether tactus itself starts it.
+    pub started: bool,
     /// The part that it plays.
     pub role: Role,
     /// Its CPUs.
@@ -118,7 +128,7 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn new(facts: &'a Facts, role: Role, intent: &'a Intent) -> Self {
         let topology = Topology::of(facts);
-        let isolation = isolation(facts, &topology, intent);
+        let isolation = set_apart(facts, &topology, intent);
         let machine = facts.text("uname:machine").unwrap_or_default().to_owned();
         let vendor = facts.field("/proc/cpuinfo", "vendor_id", ':').unwrap_or_default().to_owned();
         let threads = Threads::of(facts);
@@ -126,6 +136,7 @@ impl<'a> Subject<'a> {
             facts,
             later: intent.later.as_ref(),
             carrier: intent.carrier.as_ref(),
+            started: intent.started,
             role,
             isolation,
             virtualized: facts.virtualized(),
@@ -375,9 +386,12 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn boot(&self, check: &str, parameter: &str, then: impl Into<String>) -> Change {
         debug_assert!(settable::is_kernel_parameter(parameter), "{parameter}");
-        let now = self.cmdline.all(parameter).last().map(|value| value.unwrap_or_default().to_owned());
+        let then = then.into();
+        let told = self.cmdline.all(parameter).last().map(Option::unwrap_or_default);
+        let same = |told: &&str| isolation::same_value(told, &then, isolation::last_cpu(self.facts));
+        let now = told.map(|told| if same(&told) { then.clone() } else { told.to_owned() });
         let target = Target::Kernel { parameter: parameter.to_owned() };
-        Change { check: check.to_owned(), target, now, then: then.into(), effect: Effect::Boot }
+        Change { check: check.to_owned(), target, now, then, effect: Effect::Boot }
     }
 
     /// A change of the CPUs that a thread may use.
@@ -434,7 +448,7 @@ impl<'a> Subject<'a> {
 
 /// What tactus would choose: all but the first core of each NUMA node, which keeps house there; where
 /// that leaves none, all but the first core.
-fn assumed(facts: &Facts, topology: &Topology) -> CpuSet {
+pub(super) fn assumed(facts: &Facts, topology: &Topology) -> CpuSet {
     let all = topology.measuring();
     let firsts = facts
         .under("/sys/devices/system/node/node")
@@ -445,10 +459,13 @@ fn assumed(facts: &Facts, topology: &Topology) -> CpuSet {
     if rest.is_empty() { all } else { rest }
 }
 
-fn isolation(facts: &Facts, topology: &Topology, intent: &Intent) -> Isolation {
+fn set_apart(facts: &Facts, topology: &Topology, intent: &Intent) -> Isolation {
     let (isolated, by) = match &intent.isolated {
         Some(asked) => (asked.clone(), By::Asked),
-        None if !topology.isolated.is_empty() => (topology.isolated.clone(), By::Boot),
+        None if !topology.isolated.is_empty() => {
+            let by = if topology.isolated == topology.booted { By::Boot } else { By::Cpuset };
+            (topology.isolated.clone(), by)
+        }
         None => (assumed(facts, topology), By::Assumed),
     };
     let housekeeping = topology.online.minus(&isolated);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 use tactus_model::facts::{Facts, Reading};
+use tactus_model::isolation;
 
 use crate::Door;
 use crate::files::OF_CGROUP;
@@ -13,6 +14,7 @@ use crate::read::{Collector, refused, text};
 /// Keeps all of it.
 pub fn keep(it: &mut Collector, door: &Door) {
     keep_cgroup(it);
+    isolation::look(it);
     keep_system(&mut it.facts, door);
     for name in ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"] {
         let link = fs::read_link(format!("/proc/self/ns/{name}"));
@@ -40,6 +42,21 @@ fn keep_cgroup(it: &mut Collector) {
                 it.maybe(format!("{mount}{path}/{name}"));
             }
         }
+    }
+}
+
+impl isolation::Files for Collector {
+    fn text(&mut self, path: &str) -> Option<String> {
+        self.maybe(path.to_owned());
+        self.facts.text(path).map(str::to_owned)
+    }
+
+    fn names(&mut self, directory: &str) -> Vec<String> {
+        self.list(directory).to_vec()
+    }
+
+    fn keep(&mut self, name: &str, text: &str) {
+        self.facts.keep(name, text);
     }
 }
 

@@ -5,8 +5,12 @@ use std::io;
 
 use rustix::process::{Resource, getrlimit};
 use tactus_model::CpuSet;
+use tactus_model::cpus::CpuRequest;
+use tactus_model::facts::Facts;
+use tactus_model::isolation::{self, Files};
 use tactus_model::message::{Note, Refusal};
 use tactus_model::scheduling::Policy;
+use tactus_model::topology::Topology;
 
 use crate::sys;
 
@@ -182,20 +186,40 @@ fn deadline(cpu: u32, error: &io::Error, situation: &Situation) -> Refusal {
 
 /// Why a thread cannot be pinned to `cpu`.
 pub fn cpu(cpu: u32, allowed: &CpuSet) -> Refusal {
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default().parse();
-    unusable(cpu, allowed, &online.unwrap_or_default())
+    let mut seen = Seen(Facts::default());
+    for name in ["online", "isolated"] {
+        seen.text(&format!("/sys/devices/system/cpu/{name}"));
+    }
+    seen.0.keep("sched:affinity", allowed.to_string());
+    isolation::look(&mut seen);
+    unusable(cpu, &Topology::of(&seen.0))
 }
 
-/// `online`: empty where it is not known.
-fn unusable(cpu: u32, allowed: &CpuSet, online: &CpuSet) -> Refusal {
-    let offline = !online.is_empty() && !online.contains(cpu);
-    let (why, these) =
-        if offline { ("is not online; online", online) } else { ("may not be used here; allowed", allowed) };
-    Refusal {
-        reason: format!("CPU {cpu} {why} are {these}"),
-        hint: Some(
-            "name CPUs of that set, or widen the cpuset or affinity that the probe is started with".into(),
-        ),
+fn unusable(cpu: u32, machine: &Topology) -> Refusal {
+    let asked = CpuSet::one(cpu);
+    let why = machine.resolve(&CpuRequest::List(asked.clone())).err();
+    // What looks usable was refused all the same.
+    let why = why.unwrap_or_else(|| machine.not_allowed(asked));
+    Refusal { reason: why.to_string(), hint: Some(why.hint()) }
+}
+
+/// What was read of this system.
+struct Seen(Facts);
+
+impl Files for Seen {
+    fn text(&mut self, path: &str) -> Option<String> {
+        let text = fs::read_to_string(path).ok()?;
+        self.0.keep(path, text.clone());
+        Some(text)
+    }
+
+    fn names(&mut self, directory: &str) -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    fn keep(&mut self, name: &str, text: &str) {
+        self.0.keep(name, text);
     }
 }
 
@@ -211,6 +235,8 @@ pub fn may_use(cpu: u32, allowed: &CpuSet) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tactus_model::isolation::Group;
+
     use super::*;
 
     fn eperm() -> io::Error {
@@ -252,9 +278,18 @@ mod tests {
 
     #[test]
     fn a_cpu_that_a_partition_has_is_told_from_one_that_is_not_allowed() {
-        let set = |text: &str| text.parse().unwrap();
-        assert_eq!(unusable(2, &set("0-3"), &set("0-1")).reason, "CPU 2 is not online; online are 0,1");
-        assert!(unusable(2, &set("0-1"), &set("0-3")).reason.contains("may not be used here"));
+        let set = |text: &str| -> CpuSet { text.parse().unwrap() };
+        let machine = |online, allowed| Topology {
+            online: set(online),
+            allowed: set(allowed),
+            cpuset: Some(Group { path: "/user.slice".into(), cpus: set(allowed) }),
+            ..Topology::default()
+        };
+        let off = unusable(2, &machine("0-1", "0-1"));
+        assert_eq!(off.reason, "CPU 2 is not online; this machine has 0,1");
+        let not_ours = unusable(2, &machine("0-3", "0-1"));
+        assert_eq!(not_ours.reason, "CPU 2 is online, but this cgroup (/user.slice) may use 0,1 only");
+        assert!(not_ours.hint.unwrap().contains("cpuset.cpus of the cgroup /user.slice"));
     }
 
     #[test]

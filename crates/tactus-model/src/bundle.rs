@@ -151,6 +151,9 @@ pub struct Asked {
     pub restart: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
+    /// The command as it was typed, word by word. Since format 2.0.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
     /// What is required of environments, by name; of those that are not named it is that of the empty name.

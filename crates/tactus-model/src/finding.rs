@@ -89,6 +89,8 @@ pub enum By {
     Asked,
     /// The kernel's command line.
     Boot,
+    /// A cpuset (a partition of cgroup v2, or balancing that is off in v1), and perhaps the kernel's command line.
+    Cpuset,
     /// Nobody: it is what tactus would choose.
     #[default]
     Assumed,

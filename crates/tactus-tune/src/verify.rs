@@ -91,7 +91,7 @@ fn is_interrupt(target: &Target) -> bool {
 /// from CPUs that it does not have.
 fn effective(subject: &Subject<'_>, plan: &Plan) -> Vec<Difference> {
     let sets: [(&str, &str, &CpuSet); 2] = [
-        ("isolcpus", "/sys/devices/system/cpu/isolated", &subject.topology.isolated),
+        ("isolcpus", "/sys/devices/system/cpu/isolated", &subject.topology.booted),
         ("nohz_full", "/sys/devices/system/cpu/nohz_full", &subject.topology.nohz_full),
     ];
     sets.into_iter()

@@ -117,7 +117,7 @@ thread (libvirt: leave it out of <vcpusched>), or leave a CPU to QEMU's other th
         }
     } else if !isolated.is_empty() {
         // A CPU of its own, as Nova's hw:emulator_threads_policy=isolate gives, costs a CPU and nothing else.
-        Judgement::finding(format!("{} may run on isolated CPUs, though on no vCPU's", named(&isolated)))
+        Judgement::finding(format!("{} may run on real-time CPUs, though on no vCPU's", named(&isolated)))
             .at(Severity::Minor)
     } else {
         let all = threads.iter().fold(CpuSet::default(), |all, thread| all.or(&thread.cpus));

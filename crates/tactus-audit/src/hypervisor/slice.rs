@@ -12,7 +12,7 @@ const ALLOWED: &str = "/sys/fs/cgroup/machine.slice/cpuset.cpus";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "slice-cpus",
-    title: "the control group of virtual machines does not have the isolated CPUs",
+    title: "the control group of virtual machines does not have the real-time CPUs",
     sources: &[Source::Guide("systemd.resource-control(5)")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
@@ -47,8 +47,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let missing = subject.isolated().minus(&has);
     Ok(Judgement::when(
         missing.is_empty(),
-        format!("machine.slice has all isolated CPUs ({})", subject.isolated()),
-        format!("machine.slice lacks the isolated CPUs {missing}"),
+        format!("machine.slice has all real-time CPUs ({})", subject.isolated()),
+        format!("machine.slice lacks the real-time CPUs {missing}"),
     )
     .read(EFFECTIVE, text))
 }
@@ -87,7 +87,7 @@ mod tests {
         let bad = host().with(&[(EFFECTIVE, "0-2"), (ALLOWED, "0-2")]);
         assert_eq!(
             (bad.state(ID), bad.said(ID).as_str()),
-            (State::Finding, "machine.slice lacks the isolated CPUs 3")
+            (State::Finding, "machine.slice lacks the real-time CPUs 3")
         );
         assert_eq!(bad.wanted(ID), ["machine.slice [Slice] AllowedCPUs = 0-3"]);
         let all = host().with(&[(EFFECTIVE, "0-3"), (ALLOWED, "0-3")]);

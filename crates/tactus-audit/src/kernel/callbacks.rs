@@ -2,6 +2,7 @@
 
 use tactus_model::CpuSet;
 use tactus_model::finding::Severity;
+use tactus_model::isolation::last_cpu;
 use tactus_model::threads::Thread;
 
 use crate::sentence::{count, cpus_or_none, few, meet, read_places, within};
@@ -10,7 +11,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[
     Check {
         id: "rcu-nocbs",
-        title: "isolated CPUs run RCU callbacks",
+        title: "real-time CPUs run RCU callbacks",
         sources: &[
             Source::Xeon,
             Source::RedHat,
@@ -37,7 +38,7 @@ rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, whic
     },
     Check {
         id: "rcu-nocb-poll",
-        title: "isolated CPUs wake the threads that run their RCU callbacks",
+        title: "real-time CPUs wake the threads that run their RCU callbacks",
         sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -59,7 +60,7 @@ look for work by themselves.",
     },
     Check {
         id: "rcuo-affinity",
-        title: "threads that run offloaded RCU callbacks may run on isolated CPUs",
+        title: "threads that run offloaded RCU callbacks may run on real-time CPUs",
         sources: &[Source::Kernel("Documentation/admin-guide/kernel-per-CPU-kthreads.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -129,8 +130,7 @@ fn known(subject: &Subject<'_>) -> Result<Offload, Judgement> {
         cpus = match list {
             // Without a list the kernel only makes ready for CPUs that are offloaded later (`rcu_nocb_setup`).
             "" => cpus,
-            "all" => cpus.or(&subject.topology.online),
-            list => match list.parse::<CpuSet>() {
+            list => match CpuSet::of_parameter(list, last_cpu(subject.facts)) {
                 Ok(more) => cpus.or(&more),
                 Err(error) => {
                     let why = format!("rcu_nocbs on the kernel's command line: {error}");
@@ -162,7 +162,7 @@ fn polled(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable(why).read(offload.path, offload.value));
     }
     let holds = subject.told()?.has("rcu_nocb_poll");
-    let bad = "isolated CPUs wake rcuo threads when they queue callbacks";
+    let bad = "real-time CPUs wake rcuo threads when they queue callbacks";
     Ok(Judgement::when(holds, "rcuo threads look for callbacks by themselves", bad)
         .read("/proc/cmdline", if holds { "rcu_nocb_poll" } else { "no rcu_nocb_poll" }))
 }
@@ -212,7 +212,9 @@ mod tests {
         assert_eq!(told("rcu_nocbs").state("rcu-nocbs"), State::Finding, "no list, no CPU");
         assert_eq!(told("rcu_nocbs=all").state("rcu-nocbs"), State::Ok);
         assert_eq!(told("rcu_nocbs=2").said("rcu-nocbs"), "RCU callbacks of CPU 3 are not offloaded");
-        assert_eq!(told("rcu_nocbs=N").state("rcu-nocbs"), State::Unreadable);
+        assert_eq!(told("rcu_nocbs=N").said("rcu-nocbs"), "RCU callbacks of CPU 2 are not offloaded");
+        assert_eq!(told("rcu_nocbs=2-N").state("rcu-nocbs"), State::Ok);
+        assert_eq!(told("rcu_nocbs=x").state("rcu-nocbs"), State::Unreadable);
         assert_eq!(told("quiet").state("rcu-nocbs"), State::Finding);
         assert_eq!(told("quiet").wanted("rcu-nocbs"), ["kernel parameter rcu_nocbs = 2,3"]);
         assert_eq!(

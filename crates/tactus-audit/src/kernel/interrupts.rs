@@ -4,6 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::change::{self, Change, Form};
 use tactus_model::finding::{By, Severity};
 use tactus_model::interrupts::Interrupt;
+use tactus_model::isolation::{Isolcpus, last_cpu};
 
 use super::isolation::isolate;
 use super::services::is_balanced;
@@ -15,7 +16,7 @@ const DEFAULT: &str = "/proc/irq/default_smp_affinity";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "managed-irq",
-        title: "interrupts that user space cannot move may arrive on isolated CPUs",
+        title: "interrupts that user space cannot move may arrive on real-time CPUs",
         sources: &[
             Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
             Source::Tuned("realtime"),
@@ -42,7 +43,7 @@ there when something uses it from there: keep I/O off these CPUs, or give the de
     },
     Check {
         id: "irq-default-affinity",
-        title: "new interrupts may arrive on isolated CPUs",
+        title: "new interrupts may arrive on real-time CPUs",
         sources: &[
             Source::Xeon,
             Source::Osadl,
@@ -71,7 +72,7 @@ up, get this mask. Otherwise each such event puts new interrupts onto isolated C
     },
     Check {
         id: "irq-affinity",
-        title: "device interrupts arrive on isolated CPUs",
+        title: "device interrupts arrive on real-time CPUs",
         sources: &[
             Source::Xeon,
             Source::Industrial,
@@ -184,23 +185,13 @@ pub fn read(judgement: Judgement, shown: &[&Interrupt]) -> Judgement {
     })
 }
 
-/// The words and the CPUs of `isolcpus=managed_irq,domain,2-7`.
-fn isolcpus(value: &str) -> (Vec<&str>, CpuSet) {
-    let is_list = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
-    let words: Vec<&str> = value.split(',').map(str::trim).take_while(|word| !is_list(word)).collect();
-    let at = words.iter().map(|word| word.len() + 1).sum::<usize>();
-    let cpus = value.get(at..).and_then(|list| list.parse().ok()).unwrap_or_default();
-    (words, cpus)
-}
-
 fn managed(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
     let told = subject.told()?;
-    // Of several with other CPUs the kernel keeps the first (`housekeeping_setup`, kernel/sched/isolation.c).
-    let asked_for =
-        told.all("isolcpus").flatten().map(isolcpus).find(|(words, _)| words.contains(&"managed_irq"));
-    let kept = asked_for.map(|(_, cpus)| cpus).unwrap_or_default();
-    let value = told.get("isolcpus").map_or("no isolcpus".to_owned(), |value| format!("isolcpus={value}"));
+    let Isolcpus { managed_irq: kept, refused, .. } = Isolcpus::of(told, last_cpu(subject.facts));
+    let values: Vec<String> =
+        told.all("isolcpus").flatten().map(|value| format!("isolcpus={value}")).collect();
+    let value = if values.is_empty() { "no isolcpus".to_owned() } else { values.join(" ") };
     let queues: Vec<&Interrupt> = subject.interrupts.active().filter(|one| is_managed(one)).collect();
     let arrive = |one: &&Interrupt| one.effective.as_deref().is_some_and(|cpus| meet(cpus, isolated));
     let stray: Vec<&Interrupt> = queues.iter().copied().filter(arrive).collect();
@@ -219,6 +210,10 @@ fn managed(subject: &Subject<'_>) -> Verdict {
         }
         (false, true) => format!("the kernel may put managed interrupts onto {}", cpus_or_none(isolated)),
         (false, false) => format!("managed interrupts arrive on {}: {found}", cpus_or_none(isolated)),
+    };
+    let said = match refused.filter(|_| !asked) {
+        Some(why) => format!("{said} ({why})"),
+        None => said,
     };
     if asked && !subject.interrupts.known {
         let why = "managed_irq is on; whether a queue arrives there all the same the facts do not say";
@@ -338,6 +333,35 @@ LOC:          9          9          9          9   Local timer interrupts";
     }
 
     #[test]
+    fn the_cpus_of_isolcpus_are_read_as_the_kernel_reads_them() {
+        let told = |line: &str| {
+            intel(&[
+                ("/proc/interrupts", "            CPU0       CPU1       CPU2       CPU3\n"),
+                ("/proc/cmdline", line),
+            ])
+            .and("/sys/devices/system/cpu/possible", "0-3")
+        };
+        for line in [
+            "isolcpus=managed_irq,domain,2-N",
+            "isolcpus=domain,managed_irq,0-3:2/4,2-3",
+            "isolcpus=managed_irq,2,N",
+            "isolcpus=managed_irq,2-3",
+        ] {
+            let found = told(line);
+            assert_eq!(found.state("managed-irq"), State::Ok, "{line}: {}", found.said("managed-irq"));
+        }
+        let beyond = told("isolcpus=managed_irq,domain,2-7").said("managed-irq");
+        assert_eq!(
+            beyond,
+            "the kernel may put managed interrupts onto CPUs 2,3 (the kernel refuses isolcpus=managed_irq,domain,2-7: CPU 7 \
+             is above the highest there is (3))"
+        );
+        assert_eq!(told("isolcpus=2-3 isolcpus=managed_irq,2-N").state("managed-irq"), State::Ok);
+        // It is the same line: nothing is to be changed.
+        assert!(told("isolcpus=domain,managed_irq,2-N").wanted("managed-irq").is_empty());
+    }
+
+    #[test]
     fn an_interrupt_that_was_placed_on_isolated_cpus_alone_is_no_stray() {
         let own = machine(&[(26, "2", "2")]);
         assert_eq!(own.state("irq-affinity"), State::Ok, "{}", own.said("irq-affinity"));
@@ -427,8 +451,6 @@ LOC:          9          9          9          9   Local timer interrupts";
             State::Unreadable
         );
         assert_eq!(intel(&[]).state("managed-irq"), State::Unreadable);
-        assert_eq!(isolcpus("managed_irq,domain,2,4-5").1.to_string(), "2,4,5");
-        assert_eq!(isolcpus("2-3"), (vec![], "2-3".parse().unwrap()));
     }
 
     #[test]

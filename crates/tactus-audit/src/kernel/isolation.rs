@@ -6,12 +6,11 @@ use tactus_model::CpuSet;
 use tactus_model::change::Change;
 use tactus_model::facts::Reading;
 use tactus_model::finding::{By, Severity, State};
+use tactus_model::isolation::{BOOT, PARTITIONS};
 
 use crate::sentence::{cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
-const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
-const AT_RUN_TIME: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
 pub static CHECKS: &[Check] = &[
@@ -52,7 +51,8 @@ and rcu_nocbs.",
         set: &[SetBy::KernelCommandLine],
         reversible: Reversible::Reboot,
         hardware: false,
-        reads: "/sys/devices/system/cpu/isolated; /sys/fs/cgroup/cpuset.cpus.isolated",
+        reads: "/sys/devices/system/cpu/isolated; /sys/fs/cgroup/cpuset.cpus.isolated and cpuset.cpus.partition; cgroup v1: \
+cpuset.sched_load_balance",
         expected: "{isolated}",
         why: "Load balancing puts any task on any CPU that it may use, and looks at the run queues of all CPUs of a \
 domain to do so. An isolated CPU is in no domain: nothing comes there that is not placed there.",
@@ -111,13 +111,22 @@ pub fn isolate(check: &str, subject: &Subject<'_>) -> Vec<Change> {
 /// the whole parameter (`housekeeping_isolcpus_setup`); `managed_irq` came with 5.6, flags with 4.15.
 #[must_use]
 pub fn isolcpus_value(subject: &Subject<'_>, isolated: &CpuSet) -> String {
-    if subject.kernel.before(5, 6) { isolated.to_string() } else { format!("managed_irq,domain,{isolated}") }
+    if subject.kernel.before(5, 6) {
+        return isolated.to_string();
+    }
+    // A partition that isolates them all can be taken back at run time; what is isolated at boot as well cannot.
+    let by_partition = subject.isolation.by == By::Cpuset && meet(isolated, &subject.topology.isolated);
+    if by_partition && !meet(isolated, &subject.topology.booted) {
+        return format!("managed_irq,{isolated}");
+    }
+    format!("managed_irq,domain,{isolated}")
 }
 
 fn whose(subject: &Subject<'_>) -> &'static str {
     match subject.isolation.by {
         By::Asked => "as asked for",
         By::Boot => "as booted",
+        By::Cpuset => "isolated by a cpuset",
         By::Assumed => "as tactus would choose: nothing is isolated yet",
     }
 }
@@ -147,7 +156,7 @@ fn housekeeping(subject: &Subject<'_>) -> Verdict {
         bad.push("no CPU is left for it".to_owned());
         severity = Severity::Blocker;
     } else if isolated.contains(0) {
-        bad.push("CPU 0 is among the isolated ones".to_owned());
+        bad.push("CPU 0 is among those for real-time work".to_owned());
         severity = Severity::Blocker;
     }
     let without: Vec<String> = nodes(subject)
@@ -175,11 +184,10 @@ fn housekeeping(subject: &Subject<'_>) -> Verdict {
 }
 
 fn isolcpus(subject: &Subject<'_>) -> Verdict {
-    let booted = subject.need(ISOLATED)?;
-    let later = subject.facts.text(AT_RUN_TIME);
+    let booted = subject.need(BOOT)?;
+    let later = subject.facts.text(PARTITIONS);
     let (isolated, _) = subject.need_parted()?;
-    let at_run_time: CpuSet = later.and_then(|text| text.parse().ok()).unwrap_or_default();
-    let covered = subject.topology.isolated.or(&at_run_time);
+    let covered = &subject.topology.isolated;
     let missing = isolated.minus(&covered);
     let mut good = format!("the scheduler leaves {} out of its balancing", cpus_or_none(isolated));
     let spare = covered.minus(isolated);
@@ -187,11 +195,13 @@ fn isolcpus(subject: &Subject<'_>) -> Verdict {
         good += &format!("; {} as well, although not meant for real-time work", cpus_or_none(&spare));
     }
     let bad = format!("the scheduler balances {} like all others", cpus_or_none(&missing));
-    let judgement = Judgement::when(missing.is_empty(), good, bad).read(ISOLATED, booted);
-    Ok(match later {
-        Some(text) => judgement.read(AT_RUN_TIME, text),
-        None => judgement,
-    })
+    let mut judgement = Judgement::when(missing.is_empty(), good, bad).read(BOOT, booted);
+    if let Some(text) = later {
+        judgement = judgement.read(PARTITIONS, text);
+    }
+    let partitions = subject.topology.partitions.iter();
+    Ok(partitions
+        .fold(judgement, |one, group| one.read(format!("{}/cpuset.cpus.partition", group.path), "isolated")))
 }
 
 fn nohz_full(subject: &Subject<'_>) -> Verdict {
@@ -230,7 +240,7 @@ mod tests {
         );
         let first = intel(&[]).isolate("0-1").finding("housekeeping");
         assert_eq!((first.state, first.severity), (State::Finding, Severity::Blocker));
-        assert!(first.message.ends_with("CPU 0 is among the isolated ones"), "{}", first.message);
+        assert!(first.message.ends_with("CPU 0 is among those for real-time work"), "{}", first.message);
         assert!(intel(&[]).isolate("0-3").said("housekeeping").ends_with("no CPU is left for it"));
         let node = |n: u32| format!("/sys/devices/system/node/node{n}/cpulist");
         let two = intel(&[(&node(0), "0-1"), (&node(1), "2-3"), (&node(2), "")]);
@@ -265,13 +275,13 @@ mod tests {
             intel(&[]).isolate("1-3").said("isolcpus"),
             "the scheduler balances CPU 1 like all others"
         );
-        assert_eq!(intel(&[(AT_RUN_TIME, "1")]).isolate("1-3").state("isolcpus"), State::Ok);
-        assert_eq!(intel(&[(ISOLATED, "")]).state("isolcpus"), State::Finding);
+        assert_eq!(intel(&[(PARTITIONS, "1")]).isolate("1-3").state("isolcpus"), State::Ok);
+        assert_eq!(intel(&[(BOOT, "")]).state("isolcpus"), State::Finding);
         assert_eq!(
-            intel(&[("/sys/devices/system/cpu/online", "0"), (ISOLATED, "")]).state("isolcpus"),
+            intel(&[("/sys/devices/system/cpu/online", "0"), (BOOT, "")]).state("isolcpus"),
             State::NotApplicable
         );
-        assert_eq!(intel(&[]).without(ISOLATED).state("isolcpus"), State::Unreadable);
+        assert_eq!(intel(&[]).without(BOOT).state("isolcpus"), State::Unreadable);
         let wanted = intel(&[("/proc/cmdline", "isolcpus=2-3")]).wanted("isolcpus");
         assert_eq!(wanted, ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
         assert!(intel(&[]).isolate("0-3").wanted("isolcpus").is_empty(), "no CPU would be left");
@@ -283,6 +293,30 @@ mod tests {
             "it knows no flags at all"
         );
         assert_eq!(of("5.6.0"), ["kernel parameter isolcpus = managed_irq,domain,2,3"]);
+    }
+
+    #[test]
+    fn cpus_of_a_partition_are_for_real_time_work_and_stay_in_it() {
+        const KIND: &str = "/sys/fs/cgroup/rt/cpuset.cpus.partition";
+        let of_cgroup = intel(&[
+            (BOOT, ""),
+            (KIND, "isolated"),
+            ("/sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3"),
+            ("uname:release", "6.1.0-38-amd64"),
+            ("/proc/cmdline", "quiet"),
+        ]);
+        let of_root = intel(&[(BOOT, ""), (PARTITIONS, "2-3"), ("/proc/cmdline", "quiet")]);
+        for system in [of_cgroup, of_root] {
+            assert_eq!(system.state("isolcpus"), State::Ok, "{}", system.said("isolcpus"));
+            assert_eq!(
+                system.said("housekeeping"),
+                "CPUs 2,3 for real-time work, CPUs 0,1 for the rest (isolated by a cpuset)"
+            );
+            // `domain` at boot would take them out of the hands of who made the partition.
+            assert_eq!(system.wanted("managed-irq"), ["kernel parameter isolcpus = managed_irq,2,3"]);
+        }
+        let invalid = intel(&[(BOOT, ""), (KIND, "isolated invalid (...)")]);
+        assert_eq!(invalid.state("isolcpus"), State::Finding);
     }
 
     #[test]

@@ -12,7 +12,7 @@ const NET: &str = "/sys/class/net/";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "netdev-queues-rps",
-    title: "network packets are handled on isolated CPUs",
+    title: "network packets are handled on real-time CPUs",
     sources: &[
         Source::Kernel("Documentation/networking/scaling.rst"),
         Source::Guide("OpenShift node tuning operator"),

@@ -9,7 +9,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "own-irq",
-    title: "an interrupt is placed on isolated CPUs alone",
+    title: "an interrupt is placed on real-time CPUs alone",
     sources: &[Source::Xeon],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Info,

@@ -16,7 +16,7 @@ const WORK: &str = "/sys/devices/virtual/workqueue/";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "kthread-affinity",
-        title: "kernel threads that are bound to no CPU may run on isolated ones",
+        title: "kernel threads that are bound to no CPU may run on real-time CPUs",
         sources: &[
             Source::Kernel("Documentation/admin-guide/kernel-per-CPU-kthreads.rst"),
             Source::Kernel("kernel/kthread.c"),
@@ -49,7 +49,7 @@ mainline kernels.",
     },
     Check {
         id: "workqueue-cpumask",
-        title: "unbound work may run on isolated CPUs",
+        title: "unbound work may run on real-time CPUs",
         sources: &[Source::Kernel("Documentation/core-api/workqueue.rst"), Source::Tuned("realtime")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -74,7 +74,7 @@ boot with isolcpus or nohz_full, which sets it.",
     },
     Check {
         id: "systemd-cpu-affinity",
-        title: "services may run on isolated CPUs",
+        title: "services may run on real-time CPUs",
         sources: &[Source::RedHat, Source::Guide("systemd-system.conf(5)")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -112,7 +112,7 @@ unit, taskset, or AllowedCPUs= of their slice.",
     },
     Check {
         id: "foreign-tasks",
-        title: "tasks that nobody placed there may run on isolated CPUs",
+        title: "tasks that nobody placed there may run on real-time CPUs",
         sources: &[Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,

@@ -12,7 +12,7 @@ const AFTER_BOOT: &str = "/sys/module/rcupdate/parameters/rcu_normal_after_boot"
 
 pub static CHECKS: &[Check] = &[Check {
     id: "rcu-expedited",
-    title: "expedited grace periods interrupt isolated CPUs",
+    title: "expedited grace periods interrupt real-time CPUs",
     sources: &[
         Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
         Source::Kernel("kernel/rcu/tree_exp.h"),

@@ -33,7 +33,7 @@ scheduling domain.",
     },
     Check {
         id: "pin-overlap",
-        title: "one isolated CPU has two owners",
+        title: "one real-time CPU has two owners",
         sources: &[Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
@@ -52,7 +52,7 @@ until the other sleeps. Nothing warns: each of the two is placed correctly by it
     },
     Check {
         id: "rt-overcommit",
-        title: "several real-time threads share an isolated CPU",
+        title: "several real-time threads share one CPU",
         sources: &[Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,

@@ -13,7 +13,7 @@ const POLL: &str = "/proc/sys/net/core/busy_poll";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "rps-default-mask",
-        title: "packets of new network interfaces are handled on isolated CPUs",
+        title: "packets of new network interfaces are handled on real-time CPUs",
         sources: &[
             Source::Kernel("Documentation/admin-guide/sysctl/net.rst"),
             Source::Guide("OpenShift node tuning operator"),

@@ -39,7 +39,7 @@ second from one that never sleeps.",
     },
     Check {
         id: "stalld",
-        title: "stalld itself may run on isolated CPUs",
+        title: "stalld itself may run on real-time CPUs",
         sources: &[Source::Guide("stalld(8)"), Source::Guide("OpenShift node tuning operator")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,

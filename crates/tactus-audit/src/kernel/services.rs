@@ -16,7 +16,7 @@ const BANNED: [&str; 2] = ["IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST"
 pub static CHECKS: &[Check] = &[
     Check {
         id: "irqbalance",
-        title: "irqbalance moves interrupts onto isolated CPUs",
+        title: "irqbalance moves interrupts onto real-time CPUs",
         sources: &[Source::Xeon, Source::Guide("irqbalance(1)")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -122,7 +122,7 @@ fn says_itself(subject: &Subject<'_>) -> bool {
 
 /// What irqbalance leaves out where nothing tells it: the CPUs that were isolated, or rid of their tick, at boot.
 fn left_out_by_itself(subject: &Subject<'_>) -> CpuSet {
-    subject.topology.isolated.or(&subject.topology.nohz_full)
+    subject.topology.booted.or(&subject.topology.nohz_full)
 }
 
 /// Whether irqbalance runs and may be who has put an interrupt on these CPUs. It is not where it leaves them out, nor where

@@ -3,11 +3,11 @@
 use tactus_model::CpuSet;
 use tactus_model::change::{Change, Form};
 use tactus_model::finding::Severity;
+use tactus_model::isolation::PARTITIONS;
 
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const INTERVAL: &str = "/proc/sys/vm/stat_interval";
-const PARTITION: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "vmstat-interval",
@@ -57,9 +57,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 /// Whether the kernel leaves the CPUs for real-time work out: `cpu_is_isolated()` in `vmstat_shepherd()`.
 fn spared(subject: &Subject<'_>) -> bool {
     let isolated = subject.isolated();
-    let mut quiet = subject.topology.isolated.clone();
+    let mut quiet = subject.topology.booted.clone();
     if subject.kernel.since(6, 8) {
-        let partition = subject.facts.text(PARTITION).and_then(|text| text.parse::<CpuSet>().ok());
+        let partition = subject.facts.text(PARTITIONS).and_then(|text| text.parse::<CpuSet>().ok());
         quiet = quiet.or(&partition.unwrap_or_default());
     }
     if !subject.kernel.since(7, 0) {
@@ -113,7 +113,7 @@ mod tests {
             system.isolate("1-3").state("vmstat-interval")
         };
         let nohz_full = "/sys/devices/system/cpu/nohz_full";
-        assert_eq!((on("6.7.0", PARTITION), on("6.8.0", PARTITION)), (State::Finding, State::Ok));
+        assert_eq!((on("6.7.0", PARTITIONS), on("6.8.0", PARTITIONS)), (State::Finding, State::Ok));
         assert_eq!((on("6.19.0", nohz_full), on("7.0.0", nohz_full)), (State::Ok, State::Finding));
     }
 

@@ -13,7 +13,7 @@ const NODE: &str = "/sys/devices/system/node/node";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "isolated CPUs of one socket lie in several memory nodes",
+    title: "real-time CPUs of one socket lie in several memory nodes",
     sources: &[Source::Kernel("Documentation/filesystems/resctrl.rst")],
     applies: &[Applies::Host],
     severity: Severity::Info,
@@ -70,12 +70,12 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
         Some((socket, nodes)) => {
             let nodes = nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             Judgement::finding(format!(
-                "the isolated CPUs of socket {socket} lie in the memory nodes {nodes}"
+                "the real-time CPUs of socket {socket} lie in the memory nodes {nodes}"
             ))
         }
         None if most <= 1 => Judgement::ok("each socket is one memory node"),
         None => Judgement::ok(format!(
-            "sockets have up to {most} memory nodes, and the isolated CPUs of each lie in one"
+            "sockets have up to {most} memory nodes, and the real-time CPUs of each lie in one"
         )),
     };
     Ok(nodes.into_iter().take(16).fold(judgement, |judgement, (node, cpus)| {
@@ -113,7 +113,7 @@ mod tests {
     fn isolated_cpus_across_nodes_of_a_socket_are_told() {
         let bad = machine(&["0,2", "1,3"], ["0"; 4]).finding(ID);
         assert_eq!((bad.state, bad.severity), (State::Finding, Severity::Info));
-        assert_eq!(bad.message, "the isolated CPUs of socket 0 lie in the memory nodes 0, 1");
+        assert_eq!(bad.message, "the real-time CPUs of socket 0 lie in the memory nodes 0, 1");
     }
 
     #[test]

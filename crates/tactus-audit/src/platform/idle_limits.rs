@@ -99,7 +99,7 @@ fn bound(subject: &Subject<'_>) -> Verdict {
         }
         Ok(Depth::Closed(names)) => {
             return Err(Judgement::not_applicable(format!(
-                "there is nothing to hold back from: {names} is disabled on the isolated CPUs"
+                "there is nothing to hold back from: {names} is disabled on the real-time CPUs"
             )));
         }
         Ok(Depth::Held(names, us)) => {
@@ -158,9 +158,9 @@ fn poll(subject: &Subject<'_>) -> Verdict {
             Depth::NoDriver | Depth::Shallow(_) => {
                 Judgement::ok("idle CPUs go no deeper than C1, and polling would save a microsecond or two")
             }
-            Depth::Closed(names) => {
-                Judgement::ok(format!("{names} is disabled on the isolated CPUs, which go no deeper than C1"))
-            }
+            Depth::Closed(names) => Judgement::ok(format!(
+                "{names} is disabled on the real-time CPUs, which go no deeper than C1"
+            )),
             Depth::Held(names, us) => Judgement::ok(idle_states::held(&names, us)),
             Depth::Untold(_) => Judgement::unreadable("idle CPUs do not poll, and what they do is not told"),
             Depth::Open(open) => {

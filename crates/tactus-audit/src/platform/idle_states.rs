@@ -54,7 +54,7 @@ c1e-package-cstate afterwards.",
     },
     Check {
         id: "c-state-per-cpu",
-        title: "deep idle states are open to isolated CPUs",
+        title: "deep idle states are open to real-time CPUs",
         sources: &[Source::Kernel("Documentation/admin-guide/pm/cpuidle.rst")],
         applies: &[Applies::Host],
         severity: Severity::Major,
@@ -239,7 +239,7 @@ fn told(open: &[Idle<'_>], mut judgement: Judgement) -> (String, Judgement) {
 
 /// What a bound does for as long as it is there.
 pub fn held(names: &str, us: u64) -> String {
-    format!("isolated CPUs stay out of {names} as long as a wake-up may take {us} us at most (pm-qos)")
+    format!("real-time CPUs stay out of {names} as long as a wake-up may take {us} us at most (pm-qos)")
 }
 
 fn states(subject: &Subject<'_>) -> Verdict {
@@ -248,16 +248,16 @@ fn states(subject: &Subject<'_>) -> Verdict {
         Depth::NoDriver => Judgement::ok("no driver offers idle states: idle CPUs halt in C1, or poll"),
         Depth::Untold(cpus) => untold(&cpus),
         Depth::Shallow(us) => {
-            Judgement::ok(format!("the deepest idle state of the isolated CPUs takes {us} us to leave"))
+            Judgement::ok(format!("the deepest idle state of the real-time CPUs takes {us} us to leave"))
         }
         Depth::Closed(names) => {
-            Judgement::ok(format!("{names} is disabled on the isolated CPUs until the next boot"))
+            Judgement::ok(format!("{names} is disabled on the real-time CPUs until the next boot"))
         }
         Depth::Held(names, us) => Judgement::ok(held(&names, us)),
         Depth::Open(open) => {
             let (words, judgement) = told(&open, Judgement::finding(""));
             let entered: u64 = open.iter().filter_map(|idle| idle.usage).fold(0, u64::saturating_add);
-            let said = format!("isolated CPUs may sleep in {words}, and did so {entered} times since boot");
+            let said = format!("real-time CPUs may sleep in {words}, and did so {entered} times since boot");
             Judgement { said, ..judgement }
         }
     };
@@ -270,7 +270,7 @@ fn per_cpu(subject: &Subject<'_>) -> Verdict {
         Depth::Untold(cpus) => untold(&cpus),
         Depth::Shallow(us) => {
             return Err(Judgement::not_applicable(format!(
-                "isolated CPUs have no idle state that takes longer than {us} us to leave"
+                "real-time CPUs have no idle state that takes longer than {us} us to leave"
             )));
         }
         Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on CPUs {}", subject.isolated())),
@@ -343,7 +343,7 @@ mod tests {
         let said = deep.said("c-states");
         assert_eq!(
             said,
-            "isolated CPUs may sleep in C6 (133 us) on CPUs 2,3, and did so 20 times since boot"
+            "real-time CPUs may sleep in C6 (133 us) on CPUs 2,3, and did so 20 times since boot"
         );
         assert_eq!(deep.state("c-state-per-cpu"), State::Finding);
         assert_eq!(

@@ -48,7 +48,7 @@ fn zero(subject: &Subject<'_>) -> Verdict {
         1 => format!("{place} polls when it is idle, and keeps its tick"),
         _ => format!("{place} poll when they are idle, and keep their tick"),
     };
-    let judgement = Judgement::when(held.is_empty(), "no bound of zero is held on the isolated CPUs", bad);
+    let judgement = Judgement::when(held.is_empty(), "no bound of zero is held on the real-time CPUs", bad);
     let own = held.first().map(|cpu| OF_CPU.replace("{cpu}", &cpu.to_string()));
     let shown = [Some(GLOBAL.to_owned()), own].into_iter().flatten();
     let judgement = shown.fold(judgement, |judgement, path| match subject.facts.text(&path) {

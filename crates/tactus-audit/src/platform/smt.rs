@@ -63,9 +63,9 @@ fn shared(subject: &Subject<'_>) -> Judgement {
     }
     let house = siblings.minus(subject.isolated());
     if !house.is_empty() {
-        Judgement::finding(format!("isolated CPUs share cores with CPUs {house}, which keep house"))
+        Judgement::finding(format!("real-time CPUs share cores with CPUs {house}, which keep house"))
     } else if !sharing.is_empty() {
-        Judgement::finding(format!("isolated CPUs {sharing} are threads of shared cores"))
+        Judgement::finding(format!("real-time CPUs {sharing} are threads of shared cores"))
     } else if !unread.is_empty() {
         Judgement::finding(format!("SMT is on, and the siblings of CPUs {unread} are not told"))
     } else {
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn a_shared_core_is_found_and_worse_when_the_sibling_keeps_house() {
         let bad = machine("1", ["0,2", "1,3", "0,2", "1,3"]);
-        assert_eq!(bad.said("smt"), "isolated CPUs share cores with CPUs 0,1, which keep house");
+        assert_eq!(bad.said("smt"), "real-time CPUs share cores with CPUs 0,1, which keep house");
         assert_eq!(
             machine("1", ["0,1", "0,1", "2,3", "2,3"]).said("smt"),
-            "isolated CPUs 2,3 are threads of shared cores"
+            "real-time CPUs 2,3 are threads of shared cores"
         );
         assert_eq!(bad.wanted("smt"), [&format!("{CONTROL} = off"), "kernel parameter nosmt = "]);
     }

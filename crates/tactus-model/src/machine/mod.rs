@@ -6,6 +6,7 @@ pub mod dependence;
 pub mod facts;
 pub mod hypervisor;
 pub mod interrupts;
+pub mod isolation;
 pub mod partition;
 pub mod resctrl;
 pub mod scheduling;

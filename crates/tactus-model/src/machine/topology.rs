@@ -2,6 +2,7 @@
 
 use crate::cpus::{CpuRequest, CpuSet};
 use crate::facts::Facts;
+use crate::isolation::{self, Group, Isolated};
 
 /// Which CPUs there are and what they are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,8 +11,14 @@ pub struct Topology {
     pub online: CpuSet,
     /// CPUs that this process may use.
     pub allowed: CpuSet,
-    /// CPUs taken from the scheduler's balancing at boot (`isolcpus`).
+    /// CPUs that the scheduler's balancing leaves out: since the boot, or by a cpuset partition.
     pub isolated: CpuSet,
+    /// Those of them that were isolated at boot (`isolcpus`).
+    pub booted: CpuSet,
+    /// Cpuset partitions that isolate CPUs.
+    pub partitions: Vec<Group>,
+    /// The cpuset that this process is in, where that is known.
+    pub cpuset: Option<Group>,
     /// CPUs without a periodic tick (`nohz_full`).
     pub nohz_full: CpuSet,
     /// For each CPU the set of hardware threads of its core.
@@ -31,13 +38,17 @@ pub enum CpuRequestError {
         /// What there is.
         online: CpuSet,
     },
-    /// A CPU that this process may not use.
-    #[error("CPU {missing} is not allowed for this process (cpuset or affinity); allowed are {allowed}")]
+    /// A CPU that is there, and that this process may not use.
+    #[error("{} online, but {} may use {allowed} only", are(.missing), who(.cgroup.as_deref()))]
     NotAllowed {
         /// What is missing.
         missing: CpuSet,
         /// What is allowed.
         allowed: CpuSet,
+        /// The cgroup that does not have it; `None` where it is the process's affinity.
+        cgroup: Option<String>,
+        /// The directory of the cpuset partition that has it.
+        partition: Option<String>,
     },
     /// Nothing is left.
     #[error("`{0}` leaves no CPU")]
@@ -46,8 +57,48 @@ pub enum CpuRequestError {
     #[error("there is no CPU beside the measured one")]
     NoNeighbour,
     /// `isolated` on a machine that isolates none.
-    #[error("no CPU of this machine is isolated (isolcpus= is empty)")]
+    #[error("no CPU of this machine is isolated, neither at boot (isolcpus=) nor by a cpuset")]
     NoneIsolated,
+}
+
+fn are(cpus: &CpuSet) -> String {
+    if cpus.len() == 1 { format!("CPU {cpus} is") } else { format!("CPUs {cpus} are") }
+}
+
+fn who(cgroup: Option<&str>) -> String {
+    cgroup.map_or("this process".into(), |path| format!("this cgroup ({path})"))
+}
+
+impl CpuRequestError {
+    /// What helps.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        let Self::NotAllowed { missing, allowed, cgroup, partition } = self else {
+            return "use CPUs of this machine, or `auto`".into();
+        };
+        match (partition, cgroup) {
+            (Some(directory), _) => enter(directory),
+            (None, Some(path)) => format!(
+                "name CPUs of {allowed}, or add {missing} to cpuset.cpus of the cgroup {path} and of those above it"
+            ),
+            (None, None) => format!(
+                "name CPUs of {allowed}, or start tactus on more: `taskset -c {} tactus ...`",
+                allowed.or(missing)
+            ),
+        }
+    }
+}
+
+/// How to measure on the CPUs of a cpuset partition: only processes of its cgroup may use them.
+fn enter(directory: &str) -> String {
+    // Names of cgroups are anything that a file may be called.
+    if directory.contains(|c: char| c.is_control() || "'\"$`".contains(c)) {
+        return format!("only processes of the cgroup {directory:?} may use them: start tactus there");
+    }
+    format!(
+        "only processes of the cgroup {directory} may use them. Start tactus there: \
+         sudo sh -c 'echo $$ > \"{directory}/cgroup.procs\" && exec tactus ...'"
+    )
 }
 
 impl Topology {
@@ -74,8 +125,12 @@ impl Topology {
             .collect();
         cores.sort();
         cores.dedup();
+        let isolated = Isolated::of(facts, &online);
         Self {
-            isolated: set("/sys/devices/system/cpu/isolated").and(&online),
+            isolated: isolated.all(),
+            booted: isolated.at_boot,
+            partitions: isolated.partitions,
+            cpuset: isolation::own_cpuset(facts),
             nohz_full: set("/sys/devices/system/cpu/nohz_full").and(&online),
             online,
             allowed,
@@ -84,14 +139,28 @@ impl Topology {
         }
     }
 
-    /// The CPUs to measure on when nobody says: the isolated ones; else every allowed CPU but the
+    /// CPUs that this process can be put on. Those that were isolated at boot are in nobody's affinity, and may be chosen
+    /// all the same; those of a partition may not, from outside.
+    #[must_use]
+    pub fn usable(&self) -> CpuSet {
+        let held = self.cpuset.as_ref().map_or_else(|| self.booted.clone(), |own| self.booted.and(&own.cpus));
+        self.allowed.or(&held.and(&self.online))
+    }
+
+    /// Isolated CPUs that this process cannot be put on.
+    #[must_use]
+    pub fn out_of_reach(&self) -> CpuSet {
+        self.isolated.minus(&self.usable())
+    }
+
+    /// The CPUs to measure on when nobody says: the isolated ones that may be used; else every allowed CPU but the
     /// first core's (the system needs one), as far as there are others.
     #[must_use]
     pub fn measuring(&self) -> CpuSet {
         if !self.preferred.is_empty() {
             return self.preferred.clone();
         }
-        let isolated = self.isolated.and(&self.online);
+        let isolated = self.isolated.and(&self.usable());
         if !isolated.is_empty() {
             return isolated;
         }
@@ -118,6 +187,9 @@ impl Topology {
             online: left(&self.online),
             allowed: left(&self.allowed),
             isolated: left(&self.isolated),
+            booted: left(&self.booted),
+            partitions: self.partitions.clone(),
+            cpuset: self.cpuset.clone(),
             nohz_full: left(&self.nohz_full),
             cores: self.cores.iter().map(left).filter(|core| !core.is_empty()).collect(),
             preferred: left(&self.preferred),
@@ -164,11 +236,24 @@ impl Topology {
         if !missing.is_empty() {
             return Err(CpuRequestError::NotOnline { missing, online: self.online.clone() });
         }
-        let missing = set.minus(&self.allowed).minus(&self.isolated);
+        let missing = set.minus(&self.usable());
         if !missing.is_empty() {
-            return Err(CpuRequestError::NotAllowed { missing, allowed: self.allowed.clone() });
+            return Err(self.not_allowed(missing));
         }
         Ok(set)
+    }
+
+    /// Why CPUs that are on may not be used.
+    #[must_use]
+    pub fn not_allowed(&self, missing: CpuSet) -> CpuRequestError {
+        let holds = |group: &&Group| missing.minus(&group.cpus).is_empty();
+        let own = self.cpuset.as_ref().filter(|own| !missing.and(&own.cpus).eq(&missing));
+        CpuRequestError::NotAllowed {
+            allowed: self.usable(),
+            cgroup: own.map(|own| own.path.clone()),
+            partition: self.partitions.iter().find(holds).map(|group| group.path.clone()),
+            missing,
+        }
     }
 }
 
@@ -207,6 +292,84 @@ mod tests {
         assert_eq!(error, "CPU 2,3 is not online; this machine has 0,1");
         assert_eq!(machine("0,1", "").resolve(&CpuRequest::Isolated), Err(CpuRequestError::NoneIsolated));
         assert!(machine("0,1", "").resolve(&"!0-1".parse().unwrap()).is_err());
+    }
+
+    /// Four CPUs, two of them in an isolated cpuset partition, seen from a cgroup that has these.
+    fn partitioned(cgroup: &str, cpus: &str) -> Topology {
+        let mut facts = Facts::default();
+        facts.keep("/sys/devices/system/cpu/online", "0-3");
+        facts.keep("/sys/devices/system/cpu/isolated", "");
+        facts.keep("/sys/fs/cgroup/rt/cpuset.cpus.partition", "isolated");
+        facts.keep("/sys/fs/cgroup/rt/cpuset.cpus.effective", "2-3");
+        facts.keep("/proc/self/cgroup", format!("0::{cgroup}"));
+        facts.keep(format!("/sys/fs/cgroup{}/cpuset.cpus.effective", cgroup.trim_end_matches('/')), cpus);
+        facts.keep("sched:affinity", cpus);
+        Topology::of(&facts)
+    }
+
+    #[test]
+    fn cpus_of_a_partition_are_isolated_and_used_from_inside_it() {
+        let inside = partitioned("/rt", "2-3");
+        assert_eq!((inside.isolated.to_string(), inside.booted.to_string()), ("2,3".into(), String::new()));
+        assert_eq!(inside.resolve(&CpuRequest::Isolated), Ok("2-3".parse().unwrap()));
+        assert_eq!(inside.measuring().to_string(), "2,3");
+        assert!(inside.out_of_reach().is_empty());
+    }
+
+    #[test]
+    fn from_outside_a_partition_it_is_said_how_to_get_in() {
+        let outside = partitioned("/", "0-1");
+        assert_eq!(outside.isolated.to_string(), "2,3");
+        assert_eq!(
+            (outside.measuring().to_string(), outside.out_of_reach().to_string()),
+            ("1".into(), "2,3".into())
+        );
+        for request in ["2-3", "isolated"] {
+            let error = outside.resolve(&request.parse().unwrap()).unwrap_err();
+            assert_eq!(error.to_string(), "CPUs 2,3 are online, but this cgroup (/) may use 0,1 only");
+            assert_eq!(
+                error.hint(),
+                "only processes of the cgroup /sys/fs/cgroup/rt may use them. Start tactus there: \
+                 sudo sh -c 'echo $$ > \"/sys/fs/cgroup/rt/cgroup.procs\" && exec tactus ...'"
+            );
+        }
+        assert!(!enter("/sys/fs/cgroup/a'; reboot; '").contains("sh -c"), "a name of others is no command");
+        assert!(enter("/sys/fs/cgroup/machine-a\\x2db.scope").contains("\\x2db.scope/cgroup.procs\""));
+    }
+
+    #[test]
+    fn a_cpu_that_is_on_and_may_not_be_used_is_told_from_one_that_is_off() {
+        let mut machine = partitioned("/user.slice", "0-1");
+        machine.partitions.clear();
+        machine.isolated = CpuSet::default();
+        let error = machine.resolve(&"2".parse().unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "CPU 2 is online, but this cgroup (/user.slice) may use 0,1 only");
+        assert_eq!(
+            error.hint(),
+            "name CPUs of 0,1, or add 2 to cpuset.cpus of the cgroup /user.slice and of those above it"
+        );
+        machine.cpuset = None;
+        let error = machine.resolve(&"2".parse().unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "CPU 2 is online, but this process may use 0,1 only");
+        assert_eq!(error.hint(), "name CPUs of 0,1, or start tactus on more: `taskset -c 0-2 tactus ...`");
+        let off = machine.resolve(&"4".parse().unwrap()).unwrap_err().to_string();
+        assert_eq!(off, "CPU 4 is not online; this machine has 0-3");
+    }
+
+    #[test]
+    fn cpus_isolated_at_boot_are_used_as_far_as_the_cgroup_has_them() {
+        let mut booted = machine("0-3", "2-3");
+        booted.allowed = "0-1".parse().unwrap();
+        assert_eq!(booted.measuring().to_string(), "2,3");
+        booted.cpuset = Some(Group { path: "/a".into(), cpus: "0-2".parse().unwrap() });
+        assert_eq!(
+            (booted.measuring().to_string(), booted.out_of_reach().to_string()),
+            ("2".into(), "3".into())
+        );
+        assert_eq!(
+            booted.resolve(&"3".parse().unwrap()).unwrap_err().to_string(),
+            "CPU 3 is online, but this cgroup (/a) may use 0-2 only"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub const MAX_CPU: u32 = 8191;
 
 /// A set of CPU numbers.
 ///
-/// It takes as much memory as its text, whoever wrote that: ranges from their first to their last CPU, in rising order,
+/// It takes as much memory as its text (with a pattern, as the ranges of that), whoever wrote it: ranges from their first to their last CPU, in rising order,
 /// with at least one CPU that is missing between two of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet(Vec<(u32, u32)>);
@@ -33,9 +33,15 @@ pub enum CpuSetError {
         /// The range.
         part: String,
     },
-    /// A number that no Linux machine has.
-    #[error("CPU {0} is above the highest that Linux knows ({MAX_CPU})")]
-    TooHigh(u64),
+    /// A number above the last: of the machine where that is known, else of all that Linux knows.
+    #[error("CPU {0} is above the highest there is ({1})")]
+    TooHigh(String, u32),
+    /// A word for the last CPU, where nobody knows which that is.
+    #[error("`{part}` goes by the machine's last CPU: write its number")]
+    NoLast {
+        /// The part.
+        part: String,
+    },
 }
 
 impl CpuSet {
@@ -171,34 +177,72 @@ impl FromStr for CpuSet {
     /// Reads a cpulist. The empty text is the empty set, as in sysfs.
     fn from_str(text: &str) -> Result<Self, CpuSetError> {
         let mut set = Self::default();
-        let trimmed = text.trim();
-        if trimmed.is_empty() {
-            return Ok(set);
-        }
-        for part in trimmed.split(',') {
-            let bad = || CpuSetError::NotACpu { text: text.into(), part: part.into() };
-            let number = |digits: &str| -> Result<u32, CpuSetError> {
-                let digits = digits.trim();
-                if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-                    return Err(bad());
-                }
-                let value: u64 = digits.parse().map_err(|_| CpuSetError::TooHigh(u64::MAX))?;
-                u32::try_from(value).ok().filter(|cpu| *cpu <= MAX_CPU).ok_or(CpuSetError::TooHigh(value))
-            };
-            match part.split_once('-') {
-                None => {
-                    set.insert(number(part)?);
-                }
-                Some((from, to)) => {
-                    let (from, to) = (number(from)?, number(to)?);
-                    if to < from {
-                        return Err(CpuSetError::Backwards { part: part.into() });
-                    }
-                    set.insert_range(from, to);
-                }
+        if !text.trim().is_empty() {
+            for part in text.split(',') {
+                set.add(text, part.trim(), None)?;
             }
         }
         Ok(set)
+    }
+}
+
+/// Lists as the kernel reads them (`bitmap_parselist` of lib/bitmap-str.c): numbers, ranges, `all`, `N` for the last
+/// CPU, and `0-15:2/4` for the first two of each four.
+impl CpuSet {
+    /// Reads the list of a kernel parameter on a machine whose CPUs go from 0 to `last`.
+    ///
+    /// # Errors
+    /// Where the kernel refuses the list. It then does without the whole parameter.
+    pub fn of_parameter(text: &str, last: u32) -> Result<Self, CpuSetError> {
+        let mut set = Self::default();
+        for part in text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|part| !part.is_empty())
+        {
+            set.add(text, part, Some(last))?;
+        }
+        Ok(set)
+    }
+
+    /// Adds what one part of a list names. `last` is the machine's last CPU, where that is known.
+    fn add(&mut self, text: &str, part: &str, last: Option<u32>) -> Result<(), CpuSetError> {
+        let bad = || CpuSetError::NotACpu { text: text.into(), part: part.into() };
+        let end = || last.ok_or_else(|| CpuSetError::NoLast { part: part.into() });
+        let number = |digits: &str| -> Result<u32, CpuSetError> {
+            let digits = digits.trim();
+            if digits == "N" {
+                return end();
+            }
+            if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+                return Err(bad());
+            }
+            digits.parse().map_err(|_| CpuSetError::TooHigh(digits.into(), MAX_CPU))
+        };
+        let (range, pattern) = part.split_once(':').map_or((part, None), |(range, of)| (range, Some(of)));
+        let (first, to) = match range.split_once('-') {
+            _ if range.eq_ignore_ascii_case("all") => (0, end()?),
+            None => number(range).map(|cpu| (cpu, cpu))?,
+            Some((from, to)) => (number(from)?, number(to)?),
+        };
+        let highest = last.unwrap_or(MAX_CPU);
+        if let Some(above) = [to, first].into_iter().find(|cpu| *cpu > highest) {
+            return Err(CpuSetError::TooHigh(above.to_string(), highest));
+        }
+        if to < first {
+            return Err(CpuSetError::Backwards { part: part.into() });
+        }
+        let Some(pattern) = pattern else {
+            self.insert_range(first, to);
+            return Ok(());
+        };
+        let (used, group) = pattern.split_once('/').ok_or_else(bad)?;
+        let (used, group) = (number(used)?, number(group)?);
+        if group == 0 || used > group {
+            return Err(bad());
+        }
+        if used > 0 {
+            let starts = (first..=to).step_by(usize::try_from(group).unwrap_or(usize::MAX));
+            starts.for_each(|start| self.insert_range(start, to.min(start.saturating_add(used - 1))));
+        }
+        Ok(())
     }
 }
 
@@ -319,10 +363,47 @@ mod tests {
             ("0-99999999", "8191"),
             ("0,,1", "``"),
             ("+1", "`+1`"),
+            ("2-N", "`2-N` goes by the machine's last CPU"),
+            ("all", "`all` goes by"),
+            ("0-7:1", "`0-7:1`"),
+            ("0-7:1/0", "`0-7:1/0`"),
+            ("0-7:3/2", "`0-7:3/2`"),
+            ("0-7:/2", "`0-7:/2`"),
         ] {
             let error = text.parse::<CpuSet>().expect_err(text).to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn the_list_of_a_parameter_is_read_as_the_kernel_reads_it() {
+        let read = |text| CpuSet::of_parameter(text, 15).map(|set| set.to_string());
+        for (text, cpus) in [
+            ("", ""),
+            ("2-N", "2-15"),
+            ("N", "15"),
+            ("N-N,0", "0,15"),
+            ("all", "0-15"),
+            ("ALL", "0-15"),
+            ("all:1/4", "0,4,8,12"),
+            ("0-15:2/4", "0,1,4,5,8,9,12,13"),
+            ("0-5:2/4", "0,1,4,5"),
+            ("0-4:2/4", "0,1,4"),
+            ("3:1/1", "3"),
+            ("0-7:0/2", ""),
+            ("0-N:1/N", "0,15"),
+            ("0-7:1/99999", "0"),
+            (",1,,2 3,\t", "1-3"),
+        ] {
+            assert_eq!(read(text), Ok(cpus.to_owned()), "{text}");
+        }
+        for text in
+            ["2-16", "16", "n", "2-n", "allx", "all-3", "0-7:2", "0-7:2/", "5-2", "N-1", "0-7:1/0", "-1"]
+        {
+            assert!(read(text).is_err(), "{text}");
+        }
+        let above = read("2-63").unwrap_err().to_string();
+        assert_eq!(above, "CPU 63 is above the highest there is (15)");
     }
 
     #[test]
@@ -380,8 +461,32 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_the_reader_panic(text in "[0-9,\\-! a-z]{0,30}") {
+        fn no_text_makes_the_reader_panic(text in "[0-9,\\-! a-zN:/]{0,30}", last in 0u32..=MAX_CPU) {
             let _ = text.parse::<CpuRequest>();
+            if let Ok(set) = CpuSet::of_parameter(&text, last) {
+                prop_assert!(set.last().is_none_or(|cpu| cpu <= last));
+            }
+        }
+
+        #[test]
+        fn a_list_that_names_its_numbers_is_the_same_to_the_kernel(cpus in some_cpus(), more in 0u32..9) {
+            let set = of(&cpus);
+            let last = set.last().unwrap_or(0) + more;
+            prop_assert_eq!(CpuSet::of_parameter(&set.to_string(), last), Ok(set));
+        }
+
+        #[test]
+        fn a_pattern_takes_the_first_of_each_group(
+            first in 0u32..40, length in 0u32..40, used in 0u32..9, more in 0u32..9, end in 0u32..9
+        ) {
+            let (last, group) = (first + length, used + more);
+            let list = format!("{first}-{last}:{used}/{group}");
+            let taken = (first..=last).filter(|cpu| (cpu - first) % group.max(1) < used).collect();
+            let right = (group > 0).then_some(taken);
+            prop_assert_eq!(CpuSet::of_parameter(&list, last + end).ok(), right.clone());
+            prop_assert_eq!(list.parse().ok(), right.clone());
+            // `N` is the last CPU.
+            prop_assert_eq!(CpuSet::of_parameter(&format!("{first}-N:{used}/{group}"), last).ok(), right);
         }
     }
 }

@@ -25,7 +25,7 @@ impl CpuSet {
                     let cpu = base + bit;
                     match u32::try_from(cpu) {
                         Ok(cpu) if cpu <= MAX_CPU => cpus.push(cpu),
-                        _ => return Err(CpuSetError::TooHigh(cpu)),
+                        _ => return Err(CpuSetError::TooHigh(cpu.to_string(), MAX_CPU)),
                     }
                 }
                 base += 4;

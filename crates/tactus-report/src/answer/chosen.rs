@@ -20,6 +20,12 @@ pub fn question(contents: &Contents) -> &'static str {
 /// The answer of a run.
 #[must_use]
 pub fn answer(contents: &Contents) -> Answer {
+    let answer = found(contents);
+    let typed = contents.manifest.asked.as_ref().map_or(&[][..], |asked| &asked.command);
+    Answer { next: answer.next.map(|next| next::whole(typed, next)), ..answer }
+}
+
+fn found(contents: &Contents) -> Answer {
     let lines = comparison(contents);
     let under_conditions = |answer: Answer| {
         let said = std::iter::once(answer.sentence).chain(conditions(contents, &lines));

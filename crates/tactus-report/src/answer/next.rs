@@ -1,46 +1,111 @@
 //! The one thing that would help most, by what the audit found.
 
 use tactus_model::bundle::Contents;
-use tactus_model::finding::{Action, Audit, Role, Severity};
+use tactus_model::finding::{Action, Audit, Severity};
 
 use crate::part::Next;
 use crate::units::clean;
 
-/// What to do first: of the audit's groups the one that fixes the worst, and of those most.
+/// What to do first: what the audit of the machine itself puts first, else that of the first environment that was audited.
 pub fn step(contents: &Contents) -> Option<Next> {
-    let hosts = contents.audits.values().filter(|audit| audit.role == Role::Host);
-    let audit = hosts.chain(contents.audits.values()).next()?;
-    let weight = |action: &Action| {
-        let grave = action.fixes.iter().filter(|id| grave(audit, id)).count();
-        (action.severity, grave)
-    };
-    // Of those that weigh as much the first one, which the audit puts first.
-    let first = audit.actions.iter().filter(|action| action.severity > Severity::Info);
-    let action = first.rev().max_by_key(|action| weight(action))?;
-    Some(Next { title: clean(&action.title), command: clean(&action.command), why: worth(audit, action) })
+    let machine = contents.audits.iter().find(|(at, _)| is_machine(contents, at));
+    let (environment, audit) = machine.or_else(|| contents.audits.iter().next())?;
+    let action = audit.actions.iter().find(|action| action.severity > Severity::Info)?;
+    let explained = || format!("tactus explain {}", action.fixes.first().map_or("", String::as_str));
+    let command = if action.command.is_empty() { explained() } else { action.command.clone() };
+    let place = if machine.is_some() { String::new() } else { format!("in {environment}: ") };
+    Some(Next {
+        title: clean(&action.title),
+        command: clean(&command),
+        why: clean(&(place + &worth(audit, action))),
+    })
 }
 
-fn grave(audit: &Audit, id: &str) -> bool {
-    audit.found().any(|finding| finding.id == id && finding.severity >= Severity::Major)
+/// Whether an audit is that of the machine itself. In a plan with states of the machine `host@STATE` is.
+fn is_machine(contents: &Contents, at: &str) -> bool {
+    let name = at.split_once('@').map_or(at, |(name, _)| name);
+    contents.plan.environment.get(name).map_or(name, |spec| spec.kind.as_str()) == "host"
 }
 
 /// "fixes smt, watchdogs and 3 more, major at the worst; what it is worth here was not measured".
 fn worth(audit: &Audit, action: &Action) -> String {
     const NAMED: usize = 3;
-    let names: Vec<&str> = action.fixes.iter().take(NAMED).map(String::as_str).collect();
+    let severity = |id: &String| audit.found().find(|found| found.id == *id).map(|found| found.severity);
+    let mut worst_first: Vec<&String> = action.fixes.iter().collect();
+    worst_first.sort_by_key(|id| std::cmp::Reverse(severity(id)));
+    let names: Vec<&str> = worst_first.iter().take(NAMED).map(|id| id.as_str()).collect();
     let more = match action.fixes.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let word = match audit.role {
-        Role::Host => "",
-        Role::Guest => "in the guest, ",
-        Role::Container => "in the container, ",
-    };
     format!(
-        "{word}fixes {}{more}, {} at the worst; its gain here was not measured, as \
-         `tactus prove` does",
-        clean(&names.join(", ")),
+        "fixes {}{more}, {} at the worst; its gain here was not measured, as `tactus prove` does",
+        names.join(", "),
         action.severity
     )
+}
+
+/// The same step with the whole command, where it names an option alone and the command that was typed is known.
+pub fn whole(typed: &[String], next: Next) -> Next {
+    let told = next.command.split_once(' ').filter(|(option, _)| option.starts_with("--"));
+    let ([_, rest @ ..], Some((option, value))) = (typed, told) else { return next };
+    // Whatever program a bundle of somebody else names.
+    let mut command = vec!["tactus".to_owned()];
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        // What was said of it, and what would say it otherwise.
+        match word.as_str() {
+            "--quick" if option == "--duration" => {}
+            "-D" if option == "--duration" => drop(rest.next()),
+            short if option == "--duration" && short.starts_with("-D") => {}
+            same if same == option => drop(rest.next()),
+            same if same.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')) => {}
+            "--out" | "--into" => drop(rest.next()),
+            out if out.starts_with("--out=") || out.starts_with("--into=") => {}
+            other => command.push(shell(other)),
+        }
+    }
+    command.extend([option.to_owned(), value.to_owned()]);
+    Next { command: command.join(" "), ..next }
+}
+
+/// A word as a shell takes it. It was typed by somebody, and a bundle may come from anybody.
+fn shell(word: &str) -> String {
+    let word = clean(word);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(typed: &[&str], step: &str) -> String {
+        let typed: Vec<String> = typed.iter().map(|word| (*word).to_owned()).collect();
+        whole(&typed, Next { title: String::new(), command: step.into(), why: String::new() }).command
+    }
+
+    #[test]
+    fn a_step_that_is_an_option_becomes_the_whole_command() {
+        for (typed, says) in [
+            (&["tactus", "run", "gate.toml", "--quick"][..], "tactus run gate.toml --duration 101s"),
+            (&["tactus", "measure", "-D", "2", "-a", "1"], "tactus measure -a 1 --duration 101s"),
+            (&["tactus", "run", "--duration=2s", "--max", "1ms"], "tactus run --max 1ms --duration 101s"),
+            (&["./tactus", "run", "my plan.toml", "--out", "x"], "tactus run 'my plan.toml' --duration 101s"),
+            (&["rm", "-D2", "-a", "1"], "tactus -a 1 --duration 101s"),
+            (&["tactus", "run", "it's"], r"tactus run 'it'\''s' --duration 101s"),
+            (&[], "--duration 101s"),
+        ] {
+            assert_eq!(command(typed, "--duration 101s"), says);
+        }
+        assert_eq!(
+            command(&["tactus", "run", "--repeat", "2", "--quick"], "--repeat 5"),
+            "tactus run --quick --repeat 5"
+        );
+        assert_eq!(command(&["tactus", "run"], "tactus explain smt"), "tactus explain smt");
+    }
 }

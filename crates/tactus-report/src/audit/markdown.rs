@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tactus_model::finding::{Finding, State};
 
-use super::{Audited, intended, summary};
+use super::{Audited, intended, judged_as, summary};
 use crate::render::markdown::text;
 
 /// Audits to be pasted into an issue: a table of what was found, then each finding in full.
@@ -12,7 +12,7 @@ use crate::render::markdown::text;
 pub fn markdown(audits: &[Audited<'_>]) -> String {
     let mut out = String::new();
     for Audited { environment, audit } in audits {
-        let _ = writeln!(out, "## Audit of {}\n", text(environment));
+        let _ = writeln!(out, "## Audit of {}{}\n", text(environment), judged_as(environment, audit));
         let _ = writeln!(out, "{} · {}\n", text(&intended(audit)), text(&summary(audit)));
         for (n, action) in audit.actions.iter().enumerate() {
             let fixes = action.fixes.iter().map(|id| text(id)).collect::<Vec<_>>().join(", ");

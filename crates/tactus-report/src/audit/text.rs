@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tactus_model::finding::{Audit, Finding, Severity, State};
 
-use super::{Audited, intended, summary};
+use super::{Audited, intended, judged_as, summary};
 use crate::part::Tone;
 use crate::render::text::{Page, Style};
 use crate::units::clean;
@@ -46,11 +46,7 @@ pub fn text(audits: &[Audited<'_>], detail: Detail, style: Style) -> String {
 
 fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
     let audit = audited.audit;
-    let role = if audit.role.to_string() == audited.environment {
-        String::new()
-    } else {
-        format!(" as a {}", audit.role)
-    };
+    let role = judged_as(audited.environment, audit);
     page.item(
         "audit of ",
         Some(Tone::Heading),
@@ -113,10 +109,10 @@ fn brief(page: &mut Page, audit: &Audit) {
     }
 }
 
-/// What fixes several findings, in the order of the audit, each with its one line.
+/// What fixes several findings, or with a command, in the order of the audit.
 fn actions(page: &mut Page, audit: &Audit) {
-    let several = audit.actions.iter().filter(|action| action.fixes.len() > 1);
-    for (n, action) in several.enumerate() {
+    let told = audit.actions.iter().filter(|action| action.fixes.len() > 1 || !action.command.is_empty());
+    for (n, action) in told.enumerate() {
         if n == 0 {
             page.gap();
         }

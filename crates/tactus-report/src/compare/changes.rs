@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tactus_model::bundle::Contents;
 use tactus_model::document::ChangeEntry;
 use tactus_model::facts::Facts;
+use tactus_model::isolation;
 
 use super::condition::Condition;
 
@@ -37,7 +38,7 @@ const OF_PLACES: [(&str, OfPlace); 11] = [
     }),
     ("governor", |of| of.text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").map(str::to_owned)),
     ("idle driver", |of| of.text("/sys/devices/system/cpu/cpuidle/current_driver").map(str::to_owned)),
-    ("isolated CPUs", |of| of.text("/sys/devices/system/cpu/isolated").map(str::to_owned)),
+    ("isolated CPUs", isolation::told),
     ("CPUs without tick", |of| of.text("/sys/devices/system/cpu/nohz_full").map(str::to_owned)),
     ("hyper-threading", |of| of.text("/sys/devices/system/cpu/smt/active").map(str::to_owned)),
     ("profile", |of| of.text("/etc/tuned/active_profile").map(str::to_owned)),

@@ -23,6 +23,13 @@ pub fn summary(audit: &Audit) -> String {
     if others.is_empty() { found } else { format!("{found}; {}", others.join(", ")) }
 }
 
+/// What an environment is judged as, where its name does not say it: " as a guest".
+#[must_use]
+pub fn judged_as(environment: &str, audit: &Audit) -> String {
+    let role = audit.role.to_string();
+    if role == environment { String::new() } else { format!(" as a {role}") }
+}
+
 /// "real-time CPUs 2-7 (isolated at boot), housekeeping 0-1".
 #[must_use]
 pub fn intended(audit: &Audit) -> String {
@@ -30,7 +37,8 @@ pub fn intended(audit: &Audit) -> String {
     let by = match isolation.by {
         By::Asked => "as asked",
         By::Boot => "isolated at boot",
-        By::Assumed => "assumed: --isolate says otherwise",
+        By::Cpuset => "isolated by a cpuset",
+        By::Assumed => "assumed, as none is isolated: --isolate names others",
     };
     let none = |cpus: &tactus_model::CpuSet| if cpus.is_empty() { "none".into() } else { cpus.to_string() };
     format!(

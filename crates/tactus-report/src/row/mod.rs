@@ -24,7 +24,7 @@ mod verdict;
 
 pub use asked::{MOST_ROWS, apart, asked, is_first_run, named, rows_of, state, title_of};
 pub use attribution::{Attribution, attribution};
-pub use audit_summary::{intended, summary};
+pub use audit_summary::{intended, judged_as, summary};
 pub use blame::{blame, owner_name};
 pub use complete::{bounded_rate, rate_words};
 pub(crate) use complete::{fewest_periods, lacking};

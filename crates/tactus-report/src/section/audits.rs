@@ -6,7 +6,7 @@ use tactus_model::finding::{Audit, Severity, State};
 
 use super::Section;
 use crate::part::{Cell, Finding, Head, Item, List, Part, Reader, Table, Tone};
-use crate::row::{audit_anchor, conditions, intended, summary};
+use crate::row::{audit_anchor, conditions, intended, judged_as, summary};
 use crate::units::{clean, wrapped};
 
 /// The section.
@@ -55,10 +55,19 @@ fn entry(environment: &str, audit: &Audit) -> AuditEntry {
     }
 }
 
+/// What the machine is judged as; of the other environments their kind says it.
+fn role(contents: &Contents, environment: &str, audit: &Audit) -> String {
+    let is_machine = contents.plan.environment.get(environment).is_some_and(|spec| spec.kind == "host");
+    if is_machine { judged_as(environment, audit) } else { String::new() }
+}
+
 /// A line for each environment.
 fn brief(contents: &Contents) -> List {
     let said = contents.audits.keys().filter_map(|name| Some((name, conditions(contents, name)?)));
-    let item = |(name, sentence)| Item::led("measured with:", Tone::Doubt, format!("{name}: {sentence}"));
+    let item = |(name, sentence): (&String, String)| {
+        let role = contents.audits.get(name).map(|audit| role(contents, name, audit)).unwrap_or_default();
+        Item::led("measured with:", Tone::Doubt, format!("{name}{role}: {sentence}"))
+    };
     let mut items: Vec<Item> = said.map(item).collect();
     if let Some(last) = items.last_mut() {
         let how = "`tactus audit --from BUNDLE` says what was read, why it matters and how to fix it";
@@ -74,8 +83,10 @@ fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Par
         [finding.severity.to_string(), clean(&finding.id), clean(&finding.message)].map(Cell::from).to_vec()
     };
     let rows: Vec<Vec<Cell>> = audit.found().map(row).collect();
-    let mut parts =
-        vec![Part::Heading(clean(environment), None), Part::Remark(format!("Measured with {sentence}."))];
+    let mut parts = vec![
+        Part::Heading(format!("{}{}", clean(environment), role(contents, environment, audit)), None),
+        Part::Remark(format!("Measured with {sentence}.")),
+    ];
     if !rows.is_empty() {
         parts.push(Part::Table(Table::whole("", Head::all(["severity", "check", "what"]), rows)));
     }
@@ -86,7 +97,12 @@ fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Par
 fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     let mut parts = vec![
         Part::Heading(clean(environment), Some(audit_anchor(environment))),
-        Part::Remark(format!("{}: {}", clean(&intended(audit)), clean(&summary(audit)))),
+        Part::Remark(format!(
+            "Audited{}; {}: {}",
+            judged_as(environment, audit),
+            clean(&intended(audit)),
+            clean(&summary(audit))
+        )),
     ];
     let (grave, small): (Vec<_>, Vec<_>) = audit.found().partition(|found| found.severity >= Severity::Major);
     parts.extend(grave.into_iter().map(|found| Part::Finding(finding(found))));

@@ -2,6 +2,7 @@
 
 use tactus_model::bundle::Contents;
 use tactus_model::facts::{Facts, Reading as Read};
+use tactus_model::isolation;
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Reading, Readings, Table};
@@ -39,28 +40,36 @@ impl Section for Readable {
 }
 
 /// Facts that decide how a machine keeps time, and what they are called.
-const TELLING: &[(&str, &[&str])] = &[
-    ("kernel", &["uname:release", "/proc/sys/kernel/osrelease"]),
-    ("kernel build", &["uname:version", "/proc/sys/kernel/version"]),
-    ("PREEMPT_RT", &["/sys/kernel/realtime"]),
-    ("command line", &["/proc/cmdline"]),
-    ("CPUs that are on", &["/sys/devices/system/cpu/online"]),
-    ("CPUs allowed", &["sched:affinity"]),
-    ("isolated CPUs", &["/sys/devices/system/cpu/isolated"]),
-    ("CPUs without tick", &["/sys/devices/system/cpu/nohz_full"]),
-    ("hyper-threading", &["/sys/devices/system/cpu/smt/active"]),
-    ("clock source", &["/sys/devices/system/clocksource/clocksource0/current_clocksource"]),
-    ("idle driver", &["/sys/devices/system/cpu/cpuidle/current_driver"]),
-    ("frequency governor", &["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"]),
-    ("real-time throttling", &["/proc/sys/kernel/sched_rt_runtime_us"]),
-    ("transparent huge pages", &["/sys/kernel/mm/transparent_hugepage/enabled"]),
+const TELLING: &[(&str, Telling)] = &[
+    ("kernel", |of| first(of, &["uname:release", "/proc/sys/kernel/osrelease"])),
+    ("kernel build", |of| first(of, &["uname:version", "/proc/sys/kernel/version"])),
+    ("PREEMPT_RT", |of| first(of, &["/sys/kernel/realtime"])),
+    ("command line", |of| first(of, &["/proc/cmdline"])),
+    ("CPUs that are on", |of| first(of, &["/sys/devices/system/cpu/online"])),
+    ("CPUs allowed", |of| first(of, &["sched:affinity"])),
+    ("isolated CPUs", isolation::told),
+    ("CPUs without tick", |of| first(of, &["/sys/devices/system/cpu/nohz_full"])),
+    ("hyper-threading", |of| first(of, &["/sys/devices/system/cpu/smt/active"])),
+    ("clock source", |of| first(of, &["/sys/devices/system/clocksource/clocksource0/current_clocksource"])),
+    ("idle driver", |of| first(of, &["/sys/devices/system/cpu/cpuidle/current_driver"])),
+    ("frequency governor", |of| first(of, &["/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"])),
+    ("real-time throttling", |of| first(of, &["/proc/sys/kernel/sched_rt_runtime_us"])),
+    ("transparent huge pages", |of| first(of, &["/sys/kernel/mm/transparent_hugepage/enabled"])),
 ];
+
+/// What facts tell.
+type Telling = fn(&Facts) -> Option<String>;
+
+/// The first of these readings that there is.
+fn first(facts: &Facts, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| facts.text(name)).map(str::to_owned)
+}
 
 /// The facts that matter most, a column for each environment.
 fn side_by_side(contents: &Contents) -> Table {
-    let value = |facts: &Facts, names: &[&str]| names.iter().find_map(|name| facts.text(name)).map(clean);
-    let rows = TELLING.iter().filter_map(|(title, names)| {
-        let values: Vec<Option<String>> = contents.facts.values().map(|facts| value(facts, names)).collect();
+    let rows = TELLING.iter().filter_map(|(title, told)| {
+        let value = |facts| told(facts).map(|text| clean(&text));
+        let values: Vec<Option<String>> = contents.facts.values().map(value).collect();
         let known = values.iter().flatten().any(|value| !value.is_empty());
         let cells = values.into_iter().map(|value| Cell::from(value.unwrap_or_else(|| NONE.into())));
         known.then(|| std::iter::once(Cell::from((*title).to_owned())).chain(cells).collect())

@@ -86,11 +86,16 @@ fn without_a_deadline_it_says_what_was_held_and_how_to_ask() {
 
 #[test]
 fn where_time_alone_would_decide_the_next_step_is_to_measure_for_longer() {
-    let answer = answer(&this_machine());
-    assert_eq!(answer.word, "NOT DECIDED");
-    let next = answer.next.unwrap();
+    let said = answer(&this_machine());
+    assert_eq!(said.word, "NOT DECIDED");
+    let next = said.next.unwrap();
     assert_eq!((next.title.as_str(), next.command.as_str()), ("Measure for 1 min", "--duration 60s"));
-    assert!(!answer.sentence.contains("more of the same"), "said once: {}", answer.sentence);
+    let mut typed = this_machine();
+    let command = ["tactus", "run", "gate.toml", "--quick", "--max", "1ms"].map(str::to_owned).into();
+    typed.manifest.asked = Some(tactus_model::bundle::Asked { command, ..Default::default() });
+    let next = answer(&typed).next.unwrap();
+    assert_eq!(next.command, "tactus run gate.toml --max 1ms --duration 60s");
+    assert!(!said.sentence.contains("more of the same"), "said once: {}", said.sentence);
 }
 
 #[test]
@@ -101,6 +106,7 @@ fn the_next_step_is_the_gravest_of_the_audit_and_is_not_said_to_be_measured() {
     contents.audits.insert("host".into(), audits::audit());
     let next = answer(&contents).next.unwrap();
     assert_eq!(next.title, "what irq-affinity is about");
+    assert_eq!(next.command, "tactus explain irq-affinity");
     assert!(next.why.contains("blocker") && next.why.contains("was not measured"), "{}", next.why);
 }
 

@@ -36,6 +36,8 @@ pub struct Choices {
     pub stop_above: Option<Nanos>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
+    /// The command as it was typed, word by word.
+    pub command: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
     /// What is required of environments, by name, before what the plan requires; of those that are not named it is that
@@ -61,6 +63,7 @@ impl Choices {
             blame_above_ns: self.blame_above.map(|above| above.0),
             stop_above_ns: self.stop_above.map(|above| above.0),
             only: self.only.clone(),
+            command: self.command.clone(),
             no_side_effects: self.no_side_effects,
             require: self.require.clone(),
         }

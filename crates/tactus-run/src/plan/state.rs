@@ -47,7 +47,7 @@ fn lacks(state: &HostState, facts: &Facts) -> Vec<String> {
     let Some(profile) = profile::find(&state.profile) else { return vec!["a known profile".into()] };
     let intent = Intent { isolated: Some(isolated), ..Intent::default() };
     let changes = profile.changes(&Subject::new(facts, Role::Host, &intent));
-    lacks.extend(changes.iter().filter(|change| decides(change) && !holds(change)).map(words));
+    lacks.extend(changes.iter().filter(|change| decides(change) && !change.holds()).map(words));
     lacks
 }
 
@@ -58,21 +58,6 @@ fn decides(change: &Change) -> bool {
         Target::Kernel { .. } | Target::Module { .. } | Target::Scheduling(_) => true,
         Target::Affinity(_) | Target::Service { .. } | Target::DropIn { .. } => false,
     }
-}
-
-/// Whether it is so, however the list of CPUs in a kernel parameter is written.
-fn holds(change: &Change) -> bool {
-    let listed = |text: &str| -> Option<(String, CpuSet)> {
-        let at = text.find(|c: char| c.is_ascii_digit())?;
-        Some((text[..at].to_owned(), text[at..].parse().ok()?))
-    };
-    change.holds()
-        || match (&change.target, &change.now) {
-            (Target::Kernel { .. }, Some(now)) => {
-                listed(now).is_some_and(|now| listed(&change.then) == Some(now))
-            }
-            _ => false,
-        }
 }
 
 fn words(change: &Change) -> String {

@@ -2,6 +2,7 @@
 
 mod blame;
 mod inside;
+mod isolated;
 mod limits;
 mod schema;
 mod sizes;

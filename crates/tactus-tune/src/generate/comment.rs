@@ -32,6 +32,7 @@ pub fn header(
     let by = match isolation.by {
         tactus_model::finding::By::Asked => "as asked for",
         tactus_model::finding::By::Boot => "as this kernel was booted",
+        tactus_model::finding::By::Cpuset => "isolated by a cpuset",
         tactus_model::finding::By::Assumed => "nobody said so: what tactus would choose",
     };
     let vendor = if subject.vendor.is_empty() { "unknown maker" } else { &subject.vendor };

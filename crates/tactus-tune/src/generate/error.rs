@@ -1,41 +1,14 @@
 //! Why nothing is generated.
 
+use tactus_audit::Impossible;
 use tactus_model::CpuSet;
 
 /// Why nothing is generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenerateError {
-    /// There are no CPUs for real-time work.
-    #[error("no CPU is isolated, and none is asked for")]
-    NothingIsolated,
-    /// CPUs that are not there.
-    #[error("CPU {missing} is not online; this machine has {online}")]
-    NotOnline {
-        /// What is missing.
-        missing: CpuSet,
-        /// What there is.
-        online: CpuSet,
-    },
-    /// All CPUs are isolated.
-    #[error("isolating {isolated} leaves no CPU to keep house")]
-    NoHousekeeping {
-        /// What was asked for.
-        isolated: CpuSet,
-    },
-    /// CPU 0 is isolated.
-    #[error("isolating {isolated} isolates CPU 0, where the kernel keeps house whatever it is told")]
-    CpuZero {
-        /// What was asked for.
-        isolated: CpuSet,
-    },
-    /// A core is isolated in part.
-    #[error("CPU {inside} is isolated and CPU {outside}, a hardware thread of the same core, is not")]
-    SplitCore {
-        /// Its isolated threads.
-        inside: CpuSet,
-        /// Its other threads.
-        outside: CpuSet,
-    },
+    /// The CPUs for real-time work cannot be set apart.
+    #[error(transparent)]
+    Isolation(#[from] Impossible),
     /// More vCPUs than CPUs.
     #[error(
         "{wanted} vCPUs do not fit on the isolated CPUs {isolated}: {capacity} of {total} lie on one NUMA node"
@@ -138,15 +111,7 @@ impl GenerateError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::NothingIsolated | Self::NotOnline { .. } => {
-                "name the CPUs for real-time work with --isolate, for instance --isolate 2-3".into()
-            }
-            Self::NoHousekeeping { .. } | Self::CpuZero { .. } => {
-                "leave CPU 0 and its core, better a core of each NUMA node, out of --isolate".into()
-            }
-            Self::SplitCore { inside, outside } => format!(
-                "isolate whole cores: add {outside} to --isolate, or leave {inside} out; or turn SMT off"
-            ),
+            Self::Isolation(wrong) => wrong.hint(),
             Self::TooMany { capacity, .. } => {
                 format!("use --vcpus {capacity} or fewer, or isolate more CPUs of one node with --isolate")
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tactus_audit::Subject;
+use tactus_audit::{Subject, impossible};
 use tactus_model::CpuSet;
 use tactus_model::facts::{Facts, Reading};
 
@@ -64,9 +64,8 @@ impl Placement {
             nodes.iter().map(|(node, cpus)| (Some(*node), of_node(Some(cpus)))).collect()
         };
         seats.sort_by_key(|(_, cores)| std::cmp::Reverse(cores.len()));
-        let Some((node, mut cores)) = seats.into_iter().next() else {
-            return Err(GenerateError::NothingIsolated);
-        };
+        // `check` has found an isolated core.
+        let (node, mut cores) = seats.into_iter().next().unwrap_or_default();
         let kinds = kinds(subject.facts);
         if kinds.len() > 1 {
             cores = of_one_kind(&cores, &kinds, wanted);
@@ -211,28 +210,7 @@ fn of_one_kind<'a>(cores: &[&'a CpuSet], kinds: &[(&str, CpuSet)], wanted: Optio
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn check(subject: &Subject<'_>) -> Result<(), GenerateError> {
-    let (isolated, housekeeping) = (subject.isolated(), subject.housekeeping());
-    let online = &subject.topology.online;
-    if isolated.is_empty() {
-        return Err(GenerateError::NothingIsolated);
-    }
-    let missing = isolated.minus(online);
-    if !missing.is_empty() {
-        return Err(GenerateError::NotOnline { missing, online: online.clone() });
-    }
-    if housekeeping.is_empty() {
-        return Err(GenerateError::NoHousekeeping { isolated: isolated.clone() });
-    }
-    if isolated.contains(0) {
-        return Err(GenerateError::CpuZero { isolated: isolated.clone() });
-    }
-    for core in &subject.topology.cores {
-        let (inside, outside) = (core.and(isolated), core.and(housekeeping));
-        if !inside.is_empty() && !outside.is_empty() {
-            return Err(GenerateError::SplitCore { inside, outside });
-        }
-    }
-    Ok(())
+    impossible(subject).into_iter().next().map_or(Ok(()), |wrong| Err(wrong.into()))
 }
 
 /// The CPUs of each NUMA node that has any.
@@ -251,6 +229,7 @@ pub fn nodes(facts: &Facts) -> BTreeMap<u32, CpuSet> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tactus_audit::Impossible;
 
     use super::super::testing::machine;
     use super::*;
@@ -295,11 +274,16 @@ mod tests {
     #[test]
     fn an_isolation_of_no_use_is_refused_and_the_reason_is_told() {
         let refused = |cpus, smt, isolate: &str, wanted| placed(cpus, smt, 1, isolate, wanted).unwrap_err();
-        assert_eq!(refused(4, false, "", None), GenerateError::NothingIsolated);
-        assert!(matches!(refused(4, false, "2-9", None), GenerateError::NotOnline { .. }));
-        assert!(matches!(refused(4, false, "0-3", None), GenerateError::NoHousekeeping { .. }));
-        assert!(matches!(refused(4, false, "0-2", None), GenerateError::CpuZero { .. }));
-        assert!(matches!(refused(8, true, "2-3", None), GenerateError::SplitCore { .. }));
+        let impossible = |isolated| match refused(4, false, isolated, None) {
+            GenerateError::Isolation(wrong) => wrong,
+            other => panic!("{other}"),
+        };
+        assert!(matches!(impossible(""), Impossible::Nothing { .. }));
+        assert!(matches!(impossible("2-9"), Impossible::NotOnline { .. }));
+        assert!(matches!(impossible("0-3"), Impossible::NoHousekeeping { .. }));
+        assert!(matches!(impossible("0-2"), Impossible::CpuZero { .. }));
+        let split = refused(8, true, "2-3", None);
+        assert!(matches!(split, GenerateError::Isolation(Impossible::HalfCores { .. })));
         assert!(matches!(refused(4, false, "1-3", Some(4)), GenerateError::TooMany { .. }));
         assert!(matches!(refused(4, false, "3", None), GenerateError::TooFew { .. }));
     }

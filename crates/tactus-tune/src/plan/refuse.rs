@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use tactus_audit::Subject;
-use tactus_model::CpuSet;
+use tactus_audit::{Subject, impossible};
 use tactus_model::change::{Change, Target};
 use tactus_model::finding::Role;
 
@@ -22,7 +21,8 @@ pub struct PlanRefusal {
 
 pub(super) fn refusals(subject: &Subject<'_>, profile: &Profile, changes: &[&Change]) -> Vec<PlanRefusal> {
     let mut refusals: Vec<PlanRefusal> = role(subject, profile).into_iter().collect();
-    refusals.extend(isolation(subject));
+    let wrong = impossible(subject);
+    refusals.extend(wrong.iter().map(|wrong| refuse(wrong.to_string(), wrong.hint())));
     refusals.extend(owned(subject, changes));
     refusals.extend(unrescued(subject, changes));
     refusals
@@ -56,58 +56,6 @@ fn role(subject: &Subject<'_>, profile: &Profile) -> Option<PlanRefusal> {
         ));
     }
     None
-}
-
-/// Isolation that would leave the system nowhere to live, or split a core.
-fn isolation(subject: &Subject<'_>) -> Vec<PlanRefusal> {
-    let (isolated, online) = (subject.isolated(), &subject.topology.online);
-    let mut refusals = Vec::new();
-    if isolated.is_empty() {
-        let what = "no CPU is isolated".to_owned();
-        return vec![refuse(what, format!("name some with --isolate; this system has {online}"))];
-    }
-    let missing = isolated.minus(online);
-    if !missing.is_empty() {
-        let what = format!("CPU {missing} is not there, or not on; this system has {online}");
-        refusals.push(refuse(what, "isolate CPUs that are online"));
-    }
-    if subject.housekeeping().is_empty() {
-        let what = format!("isolating {isolated} leaves no CPU for everything else");
-        refusals.push(refuse(what, "leave at least one core, best that of CPU 0"));
-    } else if isolated.contains(0) {
-        let what = "CPU 0 is to be isolated: timekeeping, and interrupts that cannot be moved, live there";
-        refusals.push(refuse(what.to_owned(), "leave CPU 0 and its core out of --isolate"));
-    }
-    let halves = halves(subject);
-    if !halves.is_empty() && !subject.housekeeping().is_empty() {
-        let whole = subject.topology.cores.iter().filter(|core| core.minus(isolated).is_empty());
-        let whole = whole.fold(CpuSet::default(), |all, core| all.or(core)).minus(&CpuSet::one(0));
-        let hint = match whole.is_empty() {
-            true => "isolate all hardware threads of a core, or switch SMT off (nosmt)".to_owned(),
-            false => format!("isolate whole cores (of these: --isolate {whole}), or switch SMT off (nosmt)"),
-        };
-        refusals.push(refuse(format!("half a core would be isolated: {}", halves.join(", ")), hint));
-    }
-    refusals
-}
-
-/// Cores of which some hardware threads are isolated and others keep house.
-fn halves(subject: &Subject<'_>) -> Vec<String> {
-    let online = &subject.topology.online;
-    let split = subject.topology.cores.iter().filter_map(|core| {
-        let core = core.and(online);
-        let inside = core.and(subject.isolated());
-        let outside = core.minus(&inside);
-        (!inside.is_empty() && !outside.is_empty())
-            .then(|| format!("CPU {inside} shares its core with CPU {outside}"))
-    });
-    let mut all: Vec<String> = split.collect();
-    let more = all.len().saturating_sub(4);
-    if more > 0 {
-        all.truncate(4);
-        all.push(format!("and {more} more"));
-    }
-    all
 }
 
 /// Interrupts that somebody put on isolated CPUs for a virtual machine.

@@ -74,9 +74,9 @@ fn isolation_that_leaves_no_room_is_refused_and_named() {
     for (isolate, says) in [
         ("", "no CPU is isolated"),
         ("0-7", "leaves no CPU for everything else"),
-        ("0-1", "CPU 0 is to be isolated"),
+        ("0-1", "isolates CPU 0"),
         ("3", "CPU 3 shares its core with CPU 2"),
-        ("6-9", "CPU 8,9 is not there"),
+        ("6-9", "CPU 8,9 is not online"),
     ] {
         let refusals = refusals(&machine(), "realtime", isolate);
         assert!(refusals.iter().any(|what| what.contains(says)), "{isolate}: {refusals:?}");

@@ -26,7 +26,7 @@ pub struct Audit {
     /// The part that the system plays; default: that of its environment
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<Role>,
-    /// CPUs meant for real-time work; default: those isolated at boot
+    /// CPUs meant for real-time work; default: the isolated ones
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Only these checks; several with commas between them

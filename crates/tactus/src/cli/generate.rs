@@ -19,7 +19,7 @@ pub struct Generate {
     /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
     #[arg(long, value_name = "PROFILE", default_value = "realtime-virtual-host")]
     pub profile: String,
-    /// CPUs for real-time work; default: those isolated at boot, else all but the first core's
+    /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Settings that the profile does not call for, or that are withheld because they weaken what guards the machine,

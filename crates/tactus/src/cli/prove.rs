@@ -30,7 +30,7 @@ pub struct Prove {
     /// Further kernel parameters of the guest
     #[arg(long, value_name = "TEXT")]
     pub cmdline: Option<String>,
-    /// CPUs to measure on; default: those isolated at boot, else all but the first core's
+    /// CPUs to measure on; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<CpuSet>,
     /// Pairs of each setting; default: as many as show an effect of two standard deviations, 10 or more. Fewer than 10 are

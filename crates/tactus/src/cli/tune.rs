@@ -59,7 +59,7 @@ pub struct TunePlan {
     /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
     #[arg(long, value_name = "PROFILE")]
     pub profile: String,
-    /// CPUs for real-time work; default: those isolated at boot, else all but the first core's
+    /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     #[command(flatten)]
@@ -132,7 +132,7 @@ pub struct TuneDiff {
     pub one: String,
     /// Another
     pub other: String,
-    /// CPUs for real-time work; default: those isolated at boot, else all but the first core's
+    /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Also what is the same in both

@@ -4,13 +4,11 @@ mod list;
 
 use std::path::Path;
 
-use tactus_audit::{self as audit, Intent, Subject, likely_role};
+use tactus_audit::{self as audit, Impossible, Intent, Subject, likely_role, role_in};
 use tactus_bundle::{self as bundle, Trust};
 use tactus_environment as environment;
-use tactus_model::CpuSet;
 use tactus_model::bundle::environment_key;
-use tactus_model::finding::{Audit as Audits, Role, Severity};
-use tactus_model::topology::Topology;
+use tactus_model::finding::{Audit as Audits, By, Role, Severity};
 use tactus_report::audit::{Audited, Detail, document, junit, markdown, text};
 use tactus_report::render::text::Style;
 use tactus_system::{Real, System};
@@ -69,11 +67,18 @@ fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
         AuditRole::Guest => Role::Guest,
         AuditRole::Container => Role::Container,
     });
-    if let Some(asked) = &arguments.isolate {
-        possible(asked, &Topology::of(&system.facts))?;
+    let intent = Intent {
+        isolated: arguments.isolate.clone().or(system.asked),
+        later: system.later,
+        carrier: system.carrier,
+        started: system.started,
+    };
+    let subject = Subject::new(&system.facts, role, &intent);
+    if arguments.isolate.is_some() {
+        // What can be looked at is a finding.
+        possible(&subject, Impossible::is_nonsense)?;
     }
-    let intent = Intent { isolated: arguments.isolate.clone(), later: system.later, carrier: system.carrier };
-    let mut audit = audit::audit(&Subject::new(&system.facts, role, &intent));
+    let mut audit = audit::audit(&subject);
     if !arguments.only.is_empty() {
         audit.findings.retain(|finding| arguments.only.contains(&finding.id));
         audit.actions.clear();
@@ -81,22 +86,12 @@ fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
     Ok(audit)
 }
 
-/// Whether these CPUs can be meant at all.
-fn possible(asked: &CpuSet, topology: &Topology) -> Result<(), Failure> {
-    let missing = asked.minus(&topology.online);
-    if asked.is_empty() || !missing.is_empty() {
-        return Err(Failure::say(
-            format!("--isolate {asked}: CPU {missing} is not online; this system has {}", topology.online),
-            "name CPUs that are there",
-        ));
+/// Refuses CPUs of `--isolate` of which such a thing is wrong.
+pub fn possible(subject: &Subject<'_>, refused: fn(&Impossible) -> bool) -> Result<(), Failure> {
+    match audit::impossible(subject).into_iter().find(refused) {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::say(format!("--isolate {}: {wrong}", subject.isolated()), wrong.hint())),
     }
-    if topology.online.minus(asked).is_empty() {
-        return Err(Failure::say(
-            format!("--isolate {asked} leaves no CPU for everything else"),
-            "leave at least one core, best that of CPU 0",
-        ));
-    }
-    Ok(())
 }
 
 /// The systems of a bundle, or of a file of facts.
@@ -106,7 +101,15 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
         let environment =
             path.file_stem().map_or_else(|| "facts".into(), |name| name.to_string_lossy().into_owned());
         let role = likely_role(&facts);
-        return Ok(vec![Seen { environment, role, facts, later: None, carrier: None }]);
+        return Ok(vec![Seen {
+            environment,
+            role,
+            facts,
+            later: None,
+            carrier: None,
+            started: false,
+            asked: None,
+        }]);
     }
     let contents = bundle::read(path, Trust::Whole)?;
     let role = |name: &str| {
@@ -122,7 +125,12 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
             let role = role(name);
             let carrier =
                 contents.facts.get(&environment_key("host", state)).filter(|_| role != Role::Host).cloned();
-            Seen { environment: at.clone(), role, facts: facts.clone(), later: None, carrier }
+            let attached = contents.plan.environment.get(name).is_some_and(|spec| spec.attach.is_some());
+            let started = role != Role::Host && !attached;
+            let role = role_in(role, facts);
+            let told = contents.audits.get(at).map(|audit| &audit.isolation);
+            let asked = told.filter(|told| told.by == By::Asked).map(|told| told.isolated.clone());
+            Seen { environment: at.clone(), role, facts: facts.clone(), later: None, carrier, started, asked }
         })
         .collect();
     if systems.is_empty() {

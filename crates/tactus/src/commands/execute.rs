@@ -58,6 +58,9 @@ pub fn watched(
     if let Some(remark) = turn.remark() {
         marks.add(remark);
     }
+    // What is not text has no place in a bundle.
+    let command = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
+    let choices = &Choices { command, ..choices.clone() };
     let request =
         Request { resolved, choices, into, interrupt: &interrupt, marks: &marks, machine: &machine };
     let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(view)];

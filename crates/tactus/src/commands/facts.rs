@@ -6,13 +6,14 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use tactus_audit::role_in;
 use tactus_bundle::limits;
 use tactus_environment as environment;
-use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{Environment, Plan, Scenario};
+use tactus_model::{CpuSet, Nanos};
 use tactus_run::plan::{Choices, Source};
 use tactus_run::{Interrupt, ProbeFactsError, probe_facts};
 use tactus_system::{Real, System, guardian, topology};
@@ -33,6 +34,10 @@ pub struct Seen {
     pub later: Option<Facts>,
     /// Those of the machine that carries it.
     pub carrier: Option<Facts>,
+    /// Whether tactus starts it.
+    pub started: bool,
+    /// CPUs for real-time work that a run was told; `None`: it was told none.
+    pub asked: Option<CpuSet>,
 }
 
 /// Between two readings: what only shows by its change (stolen time, interrupts of the firmware)
@@ -71,7 +76,15 @@ pub fn here(twice: bool) -> Result<Seen, Failure> {
     } else {
         None
     };
-    Ok(Seen { environment: "host".into(), role: Role::Host, facts: first, later, carrier: None })
+    Ok(Seen {
+        environment: "host".into(),
+        role: Role::Host,
+        facts: first,
+        later,
+        carrier: None,
+        started: false,
+        asked: None,
+    })
 }
 
 /// An environment that is started, looked at and ended.
@@ -115,7 +128,9 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
         Failure::new(anyhow::anyhow!("{name} could not be looked at: {error}"), hint)
     })?;
     let carrier = Some(self::facts()?);
-    Ok(Seen { environment: name.into(), role: known.role(), facts, later: None, carrier })
+    let started = known.role() != Role::Host && spec.attach.is_none();
+    let role = role_in(known.role(), &facts);
+    Ok(Seen { environment: name.into(), role, facts, later: None, carrier, started, asked: None })
 }
 
 /// The environment with what the command line says further of it.

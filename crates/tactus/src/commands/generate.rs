@@ -37,6 +37,9 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
     let role = if profile.guest { Role::Guest } else { Role::Host };
     let intent = Intent { isolated: arguments.isolate.clone(), ..Intent::default() };
     let subject = Subject::new(&facts, role, &intent);
+    if arguments.isolate.is_some() {
+        audit::possible(&subject, |_| true)?;
+    }
     let choice = Choice { with: arguments.with.clone(), ..Choice::default() };
     let plan = Plan::new(&subject, profile, &choice);
     if let Some(unknown) = plan.refusals.iter().find(|refusal| refusal.what.starts_with("--with ")) {
@@ -119,7 +122,7 @@ fn facts(arguments: &Generate) -> Result<Facts, Failure> {
     };
     let mut systems = audit::recorded(path)?;
     // The host is what is tuned; a bundle without it has one environment that is meant.
-    let host = systems.iter().position(|system| system.role == Role::Host).unwrap_or(0);
+    let host = systems.iter().position(|system| !system.started).unwrap_or(0);
     Ok(systems.swap_remove(host).facts)
 }
 

@@ -217,7 +217,9 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
     // In a guest the CPUs are not known yet; there a list says how many there are.
     let cpus: CpuSet = match &arguments.cpus {
         CpuRequest::List(list) => list.clone(),
-        request => topology(&Real).resolve(request).map_err(|error| wrong(error.to_string()))?,
+        request => {
+            topology(&Real).resolve(request).map_err(|error| Failure::say(error.to_string(), error.hint()))?
+        }
     };
     let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     if threads == 0 || (threads > count && threads % count != 0) {

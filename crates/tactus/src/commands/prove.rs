@@ -129,7 +129,7 @@ fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
     spec.cpus = arguments.cpus.clone().map(CpuRequest::List);
     let seen = facts::inside(&name, &spec)?;
     let isolated = arguments.cpus.clone().filter(|_| !known.numbers_cpus());
-    let intent = Intent { isolated, later: None, carrier: seen.carrier };
+    let intent = Intent { isolated, carrier: seen.carrier, ..Intent::default() };
     // Settings are the kernel's, and a container shares its host's.
     let role = if known.numbers_cpus() { seen.role } else { tactus_model::finding::Role::Host };
     let subject = Subject::new(&seen.facts, role, &intent);

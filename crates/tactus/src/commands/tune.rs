@@ -12,7 +12,7 @@ use tactus_system::Real;
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile::{self, Profile};
 
-use super::facts;
+use super::{audit, facts};
 use crate::cli::{AuditRole, Choose, TuneCommand, TunePlan};
 use crate::exit::{Exit, Failure};
 use crate::nearest;
@@ -41,7 +41,7 @@ fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
         AuditRole::Container => Role::Container,
     });
     let role = role.unwrap_or_else(|| part(&facts, profile));
-    let plan = made(&facts, role, profile, arguments.isolate.clone(), &choice(&arguments.choose));
+    let plan = made(&facts, role, profile, arguments.isolate.clone(), &choice(&arguments.choose))?;
     if arguments.json {
         output::json(&plan)?;
     } else {
@@ -86,7 +86,18 @@ fn part(facts: &Facts, profile: &Profile) -> Role {
     }
 }
 
-fn made(facts: &Facts, role: Role, profile: &Profile, isolated: Option<CpuSet>, choice: &Choice) -> Plan {
+fn made(
+    facts: &Facts,
+    role: Role,
+    profile: &Profile,
+    isolated: Option<CpuSet>,
+    choice: &Choice,
+) -> Result<Plan, Failure> {
+    let named = isolated.is_some();
     let intent = Intent { isolated, ..Intent::default() };
-    Plan::new(&Subject::new(facts, role, &intent), profile, choice)
+    let subject = Subject::new(facts, role, &intent);
+    if named {
+        audit::possible(&subject, |_| true)?;
+    }
+    Ok(Plan::new(&subject, profile, choice))
 }

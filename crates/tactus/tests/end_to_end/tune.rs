@@ -135,9 +135,30 @@ fn a_journal_whose_first_line_cannot_be_read_is_named_and_its_steps_are_taken_ba
 fn isolation_that_is_impossible_is_refused_with_a_hint() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let plan = output(&mut tune(dir.path(), &["plan", "--profile", "realtime", "--isolate", "0"]));
-    assert_eq!(plan.status.code(), Some(2));
-    assert!(stdout(&plan).contains("refused: ") && stdout(&plan).contains("hint: "), "{}", stdout(&plan));
+    // Alike, whoever is asked.
+    for (isolate, says) in [("0", "CPU"), ("2-4000", "is not online; this system has ")] {
+        let said: Vec<String> = [
+            tune(dir.path(), &["plan", "--profile", "realtime", "--isolate", isolate]),
+            tune(dir.path(), &["diff", "realtime", "cpu-partitioning", "--isolate", isolate]),
+            tune(dir.path(), &["apply", "--profile", "realtime", "--isolate", isolate]),
+            {
+                let mut generate = tactus();
+                generate.args(["generate", "grub", "--profile", "realtime", "--isolate", isolate]);
+                generate
+            },
+        ]
+        .iter_mut()
+        .map(|command| {
+            let refused = output(command);
+            assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+            assert!(stdout(&refused).is_empty(), "{}", stdout(&refused));
+            stderr(&refused)
+        })
+        .collect();
+        assert!(said[0].contains(&format!("--isolate {isolate}: ")) && said[0].contains(says), "{}", said[0]);
+        assert!(said[0].contains("hint: "), "{}", said[0]);
+        assert!(said.iter().all(|other| *other == said[0]), "{said:#?}");
+    }
     let unknown = output(&mut tune(dir.path(), &["plan", "--profile", "fast"]));
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("take one of realtime, "), "{}", stderr(&unknown));

@@ -4,6 +4,7 @@ use tactus_model::CpuSet;
 use tactus_model::finding::{By, Severity};
 
 use super::cgroup::own;
+use crate::sentence::cpus_or_none;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 pub const CHECK: Check = Check {
@@ -41,6 +42,14 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     if cpus.is_empty() {
         return Err(Judgement::unreadable(format!("{path} is empty")));
     }
+    if subject.started {
+        // Its other threads have the housekeeping CPUs; whether the machine isolates any is isolcpus' to say.
+        return Ok(Judgement::ok(format!(
+            "tactus starts the container with CPUs {cpus}, and keeps what it measures on {}",
+            cpus_or_none(subject.isolated())
+        ))
+        .read(path, text.chars().take(80).collect::<String>()));
+    }
     let isolated = isolated(subject)?;
     let outside = cpus.minus(&isolated);
     let judgement = if outside.is_empty() {
@@ -57,17 +66,12 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 
 /// The CPUs that somebody has really set apart: a mere assumption is no isolation.
 fn isolated(subject: &Subject<'_>) -> Result<CpuSet, Judgement> {
-    let named = match subject.isolation.by {
-        By::Asked | By::Boot => subject.isolated().clone(),
+    Ok(match subject.isolation.by {
+        // Whoever names CPUs may mean others than those of the container's own partition.
+        By::Asked => subject.isolated().or(&subject.topology.isolated.minus(&subject.topology.booted)),
+        By::Boot | By::Cpuset => subject.isolated().clone(),
         By::Assumed => CpuSet::default(),
-    };
-    let partition = own(subject, "cpuset", "cpuset.cpus.partition", "")?;
-    if partition.is_some_and(|(_, kind)| kind == "isolated") {
-        let own = own(subject, "cpuset", "cpuset.cpus.effective", "")?;
-        let own = own.and_then(|(_, text)| text.parse().ok()).unwrap_or_default();
-        return Ok(named.or(&own));
-    }
-    Ok(named)
+    })
 }
 
 /// No cpuset confines it; an affinity may, which any of its programs can undo.
@@ -93,6 +97,18 @@ mod tests {
     /// Under cgroup version 2, on a host that isolates CPUs 2 and 3.
     fn container(cpus: &str) -> System {
         intel(&[("/proc/self/cgroup", "0::/"), (CPUS, cpus), ("sched:affinity", "0-3")]).role(Role::Container)
+    }
+
+    #[test]
+    fn a_container_that_tactus_starts_is_started_rightly() {
+        let mut ours = container("0-3");
+        assert_eq!(ours.state("ctr-cpuset"), State::Finding);
+        ours.intent.started = true;
+        assert_eq!(
+            ours.said("ctr-cpuset"),
+            "tactus starts the container with CPUs 0-3, and keeps what it measures on CPUs 2,3"
+        );
+        assert_eq!(ours.state("ctr-cpuset"), State::Ok);
     }
 
     #[test]

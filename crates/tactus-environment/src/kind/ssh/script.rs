@@ -8,7 +8,10 @@ use crate::support::shell::architecture;
 /// Asks for the CPUs.
 pub const TOPOLOGY: &str = "exec sh -c 'echo tactus finds $(uname -m); cd /sys/devices/system/cpu && \
 grep -H . online isolated nohz_full cpu*/topology/thread_siblings_list 2>/dev/null; \
-grep Cpus_allowed_list /proc/self/status'";
+grep Cpus_allowed_list /proc/self/status; cd /sys/fs/cgroup && \
+grep -H . /proc/self/cgroup $PWD/cpuset.cpus.isolated $PWD/cpuset.cpus.effective \
+$PWD/*/cpuset.cpus.partition $PWD/*/cpuset.cpus.effective \
+$PWD/*/*/cpuset.cpus.partition $PWD/*/*/cpuset.cpus.effective 2>/dev/null; true'";
 
 /// The CPUs of the other machine, from its answer.
 pub fn topology(answer: &str) -> Option<Topology> {
@@ -18,6 +21,10 @@ pub fn topology(answer: &str) -> Option<Topology> {
     for line in lines {
         match line.split_once(':') {
             Some(("Cpus_allowed_list", cpus)) => facts.keep("sched:affinity", cpus.trim()),
+            Some((path, text)) if path.starts_with('/') => {
+                let before = facts.text(path).map(|lines| format!("{lines}\n")).unwrap_or_default();
+                facts.keep(path, before + text);
+            }
             Some((file, text)) => facts.keep(format!("/sys/devices/system/cpu/{file}"), text),
             None => {}
         }
@@ -77,6 +84,17 @@ cpu0/topology/thread_siblings_list:0-1\ncpu1/topology/thread_siblings_list:0-1\n
         assert_eq!(topology.measuring().to_string(), "2,3");
         assert_eq!(topology.core_of(0).to_string(), "0,1");
         assert_eq!(super::topology("Welcome!\nonline:0-3\n"), None);
+    }
+
+    #[test]
+    fn the_partitions_of_the_other_machine_are_read_there() {
+        let answer = "tactus finds x86_64\nonline:0-3\nisolated:\nCpus_allowed_list:\t0-1\n\
+/proc/self/cgroup:1:name=systemd:/x\n/proc/self/cgroup:0::/user.slice\n\
+/sys/fs/cgroup/cpuset.cpus.effective:0-1\n/sys/fs/cgroup/rt/cpuset.cpus.partition:isolated\n\
+/sys/fs/cgroup/rt/cpuset.cpus.effective:2-3\n";
+        let topology = topology(answer).unwrap();
+        assert_eq!(topology.isolated.to_string(), "2,3");
+        assert_eq!(topology.cpuset.unwrap().path, "/user.slice");
     }
 
     #[test]

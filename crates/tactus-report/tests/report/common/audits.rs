@@ -36,16 +36,18 @@ pub fn audit() -> Audit {
         ],
         actions: vec![
             Action {
-                title: "Boot with these parameters".into(),
-                command: "nosmt nosoftlockup nmi_watchdog=0".into(),
-                severity: Severity::Major,
-                fixes: vec!["smt".into(), "watchdogs".into()],
-            },
-            Action {
                 title: "what irq-affinity is about".into(),
                 command: String::new(),
                 severity: Severity::Blocker,
                 fixes: vec!["irq-affinity".into()],
+            },
+            Action {
+                title: "Boot with these parameters: nosmt nosoftlockup nmi_watchdog=0".into(),
+                command:
+                    "sudo tactus tune apply --profile realtime --isolate 2,3 --persist --only smt,watchdogs"
+                        .into(),
+                severity: Severity::Major,
+                fixes: vec!["smt".into(), "watchdogs".into()],
             },
             Action {
                 title: "Know, and decide".into(),

@@ -5,6 +5,7 @@ use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Memory;
 use tactus_model::cpus::CpuRequest;
+use tactus_model::finding::Role;
 use tactus_model::plan;
 use tactus_model::size::{Bytes, Cache, Most, Sizes};
 use tactus_model::topology::{CpuRequestError, Topology};
@@ -17,10 +18,10 @@ use crate::plan::{PlanError, nesting};
 impl Resolver<'_> {
     pub(super) fn environment(&self, name: &str) -> Result<ResolvedEnvironment, PlanError> {
         let key = format!("environment.{name}.cpus");
-        let wrong = |message: String| self.source.error(&key, message, "use CPUs of this machine, or `auto`");
-        let mut spec =
-            self.plan.environment.get(name).ok_or_else(|| wrong("it is not defined".into()))?.clone();
-        let kind = environment::find(&spec.kind).ok_or_else(|| wrong("its kind is unknown".into()))?;
+        let wrong = |message: &str, hint: &str| self.source.error(&key, message.to_owned(), hint.to_owned());
+        let unknown = |message| wrong(message, "use an environment of the plan");
+        let mut spec = self.plan.environment.get(name).ok_or_else(|| unknown("it is not defined"))?.clone();
+        let kind = environment::find(&spec.kind).ok_or_else(|| unknown("its kind is unknown"))?;
         let asked = spec.cpus.clone().unwrap_or(CpuRequest::Auto);
         let outer = spec.inside.as_ref().map(|outer| self.environment(outer)).transpose()?;
         let around = outer.as_ref().map(|outer| self.inside(outer));
@@ -38,8 +39,10 @@ impl Resolver<'_> {
                 let measuring = machine.measuring();
                 machine.housekeeping(&measuring).take(1).or(&measuring)
             }
-            (CpuRequest::Auto, false) => machine.allowed.or(&machine.isolated),
-            (other, _) => machine.resolve(other).map_err(|error| wrong(with_owner(&error, self.system)))?,
+            (CpuRequest::Auto, false) => machine.usable(),
+            (other, _) => machine
+                .resolve(other)
+                .map_err(|error| wrong(&with_owner(&error, self.system), &error.hint()))?,
         };
         let near = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
         let mut layout = outer.as_ref().map_or_else(|| near.clone(), |outer| near.through(&outer.layout));
@@ -164,16 +167,33 @@ impl Resolver<'_> {
     /// The CPUs of an environment as its own small machine.
     pub(super) fn inside(&self, environment: &ResolvedEnvironment) -> Topology {
         let inside = environment.layout.inside();
-        let own = environment.kind.numbers_cpus();
-        let machine = environment.elsewhere.as_ref().unwrap_or(self.machine);
-        Topology {
-            online: inside.clone(),
-            isolated: if own { environment.layout.measuring.clone() } else { machine.isolated.and(&inside) },
-            nohz_full: CpuSet::default(),
-            cores: if own { Vec::new() } else { machine.cores.clone() },
-            preferred: environment.layout.measuring.clone(),
-            allowed: inside,
+        let measuring = environment.layout.measuring.clone();
+        if environment.kind.numbers_cpus() {
+            return Topology {
+                online: inside.clone(),
+                isolated: measuring.clone(),
+                preferred: measuring,
+                allowed: inside,
+                ..Topology::default()
+            };
         }
+        let machine = environment.elsewhere.as_ref().unwrap_or(self.machine);
+        let given = !matches!(environment.spec.cpus, None | Some(CpuRequest::Auto));
+        let mut place = Topology {
+            booted: machine.booted.and(&inside),
+            nohz_full: CpuSet::default(),
+            preferred: measuring,
+            allowed: inside,
+            ..machine.clone()
+        };
+        if given {
+            place.isolated = place.isolated.and(&place.allowed);
+        }
+        // What keeps others from CPUs is not this process's cgroup.
+        if environment.kind.role() != Role::Host {
+            (place.cpuset, place.partitions) = (None, Vec::new());
+        }
+        place
     }
 }
 

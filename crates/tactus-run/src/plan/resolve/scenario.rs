@@ -4,11 +4,13 @@ use tactus_model::bundle::{RowResult, Slice};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Spin, Timer};
 use tactus_model::cpus::CpuRequest;
+use tactus_model::finding::Role;
 use tactus_model::message::{Activity, Note, Peer, What};
 use tactus_model::outcome::{Outcome, Yields};
 use tactus_model::plan::{self, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::Thread;
+use tactus_model::topology::CpuRequestError;
 use tactus_model::{CpuSet, Nanos};
 
 use super::Resolver;
@@ -296,18 +298,25 @@ impl Resolver<'_> {
             What::Measure { .. } | What::Fault(_) => CpuRequest::Auto,
         });
         let place = self.inside(environment);
+        // Of others their own layout says which CPUs they have.
+        let is_machine = environment.kind.role() == Role::Host && place.cpuset.is_some();
         let cpus = match place.resolve(&asked) {
             Ok(cpus) => cpus,
             // What a study asks for may exceed a machine; what a plan names must be there.
             Err(error) if matches!(asked, CpuRequest::List(_) | CpuRequest::Not(_)) => {
-                return Err(self.source.error(
-                    &format!("{path}.activity[{number}].cpus"),
-                    format!("in `{}`: {error}", activity.environment),
-                    format!("`{}` has CPUs {}", activity.environment, environment.layout.inside()),
-                ));
+                let hint = match &error {
+                    CpuRequestError::NotAllowed { .. } if is_machine => error.hint(),
+                    _ => format!("`{}` has CPUs {}", activity.environment, environment.layout.inside()),
+                };
+                let at = format!("{path}.activity[{number}].cpus");
+                return Err(self.source.error(&at, format!("in `{}`: {error}", activity.environment), hint));
             }
             Err(error) => {
-                resolved.skip.get_or_insert(format!("in `{}`: {error}", activity.environment));
+                let hint = match &error {
+                    CpuRequestError::NotAllowed { .. } if is_machine => format!("; {}", error.hint()),
+                    _ => String::new(),
+                };
+                resolved.skip.get_or_insert(format!("in `{}`: {error}{hint}", activity.environment));
                 CpuSet::default()
             }
         };
@@ -315,6 +324,21 @@ impl Resolver<'_> {
             resolved.reduced.push(format!(
                 "reduced: `{}` has no second CPU to measure on, so that the neighbour is CPU {cpus}, which also keeps house",
                 activity.environment
+            ));
+        }
+        let spared = place.out_of_reach();
+        let by_itself = matches!(asked, CpuRequest::Auto | CpuRequest::First);
+        if by_itself
+            && matches!(what, What::Measure { .. })
+            && is_machine
+            && !spared.is_empty()
+            && cpus.and(&place.isolated).is_empty()
+        {
+            let why = place.not_allowed(spared.clone());
+            resolved.reduced.push(format!(
+                "reduced: it is measured on CPU {cpus}, which is not isolated. CPUs {spared} are, and may not be used from \
+                 here: {}",
+                why.hint()
             ));
         }
         let far = || activity.to.as_ref().and_then(|to| self.environments.get(to));

@@ -19,9 +19,7 @@ use crate::say::say;
 pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
     let machine = topology(&Real);
     let asked = Asked::of(options, |request| {
-        machine
-            .resolve(request)
-            .map_err(|error| Failure::say(format!("-a: {error}"), "-a takes CPUs that are online"))
+        machine.resolve(request).map_err(|error| Failure::say(format!("-a: {error}"), error.hint()))
     })?;
     if let Some(priority) = asked.defaulted {
         say(format_args!("defaulting realtime priority to {priority}"));

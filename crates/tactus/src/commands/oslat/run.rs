@@ -20,12 +20,12 @@ use crate::say::say;
 pub fn oslat(options: &Oslat) -> Result<Exit, Failure> {
     refuse(options)?;
     let request = options.cpu_list.as_deref().unwrap_or("all").parse::<CpuRequest>();
-    let cpus = request
-        .map_err(|error| error.to_string())
-        .and_then(|request| topology(&Real).resolve(&request).map_err(|error| error.to_string()));
-    let cpus = cpus.map_err(|error| {
+    let request = request.map_err(|error| {
         Failure::say(format!("-c: {error}"), "-c takes a list of CPUs that are online, as in -c 1,4-6")
     })?;
+    let cpus = topology(&Real)
+        .resolve(&request)
+        .map_err(|error| Failure::say(format!("-c: {error}"), error.hint()))?;
     let begun = begun(options, &cpus);
     let wanted = Wanted { plan: plan(options, cpus), no_side_effects: false, out: options.out.as_deref() };
     let ready = Ready::of(&wanted)?;

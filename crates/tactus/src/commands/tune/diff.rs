@@ -26,13 +26,13 @@ pub fn diff(arguments: &TuneDiff) -> Result<Exit, Failure> {
     let (one, other) = (named(&arguments.one)?, named(&arguments.other)?);
     let facts = here()?;
     // What the profiles say, not what this system may do with them.
-    let changes = |profile| -> Vec<Change> {
+    let changes = |profile| -> Result<Vec<Change>, Failure> {
         let choice = Choice { plain: true, ..Choice::default() };
-        let plan = made(&facts, part(&facts, profile), profile, arguments.isolate.clone(), &choice);
+        let plan = made(&facts, part(&facts, profile), profile, arguments.isolate.clone(), &choice)?;
         let withheld = plan.withheld.into_iter().map(|withheld| withheld.change);
-        plan.entries.into_iter().map(|step| step.change).chain(withheld).collect()
+        Ok(plan.entries.into_iter().map(|step| step.change).chain(withheld).collect())
     };
-    let rows = rows(changes(one), changes(other), arguments.all);
+    let rows = rows(changes(one)?, changes(other)?, arguments.all);
     if arguments.json {
         output::json(&rows)?;
         return Ok(Exit::Good);

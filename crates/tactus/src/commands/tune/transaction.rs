@@ -10,8 +10,9 @@ use tactus_tune::revert::{self, Back};
 use tactus_tune::transaction::{Begin, Damage, KEPT, Outcome, Phase, Recovered, Undone};
 use tactus_tune::verify::{self, Difference};
 
-use super::{choice, here, named, part};
+use super::{choice, here, named as profile_named, part};
 use crate::cli::{TuneApply, TuneRevert, TuneVerify};
+use crate::commands::audit;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
@@ -41,7 +42,7 @@ pub fn apply(arguments: &TuneApply) -> Result<Exit, Failure> {
     if !arguments.dry_run {
         told(apply::settle(&Real).map_err(failure)?.as_ref());
     }
-    let (_, _, plan) = planned(&begin)?;
+    let (_, _, plan) = planned(&begin, arguments.isolate.is_some())?;
     let order = ApplyOptions { begin, force: arguments.force, dry_run: arguments.dry_run };
     let applied = apply::apply(&Real, &plan, &order).map_err(failure)?;
     told(applied.recovered.as_ref());
@@ -50,12 +51,16 @@ pub fn apply(arguments: &TuneApply) -> Result<Exit, Failure> {
     Ok(if good { Exit::Good } else { Exit::Findings })
 }
 
-/// The plan of what was asked for, of this system as it is now.
-fn planned(begin: &Begin) -> Result<(tactus_model::facts::Facts, Intent, Plan), Failure> {
-    let profile = named(&begin.profile)?;
+/// The plan of what was asked for, of this system as it is now. `named`: the user has just named the CPUs.
+fn planned(begin: &Begin, named: bool) -> Result<(tactus_model::facts::Facts, Intent, Plan), Failure> {
+    let profile = profile_named(&begin.profile)?;
     let facts = here()?;
     let intent = Intent { isolated: Some(begin.isolated.clone()), ..Intent::default() };
-    let plan = Plan::new(&Subject::new(&facts, part(&facts, profile), &intent), profile, &begin.choice());
+    let subject = Subject::new(&facts, part(&facts, profile), &intent);
+    if named {
+        audit::possible(&subject, |_| true)?;
+    }
+    let plan = Plan::new(&subject, profile, &begin.choice());
     Ok((facts, intent, plan))
 }
 
@@ -104,7 +109,7 @@ fn sentences(applied: &Applied, dry: bool) -> String {
 
 pub fn verify(arguments: &TuneVerify) -> Result<Exit, Failure> {
     let begin = verify::in_force(&Real).map_err(failure)?;
-    let (facts, intent, plan) = planned(&begin)?;
+    let (facts, intent, plan) = planned(&begin, false)?;
     let subject = Subject::new(&facts, plan.role, &intent);
     let differences = verify::verify(&Real, &subject, &plan);
     if arguments.json {
