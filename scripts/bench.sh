@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 tactus=${TACTUS:-target/release/tactus}
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-probe_limit=1048576
+probe_limit=2097152
 
 machine() {
   sed -n 's/^PRETTY_NAME=//p' /etc/os-release | tr -d '"'

@@ -352,11 +352,13 @@ fn hold_cpu_latency(notes: &mut Vec<Note>) -> Option<File> {
 fn begin_blame(job: &Job, threads: &[Measuring], notes: &mut Vec<Note>) -> Option<(Rc<Blame>, u64)> {
     let above = job.blame_above?;
     let lanes = threads.iter().map(|thread| &thread.lane).filter(|lane| lane.card.is_none());
-    let cpus: CpuSet = lanes.map(|lane| lane.spec.series.cpu).collect();
+    let cpus: CpuSet = lanes.clone().map(|lane| lane.spec.series.cpu).collect();
     if cpus.is_empty() {
         return None;
     }
-    let (blame, note) = Blame::begin(&cpus, job.blame_by);
+    // Those of a program that marks its cycles.
+    let wakes = lanes.clone().any(|lane| lane.reading.is_some());
+    let (blame, note) = Blame::begin(&cpus, wakes, job.blame_by);
     notes.extend(note);
     Some((blame?, above))
 }

@@ -358,8 +358,12 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
     let (mut interrupts, mut leaves, mut timers) = (0, 0, 0);
     for (value, trace) in &traces {
         assert_eq!(trace.source, source);
-        assert!(trace.events().all(|(at, ..)| at <= *value), "{value}: {trace:?}");
-        let kinds: Vec<EventKind> = trace.events().map(|(_, kind, _)| kind).collect();
+        let kinds = |of: fn(u64, u64) -> bool| -> Vec<EventKind> {
+            trace.events().filter(|(at, ..)| of(*at, *value)).map(|(_, kind, _)| kind).collect()
+        };
+        // Who leaves the CPU next had it at the end.
+        let (kinds, later) = (kinds(|at, value| at <= value), kinds(|at, value| at > value));
+        assert!(later.len() <= 1 && later.iter().all(|kind| kind.is_switch()), "{value}: {trace:?}");
         interrupts += usize::from(kinds.iter().any(|kind| {
             matches!(kind, EventKind::VectorBegins | EventKind::VectorEnds | EventKind::InterruptEnds)
         }));

@@ -108,7 +108,7 @@ pub enum Owner {
     NotPreempted,
     /// A thread, and the timer's interrupt that was due did not come: interrupts were off, or a hypervisor had the CPU.
     InterruptsOff,
-    /// Nobody: the CPU idled, and woke late or was a hypervisor's.
+    /// Nobody: the CPU idled. Where the thread could run, it woke late or was a hypervisor's.
     Idle,
     /// The handler of a device's interrupt.
     Interrupt,
@@ -120,6 +120,8 @@ pub enum Owner {
     Timer,
     /// The measuring thread, until it had read its clock.
     Itself,
+    /// The measured thread itself: it slept or was blocked, and could not run.
+    Blocked,
     /// Nobody that is known.
     Unaccounted,
 }

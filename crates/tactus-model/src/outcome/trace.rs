@@ -47,6 +47,9 @@ pub enum EventKind {
     /// The function of a timer is called: a place in [`Trace::timers`]. Up to the next one, or the end of the interrupt that it
     /// goes off in, the time is its.
     Timer = 12,
+    /// The measured thread is woken. Its number is for how long, in ns, the timer was due that wakes it; 0: no timer does, or
+    /// when it was due is not known.
+    Woken = 13,
 }
 
 /// Names of soft interrupts, by their numbers (`include/linux/interrupt.h`).
@@ -82,6 +85,7 @@ impl EventKind {
             10 => Self::GuestLeft,
             11 => Self::GuestEntered,
             12 => Self::Timer,
+            13 => Self::Woken,
             _ => return None,
         })
     }
@@ -161,7 +165,7 @@ pub struct Trace {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
     /// Three numbers of each event: ns since the one before it, the first since what was due was due; its
-    /// [`EventKind`]; and which.
+    /// [`EventKind`]; and which. The last may come after the latency: that thread leaves the CPU next, and had it at the end.
     pub events: Vec<u64>,
     /// Threads that left the CPU, each as `NUMBER NAME`: the number that it has on the machine (0: none, the CPU idled).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

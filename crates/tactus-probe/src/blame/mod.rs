@@ -11,6 +11,7 @@ mod ring;
 mod text;
 mod tracefs;
 mod tracepoints;
+mod types;
 
 use std::rc::Rc;
 
@@ -39,16 +40,17 @@ pub enum Blame {
 }
 
 impl Blame {
-    /// Begins for these CPUs, by this one alone, or the first that can. Also what there is to say of it: who cannot, and why.
-    pub fn begin(cpus: &CpuSet, by: Option<Source>) -> (Option<Rc<Self>>, Option<Note>) {
+    /// Begins for these CPUs, by this one alone, or the first that can. `wakes`: what is measured may sleep of its own accord,
+    /// so that it matters when it is woken. Also what there is to say of it: who cannot, and why.
+    pub fn begin(cpus: &CpuSet, wakes: bool, by: Option<Source>) -> (Option<Rc<Self>>, Option<Note>) {
         let mut why = Vec::new();
         for source in [Source::Bpf, Source::Tracefs, Source::Proc] {
             if by.is_some_and(|only| only != source) {
                 continue;
             }
             let begun = match source {
-                Source::Bpf => Tracepoints::begin(cpus).map(Self::Bpf),
-                Source::Tracefs => Instance::begin(cpus).map(Self::Tracefs),
+                Source::Bpf => Tracepoints::begin(cpus, wakes).map(Self::Bpf),
+                Source::Tracefs => Instance::begin(cpus, wakes).map(Self::Tracefs),
                 Source::Proc => Counters::begin(cpus).map(Self::Proc),
             };
             match begun {

@@ -33,13 +33,30 @@ const READ: i32 = 113;
 /// `bpf_snprintf`, since Linux 5.13.
 const FORMAT: i32 = 165;
 
-/// Where its function stands in a timer, in bytes.
+/// What the number of a record is of. Offsets are those of the running kernel, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub enum Timer {
-    /// `struct hrtimer`: behind its node (32) and its soft expiry.
-    High = 40,
-    /// `struct timer_list`: behind its entry (16) and when it expires.
-    Wheel = 24,
+pub enum Of {
+    /// The thread that runs the program.
+    Current,
+    /// The tracepoint's first argument.
+    Argument,
+    /// It is known.
+    Number(u32),
+    /// Nothing; the first argument is a timer. `function`: where its function stands, whose address is written where a
+    /// thread's name would stand. `expires`: where it says when it is due, which is written behind that.
+    Timer {
+        /// In a timer.
+        function: i32,
+        /// In a timer; none: it does not say so in ns.
+        expires: Option<i32>,
+    },
+    /// The first argument is a thread: its number. The ring is that of the CPU that it was last on.
+    Thread {
+        /// Where its number stands.
+        pid: i32,
+        /// Where its CPU stands.
+        cpu: i32,
+    },
 }
 
 /// A number that instructions have room for.
@@ -48,18 +65,18 @@ fn value(number: usize) -> i32 {
 }
 
 /// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
-/// many records (a power of two). What leaves a CPU, or a guest, is the thread that runs the program; of everything else the number
-/// is the tracepoint's first argument, unless it is known without it. [`EventKind::Sleeps`] is of one tracepoint with
-/// [`EventKind::Preempted`]: which of the two, it says itself. `function`: the first argument is such a timer, and the
-/// address of its function stands where a thread's name would.
-pub fn program(
-    map: i32,
-    cpus: &[u32],
-    records: usize,
-    (kind, number, function): (EventKind, Option<u32>, Option<Timer>),
-) -> Vec<u64> {
+/// many records (a power of two). [`EventKind::Sleeps`] is of one tracepoint with [`EventKind::Preempted`]: which of the
+/// two, it says itself.
+pub fn program(map: i32, cpus: &[u32], records: usize, (kind, of): (EventKind, Of)) -> Vec<u64> {
     let ring = (HEAD + records * RECORD) * size_of::<u64>();
-    let mut program = vec![copy(6, 1), call(CPU)];
+    let mut program = vec![copy(6, 1)];
+    match of {
+        Of::Thread { cpu, .. } => {
+            program.extend(read(cpu, 4));
+            program.extend([code(0x15, 0, 0, 2, 0), set(0, 0), EXIT, load_half(0)]);
+        }
+        _ => program.push(call(CPU)),
+    }
     for (place, cpu) in cpus.iter().enumerate() {
         // Over the two of each CPU that follows, and the end.
         let on = i16::try_from(2 * (cpus.len() - 1 - place) + 2).unwrap_or_default();
@@ -83,12 +100,15 @@ pub fn program(
         call(TIME),
         store(7, 0, word(HEAD)),
     ]);
-    let leaves = kind.is_switch();
-    let of_thread = leaves || matches!(kind, EventKind::GuestLeft | EventKind::GuestEntered);
-    match number {
-        Some(number) => program.push(set(1, number.cast_signed())),
-        None if of_thread => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
-        None => program.extend([load(1, 6, 0), code(0xbc, 1, 1, 0, 0)]),
+    match of {
+        Of::Number(number) => program.push(set(1, number.cast_signed())),
+        Of::Timer { .. } => program.push(set(1, 0)),
+        Of::Current => program.extend([call(THREAD), code(0xbc, 1, 0, 0, 0), code(0xbc, 9, 0, 0, 0)]),
+        Of::Argument => program.extend([load(1, 6, 0), code(0xbc, 1, 1, 0, 0)]),
+        Of::Thread { pid, .. } => {
+            program.extend(read(pid, 4));
+            program.push(load_half(1));
+        }
     }
     program.push(set(3, kind as i32));
     if kind == EventKind::Sleeps {
@@ -106,7 +126,7 @@ pub fn program(
         code(0x4f, 1, 3, 0, 0),
         store(7, 1, word(HEAD + 1)),
     ]);
-    if leaves {
+    if kind.is_switch() {
         program.extend([
             code(0x15, 9, 0, 4, 0), // It idles: that has no name of its own.
             copy(1, 7),
@@ -115,18 +135,37 @@ pub fn program(
             call(NAME),
         ]);
     }
-    if let Some(function) = function {
-        program.extend([
-            copy(1, 7),
-            code(0x07, 1, 0, 0, i32::from(word(HEAD + 2))),
-            set(2, 8),
-            load(3, 6, 0),
-            code(0x07, 3, 0, 0, function as i32),
-            call(READ),
-        ]);
+    if let Of::Timer { function, expires } = of {
+        program.extend(read(function, 8));
+        program.extend([load(1, FRAME, -8), store(7, 1, word(HEAD + 2))]);
+        match expires {
+            Some(expires) => {
+                program.extend(read(expires, 8));
+                program.push(load(1, FRAME, -8));
+            }
+            None => program.push(set(1, 0)),
+        }
+        program.push(store(7, 1, word(HEAD + 3)));
     }
     program.extend([set(0, 0), EXIT]);
     program
+}
+
+/// So many bytes of what the first argument points at are read into the frame: zeros where they cannot be.
+fn read(offset: i32, bytes: i32) -> [u64; 6] {
+    [
+        copy(1, FRAME),
+        code(0x07, 1, 0, 0, -8),
+        set(2, bytes),
+        load(3, 6, 0),
+        code(0x07, 3, 0, 0, offset),
+        call(READ),
+    ]
+}
+
+/// `to =` the four bytes that were read.
+fn load_half(to: u8) -> u64 {
+    code(0x61, to, FRAME, -8, 0)
 }
 
 /// The program that writes the name of a function, by its address, into a map of `length` bytes. `format`: the map that has
@@ -157,7 +196,7 @@ mod tests {
     #[test]
     fn every_cpu_finds_its_ring_and_others_end_at_once() {
         for cpus in [&[3][..], &[0, 1, 5]] {
-            let program = program(7, cpus, 1_024, (EventKind::Leaves, None, None));
+            let program = program(7, cpus, 1_024, (EventKind::Leaves, Of::Current));
             let found = program.iter().position(|instruction| *instruction == map_value(1, 7)).unwrap();
             for place in 0..cpus.len() {
                 let jump = program[2 + 2 * place + 1].to_ne_bytes();

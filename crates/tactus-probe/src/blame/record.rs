@@ -11,7 +11,8 @@ pub struct Record {
     pub at: u64,
     /// Its [`EventKind`], and of what.
     pub what: u64,
-    /// The name of the thread that leaves. Of a timer the first word stands for its function, and the second for nothing.
+    /// The name of the thread that leaves. Of a timer the first word stands for its function, and the second is when it is
+    /// due, CLOCK_MONOTONIC in ns (0: not known).
     pub name: [u64; 2],
 }
 
@@ -29,6 +30,11 @@ impl Record {
     /// The thread that leaves, or what else it is of.
     pub const fn thread(&self) -> u64 {
         self.what >> NUMBER_SHIFT
+    }
+
+    /// A thread leaves.
+    pub fn is_switch(&self) -> bool {
+        self.kind().is_some_and(EventKind::is_switch)
     }
 
     fn is_timer(&self) -> bool {
@@ -54,29 +60,75 @@ fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
     None
 }
 
-/// So many of too many events are kept at either end.
-const AT_EITHER_END: usize = MOST_EVENTS / 2 - 1;
+/// So many of too many events are kept at either end: beside them stand what was lost and what the measured thread did
+/// before and after.
+const AT_EITHER_END: usize = MOST_EVENTS / 2 - 2;
 
-/// As it travels. Of too many the first and the last are kept. `earlier`: what came before, the last of it first. `function`:
-/// the name of a timer's function by what stands for it.
+/// So many events before a latency are looked at for what its thread did last.
+const MOST_EARLIER: usize = 4096;
+
+/// Whether a thread slept or could run before these events, by the `earlier` ones, the last of them first: as if it had
+/// gone to sleep or had been woken `at` that moment. None: it is not known.
+fn before(thread: u64, at: u64, earlier: impl Iterator<Item = Record>) -> Option<Record> {
+    for record in earlier.take(MOST_EARLIER) {
+        let kind = record.kind()?;
+        match kind {
+            EventKind::Lost => return None,
+            EventKind::Woken | EventKind::Sleeps if record.thread() == thread => {
+                return Some(Record { at, ..record });
+            }
+            // It can run.
+            EventKind::Preempted if record.thread() == thread => {
+                return Some(Record::new(at, EventKind::Woken, thread, [0; 2]));
+            }
+            EventKind::Leaves if record.thread() == thread => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// For how long the timer was due in whose function a wake-up happens.
+fn waited(records: &[Record], place: usize) -> u64 {
+    let timer = timer_of(records[..place].iter().rev().copied());
+    let due = timer.map_or(0, |timer| timer.name[1]);
+    if due == 0 { 0 } else { records[place].at.saturating_sub(due) }
+}
+
+/// As it travels. Of too many the first and the last are kept. `earlier`: what came before, the last of it first. `next`: who
+/// leaves the CPU first when what is told is over; who has it until then is the thread that is measured. `function`: the
+/// name of a timer's function by what stands for it.
 pub fn told(
-    due: u64,
-    seen: u64,
-    earlier: impl Iterator<Item = Record>,
+    (due, seen): (u64, u64),
+    earlier: impl Iterator<Item = Record> + Clone,
     mut records: Vec<Record>,
+    next: Option<Record>,
     whole: bool,
     function: impl Fn(u64) -> Option<String>,
 ) -> Trace {
     let mut trace = Trace::default();
+    let measured = next.map(|next| next.thread()).filter(|thread| *thread != 0);
+    let is_stranger = |own: &Record| own.kind() == Some(EventKind::Woken) && Some(own.thread()) != measured;
+    records.retain(|own| !is_stranger(own));
+
     // What stands for each of its timers: to ask for a name is a system call.
     let mut functions: Vec<u64> = Vec::new();
     let mut before = due;
     // What lies before a gap says nothing.
-    if let Some(on) = timer_of(earlier).filter(|_| whole) {
-        records.insert(0, Record { at: due, ..on });
+    if whole {
+        let on = timer_of(earlier.clone()).map(|on| Record { at: due, ..on });
+        let was = measured.and_then(|thread| self::before(thread, due, earlier));
+        records.splice(0..0, was.into_iter().chain(on));
+    }
+    for place in 0..records.len() {
+        if records[place].kind() == Some(EventKind::Woken) {
+            let waited = waited(&records, place);
+            records[place] = Record::new(records[place].at, EventKind::Woken, waited, [0; 2]);
+        }
     }
     // Timers of one function in a row have the time of one.
     records.dedup_by(|next, own| next.is_timer() && own.is_timer() && next.name[0] == own.name[0]);
+    records.extend(next);
     let half = AT_EITHER_END;
     if records.len() > 2 * half {
         // Without them the others are still right: their time is that of their interrupts.
@@ -146,7 +198,8 @@ mod tests {
     use std::iter;
 
     use super::EventKind::{
-        InterruptBegins, InterruptEnds, Leaves, SoftBegins, SoftEnds, Timer, VectorBegins, VectorEnds,
+        InterruptBegins, InterruptEnds, Leaves, Preempted, Sleeps, SoftBegins, SoftEnds, Timer, VectorBegins,
+        VectorEnds, Woken,
     };
     use super::*;
 
@@ -159,7 +212,42 @@ mod tests {
     }
 
     fn events(records: Vec<Record>) -> Vec<(u64, EventKind, u64)> {
-        told(0, u64::MAX, iter::empty(), records, true, called).events().collect()
+        told((0, u64::MAX), iter::empty(), records, None, true, called).events().collect()
+    }
+
+    #[test]
+    fn the_measured_thread_is_the_one_that_leaves_next_and_its_wake_ups_alone_are_told() {
+        let of = |at, kind, thread| Record::new(at, kind, thread, [0; 2]);
+        let timer = |at, due| Record::new(at, Timer, 0, [1, due]);
+        let own = vec![
+            of(100, Sleeps, 7),
+            of(150, Woken, 8),
+            of(200, VectorBegins, 0),
+            timer(201, 190),
+            of(202, Woken, 8),
+            timer(203, 140),
+            of(204, Woken, 7),
+            of(205, VectorEnds, 0),
+            of(210, Preempted, 0),
+        ];
+        let earlier = vec![of(40, Preempted, 9), of(30, Woken, 7), of(20, Sleeps, 7)];
+        let next = Some(of(400, Sleeps, 7));
+        let trace = told((50, 300), earlier.clone().into_iter(), own.clone(), next, true, called);
+        assert_eq!(
+            trace.events().collect::<Vec<_>>(),
+            [
+                (0, Woken, 0),
+                (50, Sleeps, 0),
+                (150, VectorBegins, 0),
+                (151, Timer, 0),
+                (154, Woken, 64),
+                (155, VectorEnds, 0),
+                (160, Preempted, 1),
+                (350, Sleeps, 0),
+            ]
+        );
+        let nobody = told((50, 300), earlier.into_iter(), own, None, true, called);
+        assert!(nobody.events().all(|(_, kind, _)| kind != Woken), "{nobody:?}");
     }
 
     #[test]
@@ -195,7 +283,7 @@ mod tests {
             record(15, Timer, 2),
             record(16, VectorEnds, 0),
         ];
-        let trace = told(10, 20, iter::empty(), own.to_vec(), true, called);
+        let trace = told((10, 20), iter::empty(), own.to_vec(), None, true, called);
         assert_eq!(trace.timers, ["tick", "wakeup", ""]);
         let timers = trace.events().filter(|(_, kind, _)| *kind == Timer).map(|(at, _, place)| (at, place));
         assert_eq!(timers.collect::<Vec<_>>(), [(1, 0), (3, 1), (4, 2), (5, 0)]);

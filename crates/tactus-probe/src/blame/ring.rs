@@ -41,7 +41,7 @@ impl<'a> Ring<'a> {
     /// what was begun then is written. `function`: the name of one by its address.
     pub fn between(self, due: u64, seen: u64, function: impl Fn(u64) -> Option<String>) -> Trace {
         let (records, whole) = self.records(due, seen);
-        told(due, seen, self.before(due), records, whole, function)
+        told((due, seen), self.before(due), records, self.next(seen), whole, function)
     }
 
     /// The first number of a record that is still there when so many were begun.
@@ -64,7 +64,7 @@ impl<'a> Ring<'a> {
     }
 
     /// The records before a moment, the last of them first, as far as they are still there.
-    fn before(self, at: u64) -> impl Iterator<Item = Record> {
+    fn before(self, at: u64) -> impl Iterator<Item = Record> + Clone {
         let head = self.begun();
         let kept = self.kept(head);
         (kept..self.first(kept, head, at)).rev().map_while(move |number| {
@@ -72,6 +72,17 @@ impl<'a> Ring<'a> {
             fence(Ordering::Acquire);
             (number >= self.kept(self.begun())).then_some(record)
         })
+    }
+
+    /// Who is the first to leave the CPU after a moment; none: nobody has, or that is not kept any more.
+    fn next(self, seen: u64) -> Option<Record> {
+        let head = self.begun();
+        let kept = self.kept(head);
+        let from = self.first(kept, head, seen).saturating_sub(UNSETTLED).max(kept);
+        let later = (from..head).map(|number| (number, self.record(number)));
+        let (number, next) = later.into_iter().find(|(_, record)| record.at > seen && record.is_switch())?;
+        fence(Ordering::Acquire);
+        (from > kept && number >= self.kept(self.begun()) || kept == 0).then_some(next)
     }
 
     /// The records of that time, in its order, and whether none of them is missing.
@@ -182,10 +193,15 @@ mod tests {
         }
         write(&words, 350, EventKind::InterruptBegins, 29);
         let trace = Ring::new(&words).between(200, 380, |_| None);
-        let told =
-            [(0, EventKind::Leaves, 0), (100, EventKind::Leaves, 1), (150, EventKind::InterruptBegins, 29)];
+        // The last says who has the CPU when the window is over.
+        let told = [
+            (0, EventKind::Leaves, 0),
+            (100, EventKind::Leaves, 1),
+            (150, EventKind::InterruptBegins, 29),
+            (200, EventKind::Leaves, 2),
+        ];
         assert_eq!(events(&trace), told);
-        assert_eq!(trace.threads, ["200 hog", "300 hog"]);
+        assert_eq!(trace.threads, ["200 hog", "300 hog", "400 hog"]);
         assert!(Ring::new(&words).between(500, 600, |_| None).events.is_empty());
     }
 

@@ -54,6 +54,9 @@ fn event(line: &[u8]) -> Option<Said<'_>> {
     if name == b"sched_switch" {
         return switch(at, rest).map(Said::Event);
     }
+    if name == b"sched_waking" {
+        return waking(at, rest).map(Said::Event);
+    }
     let name = std::str::from_utf8(name).ok()?;
     let mut words = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
     let first = words.next()?;
@@ -97,6 +100,16 @@ fn switch(at: u64, rest: &[u8]) -> Option<Record> {
     let [low, high] =
         [&name[..8], &name[8..]].map(|half| u64::from_ne_bytes(half.try_into().unwrap_or([0; 8])));
     Some(Record::new(at, kind, number.into(), [low, high]))
+}
+
+/// `comm=a b pid=7 prio=120 target_cpu=001`. The thread may be called ` pid=1`.
+fn waking(at: u64, rest: &[u8]) -> Option<Record> {
+    const PID: &[u8] = b" pid=";
+    let end = rest.windows(PID.len()).rposition(|part| part == PID)?;
+    let mut words = &rest[end + PID.len()..];
+    let number = std::str::from_utf8(word(&mut words)?).ok()?.parse::<u32>().ok()?;
+    let _ = word(&mut words)?.strip_prefix(b"prio=")?;
+    Some(Record::new(at, EventKind::Woken, number.into(), [0; 2]))
 }
 
 /// The next word.
@@ -176,6 +189,11 @@ mod tests {
                 "          <idle>-0       [001] d..2.    54.029328: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=timer next_pid=812 next_prio=4",
                 EventKind::Preempted,
                 0,
+            ),
+            (
+                "          <idle>-0       [001] d.h2.    54.029328: sched_waking: comm=a pid=1 pid=812 prio=4 target_cpu=001",
+                EventKind::Woken,
+                812,
             ),
             (
                 "             hog-99      [001] dN.2.    54.029328: sched_switch: prev_comm=hog prev_pid=99 prev_prio=120 prev_state=R+ ==> next_comm=timer next_pid=812 next_prio=4",

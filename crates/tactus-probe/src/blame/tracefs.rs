@@ -79,11 +79,11 @@ struct Reading {
 }
 
 impl Instance {
-    /// Begins for these CPUs.
+    /// Begins for these CPUs. `wakes`: also with the wake-ups that happen there.
     ///
     /// # Errors
     /// Why it cannot be had; nothing is left of it then.
-    pub fn begin(cpus: &CpuSet) -> Result<Self, String> {
+    pub fn begin(cpus: &CpuSet, wakes: bool) -> Result<Self, String> {
         read_first("available_events")?;
         let path = blame_instance(&std::env::var(MARKER).unwrap_or_default());
         let full = at(&path);
@@ -103,11 +103,11 @@ impl Instance {
         };
         let last = cpus.iter().map(|_| RefCell::new(reading())).collect();
         let instance = Self { path, cpus: cpus.iter().collect(), last, _keeper: keeper };
-        instance.set_up(cpus)?;
+        instance.set_up(cpus, wakes)?;
         Ok(instance)
     }
 
-    fn set_up(&self, cpus: &CpuSet) -> Result<(), String> {
+    fn set_up(&self, cpus: &CpuSet, wakes: bool) -> Result<(), String> {
         let own = |file: &str, value: &str| write(&[&*self.path, "/", file].concat(), value);
         own("tracing_on", "0")?;
         // The samples have the same one.
@@ -126,6 +126,9 @@ impl Instance {
         // Of these each kernel has those that it has.
         for name in ["hrtimer", "timer"] {
             let _ = own(&["events/timer/", name, "_expire_entry/enable"].concat(), "1");
+        }
+        if wakes {
+            let _ = own("events/sched/sched_waking/enable", "1");
         }
         for name in VECTORS {
             for end in ["_entry", "_exit"] {
@@ -160,8 +163,9 @@ impl Reading {
         let end = self.records.partition_point(|record| record.at <= seen).max(first);
         let whole = self.whole || first > 0;
         let (earlier, own) = (self.records[..first].iter().rev().copied(), self.records[first..end].to_vec());
+        let next = self.records[end..].iter().copied().find(Record::is_switch);
         let function = |place: u64| self.timers.get(usize::try_from(place).ok()?.checked_sub(1)?).cloned();
-        Trace { source: Source::Tracefs, ..told(due, seen, earlier, own, whole, function) }
+        Trace { source: Source::Tracefs, ..told((due, seen), earlier, own, next, whole, function) }
     }
 
     /// Reads what there is.

@@ -12,8 +12,9 @@ use tactus_model::trace::{EventKind, Trace, VECTORS};
 
 use super::functions::Functions;
 use super::outside::{Out, Outside};
-use super::program::{HEAD, RECORD, Timer, program};
+use super::program::{HEAD, Of, RECORD, program};
 use super::ring::{Kept, Ring};
+use super::types::Types;
 use crate::bpf::why::{self, Place, Step};
 use crate::sys::bpf::{self, Mapped};
 
@@ -43,12 +44,12 @@ const GUESTS: [(&CStr, EventKind); 2] =
     [(c"kvm_exit", EventKind::GuestLeft), (c"kvm_entry", EventKind::GuestEntered)];
 
 impl Tracepoints {
-    /// Begins for these CPUs.
+    /// Begins for these CPUs. `wakes`: also with when threads that were last on them are woken.
     ///
     /// # Errors
     /// Why it cannot be known.
-    pub fn begin(cpus: &CpuSet) -> Result<Self, String> {
-        Self::try_begin(cpus, true, &[])
+    pub fn begin(cpus: &CpuSet, wakes: bool) -> Result<Self, String> {
+        Self::try_begin(cpus, Some(wakes), &[])
     }
 
     /// Begins with which threads have these CPUs, and when virtual CPUs leave their guests and enter them there.
@@ -56,7 +57,7 @@ impl Tracepoints {
     /// # Errors
     /// Why it cannot be known.
     pub fn threads(cpus: &CpuSet) -> Result<Self, String> {
-        Self::try_begin(cpus, false, &GUESTS)
+        Self::try_begin(cpus, None, &GUESTS)
     }
 
     /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
@@ -87,7 +88,13 @@ impl Tracepoints {
         outside.take(&records, whole)
     }
 
-    fn try_begin(cpus: &CpuSet, interrupts: bool, guests: &[(&CStr, EventKind)]) -> Result<Self, String> {
+    /// `interrupts`: with interrupts and timers, and with wake-ups where it says so.
+    fn try_begin(
+        cpus: &CpuSet,
+        interrupts: Option<bool>,
+        guests: &[(&CStr, EventKind)],
+    ) -> Result<Self, String> {
+        let (interrupts, wakes) = (interrupts.is_some(), interrupts == Some(true));
         let cpus: Vec<u32> = cpus.iter().collect();
         if cpus.len() > MOST_CPUS {
             return Err(["more than ", &MOST_CPUS.to_string(), " CPUs"].concat());
@@ -121,8 +128,8 @@ impl Tracepoints {
         };
         // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
         // why a thread leaves, and refuses who asks.
-        attach(c"sched_switch", (EventKind::Sleeps, None, None))
-            .or_else(|_| attach(c"sched_switch", (EventKind::Leaves, None, None)))?;
+        attach(c"sched_switch", (EventKind::Sleeps, Of::Current))
+            .or_else(|_| attach(c"sched_switch", (EventKind::Leaves, Of::Current)))?;
         let pairs: &[_] = &[
             (c"irq_handler_entry", EventKind::InterruptBegins),
             (c"irq_handler_exit", EventKind::InterruptEnds),
@@ -130,26 +137,42 @@ impl Tracepoints {
             (c"softirq_exit", EventKind::SoftEnds),
         ];
         for (name, kind) in pairs.iter().filter(|_| interrupts) {
-            attach(name, (*kind, None, None))?;
+            attach(name, (*kind, Of::Argument))?;
         }
+        // What is read of the kernel's structures is read where this kernel says that it stands, or not at all.
+        let types = if interrupts { Types::of_kernel() } else { None };
+        let offset = |structure: &str, path: &[&str]| types.as_ref()?.offset(structure, path);
         // Timers only where they have names; else their time is that of the interrupt. Not when they return: each program
         // makes a wake-up longer.
-        let functions = Functions::new().ok().filter(|_| interrupts);
-        let timers = [(c"hrtimer_expire_entry", Timer::High), (c"timer_expire_entry", Timer::Wheel)];
-        for (name, timer) in timers.iter().filter(|_| functions.is_some()) {
-            let _ = attach(name, (EventKind::Timer, Some(0), Some(*timer)));
+        let functions = types.as_ref().and_then(|_| Functions::new().ok());
+        let timers = [
+            (c"hrtimer_expire_entry", "hrtimer", offset("hrtimer", &["node", "expires"])),
+            (c"timer_expire_entry", "timer_list", None),
+        ];
+        for (name, structure, expires) in timers.iter().filter(|_| functions.is_some()) {
+            if let Some(function) = offset(structure, &["function"]) {
+                let _ = attach(name, (EventKind::Timer, Of::Timer { function, expires: *expires }));
+            }
+        }
+        if wakes {
+            // Until Linux 5.15 some kernels had it in the thread's own structure.
+            let cpu =
+                offset("task_struct", &["thread_info", "cpu"]).or_else(|| offset("task_struct", &["cpu"]));
+            if let (Some(pid), Some(cpu)) = (offset("task_struct", &["pid"]), cpu) {
+                let _ = attach(c"sched_waking", (EventKind::Woken, Of::Thread { pid, cpu }));
+            }
         }
         for (number, name) in (0..).zip(VECTORS).filter(|_| interrupts) {
             for (end, kind) in [("_entry\0", EventKind::VectorBegins), ("_exit\0", EventKind::VectorEnds)] {
                 let name = [name, end].concat();
                 if let Ok(name) = CStr::from_bytes_with_nul(name.as_bytes()) {
-                    let _ = attach(name, (kind, Some(number), None));
+                    let _ = attach(name, (kind, Of::Number(number)));
                 }
             }
         }
         // Only where KVM is there, and both or none: of one alone nothing follows.
         let guests =
-            !interrupts && guests.iter().all(|(name, kind)| attach(name, (*kind, None, None)).is_ok());
+            !interrupts && guests.iter().all(|(name, kind)| attach(name, (*kind, Of::Current)).is_ok());
         let words = HEAD + records * RECORD;
         Ok(Self { _attached: attached, memory, cpus, words, guests, functions })
     }
@@ -165,7 +188,7 @@ mod tests {
         let allowed = sys::affinity().unwrap();
         let cpu = allowed.first().unwrap();
         sys::set_affinity(&CpuSet::one(cpu)).unwrap();
-        let tracepoints = match Tracepoints::begin(&CpuSet::one(cpu)) {
+        let tracepoints = match Tracepoints::begin(&CpuSet::one(cpu), true) {
             Ok(tracepoints) => tracepoints,
             Err(why) => return eprintln!("SKIPPED: {why}"),
         };
@@ -181,12 +204,20 @@ mod tests {
             .filter(|(_, kind, _)| kind.is_switch())
             .map(|(_, _, thread)| &trace.threads[usize::try_from(thread).unwrap()])
             .collect();
-        assert!(left[0].starts_with(&[&own.to_string(), " "].concat()), "{left:?}");
-        assert!(left.len() > 1, "somebody left for it, too: {left:?}");
-        assert!(
-            trace.events().all(|(at, kind, _)| at <= seen - began && kind != EventKind::Lost),
-            "{trace:?}"
-        );
+        let own = [&own.to_string(), " "].concat();
+        assert!(left[0].starts_with(&own), "{left:?}");
+        assert!(left.len() > 2, "somebody left for it, too: {left:?}");
+        assert!(left.last().unwrap().starts_with(&own), "it had the CPU at the end: {left:?}");
+        assert!(trace.events().all(|(_, kind, _)| kind != EventKind::Lost), "{trace:?}");
+        let after = trace.events().filter(|(at, _, _)| *at > seen - began).count();
+        assert_eq!(after, 1, "{trace:?}");
+        if tracepoints.functions.is_some() {
+            // The first says that it could run before.
+            let woken = trace.events().filter(|(at, kind, _)| *at > 0 && *kind == EventKind::Woken).last();
+            let (at, _, late) = woken.expect("it is woken");
+            // Its timer was due no earlier than it was to wake, and before it did.
+            assert!(at - late >= due - began && at <= seen - began, "{trace:?}");
+        }
         sys::set_affinity(&allowed).unwrap();
     }
 
@@ -195,7 +226,7 @@ mod tests {
         let allowed = sys::affinity().unwrap();
         let cpu = allowed.first().unwrap();
         sys::set_affinity(&CpuSet::one(cpu)).unwrap();
-        let tracepoints = match Tracepoints::begin(&CpuSet::one(cpu)) {
+        let tracepoints = match Tracepoints::begin(&CpuSet::one(cpu), true) {
             Ok(tracepoints) if tracepoints.functions.is_some() => tracepoints,
             Ok(_) => return eprintln!("SKIPPED: this kernel names no functions to BPF"),
             Err(why) => return eprintln!("SKIPPED: {why}"),
@@ -220,7 +251,7 @@ mod tests {
         sys::set_affinity(&CpuSet::one(cpu)).unwrap();
         // It leaves "the guest" at the end of a call, and enters it at the beginning of the next.
         let calls = [(c"sys_exit", EventKind::GuestLeft), (c"sys_enter", EventKind::GuestEntered)];
-        let tracepoints = match Tracepoints::try_begin(&CpuSet::one(cpu), false, &calls) {
+        let tracepoints = match Tracepoints::try_begin(&CpuSet::one(cpu), None, &calls) {
             Ok(tracepoints) if tracepoints.guests => tracepoints,
             Ok(_) => return eprintln!("SKIPPED: this kernel has no tracepoints of system calls"),
             Err(why) => return eprintln!("SKIPPED: {why}"),

@@ -1,6 +1,7 @@
 //! Who had the CPU while the largest latencies of a row lasted, and to whom each is laid.
 
 mod account;
+mod asleep;
 
 use std::collections::HashMap;
 use std::ptr;
@@ -46,6 +47,8 @@ struct Circumstances {
     hosts: bool,
     /// A hypervisor may have the CPU, and no event says so.
     is_virtual: bool,
+    /// Where nobody had the CPU the measured thread could have had it.
+    could_run: bool,
 }
 
 /// What a latency is laid to: the one part that is at least half of what is beyond the ordinary.
@@ -62,6 +65,7 @@ fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
     };
     match part.owner {
         Owner::Itself => Cause::Unknown,
+        Owner::Idle if !known.could_run => Cause::Unknown,
         Owner::Idle if known.is_virtual => Cause::IdleOrHypervisor,
         Owner::InterruptsOff | Owner::NotPreempted if known.is_virtual => Cause::KernelOrHypervisor,
         owner => Cause::Part(owner, part.name.clone()),
@@ -88,6 +92,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         median_ns: result.all().and_then(|all| all.p50_ns).unwrap_or(0),
         hosts: false,
         is_virtual: facts.is_none_or(Facts::virtualized),
+        could_run: false,
     };
     let hosts =
         hosts(result).into_iter().map(|(own, wait, within_ns)| (ptr::from_ref(own), (wait, within_ns)));
@@ -95,14 +100,14 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let latency = |outlier: &&Outlier| {
         // Of counters there is no account: whose a moment was none of them says.
         let events = outlier.trace.as_ref().filter(|trace| trace.source != Source::Proc);
-        let spans =
+        let (spans, could_run) =
             events.map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts)).unwrap_or_default();
         let (parts, mut unaccounted_ns) = parts(&spans);
         if spans.is_empty() {
             unaccounted_ns = outlier.value_ns;
         }
         let host = hosts.get(&ptr::from_ref(*outlier));
-        let known = Circumstances { hosts: host.is_some(), ..known };
+        let known = Circumstances { hosts: host.is_some(), could_run, ..known };
         let cause = cause(outlier.value_ns, &parts, known);
         BlamedLatency {
             id: outlier.series.id(&result.environment),
@@ -167,6 +172,8 @@ pub fn owner_name(owner: Owner, name: &str) -> String {
         Owner::NotPreempted => format!("{name}, not preempted"),
         Owner::InterruptsOff => format!("interrupts off in {name}"),
         Owner::Idle => "idle".to_owned(),
+        Owner::Blocked if name.is_empty() => "blocked".to_owned(),
+        Owner::Blocked => format!("blocked ({name})"),
         Owner::Interrupt => format!("irq {name}"),
         Owner::SoftInterrupt => format!("softirq {name}"),
         Owner::Vector => format!("{name} interrupt"),
@@ -186,7 +193,12 @@ mod tests {
     #[test]
     fn a_cause_is_one_part_that_is_half_of_what_is_beyond_the_ordinary() {
         let part = |owner, name: &str, us: u64| BlamedPart { owner, name: name.into(), ns: us * US };
-        let metal = |median_us| Circumstances { median_ns: median_us * US, hosts: false, is_virtual: false };
+        let metal = |median_us| Circumstances {
+            median_ns: median_us * US,
+            hosts: false,
+            is_virtual: false,
+            could_run: true,
+        };
         let hog = [part(Owner::Thread, "hog", 900), part(Owner::Itself, "", 20)];
         assert_eq!(said(&cause(1_000 * US, &hog, metal(50))), "hog");
         assert_eq!(said(&cause(2_000 * US, &hog, metal(50))), UNKNOWN);
@@ -203,17 +215,31 @@ mod tests {
     fn in_a_virtual_machine_what_may_be_the_hypervisors_is_laid_to_no_thread() {
         let said = |owner, is_virtual| {
             let part = BlamedPart { owner, name: "rustc".into(), ns: 900 * US };
-            said(&cause(1_000 * US, &[part], Circumstances { median_ns: 0, hosts: false, is_virtual }))
+            said(&cause(
+                1_000 * US,
+                &[part],
+                Circumstances { median_ns: 0, hosts: false, is_virtual, could_run: true },
+            ))
         };
         let told = [
             (Owner::Thread, "rustc", "rustc"),
             (Owner::SoftInterrupt, "softirq rustc", "softirq rustc"),
             (Owner::Idle, "idle (sleep state)", "idle or hypervisor"),
+            (Owner::Blocked, "blocked (rustc)", "blocked (rustc)"),
             (Owner::InterruptsOff, "interrupts off in rustc", "kernel or hypervisor"),
             (Owner::NotPreempted, "rustc, not preempted", "kernel or hypervisor"),
         ];
         for (owner, metal, guest) in told {
             assert_eq!((said(owner, false).as_str(), said(owner, true).as_str()), (metal, guest));
+        }
+    }
+
+    #[test]
+    fn idle_is_no_cause_where_the_thread_may_have_slept() {
+        let idle = BlamedPart { owner: Owner::Idle, name: String::new(), ns: 900 * US };
+        for is_virtual in [false, true] {
+            let known = Circumstances { median_ns: 0, hosts: false, is_virtual, could_run: false };
+            assert_eq!(cause(1_000 * US, std::slice::from_ref(&idle), known), Cause::Unknown);
         }
     }
 
@@ -225,7 +251,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % most
         };
-        let known = Circumstances { median_ns: 7 * US, hosts: false, is_virtual: false };
+        let known = Circumstances { median_ns: 7 * US, hosts: false, is_virtual: false, could_run: true };
         for _ in 0..5_000 {
             let (irq, thread) = (1 + draw(4), 1 + draw(8));
             let part = |owner, us: u64| BlamedPart { owner, name: "x".into(), ns: us * US };

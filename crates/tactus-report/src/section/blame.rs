@@ -23,7 +23,7 @@ const PARTS: usize = 3;
 /// Latencies that have a line of their own.
 const LINES: usize = 3;
 /// What has a CPU, as it is drawn; of what is unaccounted nothing is.
-const KINDS: [(Owner, Kind); 9] = [
+const KINDS: [(Owner, Kind); 10] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
     (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),
     (Owner::InterruptsOff, Kind { name: "interrupts off", colour: 1, shade: Shade::Dark }),
@@ -32,6 +32,7 @@ const KINDS: [(Owner, Kind); 9] = [
     (Owner::Timer, Kind { name: "timer", colour: 2, shade: Shade::Middle }),
     (Owner::SoftInterrupt, Kind { name: "softirq", colour: 3, shade: Shade::Dark }),
     (Owner::Idle, Kind { name: "idle", colour: 1, shade: Shade::Light }),
+    (Owner::Blocked, Kind { name: "blocked", colour: 1, shade: Shade::Middle }),
     (Owner::Itself, Kind { name: "itself", colour: 3, shade: Shade::Light }),
 ];
 
@@ -51,7 +52,8 @@ impl Section for Blame {
          it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
          machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
          \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
-         beyond the median; one up to twice the median and 10 us is ordinary, and laid to nobody. Where BPF is refused tracefs \
+         beyond the median. Blocked: the measured program itself slept or waited, from when it left the CPU in such a state until \
+         it was woken, or until its timer was due; idle is only when it could have run. One up to twice the median and 10 us is ordinary, and laid to nobody. Where BPF is refused tracefs \
          keeps the same events, to the microsecond. Where both are, counters of /proc name candidates: what came to that CPU in \
          a time that holds the latency and is longer; how much of it fell into the latency they cannot tell, so that nothing is \
          laid to any of them."

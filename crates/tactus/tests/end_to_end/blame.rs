@@ -208,6 +208,62 @@ fn a_storm_of_timers_and_a_flood_of_packets_on_the_loopback_are_named() {
 }
 
 #[test]
+fn a_program_that_sleeps_or_waits_for_a_lock_is_blocked_and_one_that_works_is_not() {
+    let Some(_alone) = alone() else { return };
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return skipped("this kernel does not say where its structures have their fields (BTF)");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("misdeed");
+    let built = output(
+        Command::new("cc")
+            .args(["-std=c99", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-I"])
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-application/include"))
+            .arg("-o")
+            .arg(&program)
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/misdeed.c")),
+    );
+    assert!(built.status.success(), "{}", stderr(&built));
+    for misdeed in ["sleep", "lock", "work"] {
+        let file = dir.path().join(misdeed);
+        let mut chrt = Command::new("chrt");
+        chrt.args(["-f", "60", "taskset", "-c", "1"]).arg(&program).arg(&file).arg(misdeed);
+        let mut running = chrt.spawn().unwrap();
+        let result = output(
+            tactus()
+                .args([
+                    "measure",
+                    "application",
+                    "-a",
+                    "1",
+                    "-i",
+                    "5000",
+                    "-D",
+                    "4",
+                    "--no-control",
+                    "--json",
+                ])
+                .args(["--blame-above", "1000", "--file"])
+                .arg(&file),
+        );
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let row = &json(&result)["scenarios"][0];
+        if let Some(why) = obstacle(row) {
+            return skipped(&why);
+        }
+        let (blocked, of) = laid(row, "blocked", 2_500_000);
+        assert!(of >= 5, "{misdeed}: {row:#}\n{}", stderr(&result));
+        match misdeed {
+            "work" => assert!(blocked * 10 <= of, "{misdeed}: {blocked} of {of}: {:#}", row["blame"]),
+            _ => assert!(blocked * 10 >= of * 8, "{misdeed}: {blocked} of {of}: {:#}", row["blame"]),
+        }
+        parts_are_the_latency(row);
+    }
+    nothing_is_left();
+}
+
+#[test]
 fn where_nothing_disturbs_no_known_cause_is_named() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ use tactus_model::document::{BlamedPart, Owner, Span};
 use tactus_model::interrupts::Interrupts;
 use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
 
+use super::asleep::overlay;
 use crate::units::clean;
 
 /// Most bytes of what an interrupt is called: a line of /proc/interrupts is as long as its kernel likes, and each span
@@ -18,9 +19,9 @@ const TIMER: u64 = 0;
 /// What is on a CPU above the thread, or in its place.
 type Context = (EventKind, u64);
 
-/// The spans of a latency of `length` ns, in their order and without a gap. `wakes`: the measuring thread slept until what
-/// was due; else it had the CPU all the time.
-pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> Vec<Span> {
+/// The spans of a latency of `length` ns, in their order and without a gap, and whether the measured thread could run in
+/// those that are not [`Owner::Blocked`]. `wakes`: it slept until what was due.
+pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -> (Vec<Span>, bool) {
     let mut account = Account {
         spans: Vec::new(),
         open: Vec::new(),
@@ -30,8 +31,9 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
         interrupts,
     };
     let mut due_came = None;
-    for (at, kind, number) in trace.events() {
-        let (from, at) = (account.at, at.min(length));
+    // Those after it only say which thread it is of.
+    for (at, kind, number) in trace.events().take_while(|(at, _, _)| *at <= length) {
+        let from = account.at;
         account.until(at);
         let timer = (matches!(kind, EventKind::VectorBegins | EventKind::VectorEnds) && number == TIMER)
             || (matches!(kind, EventKind::InterruptBegins | EventKind::InterruptEnds)
@@ -39,7 +41,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
         if timer && due_came.is_none() {
             // One that ends and was not seen to begin was there when it was due.
             let ends = matches!(kind, EventKind::VectorEnds | EventKind::InterruptEnds);
-            due_came = Some(if ends { 0 } else { account.spans.len() });
+            due_came = Some(if ends { (0, 0) } else { (account.spans.len(), at) });
         }
         match kind {
             EventKind::Lost => account.lose(from),
@@ -52,7 +54,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
             EventKind::InterruptEnds => account.end((EventKind::InterruptBegins, number)),
             EventKind::SoftEnds => account.end((EventKind::SoftBegins, number)),
             EventKind::VectorEnds => account.end((EventKind::VectorBegins, number)),
-            EventKind::GuestLeft | EventKind::GuestEntered => {}
+            EventKind::GuestLeft | EventKind::GuestEntered | EventKind::Woken => {}
         }
     }
     account.until(length);
@@ -61,7 +63,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
     // Who polls and finds a gap had the CPU, as far as the kernel knows: who took it from both is not known.
     account.settle(if wakes && left { itself } else { (Owner::Unaccounted, String::new()) });
     let mut spans = account.spans;
-    if let Some(came) = due_came.filter(|_| wakes) {
+    if let Some((came, _)) = due_came.filter(|_| wakes) {
         for span in spans.iter_mut().take(came) {
             if !matches!(span.owner, Owner::Thread | Owner::NotPreempted) {
                 continue;
@@ -69,7 +71,8 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
             span.owner = Owner::InterruptsOff;
         }
     }
-    joined(spans)
+    let (spans, could_run) = overlay(spans, trace, length, wakes, due_came.map(|(_, at)| at));
+    (joined(spans), could_run)
 }
 
 /// The account while it is made.
@@ -233,7 +236,7 @@ mod tests {
     use super::super::owner_name;
     use super::EventKind::{
         InterruptBegins, InterruptEnds, Leaves, Lost, Preempted, Sleeps, SoftBegins, SoftEnds, Timer,
-        VectorBegins, VectorEnds,
+        VectorBegins, VectorEnds, Woken,
     };
     use super::*;
 
@@ -253,7 +256,11 @@ mod tests {
     }
 
     fn told(events: &[(u64, EventKind, u64)], threads: &[&str], length: u64) -> Vec<(String, u64)> {
-        let spans = spans(&trace(events, threads), length * US, true, &Interrupts::default());
+        told_of(&trace(events, threads), length, true)
+    }
+
+    fn told_of(trace: &Trace, length: u64, wakes: bool) -> Vec<(String, u64)> {
+        let (spans, _) = spans(trace, length * US, wakes, &Interrupts::default());
         spans.iter().map(|span| (owner_name(span.owner, &span.name), span.ns / US)).collect()
     }
 
@@ -380,17 +387,16 @@ mod tests {
             &told(&[(80, Lost, 0), (90, Leaves, 0)], &["9 x"], 100),
             &[("unaccounted", 80), ("x", 10), ("the thread itself", 10)],
         );
-        let gap = spans(&Trace::default(), 50, false, &Interrupts::default());
+        let (gap, _) = spans(&Trace::default(), 50, false, &Interrupts::default());
         assert_eq!((gap.len(), gap[0].owner, gap[0].ns), (1, Owner::Unaccounted, 50));
     }
 
     #[test]
     fn a_thread_that_had_to_give_the_cpu_up_was_not_preempted_and_one_that_slept_had_it_by_right() {
-        let told_of =
-            |leaves| told(&[(1, VectorBegins, 0), (2, VectorEnds, 0), (90, leaves, 0)], &["7 x"], 91);
+        let by = |leaves| told(&[(1, VectorBegins, 0), (2, VectorEnds, 0), (90, leaves, 0)], &["7 x"], 91);
         for (leaves, name) in [(Sleeps, "x"), (Leaves, "x"), (Preempted, "x, not preempted")] {
-            assert_eq!(told_of(leaves)[2], (name.to_owned(), 88));
-            assert_eq!(told_of(leaves)[0].0, "interrupts off in x");
+            assert_eq!(by(leaves)[2], (name.to_owned(), 88));
+            assert_eq!(by(leaves)[0].0, "interrupts off in x");
         }
     }
 
@@ -402,17 +408,124 @@ mod tests {
         let interrupts = Interrupts::of(&facts);
         assert!(interrupts.get(24).unwrap().actions[0].len() > 10_000);
         let events = trace(&[(1, InterruptBegins, 24), (9, InterruptEnds, 24)], &[]);
-        let spans = spans(&events, 10 * US, true, &interrupts);
+        let (spans, _) = spans(&events, 10 * US, true, &interrupts);
         let longest = spans.iter().map(|span| span.name.len()).max().unwrap();
         assert!((40..=LONGEST_NAME).contains(&longest), "{longest}");
         assert_eq!(short("irq".into()), "irq");
         assert!(short("\u{e9}".repeat(99)).ends_with("..."));
     }
 
+    /// A cycle of a program (7 app) that is due at 0: events in us, and what the measurement says.
+    fn cycle(events: &[(u64, EventKind, u64)], length: u64) -> (Vec<(String, u64)>, bool) {
+        let trace = trace(events, &["7 app", "0", "9 holder"]);
+        (told_of(&trace, length, false), spans(&trace, length * US, false, &Interrupts::default()).1)
+    }
+
+    const APP: u64 = 0;
+    const IDLE: u64 = 1;
+    const HOLDER: u64 = 2;
+
+    #[test]
+    fn a_program_that_sleeps_is_blocked_until_its_timer_was_due_and_idle_after_that() {
+        // It sleeps at 100 for 4 ms; its timer goes off 3 us late.
+        let events = [
+            (0, Sleeps, APP),
+            (2, VectorBegins, 0),
+            (3, Woken, 3 * US),
+            (4, VectorEnds, 0),
+            (6, Preempted, IDLE),
+            (100, Sleeps, APP),
+            (4_103, VectorBegins, 0),
+            (4_104, Woken, 4 * US),
+            (4_105, VectorEnds, 0),
+            (4_120, Preempted, IDLE),
+            (4_300, Sleeps, APP),
+        ];
+        let (told, could_run) = cycle(&events, 4_200);
+        assert!(could_run);
+        is(
+            &told,
+            &[
+                ("idle", 2),
+                ("local_timer interrupt", 2),
+                ("idle", 2),
+                ("app", 94),
+                ("blocked", 4_000),
+                ("idle", 3),
+                ("local_timer interrupt", 2),
+                ("idle", 15),
+                ("unaccounted", 80),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_timer_that_goes_off_late_is_no_sleep_of_the_program() {
+        let events = [
+            (0, Sleeps, APP),
+            (4_000, VectorBegins, 0),
+            (4_001, Woken, 4_001 * US),
+            (4_002, VectorEnds, 0),
+            (4_003, Preempted, IDLE),
+            (4_100, Sleeps, APP),
+        ];
+        let (told, could_run) = cycle(&events, 4_010);
+        assert!(could_run);
+        is(&told, &[("idle", 4_000), ("local_timer interrupt", 2), ("idle", 1), ("unaccounted", 7)]);
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_is_blocked_whoever_has_the_cpu_until_it_is_woken() {
+        let events = [
+            (0, Woken, 0),
+            (5, Preempted, IDLE),
+            (50, Sleeps, APP),
+            (2_000, Sleeps, HOLDER),
+            (2_500, Woken, 0),
+            (2_510, Preempted, IDLE),
+            (2_700, Sleeps, APP),
+        ];
+        is(
+            &cycle(&events, 2_600).0,
+            &[("idle", 5), ("app", 45), ("blocked", 2_450), ("idle", 10), ("unaccounted", 90)],
+        );
+    }
+
+    #[test]
+    fn where_a_wake_up_was_not_seen_nobody_is_said_to_have_kept_the_thread_from_the_cpu() {
+        let asleep = [(0, Woken, 0), (5, Preempted, IDLE), (50, Sleeps, APP), (2_510, Preempted, IDLE)];
+        let events = [&asleep[..], &[(2_700, Sleeps, APP)]].concat();
+        let unseen = "blocked (its wake-up was not seen)";
+        is(&cycle(&events, 2_600).0, &[("idle", 5), ("app", 45), (unseen, 2_460), ("unaccounted", 90)]);
+        // Nor where it is not known whether it slept, or which thread it is.
+        let events = [(2_510, Preempted, IDLE), (2_700, Sleeps, APP)];
+        is(&cycle(&events, 2_600).0, &[("unaccounted", 2_600)]);
+        let (told, could_run) = cycle(&events[..1], 2_600);
+        assert!(!could_run);
+        is(&told, &[("idle", 2_510), ("unaccounted", 90)]);
+    }
+
+    #[test]
+    fn a_measuring_thread_that_goes_to_sleep_as_its_timer_is_due_is_not_blocked() {
+        let events = [
+            (1, Sleeps, APP),
+            (900, VectorBegins, 0),
+            (903, VectorEnds, 0),
+            (905, Preempted, IDLE),
+            (990, Sleeps, APP),
+        ];
+        let trace = trace(&events, &["7 timer", "0"]);
+        let told = told_of(&trace, 910, true);
+        assert!(
+            told.contains(&("idle".into(), 899)) && told.iter().all(|(name, _)| name != "blocked"),
+            "{told:?}"
+        );
+    }
+
     proptest! {
         #[test]
         fn parts_and_what_is_unaccounted_are_the_latency_whatever_the_events_are(
-            events in prop::collection::vec(0_u64..14, 0..300),
+            events in prop::collection::vec(0_u64..15, 0..300),
             huge in prop::collection::vec(any::<u64>(), 0..9),
             threads in prop::collection::vec(".{0,20}", 0..4),
             length in prop_oneof![0_u64..2_000, any::<u64>()],
@@ -420,7 +533,7 @@ mod tests {
         ) {
             let timers = threads.clone();
             let trace = Trace { events: [events, huge].concat(), threads, timers, ..Trace::default() };
-            let spans = spans(&trace, length, wakes, &Interrupts::default());
+            let (spans, _) = spans(&trace, length, wakes, &Interrupts::default());
             let (parts, unaccounted) = parts(&spans);
             prop_assert_eq!(parts.iter().map(|part| part.ns).sum::<u64>() + unaccounted, length);
             let mut at = 0;

@@ -1,0 +1,117 @@
+//! When the measured thread could not run, because it slept or was blocked: then nobody kept it from the CPU.
+//!
+//! The evidence is in the events alone: the state in which it left the CPU, its wake-up, and when the timer was due that
+//! woke it. Who had the CPU at the end of a latency is the measured thread; the event that follows says which one that is.
+
+use tactus_model::document::{Owner, Span};
+use tactus_model::trace::{EventKind, Trace};
+
+/// Its wake-up was not seen: from when on it could run is not known.
+pub const UNSEEN: &str = "its wake-up was not seen";
+
+/// What the measured thread does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    Unknown,
+    /// It has the CPU, or could have it.
+    Runs,
+    /// It sleeps since then.
+    Sleeps(u64),
+}
+
+/// A time in which it did not run, and what is known of it.
+struct Gap {
+    from: u64,
+    until: u64,
+    kind: Known,
+}
+
+/// What is known of such a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It slept.
+    Slept,
+    /// It had gone to sleep, and was woken at a moment that was not seen.
+    Woken,
+    /// Nothing.
+    Nothing,
+}
+
+/// The measured thread; none: nothing says which one it is.
+fn measured(trace: &Trace, length: u64) -> Option<u64> {
+    let mut later = trace.events().skip_while(|(at, _, _)| *at <= length);
+    later.find_map(|(_, kind, thread)| kind.is_switch().then_some(thread))
+}
+
+/// Gives the spans of a latency in which its thread slept, and whether it could run in those that are left. `wakes`: what was
+/// due was its wake-up by a timer, so that it could run from then on.
+pub fn overlay(
+    spans: Vec<Span>,
+    trace: &Trace,
+    length: u64,
+    wakes: bool,
+    timer_came: Option<u64>,
+) -> (Vec<Span>, bool) {
+    let Some(thread) = measured(trace, length) else { return (spans, wakes) };
+    let gaps = gaps(trace, thread, length, wakes, timer_came);
+    let mut all = Vec::new();
+    for span in spans {
+        cut(span, &gaps, &mut all);
+    }
+    (all, true)
+}
+
+fn gaps(trace: &Trace, thread: u64, length: u64, wakes: bool, timer_came: Option<u64>) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let mut does = if wakes { Does::Runs } else { Does::Unknown };
+    // When another one last left the CPU, for it if it has it next.
+    let mut came = 0;
+    let end = [(length, EventKind::Preempted, thread)];
+    for (at, kind, number) in trace.events().take_while(|(at, _, _)| *at <= length).chain(end) {
+        let own = kind.is_switch() && number == thread;
+        match (kind, does) {
+            (EventKind::Lost, _) => does = Does::Unknown,
+            (EventKind::Woken, Does::Sleeps(from)) => {
+                gaps.push(Gap { from, until: at.saturating_sub(number).max(from), kind: Known::Slept });
+                does = Does::Runs;
+            }
+            (EventKind::Woken, _) => does = Does::Runs,
+            _ if own => {
+                match does {
+                    Does::Sleeps(from) => gaps.push(Gap { from, until: came, kind: Known::Woken }),
+                    Does::Unknown => gaps.push(Gap { from: 0, until: came, kind: Known::Nothing }),
+                    Does::Runs => {}
+                }
+                // Before its timer has gone off it goes to sleep for what is due.
+                let early = wakes && timer_came.is_none_or(|came| came > at);
+                does = match kind {
+                    EventKind::Sleeps if !early => Does::Sleeps(at),
+                    EventKind::Leaves if !early => Does::Unknown,
+                    _ => Does::Runs,
+                };
+            }
+            _ if kind.is_switch() => came = at,
+            _ => {}
+        }
+    }
+    gaps
+}
+
+/// A span as the parts that the gaps make of it.
+fn cut(span: Span, gaps: &[Gap], all: &mut Vec<Span>) {
+    let (mut from, end) = (span.from_ns, span.from_ns + span.ns);
+    while from < end {
+        let within = gaps.iter().rev().find(|gap| (gap.from..gap.until).contains(&from));
+        let next = gaps.iter().flat_map(|gap| [gap.from, gap.until]).filter(|at| *at > from);
+        let until = next.min().unwrap_or(end).min(end);
+        let (owner, name) = match within.map(|gap| gap.kind) {
+            Some(Known::Slept) => (Owner::Blocked, String::new()),
+            Some(Known::Woken) => (Owner::Blocked, UNSEEN.to_owned()),
+            // That nobody had the CPU is no news of a thread that may have slept.
+            Some(Known::Nothing) if span.owner == Owner::Idle => (Owner::Unaccounted, String::new()),
+            _ => (span.owner, span.name.clone()),
+        };
+        all.push(Span { from_ns: from, ns: until - from, owner, name });
+        from = until;
+    }
+}
