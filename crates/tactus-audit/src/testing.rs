@@ -4,8 +4,9 @@
 //! hypervisor are looked at before the rule is asked.
 
 use tactus_model::change::Change;
-use tactus_model::facts::{Facts, Reading};
+use tactus_model::facts::{Facts, MAX_READING, Reading};
 use tactus_model::finding::{Finding, Role, State};
+use tactus_model::qemu_arguments::kept;
 
 use super::{Intent, Subject, audit, find};
 
@@ -16,6 +17,14 @@ pub struct System {
     pub role: Role,
     pub intent: Intent,
 }
+
+/// stalld runs, and is what it is called.
+pub const STALLD_RUNS: &[(&str, &str)] = &[
+    ("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tstalld"),
+    ("process:700:uid", "0"),
+    ("process:700:NSpid", "700"),
+    ("process:700:exe", "/usr/bin/stalld"),
+];
 
 /// No reading but these, as a host.
 pub fn blank(readings: &[(&str, &str)]) -> System {
@@ -63,7 +72,12 @@ impl System {
     /// With these readings, in the place of those of the same names.
     pub fn with(mut self, readings: &[(&str, &str)]) -> Self {
         for (name, text) in readings {
-            self.facts.keep(*name, *text);
+            // As the probe keeps it. The end of a text that is too long is missing, whatever it is.
+            let is_line = name.starts_with("vm:") && name.ends_with(":cmdline") && text.len() <= MAX_READING;
+            match is_line {
+                true => self.facts.keep(*name, kept(text.split_whitespace())),
+                false => self.facts.keep(*name, *text),
+            }
         }
         self
     }

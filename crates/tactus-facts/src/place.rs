@@ -9,7 +9,7 @@ use tactus_model::isolation;
 
 use crate::Door;
 use crate::files::OF_CGROUP;
-use crate::read::{Collector, refused, text};
+use crate::read::{Collector, of_process, refused, text};
 
 /// Keeps all of it.
 pub fn keep(it: &mut Collector, door: &Door) {
@@ -78,6 +78,8 @@ fn keep_system(facts: &mut Facts, door: &Door) {
         facts.keep(name, text);
     }
     facts.keep("probe:version", door.version);
+    facts.keep("probe:pid", std::process::id().to_string());
+    facts.keep("probe:ppid", std::os::unix::process::parent_id().to_string());
     for (name, path) in [("device:kvm", "/dev/kvm"), ("device:msr", "/dev/cpu/0/msr")] {
         facts.keep(name, if Path::new(path).exists() { "present" } else { "absent" });
     }
@@ -88,7 +90,7 @@ fn container() -> Reading {
     if let Some(kind) = text("/run/systemd/container").filter(|kind| !kind.is_empty()) {
         return Reading::Text(kind);
     }
-    let environment = fs::read("/proc/1/environ");
+    let environment = of_process("/proc/1/environ");
     if let Ok(bytes) = &environment
         && let Some(kind) = of_environment(bytes)
     {

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 
 use rustix::fs::{Mode, OFlags};
 use tactus_model::facts::{Facts, MAX_READING, Reading};
+use tactus_model::process_files;
 
 /// What is collected, and the directories that were listed for it.
 #[derive(Default)]
@@ -137,6 +139,14 @@ pub fn read(path: &str) -> Option<Reading> {
 pub fn text(path: &str) -> Option<String> {
     let bytes = read_some(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\0']).to_owned())
+}
+
+/// The beginning of a file of a process, as much of it as is ever looked at.
+///
+/// # Errors
+/// Those of the system.
+pub fn of_process(path: &str) -> io::Result<Vec<u8>> {
+    process_files::read(fs::File::open(path)?, Path::new(path))
 }
 
 /// The beginning of a file, as much as a reading can hold and a little more, so that it is known to

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 use tactus_model::CpuSet;
 use tactus_model::facts::Reading;
@@ -56,12 +57,7 @@ pub fn keep(it: &mut Collector, affinity: Affinity) -> Vec<Group> {
     if list.left_out > 0 {
         it.facts.keep("threads:cut", list.left_out.to_string());
     }
-    // Anybody may call his process so.
-    for group in list.groups.iter().filter(|group| group.name == RESCUER).take(MOST_PROCESSES) {
-        let owner = status(group.pid).as_deref().and_then(|text| owner(text).map(str::to_owned));
-        let owner = owner.map_or(Reading::Absent, Reading::Text);
-        it.facts.0.insert(format!("process:{}:uid", group.pid), owner);
-    }
+    keep_rescuers(it, &list.groups);
     for group in list.groups.iter().filter(|group| group.realtime).take(MOST_PROCESSES) {
         let pid = group.pid;
         it.facts.keep(format!("process:{pid}:name"), group.name.as_str());
@@ -70,6 +66,33 @@ pub fn keep(it: &mut Collector, affinity: Affinity) -> Vec<Group> {
         it.facts.0.insert(format!("process:{pid}:VmLck"), locked.map_or(Reading::Absent, Reading::Text));
     }
     list.groups
+}
+
+/// Whose a process is that is called as the rescuer, and what program it is. Anybody may call his so: those of others
+/// than root are left out, and take nobody's place.
+fn keep_rescuers(it: &mut Collector, groups: &[Group]) {
+    let called = groups.iter().filter(|group| group.name == RESCUER);
+    let of_root = called.filter_map(|group| {
+        let text = status(group.pid)?;
+        (owner(&text) == Some("0")).then_some((group.pid, text))
+    });
+    for (pid, text) in of_root.take(MOST_PROCESSES) {
+        it.facts.keep(format!("process:{pid}:uid"), "0");
+        let numbers = field(&text, "NSpid").map_or(Reading::Absent, |numbers| Reading::Text(numbers.into()));
+        it.facts.0.insert(format!("process:{pid}:NSpid"), numbers);
+        it.keep_result(format!("process:{pid}:exe"), program(pid));
+    }
+}
+
+/// The path of a process's program, if it is this file here too: a container has others by the same paths.
+fn program(pid: u32) -> io::Result<String> {
+    let link = format!("/proc/{pid}/exe");
+    let path = fs::read_link(&link)?;
+    let (own, here) = (fs::metadata(&link)?, fs::metadata(&path)?);
+    if (own.dev(), own.ino()) != (here.dev(), here.ino()) {
+        return Err(io::Error::other("the file of this name is another one here"));
+    }
+    Ok(path.to_string_lossy().into_owned())
 }
 
 /// /proc/PID/status.
@@ -255,6 +278,13 @@ mod tests {
         ] {
             assert_eq!(is_virtual_cpu(name), is, "{name}");
         }
+    }
+
+    #[test]
+    fn the_program_of_a_process_is_named_where_it_is_the_same_file_here() {
+        let own = fs::canonicalize("/proc/self/exe").unwrap();
+        assert_eq!(program(std::process::id()).unwrap(), own.to_string_lossy());
+        assert!(program(u32::MAX).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use tactus_model::finding::Severity;
 
-use crate::vm::{Arguments, Vm, each};
+use crate::vm::{Arguments, OfWhole as _, Vm, each};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict, no_change};
 
 pub static CHECKS: &[Check] = &[Check {

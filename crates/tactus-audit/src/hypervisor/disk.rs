@@ -2,7 +2,7 @@
 
 use tactus_model::finding::Severity;
 
-use crate::vm::{Arguments, Parameter, Vm, each};
+use crate::vm::{Arguments, OfWhole as _, Parameter, Vm, each};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict, no_change};
 
 pub static CHECKS: &[Check] = &[Check {
@@ -79,7 +79,7 @@ fn disks(vm: &Vm) -> Verdict {
 
 /// A node of `-blockdev`; the two of a disk, format and protocol, are judged each for itself.
 fn blockdev<'a>(arguments: &'a Arguments, node: &'a Parameter) -> Option<Disk<'a>> {
-    let name = node.get("node-name").or_else(|| node.get("filename")).unwrap_or(&node.kind);
+    let name = node.get("node-name").unwrap_or(&node.kind);
     let firmware = name.contains("pflash")
         || ["pflash0", "pflash1"].iter().any(|key| arguments.last(&["machine", "M"], key) == Some(name));
     // What is only read, a disc or the image below a snapshot, is not written twice.
@@ -103,9 +103,9 @@ fn drive(option: &Parameter) -> Option<Disk<'_>> {
     if option.get("if") == Some("pflash") || option.get("media") == Some("cdrom") || read {
         return None;
     }
-    let file =
-        option.get("file").or_else(|| option.get("filename")).or_else(|| option.get("file.filename"))?;
-    let mut disk = Disk { name: file, ..Disk::default() };
+    // Of its name there is only where it lies.
+    let file = option.get("file")?;
+    let mut disk = Disk { name: option.get("id").unwrap_or("-drive"), ..Disk::default() };
     match option.get("format").or_else(|| option.get("driver")) {
         Some(driver) => judge_driver(driver, &mut disk),
         None => disk.faults.push("has no format given: QEMU guesses it".to_owned()),

@@ -6,7 +6,7 @@ use tactus_model::CpuSet;
 use tactus_model::change::flag;
 use tactus_model::finding::Severity;
 
-use crate::vm::{Arguments, Vm, each};
+use crate::vm::{Arguments, OfWhole as _, Vm, each};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const ENABLE_PMU: &str = "/sys/module/kvm/parameters/enable_pmu";

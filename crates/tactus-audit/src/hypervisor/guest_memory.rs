@@ -2,7 +2,7 @@
 
 use tactus_model::finding::Severity;
 
-use crate::vm::{Arguments, Parameter, Vm, each};
+use crate::vm::{Arguments, OfWhole as _, Parameter, Vm, each};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 /// The smallest size of a huge page, in kB (32-bit Arm and x86; a page of PowerPC or Arm may have 64 kB).

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tactus_model::finding::Severity;
 
-use crate::vm::{Arguments, Parameter, Vm, each};
+use crate::vm::{Arguments, OfWhole as _, Parameter, Vm, each};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict, no_change};
 
 pub static CHECKS: &[Check] = &[Check {
@@ -168,7 +168,7 @@ fn nic(option: &Parameter) -> Option<(Way, String)> {
 
 /// `-drive` with a device of its own: all but `if=none` and firmware.
 fn drive(option: &Parameter) -> Option<(Way, String)> {
-    let name = option.get("file").unwrap_or("-drive").to_owned();
+    let name = option.get("id").unwrap_or("-drive").to_owned();
     match option.get("if") {
         Some("none" | "pflash") => None,
         Some("virtio") => Some((Way::MainLoop, name)),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Severity;
 
-use crate::vm::{Parameter, Vm, each};
+use crate::vm::{OfWhole as _, Parameter, Vm, each};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 pub static CHECKS: &[Check] = &[Check {

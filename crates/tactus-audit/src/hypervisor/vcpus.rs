@@ -156,14 +156,14 @@ fn halves(subject: &Subject<'_>, vm: &Vm) -> CpuSet {
         .fold(CpuSet::default(), |all, vcpus| all.or(&vcpus))
 }
 
-/// A free isolated CPU for each vCPU that has none for itself; nothing where there are too few. Ordinary users' threads are
-/// left alone: whoever names his as QEMU does would be given CPUs that are kept free.
+/// A free isolated CPU for each vCPU that has none for itself; nothing where there are too few. Threads that only say that
+/// they are vCPUs are left alone: whoever names his as QEMU does would be given CPUs that are kept free.
 fn pins(subject: &Subject<'_>) -> Vec<Change> {
     let (vms, _) = realtime(subject);
     let mut taken = CpuSet::default();
     let mut without: Vec<&Thread> = Vec::new();
     let mut pins: Vec<(&Thread, u32)> = Vec::new();
-    for vcpu in vms.into_iter().filter(|vm| vm.ordinary_user.is_none()).flat_map(|vm| &vm.vcpus) {
+    for vcpu in vms.into_iter().filter(|vm| vm.distrust.is_none()).flat_map(|vm| &vm.vcpus) {
         let own = vcpu.thread.cpus.first().filter(|cpu| {
             vcpu.thread.cpus.len() == 1 && subject.isolated().contains(*cpu) && !taken.contains(*cpu)
         });
@@ -206,10 +206,8 @@ less, and need not"
         } else {
             "vCPUs {} are ordinary threads"
         };
-        let owner = vm.ordinary_user.map(|uid| {
-            format!(" (the process is of user {uid}: is it a virtual machine of yours? nothing of his is changed by `tune`)")
-        });
-        Judgement::finding(are.replace("{}", &ordinary.to_string()) + &owner.unwrap_or_default())
+        let distrust = vm.distrust.map(|why| format!(" ({why})"));
+        Judgement::finding(are.replace("{}", &ordinary.to_string()) + &distrust.unwrap_or_default())
     };
     Ok(vm.vcpus.iter().fold(judgement, |judgement, vcpu| {
         let Thread { name, tid, policy, priority, .. } = &vcpu.thread;
@@ -217,13 +215,13 @@ less, and need not"
     }))
 }
 
-/// Threads of an ordinary user stay as they are: he may call them whatever he likes, and a policy of root's is worth having.
+/// Threads that only say that they are vCPUs stay as they are: a policy of root's is worth having.
 /// The first vCPU of several is left as it is; nothing is made FIFO where QEMU's other threads might
 /// need the same CPU (pitfalls 11 and 12).
 fn policies(subject: &Subject<'_>) -> Vec<Change> {
     let (vms, _) = realtime(subject);
     let mut changes = Vec::new();
-    for vm in vms.into_iter().filter(|vm| vm.ordinary_user.is_none()) {
+    for vm in vms.into_iter().filter(|vm| vm.distrust.is_none()) {
         let rest = vm.emulator.iter().chain(&vm.io).chain(&vm.helpers);
         let elsewhere = rest.fold(CpuSet::default(), |all, thread| all.or(&thread.cpus));
         for vcpu in &vm.vcpus {
@@ -246,15 +244,22 @@ mod tests {
     use crate::vm::testing::{THREADS, beside, host, threads};
 
     #[test]
-    fn threads_of_an_ordinary_user_get_nothing_of_roots() {
+    fn threads_that_only_say_that_they_are_vcpus_get_nothing_of_roots() {
         for (id, of, instead) in [
             ("vcpu-pin", "3\tCPU 1/KVM", "2,3\tCPU 1/KVM"),
             ("vcpu-fifo", "FIFO\t1\t3\tCPU 1/KVM", "OTHER\t0\t3\tCPU 1/KVM"),
         ] {
             let service = threads(of, instead).and("vm:812:uid", "64055");
             assert!(!service.changes(id).is_empty(), "{id}");
-            let user = threads(of, instead).and("vm:812:uid", "1000");
-            assert_eq!((user.state(id), user.changes(id).len()), (State::Finding, 0), "{id}");
+            for liar in [
+                threads(of, instead).and("vm:812:uid", "1000"),
+                threads(of, instead).without("vm:812:uid"),
+                threads(of, instead).and("vm:812:vcpus", ""),
+                threads(of, instead).without("vm:812:vcpus"),
+                threads(of, instead).and("vm:812:vcpus", "0,2"),
+            ] {
+                assert_eq!((liar.state(id), liar.changes(id).len()), (State::Finding, 0), "{id}");
+            }
         }
         let said = threads("FIFO\t1\t3\tCPU 1/KVM", "OTHER\t0\t3\tCPU 1/KVM")
             .and("vm:812:uid", "1000")

@@ -230,13 +230,22 @@ fn first_process(subject: &Subject<'_>) -> Verdict {
 }
 
 /// User threads that may run on isolated CPUs and elsewhere: nobody placed them. The probe that reads
-/// this is none of them.
+/// this is none of them, nor is who started it, with what else he has started.
 fn wandering<'a>(subject: &'a Subject<'_>, isolated: &'a CpuSet) -> impl Iterator<Item = &'a Thread> {
+    let (own, parent) = (subject.facts.number("probe:pid"), subject.facts.number("probe:ppid"));
+    // Anybody may call his threads so, and nobody be a child of tactus.
+    let ours = move |thread: &Thread| {
+        let is = |pid: u32, known: Option<u64>| known == Some(u64::from(pid));
+        thread.name.starts_with("tactus")
+            && (is(thread.pid, own)
+                || is(thread.pid, parent)
+                || is(thread.ppid, parent.filter(|pid| *pid != 1)))
+    };
     // Thousands of threads have the same few sets.
     let mut known: HashMap<*const CpuSet, bool> = HashMap::new();
     subject.threads.user().filter(move |thread| {
         let both = || meet(&thread.cpus, isolated) && !within(&thread.cpus, isolated);
-        *known.entry(Arc::as_ptr(&thread.cpus)).or_insert_with(both) && !thread.name.starts_with("tactus")
+        *known.entry(Arc::as_ptr(&thread.cpus)).or_insert_with(both) && !ours(thread)
     })
 }
 
@@ -337,11 +346,20 @@ mod tests {
             with(&[pinned, house]).said(id),
             "no user thread wanders onto CPUs 2,3; 1 are confined to them"
         );
-        let foreign =
-            with(&[pinned, "900 900 1 400100 OTHER 0 0-3 cron", "901 901 1 400100 OTHER 0 0-3 tactus-probe"]);
+        let foreign = with(&[
+            pinned,
+            "900 900 1 400100 OTHER 0 0-3 cron",
+            "901 901 899 400100 OTHER 0 0-3 tactus-probe",
+        ])
+        .with(&[("probe:pid", "901"), ("probe:ppid", "899")]);
         let found = foreign.finding(id);
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Minor));
         assert_eq!(foreign.wanted(id), ["CPUs of cron (900) = 0,1"]);
+        let ours = ["899 899 1 400100 OTHER 0 0-3 tactus", "902 902 899 400100 OTHER 0 0-3 tactus-probe"];
+        let probe = [("probe:pid", "901"), ("probe:ppid", "899")];
+        assert_eq!(with(&ours).with(&probe).state(id), State::Ok, "those of this run");
+        let other = with(&["910 910 1 400100 OTHER 0 0-3 tactus-x", ours[0]]).with(&probe);
+        assert_eq!(other.wanted(id), ["CPUs of tactus-x (910) = 0,1"], "anybody may call himself so");
         let open = foreign.and("/sys/devices/system/cpu/isolated", "").isolate("2-3").finding(id);
         assert_eq!(open.severity, Severity::Major);
         assert_eq!(with(&[house]).and("threads:cut", "1").state(id), State::Unreadable);

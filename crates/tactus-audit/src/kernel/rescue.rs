@@ -3,7 +3,7 @@
 use tactus_model::finding::{Severity, State};
 use tactus_model::threads::Thread;
 
-use super::throttling::{rescued, stalld_service, unguarded};
+use super::throttling::{rescued, rescuers, stalld_service, unguarded};
 use crate::sentence::{cpus_or_none, meet, read_places};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
@@ -83,7 +83,8 @@ fn guards(subject: &Subject<'_>) -> Verdict {
 fn placed(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
     subject.running()?;
-    let own: Vec<&Thread> = subject.threads.user().filter(|thread| thread.name == "stalld").collect();
+    let processes = rescuers(subject);
+    let own: Vec<&Thread> = subject.threads.user().filter(|thread| processes.contains(&thread.pid)).collect();
     if own.is_empty() {
         let why = "stalld does not run: whether anything else rescues starved threads, no-rescue says";
         return Err(Judgement::not_applicable(why));
@@ -96,10 +97,9 @@ fn placed(subject: &Subject<'_>) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{HOSTILE, System, intel};
+    use crate::testing::{HOSTILE, STALLD_RUNS, System, intel};
 
     const RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
-    const STALLD: (&str, &str) = ("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tstalld");
     const NONE: (&str, &str) = ("threads:0", "1\t1\t0\t400100\tOTHER\t0\t0-1\tsystemd");
 
     fn on(release: &str, runtime: &str) -> System {
@@ -116,7 +116,7 @@ mod tests {
         let bare = served("0", "0");
         let found = bare.finding("no-rescue");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
-        assert_eq!(bare.clone().with(&[STALLD]).state("no-rescue"), State::Ok);
+        assert_eq!(bare.clone().with(STALLD_RUNS).state("no-rescue"), State::Ok);
         assert_eq!(served("50000000", "50000000").state("no-rescue"), State::Ok);
         assert!(served("0", "50000000").said("no-rescue").ends_with("what starves on CPU 2 stays so"));
         assert_eq!(bare.and("threads:cut", "5").state("no-rescue"), State::Unreadable);
@@ -143,8 +143,9 @@ mod tests {
     #[test]
     fn stalld_keeps_house_where_it_runs() {
         assert_eq!(served("0", "0").state("stalld"), State::NotApplicable);
-        assert_eq!(served("0", "0").with(&[STALLD]).state("stalld"), State::Ok);
-        let beside = served("0", "0").and("threads:0", &STALLD.1.replace("0-1", "0-3"));
+        assert_eq!(served("0", "0").with(STALLD_RUNS).state("stalld"), State::Ok);
+        let beside =
+            served("0", "0").with(STALLD_RUNS).and("threads:0", &STALLD_RUNS[0].1.replace("0-1", "0-3"));
         assert_eq!(beside.state("stalld"), State::Finding);
         assert_eq!(intel(&[]).state("stalld"), State::Unreadable);
     }

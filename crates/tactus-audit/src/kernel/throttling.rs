@@ -169,15 +169,32 @@ fn fair_server(subject: &Subject<'_>) -> Verdict {
     Ok(Judgement { said, ..judgement })
 }
 
-/// Whether stalld runs, which boosts threads that starve: as root, since anybody may call his process so. Facts of releases
-/// that did not read the owner are believed.
+/// Where stalld is installed.
+const STALLD: [&str; 6] = [
+    "/usr/bin/stalld",
+    "/usr/sbin/stalld",
+    "/usr/local/bin/stalld",
+    "/usr/local/sbin/stalld",
+    "/bin/stalld",
+    "/sbin/stalld",
+];
+
+/// The processes that are stalld, which boosts threads that starve. Anybody may call a thread so, a program of root's by
+/// way of a link, or what runs in a container: it is root's process outside of containers, of the installed program.
+pub fn rescuers(subject: &Subject<'_>) -> Vec<u32> {
+    let is = |pid: u32| {
+        let reading = |key: &str| subject.facts.text(&format!("process:{pid}:{key}"));
+        let outside = reading("NSpid").is_some_and(|numbers| numbers.split_whitespace().count() == 1);
+        outside && reading("uid") == Some("0") && reading("exe").is_some_and(|exe| STALLD.contains(&exe))
+    };
+    let first = subject.threads.user().filter(|thread| thread.tid == thread.pid && thread.name == "stalld");
+    first.map(|thread| thread.pid).filter(|pid| is(*pid)).collect()
+}
+
+/// Whether stalld runs.
 #[must_use]
 pub fn rescued(subject: &Subject<'_>) -> bool {
-    let owned_by_root = |pid: u32| {
-        let name = format!("process:{pid}:uid");
-        !subject.facts.0.contains_key(&name) || subject.facts.text(&name) == Some("0")
-    };
-    subject.threads.user().any(|thread| thread.name == "stalld" && owned_by_root(thread.pid))
+    !rescuers(subject).is_empty()
 }
 
 /// stalld as a service, where it is installed or runs.
@@ -225,7 +242,7 @@ pub fn unguarded(subject: &Subject<'_>) -> Result<CpuSet, Judgement> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{HOSTILE, System, intel};
+    use crate::testing::{HOSTILE, STALLD_RUNS, System, intel};
 
     fn on(release: &str, runtime: &str) -> System {
         intel(&[("uname:release", release), (RUNTIME, runtime), (PERIOD, "1000000")])
@@ -249,6 +266,26 @@ mod tests {
         assert_eq!(with_stalld.wanted("rt-throttling"), wanted);
         assert_eq!(intel(&[]).absent(RUNTIME).state("rt-throttling"), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(RUNTIME, "denied").state("rt-throttling"), State::Unreadable);
+    }
+
+    #[test]
+    fn what_only_calls_itself_stalld_rescues_nobody() {
+        let off = |system: System| system.wanted("rt-throttling").contains(&format!("{RUNTIME} = -1"));
+        let runs = || on("6.1.0", "950000").with(STALLD_RUNS);
+        assert!(off(runs()));
+        for (name, lie) in [
+            ("process:700:uid", "65534"),
+            ("process:700:exe", "/home/nobody/stalld"),
+            ("process:700:exe", "/usr/bin/su"),
+            ("process:700:NSpid", "700\t1"),
+            ("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tother"),
+            ("threads:0", "700\t699\t1\t400100\tFIFO\t10\t0-1\tstalld"),
+        ] {
+            assert!(!off(runs().and(name, lie)), "{name} = {lie}");
+        }
+        for name in ["process:700:uid", "process:700:exe", "process:700:NSpid"] {
+            assert!(!off(runs().without(name)) && !off(runs().absent(name)), "{name}");
+        }
     }
 
     #[test]
@@ -279,7 +316,7 @@ mod tests {
         assert_eq!(server(new(), "0", "0").state("fair-server"), State::Ok);
         let last = server(new(), "0", "50000000");
         assert_eq!(last.finding("fair-server").severity, Severity::Info, "{}", last.said("fair-server"));
-        let bad = last.and("threads:0", "700\t700\t1\t400100\tFIFO\t10\t0-1\tstalld");
+        let bad = last.with(STALLD_RUNS);
         assert_eq!(bad.finding("fair-server").severity, Severity::Major);
         assert_eq!(bad.said("fair-server"), "the fair server takes its time from real-time threads on CPU 3");
         assert_eq!(bad.wanted("fair-server"), ["/sys/kernel/debug/sched/fair_server/cpu3/runtime = 0"]);

@@ -1,13 +1,15 @@
 //! One virtual machine: its process, and what each of its threads is for.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use tactus_model::CpuSet;
 use tactus_model::facts::{Facts, Reading};
+use tactus_model::process_files::is_ordinary_user;
+use tactus_model::qemu_arguments::bytes;
 use tactus_model::threads::{Thread, Threads};
 
 use super::Arguments;
-use super::arguments::bytes;
 
 /// The process of a virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +18,8 @@ pub struct Vm {
     pub pid: u32,
     /// What it is called: the guest's name, else the process's.
     pub name: String,
-    /// The ordinary user whose process it is, of whom anybody may call threads as QEMU does; nobody where it is root's or a
-    /// service's, or no reading tells.
-    pub ordinary_user: Option<u32>,
+    /// Why nothing of root's is given to its threads; `None` where a user who is believed runs it by KVM.
+    pub distrust: Option<Distrust>,
     /// What program it is.
     pub monitor: Monitor,
     /// Whether the processor is emulated (QEMU's TCG); `None` when nothing tells.
@@ -33,6 +34,30 @@ pub struct Vm {
     pub emulator: Vec<Thread>,
     /// The kernel's threads that work for it: vhost, kvm-pit, the recovery of huge pages.
     pub helpers: Vec<Thread>,
+}
+
+/// Why the threads of a process that looks like a virtual machine get no CPUs and no priority of root's: anybody may call
+/// his threads as QEMU calls its vCPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distrust {
+    /// It is this ordinary user's.
+    OrdinaryUser(u32),
+    /// Whose it is no reading tells.
+    UnknownUser,
+    /// KVM does not run, or is not known to run, each of the vCPUs that its threads are called after.
+    NotOfKvm,
+}
+
+/// Says it behind a finding: `it is a process of user 1000: ...`.
+impl fmt::Display for Distrust {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OrdinaryUser(uid) => write!(f, "it is a process of user {uid}"),
+            Self::UnknownUser => f.write_str("whose process it is cannot be seen"),
+            Self::NotOfKvm => f.write_str("KVM is not seen to run vCPUs of these numbers"),
+        }?;
+        f.write_str(": `tune` leaves it alone")
+    }
 }
 
 /// A program that runs virtual machines.
@@ -79,7 +104,10 @@ impl Vm {
             }
         }
         let mut vms: Vec<_> = vms.into_values().collect();
-        vms.iter_mut().for_each(|vm| vm.vcpus.sort_by_key(|vcpu| (vcpu.number, vcpu.thread.tid)));
+        for vm in &mut vms {
+            vm.vcpus.sort_by_key(|vcpu| (vcpu.number, vcpu.thread.tid));
+            vm.distrust = vm.distrust(facts);
+        }
         vms
     }
 
@@ -107,10 +135,7 @@ impl Vm {
         Self {
             pid,
             name: shown(called),
-            ordinary_user: facts
-                .text(&format!("vm:{pid}:uid"))
-                .and_then(|uid| uid.parse().ok())
-                .filter(|uid| is_ordinary(*uid)),
+            distrust: None,
             monitor,
             emulated: arguments.as_ref().and_then(emulated),
             arguments,
@@ -119,6 +144,20 @@ impl Vm {
             emulator: Vec::new(),
             helpers: Vec::new(),
         }
+    }
+
+    fn distrust(&self, facts: &Facts) -> Option<Distrust> {
+        let reading = |key: &str| facts.text(&format!("vm:{}:{key}", self.pid));
+        let Some(uid) = reading("uid").and_then(|uid| uid.parse().ok()) else {
+            return Some(Distrust::UnknownUser);
+        };
+        if is_ordinary_user(uid) {
+            return Some(Distrust::OrdinaryUser(uid));
+        }
+        let of_kvm: CpuSet = reading("vcpus").and_then(|numbers| numbers.parse().ok()).unwrap_or_default();
+        let called: CpuSet = self.vcpus.iter().map(|vcpu| vcpu.number).collect();
+        let once = called.len() == self.vcpus.len();
+        (!once || !called.minus(&of_kvm).is_empty()).then_some(Distrust::NotOfKvm)
     }
 
     fn take(&mut self, thread: &Thread) {
@@ -161,12 +200,6 @@ impl Vm {
             None => bytes(arguments.kind("m")?, 1 << 20),
         }
     }
-}
-
-/// Whether a user is a person, or a container's, and no service: below 1000 and from 60000 to 65535 are the system's
-/// (Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS).
-fn is_ordinary(uid: u32) -> bool {
-    matches!(uid, 1000..=59_999 | 65_536..)
 }
 
 /// A name as it is shown: on one line, and not endless.
@@ -269,12 +302,29 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_an_ordinary_user_is_known_as_his() {
-        let of = |uid: &str| machines(&[("vm:7:name", "kvm"), ("vm:7:uid", uid)])[0].ordinary_user;
+    fn who_runs_a_machine_must_be_known_and_no_ordinary_user() {
+        let of = |uid: &str| machines(&[("vm:7:name", "kvm"), ("vm:7:uid", uid)])[0].distrust;
+        let user = |uid| Some(Distrust::OrdinaryUser(uid));
         assert_eq!(
             ["0", "107", "64055", "x", "1000", "100000"].map(of),
-            [None, None, None, None, Some(1000), Some(100_000)]
+            [None, None, None, Some(Distrust::UnknownUser), user(1000), user(100_000)]
         );
+        assert_eq!(machines(&[("vm:7:name", "kvm")])[0].distrust, Some(Distrust::UnknownUser));
+    }
+
+    #[test]
+    fn a_thread_is_a_vcpu_only_where_kvm_runs_one_of_its_number() {
+        let of = |vcpus: &str| {
+            let readings = [("threads:0", THREADS), ("vm:812:uid", "0"), ("vm:812:vcpus", vcpus)];
+            machines(&readings)[0].distrust
+        };
+        let no = Some(Distrust::NotOfKvm);
+        assert_eq!(["0-1", "0-7", "", "0", "1-2", "x"].map(of), [None, None, no, no, no, no]);
+        let unread = machines(&[("threads:0", THREADS), ("vm:812:uid", "0")])[0].distrust;
+        assert_eq!(unread, no);
+        let twice = THREADS.replace("CPU 1/KVM", "CPU 0/KVM");
+        let readings = [("threads:0", twice.as_str()), ("vm:812:uid", "0"), ("vm:812:vcpus", "0-1")];
+        assert_eq!(machines(&readings)[0].distrust, no, "two threads that are one vCPU");
     }
 
     #[test]

@@ -50,10 +50,15 @@ impl Vm {
     }
 }
 
-impl Arguments {
+/// What may be said of arguments whose end may be missing.
+pub trait OfWhole {
     /// What follows from something not being among the arguments: nothing, when their end is missing.
     #[must_use]
-    pub fn without(&self, judgement: Judgement) -> Judgement {
+    fn without(&self, judgement: Judgement) -> Judgement;
+}
+
+impl OfWhole for Arguments {
+    fn without(&self, judgement: Judgement) -> Judgement {
         if self.cut {
             return Judgement::unreadable(
                 "its command line is cut in the facts, and what was looked for is not in the part that is there",

@@ -33,6 +33,8 @@ pub fn host() -> System {
     intel(&[
         ("threads:0", THREADS),
         ("vm:812:name", "qemu-system-x86"),
+        ("vm:812:uid", "64055"),
+        ("vm:812:vcpus", "0-1"),
         ("vm:812:cmdline", ARGUMENTS),
         ("vm:812:VmLck", "310224 kB"),
         ("vm:812:VmRSS", "402112 kB"),
@@ -59,5 +61,11 @@ pub fn beside(system: System, cpus: &str) -> System {
 902\t900\t1\t400040\tOTHER\t0\t{cpus}\tCPU 1/KVM"
     );
     let arguments = "qemu-system-x86_64 -name other -machine q35 -accel kvm -m 2G";
-    system.with(&[("threads:1", &more), ("vm:900:name", "qemu-system-x86"), ("vm:900:cmdline", arguments)])
+    system.with(&[
+        ("threads:1", &more),
+        ("vm:900:name", "qemu-system-x86"),
+        ("vm:900:uid", "0"),
+        ("vm:900:vcpus", "0-1"),
+        ("vm:900:cmdline", arguments),
+    ])
 }

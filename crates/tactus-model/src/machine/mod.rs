@@ -8,6 +8,8 @@ pub mod hypervisor;
 pub mod interrupts;
 pub mod isolation;
 pub mod partition;
+pub mod process_files;
+pub mod qemu_arguments;
 pub mod resctrl;
 pub mod scheduling;
 pub mod threads;

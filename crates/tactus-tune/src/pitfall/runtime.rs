@@ -1,5 +1,6 @@
 //! Pitfalls of what is set at run time.
 
+use tactus_audit::rescued;
 use tactus_model::facts::Reading;
 
 use super::{Pitfall, Scope};
@@ -12,7 +13,7 @@ pub static PITFALLS: &[Pitfall] = &[
 thread blocks in each cycle, or stalld gives the starved some microseconds.",
         scope: Scope::Plan(|look| {
             let off = look.plans_file("/sched_rt_runtime_us") == Some("-1");
-            (off && !look.runs("stalld"))
+            (off && !rescued(look.subject))
                 .then(|| "throttling is switched off, and stalld does not run".into())
         }),
         settings: &["sched_rt_runtime_us"],

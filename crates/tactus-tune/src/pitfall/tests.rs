@@ -44,7 +44,12 @@ const CASES: &[Case] = &[
         number: 1,
         readings: &[("threads:0", GUEST)],
         changes: THROTTLING,
-        unless: Reading(&[("threads:0", "7\t7\t1\t400140\tFIFO\t10\t0-1\tstalld")]),
+        unless: Reading(&[
+            ("threads:0", "7\t7\t1\t400140\tFIFO\t10\t0-1\tstalld"),
+            ("process:7:uid", "0"),
+            ("process:7:NSpid", "7"),
+            ("process:7:exe", "/usr/sbin/stalld"),
+        ]),
     },
     Case {
         number: 2,

@@ -161,6 +161,12 @@ fn served() -> System {
     (0..8).fold(system, |system, cpu| system.and(&server(cpu), "50000000"))
 }
 
+/// The same where stalld runs.
+fn with_stalld() -> System {
+    let process = [("process:7:uid", "0"), ("process:7:NSpid", "7"), ("process:7:exe", "/usr/bin/stalld")];
+    process.iter().fold(served().and("threads:0", STALLD), |system, (name, text)| system.and(name, text))
+}
+
 /// Checks of what a plan of `realtime` sets, of those that rescue starved threads.
 fn rescues(system: &System, with: &[&str]) -> Plan {
     let with = with.iter().map(|id| (*id).to_owned()).collect();
@@ -178,7 +184,9 @@ fn throttling_and_the_fair_server_stay_where_stalld_does_not_run() {
 
     let others = served().and("threads:0", STALLD).and("process:7:uid", "65534");
     assert!(!sets(&rescues(&others, &[]), "rt-throttling"), "anybody may call his process stalld");
-    let with_stalld = rescues(&served().and("threads:0", STALLD).and("process:7:uid", "0"), &[]);
+    let linked = with_stalld().and("process:7:exe", "/usr/bin/su");
+    assert!(!sets(&rescues(&linked, &[]), "rt-throttling"), "so may a link call a program of root's");
+    let with_stalld = rescues(&with_stalld(), &[]);
     assert!(sets(&with_stalld, "rt-throttling") && sets(&with_stalld, "fair-server"));
     assert!(with_stalld.refusals.is_empty());
 
@@ -195,7 +203,7 @@ fn the_last_rescue_is_not_taken_even_if_it_is_asked_for() {
     // Somebody has taken the other one before.
     assert!(refused(rescues(&served().and(RUNTIME, "-1"), &["fair-server"])));
     assert!(!refused(rescues(&served(), &["fair-server"])));
-    assert!(!refused(rescues(&served().and("threads:0", STALLD), &["rt-throttling", "fair-server"])));
+    assert!(!refused(rescues(&with_stalld(), &["rt-throttling", "fair-server"])));
     // What is off already is not this plan's doing.
     assert!(!refused(rescues(&served().and(RUNTIME, "-1"), &[])));
 }

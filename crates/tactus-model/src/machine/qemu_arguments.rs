@@ -1,4 +1,7 @@
-//! The arguments of QEMU, as `/proc/PID/cmdline` has them with blanks between.
+//! The arguments of QEMU, as `/proc/PID/cmdline` has them with blanks between: what of them is kept, and how they are read.
+//!
+//! A command line holds secrets of other people (`-object secret,data=`, passwords of iSCSI, `-smbios`, `-fw_cfg`, names
+//! of disks), and facts go into bundles, which are passed on. So only [what the audit reads](KEPT) is kept.
 //!
 //! An option's value is a list of `key=value` with commas between (a doubled comma is one), or an
 //! object of JSON, as libvirt writes `-object`, `-device`, `-blockdev` and, since 2023, `-netdev`. Both
@@ -9,6 +12,52 @@ use serde_json::Value;
 
 /// Options beyond this are not looked at.
 const MOST: usize = 4096;
+/// The longest value that is kept, in characters.
+const LONGEST: usize = 128;
+
+/// Keys that name the kind of an option where its first word does not.
+const KINDS: [&str; 5] = ["driver", "qom-type", "type", "accel", "model"];
+
+/// The options that are kept: their names, whether the first word of the value is, and the keys whose values are. All
+/// others are left out, with their values.
+const KEPT: &[(&[&str], bool, &[&str])] = &[
+    (&["name"], true, &["guest", "debug-threads"]),
+    (&["machine", "M"], true, &["type", "accel", "kernel-irqchip", "mem-merge", "usb", "pflash0", "pflash1"]),
+    (&["accel"], true, &["accel", "kernel-irqchip"]),
+    // Its features are on or off.
+    (&["cpu"], true, &[]),
+    (&["m"], true, &["size"]),
+    (&["overcommit"], false, &["mem-lock", "cpu-pm"]),
+    (&["object"], true, &["qom-type", "id", "size", "prealloc", "merge", "policy", "host-nodes"]),
+    (
+        &["device"],
+        true,
+        &["driver", "id", "host", "sysfsdev", "netdev", "iothread", "iothread-vq-mapping.0.iothread"],
+    ),
+    (&["netdev"], true, &["type", "id", "vhost", "vhostfd", "vhostfds"]),
+    (&["nic"], true, &["type", "model", "vhost", "vhostfd", "vhostfds"]),
+    (
+        &["drive"],
+        false,
+        &["id", "if", "media", "format", "driver", "cache", "cache.direct", "readonly", "read-only", "file"],
+    ),
+    (
+        &["blockdev"],
+        false,
+        &["driver", "node-name", "read-only", "cache.direct", "file.driver", "file.cache.direct"],
+    ),
+    (&["vga"], true, &[]),
+    (
+        &["S", "nodefaults", "enable-kvm", "mem-prealloc", "usb", "usbdevice", "hda", "hdb", "hdc", "hdd"],
+        false,
+        &[],
+    ),
+    // `none`, or somebody's address and password.
+    (&["spice", "vnc"], false, &[]),
+];
+
+/// The objects that are kept: others are secrets, certificates, authorizations.
+const OBJECTS: [&str; 2] = ["memory-backend-", "iothread"];
 
 /// The options of a command line, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,10 +82,18 @@ impl Arguments {
     /// Reads a command line.
     #[must_use]
     pub fn parse(text: &str, cut: bool) -> Self {
+        Self::of(text.split_whitespace().skip(1), cut)
+    }
+
+    fn of<'a>(words: impl Iterator<Item = &'a str>, cut: bool) -> Self {
         let mut options: Vec<(&str, String)> = Vec::new();
-        for word in text.split_whitespace().skip(1) {
+        let read = |options: &[(&str, String)], cut| Self {
+            options: options.iter().map(|(name, value)| read(name, value)).collect(),
+            cut,
+        };
+        for word in words {
             match option(word) {
-                Some(_) if options.len() == MOST => return Self::of(&options, true),
+                Some(_) if options.len() == MOST => return read(&options, true),
                 Some(name) => options.push((name, String::new())),
                 None => {
                     if let Some((_, value)) = options.last_mut() {
@@ -48,11 +105,7 @@ impl Arguments {
                 }
             }
         }
-        Self::of(&options, cut)
-    }
-
-    fn of(options: &[(&str, String)], cut: bool) -> Self {
-        Self { options: options.iter().map(|(name, value)| read(name, value)).collect(), cut }
+        read(&options, cut)
     }
 
     /// Every occurrence of an option.
@@ -85,7 +138,40 @@ impl Arguments {
     }
 }
 
+/// What is kept of a command line, with blanks between: the program's name, and of its options those that the audit
+/// reads. JSON becomes a list.
+#[must_use]
+pub fn kept<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
+    let program = words.next().unwrap_or_default();
+    let program = plain(program.rsplit('/').next().unwrap_or(program));
+    let options = Arguments::of(words, false).options;
+    std::iter::once(program).chain(options.iter().filter_map(Parameter::kept)).collect::<Vec<_>>().join(" ")
+}
+
 impl Parameter {
+    /// What is kept of it, as an option of a command line.
+    fn kept(&self) -> Option<String> {
+        let named = |names: &&[&str]| names.contains(&self.option.as_str());
+        let (_, with_kind, keys) = KEPT.iter().find(|(names, ..)| named(names))?;
+        if self.option == "object" && !OBJECTS.iter().any(|object| self.kind.starts_with(object)) {
+            return None;
+        }
+        let derived = KINDS.iter().any(|key| keys.contains(key) && self.get(key) == Some(&self.kind));
+        let is_kind = *with_kind && !derived && !self.kind.starts_with('{') || self.kind == "none";
+        let kind = Some(plain(&self.kind)).filter(|kind| is_kind && !kind.is_empty());
+        let wanted = |key: &str, value: &str| {
+            let listed = |name: &&str| same(name, key) || is_element(key, name);
+            keys.iter().any(|name| listed(&name)) || self.option == "cpu" && flag(value).is_some()
+        };
+        let values = self.values.iter().filter(|(key, value)| wanted(key, value));
+        let values = values.map(|(key, value)| {
+            let value = if key == "file" { place(value) } else { plain(value) };
+            format!("{}={value}", plain(key))
+        });
+        let value = kind.into_iter().chain(values).collect::<Vec<_>>().join(",");
+        Some(format!("-{} {value}", self.option).trim_end().to_owned())
+    }
+
     /// The last value of a key; `-` and `_` are the same in keys, as they are to QEMU.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
@@ -138,6 +224,28 @@ fn option(word: &str) -> Option<&str> {
     name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(name)
 }
 
+/// Whether a key is an element of a list of JSON: `host-nodes.0`.
+fn is_element(key: &str, list: &str) -> bool {
+    let number = key.strip_prefix(list).and_then(|rest| rest.strip_prefix('.'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Where a disk lies, without its name: `nbd:`, `/dev/` or `/`.
+fn place(file: &str) -> String {
+    let protocol = file.split(':').next().filter(|_| file.contains(':') && !file.starts_with('/'));
+    match protocol {
+        Some(protocol) => format!("{}:", plain(protocol)),
+        None if file.starts_with("/dev/") => "/dev/".to_owned(),
+        None => "/".to_owned(),
+    }
+}
+
+/// A value that neither ends nor begins an option, and is not endless.
+fn plain(value: &str) -> String {
+    let known = |c: char| c.is_alphanumeric() || "_.:/+-".contains(c);
+    value.chars().take(LONGEST).map(|c| if known(c) { c } else { '?' }).collect()
+}
+
 fn same(one: &str, other: &str) -> bool {
     let dashed = |byte: u8| if byte == b'_' { b'-' } else { byte };
     one.len() == other.len() && one.bytes().zip(other.bytes()).all(|(a, b)| dashed(a) == dashed(b))
@@ -167,7 +275,7 @@ fn read(option: &str, value: &str) -> Parameter {
         }
     }
     if parameter.kind.is_empty() {
-        let kind = ["driver", "qom-type", "type", "accel", "model"].iter().find_map(|key| parameter.get(key));
+        let kind = KINDS.iter().find_map(|key| parameter.get(key));
         parameter.kind = kind.unwrap_or_default().to_owned();
     }
     parameter
@@ -237,6 +345,80 @@ mod tests {
     }
 
     #[test]
+    fn no_secret_of_a_command_line_is_kept() {
+        let line = [
+            "/home/SECRET/bin/qemu-system-x86_64",
+            "-name",
+            "guest=rt,debug-threads=on,process=SECRET",
+            "-object",
+            "secret,id=SECRET,data=SECRET",
+            "-object",
+            r#"{"qom-type":"secret","id":"masterKey0","format":"raw","file":"/SECRET"}"#,
+            "-object",
+            r#"{"host-nodes":[0,1],"id":"ram","mem-path":"/SECRET","prealloc":true,"qom-type":"memory-backend-file"}"#,
+            "-object",
+            r#"{"qom-type":"memory-backend-file","data":"SECRET"#,
+            "-iscsi",
+            "user=SECRET,password=SECRET",
+            "-smbios",
+            "type=11,value=io.systemd.credential:root.pw=SECRET",
+            "-fw_cfg",
+            "name=opt/x,string=SECRET",
+            "-drive",
+            "file=nbd://u:SECRET@host/SECRET,if=none,id=d0,format=raw,file.password-secret=SECRET",
+            "-drive",
+            "file=/srv/SECRET,cache=none",
+            "-blockdev",
+            r#"{"driver":"https","url":"https://u:SECRET@h","username":"SECRET","password-secret":"SECRET","node-name":"n"}"#,
+            "-blockdev",
+            "driver=iscsi,password=SECRET,initiator-name=SECRET,node-name=m",
+            "-device",
+            "virtio-blk-pci,drive=SECRET,serial=SECRET,id=disk0",
+            "-netdev",
+            "user,id=n0,hostfwd=tcp::SECRET,smb=/SECRET",
+            "-vnc",
+            ":0,password-secret=SECRET",
+            "-spice",
+            "port=5900,password=SECRET",
+            "-usbdevice",
+            "disk:/SECRET",
+            "-hda",
+            "/SECRET",
+            "-append",
+            "-name SECRET",
+            "-kernel",
+            "/SECRET",
+            "-cpu",
+            "host,pmu=off,+x2apic,model-id=SECRET",
+            "-chardev",
+            "socket,path=/SECRET",
+            "-m",
+            "size=4G",
+        ];
+        let text = kept(line.into_iter());
+        assert!(!text.contains("SECRET"), "{text}");
+        assert_eq!(
+            text,
+            "qemu-system-x86_64 -name guest=rt,debug-threads=on \
+-object host-nodes.0=0,host-nodes.1=1,id=ram,prealloc=on,qom-type=memory-backend-file \
+-drive file=nbd:,if=none,id=d0,format=raw -drive file=/,cache=none -blockdev driver=https,node-name=n \
+-blockdev driver=iscsi,node-name=m -device virtio-blk-pci,id=disk0 -netdev user,id=n0 -vnc -spice -usbdevice -hda \
+-cpu host,pmu=off,x2apic=on -m size=4G"
+        );
+    }
+
+    #[test]
+    fn what_is_kept_stays_as_it_is_when_it_is_kept_again() {
+        let line = "qemu -machine q35,accel=kvm,kernel_irqchip=on -vga none -vnc none -nic none -cpu max,-pmu -m 4G \
+-device vfio-pci,host=3b:00.0 -blockdev driver=raw,cache.direct=on -accel accel=kvm -S -enable-kvm";
+        let once = kept(line.split(' '));
+        assert_eq!(once, line.replace("-pmu", "pmu=off"));
+        assert_eq!(kept(once.split(' ')), once);
+        let injected = kept(["qemu", "-name", "guest=a -enable-kvm\u{1b}", "-cpu", "x=y -S"].into_iter());
+        assert_eq!(injected, "qemu -name guest=a?-enable-kvm? -cpu");
+    }
+
+    #[test]
     fn sizes_are_read_as_qemu_reads_them() {
         assert_eq!(bytes("4096", 1 << 20), Some(4 << 30));
         assert_eq!(bytes("4G", 1 << 20), Some(4 << 30));
@@ -262,6 +444,8 @@ mod tests {
             for parameter in &arguments.options {
                 let _ = (parameter.name(), parameter.get("a"), bytes(&parameter.kind, 1));
             }
+            let once = kept(text.split(' '));
+            prop_assert_eq!(kept(once.split(' ')), once);
         }
     }
 }

@@ -1,0 +1,144 @@
+//! Files of `/proc/PID`, in which a process of any user says what it likes, and as much of it as it likes: with
+//! `PR_SET_MM_MAP`, which needs no privilege, 2 MB of memory are an environment of 1 TiB. Only their beginning is read.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The most that is read of an environment. execve(2) gives no process more than 6 MiB.
+pub const ENVIRONMENT: u64 = 8 << 20;
+/// What nearly all environments are shorter than.
+pub const USUAL_ENVIRONMENT: u64 = 64 << 10;
+/// The most that is read of a command line.
+pub const COMMAND_LINE: u64 = 64 << 10;
+/// The most that is read of any other of these files: a process in 65,536 groups has a status of 0.7 MB.
+pub const OTHERS: u64 = 4 << 20;
+
+/// The most that is read of a file; `None` where it is none of another process, and the kernel alone says what is in it.
+#[must_use]
+pub fn most(path: &Path) -> Option<u64> {
+    let below = path.strip_prefix("/proc").ok()?;
+    let process = below.components().next()?.as_os_str();
+    if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(match path.file_name()?.to_str() {
+        Some("environ") => ENVIRONMENT,
+        Some("cmdline") => COMMAND_LINE,
+        _ => OTHERS,
+    })
+}
+
+/// What `file` holds: all of it, or the beginning of it where `path` is a file of a process.
+///
+/// # Errors
+/// Those of the file system.
+pub fn read(file: impl Read, path: &Path) -> io::Result<Vec<u8>> {
+    beginning(file, most(path).unwrap_or(u64::MAX))
+}
+
+/// At most so many bytes of `file`.
+///
+/// # Errors
+/// Those of the file system.
+pub fn beginning(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    // In one piece where it is a value of the kernel's: some files (tracefs' osnoise/cpus) refuse to be read in
+    // small ones.
+    let mut bytes = Vec::with_capacity(4096);
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether a thread is the kernel's own, by its `stat`: anybody may give his the name of one of those.
+#[must_use]
+pub fn is_of_kernel(stat: &str) -> bool {
+    /// `PF_KTHREAD` (include/linux/sched.h).
+    const KTHREAD: u64 = 0x0020_0000;
+    // The name stands in brackets and may hold anything; the flags are the ninth field (proc_pid_stat(5)).
+    let flags = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(9 - 3));
+    flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & KTHREAD != 0)
+}
+
+/// Whether a user is a person, or a container's, and no service: below 1000 and from 60000 to 65535 are the system's
+/// (Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS).
+#[must_use]
+pub const fn is_ordinary_user(uid: u32) -> bool {
+    matches!(uid, 1000..=59_999 | 65_536..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_a_process_is_read_up_to_a_length_however_long_it_is() {
+        for (path, length) in [
+            ("/proc/7/environ", ENVIRONMENT),
+            ("/proc/7/task/8/environ", ENVIRONMENT),
+            ("/proc/7/cmdline", COMMAND_LINE),
+            ("/proc/7/smaps", OTHERS),
+            ("/proc/7/root/etc/hostname", OTHERS),
+        ] {
+            let read = read(io::repeat(b'x'), Path::new(path)).unwrap();
+            assert_eq!(u64::try_from(read.len()).unwrap(), length, "{path}");
+        }
+    }
+
+    /// Files of a process whose length the kernel alone decides, and it is short.
+    const SHORT: [&str; 4] = ["comm", "stat", "schedstat", "sessionid"];
+
+    /// Where the probe and its parts, which read files without the door, read one of another process whole. What they read
+    /// of themselves is `/proc/self`.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the sources are looked at")]
+    fn no_file_of_another_process_is_read_whole_beside_this_reader() {
+        let (mut found, mut looked_at) = (Vec::new(), 0);
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let mut left: Vec<_> = ["tactus-facts", "tactus-measure", "tactus-probe"]
+            .map(|name| crates.join(name).join("src"))
+            .into();
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let own = text.split("#[cfg(test)]").next().unwrap();
+            let lines: Vec<&str> = own.lines().collect();
+            for (at, line) in lines.iter().enumerate() {
+                let of_another = line.contains("/proc/{") || line.contains("\"/proc/\", &");
+                let around = lines[at.saturating_sub(1)..lines.len().min(at + 2)].concat();
+                let whole =
+                    ["read_to_string(", "fs::read(", "read_to_end("].iter().any(|read| around.contains(read));
+                looked_at += usize::from(of_another);
+                let is_short = SHORT.iter().any(|name| line.contains(&format!("/{name}\"")));
+                if of_another && whole && !is_short {
+                    found.push(format!("{}:{}: {}", path.display(), at + 1, line.trim()));
+                }
+            }
+        }
+        assert!(looked_at > 10, "{looked_at}");
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_is_known_by_its_flags_and_not_by_its_name() {
+        assert!(is_of_kernel("811 (timerlat/1) S 2 0 0 0 -1 2097216 0 0 0 0 0 5"));
+        for other in [
+            "811 (timerlat/1) S 1 811 811 0 -1 4194304 90 0 0 0 0 5",
+            "811 (x) S 2 0 0 0 -1 2097216 0) S 1 811 811 0 -1 4194304 90 0",
+            "811 (timerlat/1) S 2 0 0 0 -1",
+            "",
+        ] {
+            assert!(!is_of_kernel(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_kernel_is_read_whole() {
+        let length = ENVIRONMENT + 1;
+        for path in ["/proc/kallsyms", "/sys/kernel/btf/vmlinux", "/home/7/cmdline", "/proc/sys/7/environ"] {
+            let read = read(io::repeat(b'x').take(length), Path::new(path)).unwrap();
+            assert_eq!(u64::try_from(read.len()).unwrap(), length, "{path}");
+        }
+    }
+}
