@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
+use tactus_model::process_files;
 use tactus_model::undo::{Actions, Files, MARKER, remove};
 
 use crate::sys;
@@ -90,7 +91,11 @@ impl Actions for LocalSystem {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path)
+        process_files::read(fs::File::open(path)?, path)
+    }
+
+    fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        process_files::beginning(fs::File::open(path)?, most)
     }
 
     fn kill(&self, pid: u32) -> io::Result<()> {

@@ -20,6 +20,7 @@ use rustix::thread::{
     clear_ambient_capability_set, move_into_link_name_space, set_no_new_privs, set_thread_groups,
     set_thread_res_gid, set_thread_res_uid,
 };
+use tactus_model::process_files;
 use tactus_model::undo::MARKER;
 
 use crate::{capabilities, sys};
@@ -129,7 +130,7 @@ impl Container {
         };
         let text = |name: &str| {
             let mut text = Vec::new();
-            at(name, OFlags::empty())?.read_to_end(&mut text)?;
+            at(name, OFlags::empty())?.take(process_files::OTHERS).read_to_end(&mut text)?;
             io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
         };
         if started(&text("stat")?) != Some(target.started) {

@@ -1,8 +1,8 @@
 //! The guardian: takes back what a run changed, however the run ends.
 //!
 //! tactus starts it in a session of its own, without the run's mark, and holds the other end of its
-//! stdin. It is told what would have to be undone before it is done. When the pipe closes, it ends
-//! every process of the run, undoes what is outstanding, newest first, and removes the journal. What
+//! stdin. It is told what would have to be undone before it is done. When the pipe closes, it writes back
+//! settings, ends every process of the run, undoes what is outstanding, newest first, and removes the journal. What
 //! it cannot undo stays in the journal, and `tactus-probe undo` or the next command tries again.
 
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::setsid;
-use tactus_model::undo::{Entry, MARKER, Owned, kill_marked, outstanding, undo};
+use tactus_model::undo::{Entry, MARKER, Owned, kill_marked, outstanding, settings_first, undo};
 
 use crate::actions::LocalSystem;
 use crate::sys;
@@ -32,9 +32,7 @@ pub fn watch(journal: &Path, marker: &str) -> u8 {
     let mut told = Vec::new();
     // An error is an end, too: what was told until then counts.
     let _ = io::stdin().read_to_end(&mut told);
-    // Should the journal not be readable, this much is known.
-    let _ = kill_marked(marker, &LocalSystem);
-    finish(journal, &String::from_utf8_lossy(&told))
+    finish(journal, &String::from_utf8_lossy(&told), Some(marker))
 }
 
 /// Undoes the journal that a power cut or a killed guardian left. Returns the exit code.
@@ -43,7 +41,7 @@ pub fn recover(journal: &Path) -> u8 {
         crate::stderr::say!("tactus-probe: there is no journal {}", journal.display());
         return 2;
     }
-    finish(journal, "")
+    finish(journal, "", None)
 }
 
 /// Starts itself again without the run's mark: it must not be ended as a process of the run.
@@ -54,7 +52,7 @@ fn without_mark() -> u8 {
     2
 }
 
-fn finish(journal: &Path, told: &str) -> u8 {
+fn finish(journal: &Path, told: &str, marker: Option<&str>) -> u8 {
     let (written, mut record) = match open(journal) {
         Ok((text, file)) => (text, Some(file)),
         Err(error) => {
@@ -73,6 +71,11 @@ fn finish(journal: &Path, told: &str) -> u8 {
         && !written.ends_with('\n')
     {
         let _ = file.write_all(b"\n");
+    }
+    settings_first(&open, &LocalSystem);
+    // Should the journal not be readable, this much is known.
+    if let Some(marker) = marker {
+        let _ = kill_marked(marker, &LocalSystem);
     }
     let mut left = 0;
     for (id, how) in open {
@@ -144,7 +147,7 @@ mod tests {
         fs::write(&told, "x").unwrap();
         fs::create_dir(&written).unwrap();
         fs::write(&journal, line(0, Undo::Remove(written.clone())) + "{\"undo\":{\"id\":1,\"ho").unwrap();
-        assert_eq!(finish(&journal, &line(1, Undo::Remove(told.clone()))), 0);
+        assert_eq!(finish(&journal, &line(1, Undo::Remove(told.clone())), None), 0);
         assert!(!told.exists() && !written.exists() && !journal.exists());
         fs::remove_dir_all(place).unwrap();
     }
@@ -176,7 +179,7 @@ mod tests {
         fs::write(&file, "now").unwrap();
         let value = Undo::Write { path: file.clone(), value: "then".into() };
         fs::write(&journal, line(0, Undo::RemoveEmpty(full.clone())) + &line(1, value)).unwrap();
-        assert_eq!(finish(&journal, ""), 2);
+        assert_eq!(finish(&journal, "", None), 2);
         assert_eq!(fs::read_to_string(&file).unwrap(), "then");
         let left = outstanding(&fs::read_to_string(&journal).unwrap());
         assert_eq!(left, [(0, Undo::RemoveEmpty(full.clone()))]);

@@ -20,7 +20,7 @@ use rustix::process::{
 };
 use tactus_model::message::FromProbe;
 use tactus_model::rpc::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decode, encode};
-use tactus_model::undo::{Undo, attempt, in_order, undo};
+use tactus_model::undo::{Undo, attempt, in_order, settings_first, undo};
 
 use crate::actions::LocalSystem;
 use crate::memory;
@@ -288,7 +288,9 @@ impl Drop for RpcServer {
             // The whole system ends here.
             return;
         }
-        for (_, how) in in_order(std::mem::take(&mut self.promises)) {
+        let open = in_order(std::mem::take(&mut self.promises));
+        settings_first(&open, &LocalSystem);
+        for (_, how) in open {
             if let Err(error) = undo(&how, &LocalSystem) {
                 crate::stderr::say!("tactus-probe: not undone: {how}: {error}");
             }

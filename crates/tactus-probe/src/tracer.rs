@@ -6,6 +6,7 @@ use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
 use tactus_model::CpuSet;
+use tactus_model::process_files;
 use tactus_model::undo::block::{self, Shared};
 use tactus_model::undo::{MARKER, Undo};
 
@@ -160,7 +161,9 @@ impl Tracer {
             let Ok(thread) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
             let comm = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
             let cpu = comm.trim().strip_prefix(self.which.threads).and_then(|cpu| cpu.parse::<u32>().ok());
+            let stat = || fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
             if let Some(cpu) = cpu.filter(|cpu| cpus.contains(*cpu))
+                && process_files::is_of_kernel(&stat())
                 && sys::set_scheduler_of(thread, SchedAttr::fifo(priority)).is_ok()
             {
                 done.push(cpu);

@@ -89,11 +89,20 @@ pub trait Child: Send {
 
 /// A machine: its files and its commands.
 pub trait System: Send + Sync {
-    /// The bytes of a file.
+    /// The bytes of a file; of one of another process the beginning ([`tactus_model::process_files::read`]).
     ///
     /// # Errors
     /// Those of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// At most so many bytes of a file's beginning.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = self.read(path)?;
+        bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok(bytes)
+    }
     /// The bytes of a regular file that somebody named, if they are no more than `most`: neither waited for (a pipe that
     /// nobody writes to) nor without an end (a device).
     ///

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
+use tactus_model::process_files;
 use tactus_model::undo::Owned;
 
 /// Makes a directory of ours, with those above it, that nobody else may enter; one that is there must be ours. Nothing is
@@ -97,8 +98,9 @@ pub fn is_ours(user: u32) -> bool {
 
 /// The effective user of a process that is there.
 pub fn user_of(process: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    effective_user(&status)
+    let path = PathBuf::from(format!("/proc/{process}/status"));
+    let status = process_files::read(File::open(&path).ok()?, &path).ok()?;
+    effective_user(&String::from_utf8_lossy(&status))
 }
 
 /// The effective user in a `/proc/PID/status`.

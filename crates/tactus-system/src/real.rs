@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,6 +18,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Signal, geteuid, kill_process};
 use rustix::thread::{Pid, sched_setaffinity};
 use tactus_model::CpuSet;
+use tactus_model::process_files;
 use tactus_model::threads::Policy;
 use tactus_model::undo::Files;
 
@@ -103,11 +104,11 @@ fn begin(command: &mut Command) -> io::Result<process::Child> {
 
 impl System for Real {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // In one piece where it is a value of the kernel's: some files (tracefs' osnoise/cpus) refuse to
-        // be read in small ones.
-        let mut bytes = Vec::with_capacity(4096);
-        fs::File::open(path)?.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        process_files::read(fs::File::open(path)?, path)
+    }
+
+    fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        process_files::beginning(fs::File::open(path)?, most)
     }
 
     fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {

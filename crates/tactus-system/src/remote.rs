@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tactus_model::CpuSet;
+use tactus_model::process_files;
 use tactus_model::rpc::{Answer, Call, PIECE, Verb, encode};
 use tactus_model::threads::Policy;
 use tactus_model::undo::{Entry, Undo};
@@ -100,6 +101,7 @@ fn named(error: &io::Error, path: &Path) -> io::Error {
 
 impl System for Remote {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let most = process_files::most(path);
         let mut bytes = Vec::new();
         loop {
             let answer = self.ask_with(Verb::Read, path, bytes.len() as u64, &[])?;
@@ -112,7 +114,8 @@ impl System for Remote {
             if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST_FILE {
                 return Err(named(&too_large(MOST_FILE), path));
             }
-            if !more {
+            let is_enough = most.is_some_and(|most| bytes.len() as u64 >= most);
+            if !more || is_enough {
                 return Ok(bytes);
             }
         }

@@ -37,11 +37,16 @@ pub trait Actions {
     /// # Errors
     /// When they are not known.
     fn processes(&self) -> io::Result<Vec<u32>>;
-    /// The bytes of a file.
+    /// The bytes of a file; of one of another process the beginning ([`process_files::read`](crate::process_files::read)).
     ///
     /// # Errors
     /// Those of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// At most so many bytes of its beginning.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>>;
     /// Kills a process, without waiting for its end.
     ///
     /// # Errors

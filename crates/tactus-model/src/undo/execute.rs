@@ -36,6 +36,24 @@ pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     }
 }
 
+/// Writes back the former values among all of this, each once and without waiting. Nothing that other users' processes show
+/// of themselves is looked at before this, so that none of them keeps a setting changed. It is no substitute for [`undo`]:
+/// a process of the run that is still alive may change them again.
+pub fn settings_first(open: &[(u64, Undo)], actions: &impl Actions) {
+    open.iter().for_each(|(_, how)| write_back(how, actions));
+}
+
+fn write_back(how: &Undo, actions: &impl Actions) {
+    match how {
+        // What cannot be written now is tried again in its turn, and said there.
+        Undo::Write { .. } => drop(attempt(how, actions)),
+        Undo::Where { there, then } if actions.read(there).is_ok() => {
+            then.iter().for_each(|how| write_back(how, actions));
+        }
+        _ => {}
+    }
+}
+
 /// Takes back what one attempt can, for those who must not be kept waiting: everything but processes and
 /// what a program takes back.
 ///

@@ -3,7 +3,7 @@
 //! A run appends [`Entry`] lines to a journal file and sends the same lines to its guardian. An
 //! action's `undo` is written before the action; `done` after it was taken back. Whoever finds an
 //! entry that is not done (the guardian when the run's pipe closes, the next command after a power
-//! cut) undoes it: processes first, then the newest first.
+//! cut) undoes it: settings at once, then processes, then all the rest (and settings once more), the newest first.
 //!
 //! The rules of undoing are here and nowhere else; those who undo (the guardian, a probe's session,
 //! the run, the next command) lend them their [`Actions`].
@@ -20,7 +20,7 @@ mod tests;
 mod tool;
 
 pub use actions::Actions;
-pub use execute::{attempt, undo};
+pub use execute::{attempt, settings_first, undo};
 pub use journal::{Entry, MARKER, Undo, in_order, outstanding, unknown};
 pub use own::Owned;
 pub use processes::{WORKER, kill_marked, marked};

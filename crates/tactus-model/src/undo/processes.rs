@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Actions, MARKER};
+use crate::process_files::{COMMAND_LINE, ENVIRONMENT, USUAL_ENVIRONMENT};
 
 /// The argument of a probe's process that undoes what it changed, once its session has gone.
 pub const WORKER: &str = "worker";
@@ -12,6 +13,8 @@ pub const WORKER: &str = "worker";
 pub(super) const DYING: Duration = Duration::from_secs(10);
 /// How long those who undo something themselves, once they hear of the end, may take for it.
 pub(super) const SPARED: Duration = Duration::from_secs(3);
+/// Bytes of environments longer than usual that are read in one look.
+const ROOM: u64 = 64 << 20;
 /// Time between two looks at the processes.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -48,16 +51,31 @@ pub fn kill_marked(marker: &str, actions: &impl Actions) -> io::Result<()> {
 /// When processes are not known.
 pub fn marked(marker: &str, actions: &impl Actions) -> io::Result<Vec<u32>> {
     let wanted = format!("{MARKER}={marker}");
-    let is_marked = |pid: &u32| words(&read(*pid, "environ", actions)).any(|word| word == wanted.as_bytes());
+    // A few environments that are longer than usual are somebody's; thousands are there to hold us up.
+    let mut room = ROOM;
+    let mut environment = |pid: u32| {
+        let beginning = read(pid, "environ", USUAL_ENVIRONMENT, actions);
+        if length(&beginning) < USUAL_ENVIRONMENT || room == 0 {
+            return beginning;
+        }
+        let whole = read(pid, "environ", ENVIRONMENT, actions);
+        room = room.saturating_sub(length(&whole));
+        whole
+    };
+    let is_marked = |pid: &u32| words(&environment(*pid)).any(|word| word == wanted.as_bytes());
     Ok(actions.processes()?.into_iter().filter(is_marked).collect())
 }
 
 fn undoes(pid: u32, actions: &impl Actions) -> bool {
-    words(&read(pid, "cmdline", actions)).nth(1) == Some(WORKER.as_bytes())
+    words(&read(pid, "cmdline", COMMAND_LINE, actions)).nth(1) == Some(WORKER.as_bytes())
 }
 
-fn read(pid: u32, file: &str, actions: &impl Actions) -> Vec<u8> {
-    actions.read(Path::new(&format!("/proc/{pid}/{file}"))).unwrap_or_default()
+fn read(pid: u32, file: &str, most: u64, actions: &impl Actions) -> Vec<u8> {
+    actions.beginning(Path::new(&format!("/proc/{pid}/{file}")), most).unwrap_or_default()
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {

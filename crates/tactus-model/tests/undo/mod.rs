@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tactus_model::CpuSet;
@@ -160,6 +160,51 @@ fn every_marked_process_is_killed_and_no_other() {
     assert!(other.try_wait().unwrap().is_none(), "another run's process lives");
     undo(&Undo::KillMarked(format!("{mark}-other")), &here()).unwrap();
     other.wait().unwrap();
+}
+
+/// Shows 1 TiB as its environment, which is a few pages of its own memory: prctl(2), PR_SET_MM_MAP. Any user may.
+const ENDLESS: &str = r#"
+import ctypes, struct, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+length = 1 << 40
+start = libc.mmap(None, length, 1, 0x4022, -1, 0)
+fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+code, data, brk, stack, arguments = [[int(fields[n - 3]) for n in of] for of in ([26, 27], [45, 46], [47], [28], [48, 49])]
+own = struct.pack("=11QQII", *code, *data, *brk, libc.sbrk(0), *stack, *arguments, start, start + length, 0, 0, 0xffffffff)
+shown = libc.prctl(35, 14, ctypes.create_string_buffer(own), ctypes.c_ulong(len(own)), 0) == 0
+print("shown" if shown else "refused", flush=True)
+sys.stdin.read()
+"#;
+
+#[test]
+fn an_environment_without_an_end_is_read_up_to_a_length() {
+    use std::io::BufRead;
+    let python =
+        Command::new("python3").args(["-c", ENDLESS]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let said = python.map(|mut python| {
+        let mut said = String::new();
+        std::io::BufReader::new(python.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        (python, said)
+    });
+    let mut python = match said {
+        Ok((python, said)) if said == "shown\n" => python,
+        other => {
+            assert!(
+                std::env::var_os("TACTUS_TEST_ALL").is_none(),
+                "skipped, and TACTUS_TEST_ALL is set: {other:?}"
+            );
+            eprintln!("SKIPPED: no process shows an endless environment here: {other:?}");
+            return;
+        }
+    };
+    let shown = here().read(Path::new(&format!("/proc/{}/environ", python.id())));
+    let none = marked("nobody-carries-this", &here());
+    python.kill().unwrap();
+    python.wait().unwrap();
+    assert_eq!(shown.unwrap().len() as u64, tactus_model::process_files::ENVIRONMENT);
+    assert!(none.unwrap().is_empty());
 }
 
 #[test]

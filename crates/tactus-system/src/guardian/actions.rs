@@ -43,6 +43,10 @@ impl Actions for SystemActions<'_> {
         self.0.read(path)
     }
 
+    fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        self.0.beginning(path, most)
+    }
+
     fn kill(&self, pid: u32) -> io::Result<()> {
         self.0.kill(pid)
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tactus_model::undo::{Entry, Undo, marked, outstanding, undo, unknown};
+use tactus_model::undo::{Entry, Undo, marked, outstanding, settings_first, undo, unknown};
 
 use super::actions::SystemActions;
 use super::journal::Journal;
@@ -75,8 +75,13 @@ pub fn undo_rest(journal: &mut Journal, system: &dyn System) -> io::Result<Rest>
         left: Vec::new(),
         unknown: unknown(&text).into_iter().map(str::to_owned).collect(),
     };
-    for (id, how) in outstanding(&text) {
-        let idle = nothing_to_do(&how, system);
+    let open = outstanding(&text);
+    let is_setting = |how: &Undo| matches!(how, Undo::Write { .. });
+    let unchanged: Vec<bool> =
+        open.iter().map(|(_, how)| is_setting(how) && nothing_to_do(how, system)).collect();
+    settings_first(&open, &SystemActions(system));
+    for ((id, how), unchanged) in open.into_iter().zip(unchanged) {
+        let idle = if is_setting(&how) { unchanged } else { nothing_to_do(&how, system) };
         match undo(&how, &SystemActions(system)) {
             Ok(()) => {
                 journal.write(&Entry::Done { id })?;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use crate::change::Thread;
 use crate::undo::execute::{PAUSE, TRIES};
 use crate::undo::processes::{DYING, SPARED};
-use crate::undo::{Actions, MARKER, Tool, Undo, WORKER, attempt, in_order, undo};
+use crate::undo::{Actions, MARKER, Tool, Undo, WORKER, attempt, in_order, marked, settings_first, undo};
 
 /// A process and how it takes being killed.
 #[derive(Clone)]
@@ -33,6 +33,10 @@ struct Recorded {
     processes: RefCell<BTreeMap<u32, Process>>,
     time: Cell<Duration>,
     texts: BTreeMap<PathBuf, &'static str>,
+    /// Bytes that were asked for, of the beginnings of files.
+    taken: Cell<u64>,
+    /// What stands before a process's mark.
+    before_marks: usize,
 }
 
 impl Recorded {
@@ -102,10 +106,19 @@ impl Actions for Recorded {
         let processes = self.processes.borrow();
         let process = processes.get(&pid.parse().unwrap()).ok_or(ErrorKind::NotFound)?;
         Ok(match file {
-            "environ" => format!("A=1\0{MARKER}={}\0", process.mark).into_bytes(),
+            "environ" => {
+                format!("A={}\0{MARKER}={}\0", "1".repeat(self.before_marks), process.mark).into_bytes()
+            }
             "comm" => b"program\n".to_vec(),
             _ => format!("program\0{}\0", process.argument).into_bytes(),
         })
+    }
+
+    fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        self.taken.set(self.taken.get() + most);
+        let mut bytes = self.read(path)?;
+        bytes.truncate(usize::try_from(most).unwrap());
+        Ok(bytes)
     }
 
     fn kill(&self, pid: u32) -> io::Result<()> {
@@ -262,12 +275,46 @@ fn processes_of_a_run_are_killed_with_what_they_fork_and_no_other() {
 }
 
 #[test]
+fn the_mark_is_found_in_a_long_environment_and_thousands_of_them_are_not_read_whole() {
+    let other = Process { mark: "other", ..OURS };
+    let with = |others: u32| {
+        let system = Recorded { before_marks: 100_000, ..Recorded::default() }.process(1, &OURS);
+        (2..others + 2).fold(system, |system, pid| system.process(pid, &other))
+    };
+    let few = with(3);
+    assert_eq!(marked("ours", &few).unwrap(), [1]);
+    let many = with(3_000);
+    marked("ours", &many).unwrap();
+    let each = many.taken.get() / 3_000;
+    assert!(each < 2 * 64 * 1024 + 8 * 1024 * 1024 / 4, "{each} bytes of each of them");
+}
+
+#[test]
 fn who_undoes_something_himself_is_given_time_and_is_killed_when_he_takes_more() {
     let worker = Process { argument: WORKER, ..OURS };
     let quick = Process { ends: Some(SPARED / 2), ..worker.clone() };
     let system = Recorded::default().process(7, &OURS).process(8, &quick).process(9, &worker);
     undo(&Undo::KillMarked("ours".into()), &system).unwrap();
     assert_eq!(system.said(), ["kill 7 at 0 s", "kill 9 at 3 s"]);
+}
+
+#[test]
+fn settings_are_written_back_before_any_process_is_looked_at_and_once_more_after_it() {
+    let write = |path: &str, value: &str| Undo::Write { path: path.into(), value: value.into() };
+    let inside =
+        Undo::Where { there: "/there".into(), then: vec![write("/c", "3"), Undo::Remove("/d".into())] };
+    let gone = Undo::Where { there: "/gone".into(), then: vec![write("/e", "5")] };
+    let written =
+        [write("/a", "1"), Undo::Remove("/b".into()), Undo::KillMarked("ours".into()), inside, gone];
+    let open = in_order((0..).zip(written).collect());
+    let system =
+        Recorded::default().process(7, &OURS).text("/there", "").trouble("/a", ErrorKind::ResourceBusy, 1);
+    settings_first(&open, &system);
+    assert_eq!(system.said(), ["write 3 /c", "write 1 /a"]);
+    for (_, how) in open {
+        undo(&how, &system).unwrap();
+    }
+    assert_eq!(system.said(), ["kill 7 at 0 s", "write 3 /c", "remove /d", "remove /b", "write 1 /a"]);
 }
 
 #[test]
