@@ -89,9 +89,10 @@ impl DataSet {
         }
         for table in TABLES {
             dir.make_dir(table.name).map_err(io)?;
+            // Of somebody who was killed, as is the working directory.
+            dir.beneath(table.name).and_then(|dir| dir.remove_unfinished()).map_err(io)?;
         }
         let own = Self { dir, _lock: Some(lock) };
-        // Of somebody who was killed.
         own.remove_working_directory()?;
         Ok(own)
     }

@@ -139,6 +139,9 @@ pub enum ExportError {
     /// A column has what it may not have.
     #[error("a row of the table does not fit its columns: {0}")]
     Table(String),
+    /// A file of columns is not as it was written.
+    #[error("it is damaged: its columns cannot be read")]
+    Damaged,
     /// Parquet says so.
     #[cfg(feature = "parquet")]
     #[error(transparent)]

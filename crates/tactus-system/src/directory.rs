@@ -269,6 +269,18 @@ impl Directory {
         written
     }
 
+    /// Removes what somebody who was killed left of files that were to be put in their places. Who calls it is the only one
+    /// that writes here.
+    ///
+    /// # Errors
+    /// When the directory cannot be read, or one of them cannot be removed.
+    pub fn remove_unfinished(&self) -> io::Result<()> {
+        for name in self.names()?.into_iter().filter(|name| is_fresh(name.as_bytes())) {
+            rustix::fs::unlinkat(&self.fd, &name, AtFlags::empty())?;
+        }
+        Ok(())
+    }
+
     /// Makes a directory beneath it, unless there is one.
     ///
     /// # Errors
@@ -458,6 +470,14 @@ impl Directory {
         }
         Err(last)
     }
+}
+
+/// Whether [`Directory::fresh`] makes files of this name: `.NAME.0123456789abcdef.new`.
+fn is_fresh(name: &[u8]) -> bool {
+    let random = name.strip_prefix(b".").and_then(|rest| rest.strip_suffix(b".new"));
+    let random = random
+        .and_then(|rest| rest.rsplit(|byte| *byte == b'.').next().filter(|last| last.len() < rest.len()));
+    random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit))
 }
 
 impl Entry {

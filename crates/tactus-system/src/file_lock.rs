@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, fchmod, flock};
 use rustix::io::Errno;
 
 use crate::Directory;
@@ -21,6 +21,8 @@ impl FileLock {
     /// When the file cannot be opened, or the file system has no locks.
     pub fn take(dir: &Directory, name: &str) -> io::Result<Option<Self>> {
         let file = dir.append(name)?;
+        // Whoever may read a file may lock it, and keep everybody else out.
+        fchmod(&file, Mode::RUSR | Mode::WUSR)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -40,6 +42,8 @@ mod tests {
         let first = FileLock::take(&dir, ".lock").unwrap().unwrap();
         assert!(FileLock::take(&dir, ".lock").unwrap().is_none());
         drop(first);
+        let mode = rustix::fs::stat(there.path().join(".lock")).unwrap().st_mode;
+        assert_eq!(mode & 0o777, 0o600, "who cannot open it cannot lock it");
         assert!(FileLock::take(&dir, ".lock").unwrap().is_some());
     }
 }

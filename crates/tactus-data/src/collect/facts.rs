@@ -10,7 +10,7 @@ use crate::table::{Change, FACT, Fact, columns};
 use crate::{DataError, DataSet};
 
 /// Readings that differ from run to run whatever is changed: counters, times, what runs, what names one process.
-const VOLATILE: [&str; 17] = [
+const VOLATILE: [&str; 20] = [
     "/proc/loadavg",
     "/proc/meminfo",
     "/proc/interrupts",
@@ -26,8 +26,11 @@ const VOLATILE: [&str; 17] = [
     "device:",
     "dmesg:",
     "namespace:",
+    "process:",
     "threads:",
     "probe:",
+    "vm:",
+    "vms:",
 ];
 /// The same, by how they end.
 const VOLATILE_ENDS: [&str; 7] =

@@ -303,6 +303,11 @@ fn what_was_being_written_when_it_ended_is_not_doubled_and_disturbs_no_reader() 
     assert_eq!(texts(&data, &RUN, "name"), ["node000"]);
     let (told, _) = collected(&[&bundles], &data);
     assert_eq!((&told["0-1"], &told["1-1"]), (&Outcome::There, &Outcome::Taken));
+    let left = fs::read_dir(data.join("run")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(
+        left.into_iter().all(|name| !name.to_string_lossy().starts_with('.')),
+        "half a file does not stay"
+    );
     assert_eq!(texts(&data, &SERIES, "run").len(), 4);
     assert_eq!(texts(&data, &RUN, "name"), ["node000", "node001"]);
     let facts = texts(&data, &tactus_data::table::FACT, "path");

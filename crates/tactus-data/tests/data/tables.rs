@@ -77,3 +77,46 @@ fn rows_that_a_file_only_says_it_has_are_refused_and_a_column_that_is_not_there_
     let error = found(dir.path(), &saying(&bytes, 4_000_000_000_000), &[KEY]).unwrap_err();
     assert!(error.to_string().contains("more rows than any"), "{error}");
 }
+
+/// A file of every kind of column, some cells empty, and many rows with the same text.
+fn mixed() -> (Vec<u8>, Vec<Column>) {
+    let column = |name, kind| Column { name, kind, about: "One." };
+    let columns = vec![
+        KEY,
+        column("number", Kind::Whole),
+        column("share", Kind::Real),
+        column("flag", Kind::Flag),
+        column("bytes", Kind::Bytes),
+    ];
+    let mut bytes = Cursor::new(Vec::new());
+    let mut writer = Writer::begin("run", &columns, Vec::new(), Box::new(&mut bytes)).unwrap();
+    for row in 0..40_u64 {
+        let of_three = |cell: Cell<'static>| if row % 3 == 0 { Cell::Empty } else { cell };
+        let cells = [
+            Cell::Text(format!("run {}", row % 5).into()),
+            of_three(Cell::Whole(row * 1_000)),
+            of_three(Cell::from(Some(0.5))),
+            of_three(Cell::from(Some(row % 2 == 0))),
+            of_three(Cell::Bytes(vec![7; 3].into())),
+        ];
+        writer.row(&cells).unwrap();
+    }
+    writer.finish().unwrap();
+    (bytes.into_inner(), columns)
+}
+
+#[test]
+fn a_file_that_was_damaged_anywhere_is_read_or_refused_and_ends_no_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let (bytes, columns) = mixed();
+    assert_eq!(found(dir.path(), &bytes, &columns).unwrap().rows, 40);
+    let mut damaged = 0;
+    for at in 4..bytes.len() - 8 {
+        for change in [0x01, 0x80, 0xff] {
+            let mut own = bytes.clone();
+            own[at] ^= change;
+            damaged += usize::from(matches!(found(dir.path(), &own, &columns), Err(ExportError::Damaged)));
+        }
+    }
+    assert!(damaged > 0, "none of them made the library panic: nothing is shown");
+}

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
@@ -111,8 +113,35 @@ fn place<T, U>(there: &[i16], values: Vec<T>, mut into: impl FnMut(Option<U>), m
 /// since. The first is the key of the table, which every file has: how many rows there are it tells, and not what the file says.
 ///
 /// # Errors
-/// When it is no such file, the first column is not there, a column is of another kind, or a group has more rows than any.
+/// When it is no such file, is damaged, the first column is not there, a column is of another kind, or a group has more rows
+/// than any.
 pub fn read(file: File, columns: &[Column]) -> Result<Found, ExportError> {
+    unpanicked(|| read_columns(file, columns))
+}
+
+/// What `parquet` reads. It panics at some damages (an index of a dictionary that has no such entry, bits that end too
+/// early): nothing outlives that, and the file is said to be damaged.
+fn unpanicked<T>(read: impl FnOnce() -> Result<T, ExportError>) -> Result<T, ExportError> {
+    thread_local! {
+        static READS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    // The words of such a panic are for nobody; those of others are said as before.
+    HOOK.call_once(|| {
+        let others = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !READS.get() {
+                others(panic);
+            }
+        }));
+    });
+    READS.set(true);
+    let outcome = catch_unwind(AssertUnwindSafe(read));
+    READS.set(false);
+    outcome.unwrap_or_else(|_| Err(ExportError::Damaged))
+}
+
+fn read_columns(file: File, columns: &[Column]) -> Result<Found, ExportError> {
     let file = SerializedFileReader::new(file)?;
     let metadata = file.metadata().file_metadata();
     let about = metadata.key_value_metadata().into_iter().flatten();
