@@ -10,6 +10,7 @@ use tactus_model::message::{Done, End, FromProbe, Stage, Tick, Trial};
 use tactus_model::wire::{Decoder, Item, MAX_FRAME};
 
 use super::recording::MOST_NS;
+use super::text::{MOST_IDLE, too_idle};
 use super::{ImportError, Recording, Series, Values};
 
 /// The longest line that is read at once, in bytes; the rest of a longer one is the next.
@@ -36,7 +37,7 @@ pub(super) fn is_one(beginning: &[u8]) -> bool {
 /// Reads one.
 pub(super) fn read(input: impl Read) -> Result<Vec<Recording>, ImportError> {
     let (mut input, mut decoder) = (BufReader::new(input), Decoder::default());
-    let (mut runs, mut line, mut number) = (Vec::<Run>::new(), Vec::new(), 0);
+    let (mut runs, mut line, mut number, mut idle) = (Vec::<Run>::new(), Vec::new(), 0, 0);
     loop {
         line.clear();
         let wrong = |what: String| ImportError::line(number + 1, what);
@@ -45,6 +46,10 @@ pub(super) fn read(input: impl Read) -> Result<Vec<Recording>, ImportError> {
             0 => decoder.finish(),
             _ => decoder.feed(&line),
         };
+        idle += u64::from(!items.iter().any(|item| matches!(item, Item::Message(_))));
+        if idle > MOST_IDLE {
+            return Err(wrong(too_idle()));
+        }
         for item in items {
             take(&mut runs, item).map_err(wrong)?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::recording::{Rows, Stated};
-use super::text::{Lines, NO_UNIT, short};
+use super::text::{Lines, MOST_IDLE, NO_UNIT, short, too_idle};
 use super::{ImportError, Recording, Values, plain};
 use crate::lines::{self, Figure, Format, MOST_THREADS, Reading, Status};
 
@@ -58,7 +58,9 @@ struct Text {
     samples: Vec<Option<(u64, Rows)>>,
     missing: u64,
     status: BTreeMap<u32, Status>,
-    /// Lines that are no readings, and the first of them.
+    /// Lines that are no readings, comments among them.
+    idle: u64,
+    /// Those that nobody expects, and the first of them.
     strange: u64,
     first: String,
 }
@@ -74,6 +76,7 @@ impl Text {
             samples: Vec::new(),
             missing: 0,
             status: BTreeMap::new(),
+            idle: 0,
             strange: 0,
             first: String::new(),
         }
@@ -146,6 +149,10 @@ impl Text {
 
     /// A line that is no reading. One that begins like one is damaged.
     fn other(&mut self, line: &str) -> Result<(), String> {
+        self.idle += 1;
+        if self.idle > MOST_IDLE {
+            return Err(too_idle());
+        }
         let text = line.trim();
         let figure = ["# Total:", "# Min Lat", "# Avg Lat", "# Max Lat", "# Histogram Overflows"];
         let unmeasured = text.starts_with("T:") && text.contains("C:      0 ");

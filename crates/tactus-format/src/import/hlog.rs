@@ -8,7 +8,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use tactus_model::outcome::zigzag::zigzag;
 
 use super::recording::{Rows, Stated};
-use super::text::{Lines, decimal, short};
+use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
 use super::{ImportError, Recording, Values};
 use crate::lines::MOST_THREADS;
 
@@ -42,6 +42,7 @@ pub(super) fn read<R: Read>(
     let mut says_ns = false;
     let mut at = 0;
     let mut room = LONGEST;
+    let mut legends = 0;
     while let Some(line) = lines.next()? {
         at += 1;
         let wrong = |what: String| ImportError::line(at, what);
@@ -52,7 +53,14 @@ pub(super) fn read<R: Read>(
             }
             continue;
         }
-        if line.is_empty() || line.starts_with('"') {
+        if line.is_empty() {
+            continue;
+        }
+        if line.starts_with('"') {
+            legends += 1;
+            if legends > MOST_IDLE {
+                return Err(wrong(too_idle()));
+            }
             continue;
         }
         let (tag, end, encoded) = fields(line).map_err(wrong)?;

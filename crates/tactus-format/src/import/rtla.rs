@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use super::recording::{Rows, Stated};
-use super::text::{Lines, decimal, short};
+use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
 use super::{ImportError, Recording, Values};
 use crate::lines::MOST_THREADS;
 
@@ -55,6 +55,8 @@ struct Table {
     figures: BTreeMap<&'static str, Vec<Option<u64>>>,
     /// All columns together follow: they say nothing new.
     over: bool,
+    /// Lines that say nothing.
+    idle: u64,
     strange: u64,
     first: String,
 }
@@ -96,7 +98,8 @@ impl Table {
             self.over = true;
         }
         if text.is_empty() || self.over {
-            return Ok(());
+            self.idle += 1;
+            return if self.idle > MOST_IDLE { Err(too_idle()) } else { Ok(()) };
         }
         let (word, numbers) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         if let Some(figure) = FIGURES.into_iter().find(|figure| word.strip_suffix(':') == Some(figure)) {
@@ -121,7 +124,7 @@ impl Table {
             self.first = short(line);
         }
         self.strange += 1;
-        Ok(())
+        if self.strange > MOST_IDLE { Err(too_idle()) } else { Ok(()) }
     }
 
     /// `Time unit is microseconds (us)`, `Duration:   0 00:10:00`

@@ -58,6 +58,22 @@ fn figures(series: &Series) -> (u64, u64, u64, u64, u64) {
 }
 
 #[test]
+fn a_file_of_which_nearly_nothing_is_a_reading_is_given_up() {
+    for (name, beginning) in FILES {
+        if name.ends_with(".json") || name.ends_with(".xml") || name.ends_with(".raw") {
+            continue;
+        }
+        for idle in ["#\n", "\n", "\r\n", " # x\n", "x\n", "\"x\n"] {
+            let said = error(&[beginning, &idle.repeat(300_000).into_bytes()].concat());
+            let damaged = said.contains("cut or damaged")
+                || said.contains("not CPU;")
+                || said.contains("not an interval");
+            assert!(said.contains("say nothing") || damaged, "{name}, {idle:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn one_run_of_cyclictest_is_the_same_from_its_json_and_its_text() {
     let (json, text) = (one("cyclictest.json"), one("cyclictest-h.txt"));
     for recording in [&json, &text] {

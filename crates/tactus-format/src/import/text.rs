@@ -7,6 +7,10 @@ use super::ImportError;
 /// The longest line that is read, in bytes: cyclictest numbers every overflow of a thread in one line.
 const LONGEST: u64 = 16 << 20;
 
+/// Lines that say nothing (comments, empty ones, those that no reader knows): a little packed file has hundreds of millions
+/// of them, and one that an instrument wrote some dozen.
+pub(super) const MOST_IDLE: u64 = 1 << 18;
+
 /// How much is read at once, in bytes.
 const READ_AT_ONCE: usize = 256 << 10;
 
@@ -20,12 +24,14 @@ pub(super) struct Lines<R> {
     line: Vec<u8>,
     /// Number of the last line, from 1.
     pub number: u64,
+    /// Comments and empty lines so far.
+    idle: u64,
 }
 
 impl<R: Read> Lines<R> {
     /// Begins.
     pub fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(READ_AT_ONCE, input), line: Vec::new(), number: 0 }
+        Self { input: BufReader::with_capacity(READ_AT_ONCE, input), line: Vec::new(), number: 0, idle: 0 }
     }
 
     /// The next line without its end.
@@ -52,6 +58,12 @@ impl<R: Read> Lines<R> {
         } else if u64::try_from(read).is_ok_and(|read| read == LONGEST) {
             return Err(wrong(format!("it is longer than {LONGEST} bytes")));
         }
+        if matches!(self.line.first(), None | Some(b'#' | b'\r')) {
+            self.idle += 1;
+            if self.idle > MOST_IDLE {
+                return Err(wrong(too_idle()));
+            }
+        }
         Ok(Some(&self.line))
     }
 
@@ -70,6 +82,11 @@ impl<R: Read> Lines<R> {
     pub fn error(&self, what: impl Into<String>) -> ImportError {
         ImportError::line(self.number, what)
     }
+}
+
+/// What is wrong with a file of which nearly nothing is a reading.
+pub(super) fn too_idle() -> String {
+    format!("more than {MOST_IDLE} lines of it say nothing: no instrument writes such a file")
 }
 
 /// A line, short enough to be said.
