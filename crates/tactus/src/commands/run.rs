@@ -48,7 +48,14 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
             }
             (resumed.plan.clone(), Source::new("source.toml", ""))
         }
-        (name, _) => plan(name.as_deref())?,
+        (name, _) => {
+            let (plan, source) = plan(name.as_deref())?;
+            let is_file = name.as_deref().is_some_and(|name| study(name).is_none());
+            if let Some(told) = told(&plan).filter(|_| is_file) {
+                say(format_args!("this plan also runs, reaches or sets, with your rights:\n{told}"));
+            }
+            (plan, source)
+        }
     };
     let format = arguments.printed.word().map(super::report::format).transpose()?;
     let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
@@ -225,7 +232,7 @@ pub fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
     Ok((plan, source))
 }
 
-/// Most of a bundle's commands that are told before it is trusted, and most columns of each.
+/// Most of a plan's commands that are told before they run, and most columns of each.
 const SHOWN: (usize, usize) = (20, 200);
 
 /// Whether the plan of a bundle is one that ships with tactus.
@@ -236,23 +243,23 @@ fn is_study(resumed: &Resumed) -> bool {
 
 /// Refuses to run what the plan of a bundle says and nobody here has written: whoever made the bundle wrote that too.
 fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
-    let foreign = commands(plan);
-    if foreign.is_empty() {
-        return Ok(());
-    }
-    let (most, columns) = SHOWN;
-    let mut told: Vec<String> =
-        foreign.iter().take(most).map(|one| format!("  {}", shortened(&clean(one), columns))).collect();
-    if foreign.len() > most {
-        told.push(format!("  and {} more", foreign.len() - most));
-    }
+    let Some(told) = told(plan) else { return Ok(()) };
     Err(Failure::say(
-        format!(
-            "the bundle's own plan runs, reaches or sets what whoever made the bundle chose:\n{}",
-            told.join("\n")
-        ),
+        format!("the bundle's own plan runs, reaches or sets what whoever made the bundle chose:\n{told}"),
         "give the plan too (`tactus run PLAN --into BUNDLE`), or say --trust when you know who wrote it",
     ))
+}
+
+/// What a plan runs, reaches or sets, a line each; nothing where it only measures.
+fn told(plan: &Plan) -> Option<String> {
+    let all = commands(plan);
+    let (most, columns) = SHOWN;
+    let mut lines: Vec<String> =
+        all.iter().take(most).map(|one| format!("  {}", shortened(&clean(one), columns))).collect();
+    if all.len() > most {
+        lines.push(format!("  and {} more", all.len() - most));
+    }
+    (!all.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Where a new bundle goes: as the user named it, else `./tactus-PLAN-TIME`, with the local time.
