@@ -79,8 +79,8 @@ impl<'a> Ring<'a> {
         let head = self.begun();
         let kept = self.kept(head);
         let from = self.first(kept, head, seen).saturating_sub(UNSETTLED).max(kept);
-        let later = (from..head).map(|number| (number, self.record(number)));
-        let (number, next) = later.into_iter().find(|(_, record)| record.at > seen && record.is_switch())?;
+        let mut later = (from..head).map(|number| (number, self.record(number)));
+        let (number, next) = later.find(|(_, record)| record.at > seen && record.is_switch())?;
         fence(Ordering::Acquire);
         (from > kept && number >= self.kept(self.begun()) || kept == 0).then_some(next)
     }

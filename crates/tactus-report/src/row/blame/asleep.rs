@@ -56,7 +56,7 @@ pub fn overlay(
     let gaps = gaps(trace, thread, length, wakes, timer_came);
     let mut all = Vec::new();
     for span in spans {
-        cut(span, &gaps, &mut all);
+        cut(&span, &gaps, &mut all);
     }
     (all, true)
 }
@@ -98,7 +98,7 @@ fn gaps(trace: &Trace, thread: u64, length: u64, wakes: bool, timer_came: Option
 }
 
 /// A span as the parts that the gaps make of it.
-fn cut(span: Span, gaps: &[Gap], all: &mut Vec<Span>) {
+fn cut(span: &Span, gaps: &[Gap], all: &mut Vec<Span>) {
     let (mut from, end) = (span.from_ns, span.from_ns + span.ns);
     while from < end {
         let within = gaps.iter().rev().find(|gap| (gap.from..gap.until).contains(&from));
