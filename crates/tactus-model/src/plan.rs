@@ -370,7 +370,7 @@ pub struct Proof {
     pub setting: String,
     /// Name of the environment.
     pub environment: String,
-    /// What differs, in words: `/sys/...: never against madvise`.
+    /// What is compared, in words: `/sys/...: compares never (tuned) with madvise (now)`.
     pub what: String,
     /// Names of the scenarios with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -20,13 +20,19 @@ pub struct ProofEntry {
     pub evidence: Option<Evidence>,
     /// Pairs that were measured whole.
     pub pairs: usize,
-    /// Why there is no answer.
+    /// Pairs that were planned.
+    #[serde(default)]
+    pub planned: usize,
+    /// Pairs of which a half broke, with the setting or without it: that half counts as worse than any that did not.
+    #[serde(default)]
+    pub broken: usize,
+    /// Why it is not tested; `null`: it is.
     pub reason: Option<String>,
-    /// What is to be known of it: that it mattered which half of a pair came first, for instance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub caution: Option<String>,
+    /// What is to be known of it: which pairs do not count and why, or that it mattered which half of a pair came first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cautions: Vec<String>,
     /// Effects on `p99`, `p99.9` (corrected for missed periods) and `maximum`; the intervals of all settings hold
-    /// together at 95 %.
+    /// together at 95 %. Where it is not tested they are medians of what was measured, and no effect is shown.
     pub effects: Vec<EffectEntry>,
 }
 

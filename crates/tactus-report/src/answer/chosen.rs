@@ -13,6 +13,9 @@ use crate::stats::comparison;
 pub fn question(contents: &Contents) -> &'static str {
     match answer(contents).word {
         costs::SHOWN | costs::NONE_SHOWN | costs::NOT_JUDGED => "What does each environment cost?",
+        tested::SHOWN | tested::NONE_SHOWN | tested::NOT_TESTED => {
+            tested::question(contents.plan.proof.len())
+        }
         _ => "Can this machine hold the deadline?",
     }
 }

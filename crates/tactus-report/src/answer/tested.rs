@@ -1,11 +1,27 @@
 //! What the settings under test are worth.
 
 use tactus_model::bundle::Contents;
+use tactus_model::event::RunStatus;
 
 use super::kinds;
 use crate::part::{Answer, Next, Tone};
-use crate::stats::{Answer as Came, Change, Proven, proofs};
-use crate::units::{clean, latency};
+use crate::stats::{Change, Proven, proofs};
+use crate::units::clean;
+
+/// Settings change latency.
+pub const SHOWN: &str = "EFFECT SHOWN";
+/// None of those that were tested was shown to.
+pub const NONE_SHOWN: &str = "NO EFFECT SHOWN";
+/// None was tested.
+pub const NOT_TESTED: &str = "NOT TESTED";
+
+/// What is asked of so many settings under test.
+pub const fn question(settings: usize) -> &'static str {
+    match settings {
+        1 => "Does this setting lower latency here?",
+        _ => "Which of these settings lower latency here?",
+    }
+}
 
 /// The answer of a run whose plan tests settings.
 pub fn answer(contents: &Contents) -> Option<Answer> {
@@ -13,105 +29,135 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
     if proofs.is_empty() {
         return None;
     }
-    let of = |lower: bool| proofs.iter().filter_map(move |proven| Some((proven, shown(proven, lower)?)));
-    let (tested, total) = (proofs.iter().filter(|proven| effects(proven).is_some()).count(), proofs.len());
-    let (helping, harming) = (of(true).count(), of(false).count());
-    let best = best(&proofs);
+    let tested: Vec<Tested> = proofs.iter().filter(|proven| proven.is_tested()).map(Tested::of).collect();
+    let of = |lowers: bool, raises: bool| -> Vec<&Tested> {
+        let is = |own: &&Tested| own.lower.is_some() == lowers && own.higher.is_some() == raises;
+        tested.iter().filter(is).collect()
+    };
+    let (helping, harming, mixed) = (of(true, false), of(false, true), of(true, true));
+    let best = helping.iter().max_by(|one, other| one.gain().total_cmp(&other.gain()));
     let (word, tone, said) = match best {
-        _ if tested == 0 => ("NOT TESTED", Tone::Doubt, not_tested(total)),
-        Some((proven, change)) => {
-            let lower = if helping == 1 { "lowers" } else { "lower" };
-            let settings = if tested == 1 { "setting" } else { "settings" };
-            let said =
-                format!("{helping} of {tested} {settings} {lower} latency: {}", effect(proven, change));
-            ("EFFECT SHOWN", Tone::Good, said)
+        _ if tested.is_empty() => (NOT_TESTED, Tone::Doubt, not_tested(&proofs)),
+        Some(best) => {
+            let lower = if helping.len() == 1 { "lowers" } else { "lower" };
+            let settings = if tested.len() == 1 { "setting" } else { "settings" };
+            let (helping, tested) = (helping.len(), tested.len());
+            let said = format!("{helping} of {tested} {settings} {lower} latency: {}", best.lowers());
+            (SHOWN, Tone::Good, said)
         }
-        None if harming > 0 => {
-            let said =
-                of(false).map(|(proven, change)| effect(proven, change)).collect::<Vec<_>>().join("; ");
-            (
-                "EFFECT SHOWN",
-                Tone::Bad,
-                match tested {
-                    1 => format!("the one setting that was tested does not lower latency: {said}"),
-                    many => format!("none of {many} settings lowers latency: {said}"),
-                },
-            )
+        None if !mixed.is_empty() => {
+            let said = match (mixed.len(), tested.len()) {
+                (1, 1) => "the one setting that was tested lowers one quantity and raises another".to_owned(),
+                (1, many) => format!("1 of {many} settings lowers one quantity and raises another"),
+                (some, many) => format!("{some} of {many} settings lower one quantity and raise another"),
+            };
+            (SHOWN, Tone::Doubt, said)
+        }
+        None if !harming.is_empty() => {
+            let said = match tested.len() {
+                1 => "the one setting that was tested does not lower latency".to_owned(),
+                many => format!("none of {many} settings lowers latency"),
+            };
+            (SHOWN, Tone::Bad, said)
         }
         None => {
-            let said = match tested {
+            let said = match tested.len() {
                 1 => "the one setting that was tested was not shown to change latency".to_owned(),
                 many => format!("none of {many} settings was shown to change latency"),
             };
-            ("NO EFFECT SHOWN", Tone::Quiet, said)
+            (NONE_SHOWN, Tone::Quiet, said)
         }
+    };
+    let both = |own: &&Tested| format!("{}, and {}", own.lowers(), own.raises());
+    let mut said = vec![said];
+    said.extend(mixed.iter().map(both));
+    said.extend(harming.iter().map(|own| own.raises()));
+    let left = proofs.len() - tested.len();
+    if left > 0 && !tested.is_empty() {
+        let were = if left == 1 { "was" } else { "were" };
+        said.push(format!("{left} of {} {were} not tested", proofs.len()));
+    }
+    let interrupted = match contents.manifest.status {
+        RunStatus::Interrupted => " The run was interrupted.",
+        RunStatus::Complete => "",
     };
     Some(Answer {
         word,
         tone,
-        sentence: said + ".",
+        sentence: format!("{}.{interrupted}", said.join("; ")),
         evidence: kinds(proofs.iter().filter_map(|proven| proven.evidence)),
-        next: best.map(|(proven, change)| next(proven, change)),
+        next: best.map(|best| best.keep()),
     })
 }
 
-fn not_tested(total: usize) -> String {
-    match total {
-        1 => "the one setting could not be tested".into(),
-        many => format!("none of {many} settings could be tested"),
+/// Why nothing is said of any.
+fn not_tested(proofs: &[Proven]) -> String {
+    let why = |proven: &Proven| {
+        let reason = proven.reason.as_deref().map(clean).unwrap_or_default();
+        format!("{}: {reason}", clean(&proven.setting))
+    };
+    match proofs {
+        [one] => why(one),
+        [first, ..] => format!("none of {} settings was tested; {}", proofs.len(), why(first)),
+        [] => String::new(),
     }
 }
 
-fn effects(proven: &Proven) -> Option<&[Change]> {
-    match &proven.answer {
-        Came::Effects(effects) => Some(effects),
-        Came::None(_) => None,
+/// A setting that was tested, with the largest of its effects in each direction that are shown.
+struct Tested<'a> {
+    proven: &'a Proven,
+    lower: Option<&'a Change>,
+    higher: Option<&'a Change>,
+}
+
+impl<'a> Tested<'a> {
+    fn of(proven: &'a Proven) -> Self {
+        let largest = |lower: bool| {
+            let own = proven.effects.iter().filter(|change| change.is_shown());
+            own.filter(|change| (size(change) < 0.0) == lower)
+                .max_by(|one, other| size(one).abs().total_cmp(&size(other).abs()))
+        };
+        Self { proven, lower: largest(true), higher: largest(false) }
+    }
+
+    /// By which part of it the largest gain lowers a quantity.
+    fn gain(&self) -> f64 {
+        self.lower.map_or(0.0, |change| -size(change))
+    }
+
+    /// "smt has a p99.9 that is lower by 12.1 us (11.0 us to 13.4 us)".
+    fn lowers(&self) -> String {
+        self.lower.map(|change| self.effect(change)).unwrap_or_default()
+    }
+
+    fn raises(&self) -> String {
+        self.higher.map(|change| self.effect(change)).unwrap_or_default()
+    }
+
+    fn effect(&self, change: &Change) -> String {
+        let quantity = change.quantity.said(self.proven.corrected);
+        format!("{} has a {quantity} that is {}", clean(&self.proven.setting), change.words())
+    }
+
+    /// To keep what lowers latency; with what is known of the other quantities.
+    fn keep(&self) -> Next {
+        let others = self
+            .proven
+            .effects
+            .iter()
+            .filter(|change| self.lower.is_none_or(|best| best.quantity != change.quantity));
+        let said = others
+            .map(|change| format!("; {}: {}", change.quantity.said(self.proven.corrected), change.words()));
+        Next {
+            title: format!("Keep {}: {}", clean(&self.proven.setting), clean(&self.proven.what)),
+            command: String::new(),
+            why: format!("measured here: {}{}", self.lowers(), said.collect::<String>()),
+        }
     }
 }
 
-/// The largest effect of a setting that is shown, in this direction, as a part of what is without it.
-fn shown(proven: &Proven, lower: bool) -> Option<&Change> {
-    let size = |change: &Change| {
-        change.difference.as_ref().map_or(0.0, |of| of.estimate_ns / change.base_ns.max(1.0))
-    };
-    let own = |change: &&Change| change.is_shown() && (size(change) < 0.0) == lower;
-    effects(proven)?.iter().filter(own).max_by(|one, other| size(one).abs().total_cmp(&size(other).abs()))
-}
-
-/// What lowers latency most.
-pub(super) fn best(proofs: &[Proven]) -> Option<(&Proven, &Change)> {
-    let size = |change: &Change| {
-        change.difference.as_ref().map_or(0.0, |of| of.estimate_ns / change.base_ns.max(1.0))
-    };
-    let lowering = proofs.iter().filter_map(|proven| Some((proven, shown(proven, true)?)));
-    lowering.min_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)))
-}
-
-/// "smt: p99.9 lower by 12.1 us (11.0 us to 13.4 us)".
-fn effect(proven: &Proven, change: &Change) -> String {
-    let Ok(difference) = &change.difference else { return clean(&proven.setting) };
-    let word = if difference.estimate_ns < 0.0 { "lower" } else { "higher" };
-    let interval = difference.interval;
-    let ends = if difference.estimate_ns < 0.0 {
-        [-interval.high_ns, -interval.low_ns]
-    } else {
-        [interval.low_ns, interval.high_ns]
-    };
-    format!(
-        "{} has a {} that is {word} by {} ({} to {})",
-        clean(&proven.setting),
-        change.quantity.said(proven.corrected),
-        latency(difference.estimate_ns.abs()),
-        latency(ends[0].max(0.0)),
-        latency(ends[1])
-    )
-}
-
-/// To keep what was shown to help.
-pub(super) fn next(proven: &Proven, change: &Change) -> Next {
-    Next {
-        title: format!("Keep {}: {}", clean(&proven.setting), clean(&proven.what)),
-        command: String::new(),
-        why: format!("measured here: {}", effect(proven, change)),
-    }
+/// The effect as a part of what is without it; infinite where nobody knows how large it is.
+fn size(change: &Change) -> f64 {
+    let estimate = change.difference.as_ref().map_or(0.0, |of| of.estimate_ns);
+    if estimate.is_finite() { estimate / change.base_ns.max(1.0) } else { estimate }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::clock::ClockCheck;
+use tactus_model::control::ControlBy;
 use tactus_model::document::SelfTestEntry;
 use tactus_model::event::RowStatus;
 use tactus_model::message::{Control, Stage};
@@ -28,8 +29,22 @@ pub fn control(result: &RowResult) -> Option<SelfTestEntry> {
     })
 }
 
+/// The scenarios of pairs of which the plan asks no self-test: they follow each other, and some of them prove the instrument
+/// of all.
+#[must_use]
+pub fn spared(contents: &Contents) -> BTreeSet<&str> {
+    let plan = &contents.plan;
+    let asks = |control: Option<&ControlBy>| {
+        control.or(plan.defaults.control.as_ref()).cloned().unwrap_or_default().is_some()
+    };
+    let named = plan.scenario.iter().filter_map(|own| Some((own.name.as_deref()?, own.control.as_ref())));
+    let asked: BTreeSet<&str> = named.filter(|(_, control)| asks(*control)).map(|(name, _)| name).collect();
+    let paired = plan.proof.iter().flat_map(|proof| proof.with.iter().chain(&proof.without));
+    paired.map(String::as_str).filter(|name| !asked.contains(name)).collect()
+}
+
 /// Why a row's instrument is not proven; `None` where it is.
-pub(super) fn unproven(result: &RowResult) -> Option<String> {
+pub fn unproven(result: &RowResult) -> Option<String> {
     let threads = result.series().len() + result.missing().count();
     let of = |stage: Stage| result.control.iter().filter(move |control| control.stage == stage);
     let blind = |stage: Stage| of(stage).filter(|control| !control.is_seen()).count();
@@ -122,9 +137,11 @@ const SINGLE: usize = 3;
 /// was not. With whether it is good news.
 #[must_use]
 pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
+    let spared = spared(contents);
     let measured = || {
         let results = contents.rows.iter().map(|row| &row.result);
-        results.filter(|result| result.status == RowStatus::Measured && result.all().is_some())
+        let own = results.filter(|result| result.status == RowStatus::Measured && result.all().is_some());
+        own.filter(|result| !(result.control.is_empty() && spared.contains(result.name.as_str())))
     };
     let is_proven = |result: &RowResult| control(result).is_some_and(|entry| entry.passed);
     let (proven, not): (Vec<&RowResult>, Vec<&RowResult>) = measured().partition(|result| is_proven(result));

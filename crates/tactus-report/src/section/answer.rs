@@ -1,5 +1,7 @@
 //! The answer to the first question, and all environments side by side.
 
+use std::collections::BTreeMap;
+
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::document::Document;
 use tactus_model::number::float;
@@ -81,21 +83,36 @@ fn side_by_side(contents: &Contents) -> Option<Figure> {
     let mut rows: Vec<&Row> = latencies.into_iter().filter(|row| kind(row) == own).collect();
     let deadlines = deadlines(&rows);
     let mut title = "All measurements side by side";
-    if rows.len() > SERIES {
-        rows = worst(&rows);
+    let sides = sides(contents);
+    if !sides.is_empty() {
+        rows = worst(&rows, |row| sides.get(row.result.name.as_str()).cloned().unwrap_or_default());
+        title = "With each setting and without it, the measurement with the largest latency";
+    } else if rows.len() > SERIES {
+        rows = worst(&rows, subject);
         title = "All environments side by side, each at its worst";
     }
     rows.truncate(CURVES);
     Some(exceedances(title, &rows, &deadlines))
 }
 
-/// The row with the largest latency of each environment.
-fn worst<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
+/// The scenarios of settings under test, with the side of its setting on which each is.
+fn sides(contents: &Contents) -> BTreeMap<&str, String> {
+    let mut sides = BTreeMap::new();
+    for proof in &contents.plan.proof {
+        for (names, word) in [(&proof.with, "with"), (&proof.without, "without")] {
+            sides.extend(names.iter().map(|name| (name.as_str(), format!("{} {word}", proof.setting))));
+        }
+    }
+    sides
+}
+
+/// The row with the largest latency of each group.
+fn worst<'a>(rows: &[&'a Row], group: impl Fn(&Row) -> String) -> Vec<&'a Row> {
     let largest = |row: &Row| figures(&row.result).and_then(|all| all.max_ns);
     let mut worst: Vec<&Row> = Vec::new();
     for row in rows {
-        let place = subject(row);
-        match worst.iter_mut().find(|known| subject(known) == place) {
+        let place = group(row);
+        match worst.iter_mut().find(|known| group(known) == place) {
             Some(known) if largest(row) > largest(known) => *known = row,
             Some(_) => {}
             None => worst.push(row),

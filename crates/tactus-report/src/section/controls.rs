@@ -10,7 +10,7 @@ use tactus_model::outcome::Yields;
 
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
-use crate::row::{control, control_sentence, controls, title};
+use crate::row::{control, control_sentence, controls, spared, title};
 use crate::units::{clean, latency};
 
 /// The section.
@@ -61,9 +61,11 @@ fn has_control(result: &RowResult) -> bool {
     result.status == RowStatus::Measured && result.outcome.yields() == Yields::Latency
 }
 
-/// A row for every control, and one for a measurement without.
+/// A row for every control, and one for a measurement that should have one and has none.
 fn table(contents: &Contents) -> Table {
-    let measured = contents.rows.iter().filter(|row| has_control(&row.result));
+    let spared = spared(contents);
+    let is_spared = |result: &RowResult| result.control.is_empty() && spared.contains(result.name.as_str());
+    let measured = contents.rows.iter().filter(|row| has_control(&row.result) && !is_spared(&row.result));
     let head = vec![
         Head::words("scenario"),
         Head::words("thread"),

@@ -5,7 +5,7 @@ use tactus_model::document::{Document, ProofEntry};
 
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
-use crate::stats::{Answer, Change, Difference, PROVEN, Proven, proofs};
+use crate::stats::{Change, Difference, PROVEN, Proven, proofs};
 use crate::units::{clean, latency};
 
 /// The section.
@@ -51,91 +51,72 @@ impl Section for Proofs {
 const METHOD: &str = "medians of the pairs; effects by the signed-rank test; all that is shown holds together at 95 % \
                       (Holm), and so do the intervals";
 
-/// "lower by 3.2 us (1.1 us to 5.0 us)", or "no effect larger than 2.1 us".
-#[must_use]
-pub fn words(change: &Change) -> String {
-    let difference = match &change.difference {
-        Ok(difference) => difference,
-        Err(why) => return why.to_string(),
-    };
-    let interval = difference.interval;
-    if !difference.is_shown() {
-        let most = interval.largest();
-        return match most <= change.base_ns {
-            true => format!("no effect larger than {}", latency(most)),
-            false => format!("no effect shown; up to {} cannot be excluded", latency(most)),
-        };
-    }
-    let (word, near, far) = if difference.estimate_ns < 0.0 {
-        ("lower", -interval.high_ns, -interval.low_ns)
-    } else {
-        ("higher", interval.low_ns, interval.high_ns)
-    };
-    let by = latency(difference.estimate_ns.abs());
-    format!("{word} by {by} ({} to {})", latency(near.max(0.0)), latency(far))
-}
-
 /// "3.9 us without, 3.4 us with".
 fn medians(change: &Change) -> String {
-    format!("{} without, {} with", latency(change.base_ns), latency(change.with_ns))
+    let value = |ns: f64| if ns.is_finite() { latency(ns) } else { "all broke".into() };
+    format!("{} without, {} with", value(change.base_ns), value(change.with_ns))
 }
 
 /// The interval in numbers: "-5.0 us to +1.1 us".
 fn interval(change: &Change) -> String {
     let ends = |difference: Difference| {
         let interval = difference.interval;
-        format!("{} to {}", signed(interval.low_ns), signed(interval.high_ns))
+        format!("; {} to {}", signed(interval.low_ns), signed(interval.high_ns))
     };
     change.difference.map(ends).unwrap_or_default()
 }
 
 fn signed(ns: f64) -> String {
-    format!("{}{}", if ns < 0.0 { "-" } else { "+" }, latency(ns.abs()))
+    let size = if ns.is_finite() { latency(ns.abs()) } else { "any size".into() };
+    format!("{}{size}", if ns < 0.0 { "-" } else { "+" })
 }
 
 fn entry(proven: Proven) -> ProofEntry {
-    let (reason, effects) = match proven.answer {
-        Answer::None(reason) => (Some(reason), Vec::new()),
-        Answer::Effects(effects) => (None, effects),
-    };
     ProofEntry {
         setting: proven.setting,
         environment: proven.environment,
         what: proven.what,
         evidence: proven.evidence,
-        pairs: proven.pairs.0,
-        reason,
-        caution: proven.caution,
-        effects: effects.iter().map(Change::entry).collect(),
+        pairs: proven.whole,
+        planned: proven.planned,
+        broken: proven.broken,
+        reason: proven.reason,
+        cautions: proven.cautions,
+        effects: proven.effects.iter().map(Change::entry).collect(),
     }
 }
 
 /// Each setting in a few lines.
 fn list(proofs: &[Proven]) -> List {
+    proofs.iter().flat_map(items).collect::<Vec<Item>>().into()
+}
+
+fn items(proven: &Proven) -> Vec<Item> {
+    let lead = format!("  {}", clean(&proven.setting));
+    let not_tested = proven.reason.as_ref().map(|reason| format!("not tested: {reason}"));
     let mut items = Vec::new();
-    for proven in proofs {
-        let lead = clean(&proven.setting);
-        match &proven.answer {
-            Answer::None(reason) => {
-                items.push(Item::led(format!("  {lead}"), Tone::Doubt, format!("not tested: {reason}")));
-            }
-            Answer::Effects(effects) => {
-                let (measured, planned) = proven.pairs;
-                let evidence = proven.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
-                let place = format!("({}, {measured} of {planned} pairs{evidence})", proven.environment);
-                items.push(Item::led(format!("  {lead}"), Tone::Heading, place));
-                items.push(Item::led("   ", Tone::Quiet, proven.what.clone()));
-                items.extend(effects.iter().map(|change| {
-                    let tone = if change.is_shown() { Tone::Good } else { Tone::Quiet };
-                    let text = format!("{}: {}", medians(change), words(change));
-                    let name = change.quantity.said(proven.corrected);
-                    Item::led(format!("    {name:<8}"), tone, text)
-                }));
-                items.extend(proven.caution.iter().map(|text| Item::led("   ", Tone::Doubt, text.clone())));
-            }
+    match (&not_tested, proven.effects.is_empty()) {
+        (Some(why), true) => items.push(Item::led(lead, Tone::Doubt, why.clone())),
+        _ => {
+            items.push(Item::led(lead, Tone::Heading, place(proven)));
+            items.push(Item::led("   ", Tone::Quiet, proven.what.clone()));
+            items.extend(not_tested.map(|why| Item::led("   ", Tone::Doubt, why)));
         }
     }
-    items.into()
+    items.extend(proven.effects.iter().map(|change| {
+        let tone = if change.is_shown() { Tone::Good } else { Tone::Quiet };
+        let said = if proven.is_tested() { format!(": {}", change.words()) } else { String::new() };
+        let name = change.quantity.said(proven.corrected);
+        Item::led(format!("    {name:<8}"), tone, medians(change) + &said)
+    }));
+    items.extend(proven.cautions.iter().map(|text| Item::led("   ", Tone::Doubt, text.clone())));
+    items
+}
+
+/// "(host, 10 of 10 pairs, bare metal)".
+fn place(proven: &Proven) -> String {
+    let evidence = proven.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
+    format!("({}, {} of {} pairs{evidence})", clean(&proven.environment), proven.whole, proven.planned)
 }
 
 /// A row for each setting, a column for each quantity.
@@ -143,21 +124,29 @@ fn table(proofs: &[Proven]) -> Table {
     let row = |proven: &Proven| {
         let evidence = proven.evidence.map(|evidence| format!(", {evidence}")).unwrap_or_default();
         let below = format!("{}{evidence}: {}", clean(&proven.environment), clean(&proven.what));
-        let lead = [clean(&proven.setting), below].into_iter().chain(proven.caution.clone());
+        let lead =
+            [clean(&proven.setting), below].into_iter().chain(proven.cautions.iter().map(|text| clean(text)));
         let mut cells = vec![Cell::from(lead.collect::<Vec<_>>())];
-        cells.push(format!("{} of {}", proven.pairs.0, proven.pairs.1).into());
-        match &proven.answer {
-            Answer::None(reason) => {
-                let why = vec!["not tested".to_owned(), clean(reason)];
-                cells.push(Cell { mark: Mark::Tone(Tone::Doubt), ..Cell::from(why) });
-                cells.extend([Cell::default(), Cell::default()]);
+        cells.push(format!("{} of {}", proven.whole, proven.planned).into());
+        cells.extend(PROVEN.into_iter().enumerate().map(|(n, quantity)| {
+            let change = proven.effects.iter().find(|change| change.quantity == quantity);
+            let reason = proven.reason.iter().filter(|_| n == 0);
+            let mut lines: Vec<String> =
+                reason.flat_map(|reason| ["not tested".to_owned(), clean(reason)]).collect();
+            match change {
+                Some(change) if proven.is_tested() => {
+                    lines.extend([change.words(), format!("{}{}", medians(change), interval(change))]);
+                }
+                Some(change) => lines.push(medians(change)),
+                None => {}
             }
-            Answer::Effects(effects) => cells.extend(effects.iter().map(|change| {
-                let lines = vec![words(change), format!("{}; {}", medians(change), interval(change))];
-                let tone = if change.is_shown() { Mark::Tone(Tone::Heading) } else { Mark::None };
-                Cell { mark: tone, ..Cell::from(lines) }
-            })),
-        }
+            let mark = match proven.is_tested() {
+                false if n == 0 => Mark::Tone(Tone::Doubt),
+                true if change.is_some_and(Change::is_shown) => Mark::Tone(Tone::Heading),
+                _ => Mark::None,
+            };
+            Cell { mark, ..Cell::from(lines) }
+        }));
         cells
     };
     let corrected = proofs.iter().any(|proven| proven.corrected);

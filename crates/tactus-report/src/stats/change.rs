@@ -9,6 +9,7 @@ use super::paired::{least_pairs, paired, paired_p};
 use super::quantile::{Quantile, difference, difference_interval, difference_p, is_discrete};
 use super::unknown::Unknown;
 use crate::row::Quantity;
+use crate::units::latency;
 
 /// What a difference is judged from.
 #[derive(Clone, Debug)]
@@ -109,6 +110,35 @@ impl Change {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         self.difference.is_ok_and(|difference| difference.is_shown())
+    }
+
+    /// "lower by 3.2 us (1.1 us to 5.0 us)", or "no effect larger than 2.1 us".
+    #[must_use]
+    pub fn words(&self) -> String {
+        let difference = match self.difference {
+            Ok(difference) => difference,
+            Err(why) => return why.to_string(),
+        };
+        let interval = difference.interval;
+        if !difference.is_shown() {
+            let most = interval.largest();
+            return match (most.is_finite(), most <= self.base_ns) {
+                (true, true) => format!("no effect larger than {}", latency(most)),
+                (true, false) => format!("no effect shown; up to {} cannot be excluded", latency(most)),
+                (false, _) => "no effect shown; none can be excluded".into(),
+            };
+        }
+        let (word, near, far) = if difference.estimate_ns < 0.0 {
+            ("lower", -interval.high_ns, -interval.low_ns)
+        } else {
+            ("higher", interval.low_ns, interval.high_ns)
+        };
+        let (by, near) = (difference.estimate_ns.abs(), near.max(0.0));
+        match (by.is_finite(), far.is_finite()) {
+            (true, true) => format!("{word} by {} ({} to {})", latency(by), latency(near), latency(far)),
+            (true, false) => format!("{word} by {} (at least {})", latency(by), latency(near)),
+            (false, _) => format!("{word}: too many runs broke to say by how much"),
+        }
     }
 
     /// As the document has it.

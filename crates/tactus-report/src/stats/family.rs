@@ -6,7 +6,7 @@ use tactus_model::plan::Compare;
 use super::change;
 use super::degradation::{Degraded, judge};
 use super::effect::{Effect, draft};
-use super::proof::{self, Answer, Proven};
+use super::proof::{self, Proven};
 use super::typical::Runs;
 use super::valued_claim;
 
@@ -71,13 +71,10 @@ pub fn effects(contents: &Contents) -> (Vec<Claim<'_>>, Vec<Proven>) {
         Found::Latencies(effect) => Some(effect),
         Found::Values(_) | Found::Nothing(_) => None,
     });
-    let tested = proofs.iter_mut().filter_map(|proven| match &mut proven.answer {
-        Answer::Effects(changes) => Some(changes),
-        Answer::None(_) => None,
-    });
-    let changes = claimed.flat_map(|effect| &mut effect.changes).chain(tested.flatten());
+    let tested = proofs.iter_mut().flat_map(|proven| &mut proven.effects);
+    let changes = claimed.flat_map(|effect| &mut effect.changes).chain(tested);
     change::judge(&mut changes.collect::<Vec<_>>());
-    proofs.iter_mut().for_each(|proven| proof::close(proven, contents));
+    proofs.iter_mut().for_each(proof::close);
     (claims, proofs)
 }
 

@@ -49,7 +49,7 @@ pub use holm::{ERROR, holm};
 pub use interval::Interval;
 pub use median::median;
 pub use paired::{Paired, least_pairs, paired, paired_p};
-pub use proof::{Answer, PROVEN, Proven};
+pub use proof::{PROVEN, Proven};
 pub use random::Random;
 pub use rank_sum::{Ratio, Test};
 pub use ratio::{ValueRatio, value_ratio};

@@ -2,12 +2,14 @@
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
+use tactus_model::event::RunStatus;
+use tactus_model::message::Stage;
 use tactus_model::outcome::{Ending, Outcome, RowEnd};
 use tactus_model::plan::Proof;
+use tactus_report::answer::{answer, question};
 use tactus_report::document;
 use tactus_report::render::{html, markdown, text};
-use tactus_report::section::proofs::words;
-use tactus_report::stats::{Answer, proofs};
+use tactus_report::stats::proofs;
 
 use crate::common::{self, Shape, Span, measured, planned, unmeasured};
 
@@ -15,11 +17,15 @@ const SPAN: Span = Span { ticks: 4, samples: 1_000, per_interval: 1, series: 1 }
 
 /// Ten pairs of one setting; `with` draws the latencies of those with it.
 fn tested(contents: &mut Contents, setting: &str, with: Shape) {
-    let names = |word: &str| (1..=10).map(|n| format!("{setting} {word}, {n}")).collect::<Vec<_>>();
+    tested_in(contents, setting, with, 10);
+}
+
+fn tested_in(contents: &mut Contents, setting: &str, with: Shape, pairs: u32) {
+    let names = |word: &str| (1..=pairs).map(|n| format!("{setting} {word}, {n}")).collect::<Vec<_>>();
     let proof = Proof {
         setting: setting.into(),
         environment: "host".into(),
-        what: format!("/sys/{setting}: never against always"),
+        what: format!("/sys/{setting}: compares never (tuned) with always (now)"),
         with: names("with"),
         without: names("without"),
         reason: None,
@@ -46,39 +52,84 @@ fn contents() -> Contents {
     contents
 }
 
-#[test]
-fn an_effect_is_shown_where_there_is_one_and_bounded_where_there_is_none() {
-    let proofs = proofs(&contents());
-    let Answer::Effects(none) = &proofs[0].answer else { panic!("{:?}", proofs[0].answer) };
-    let Answer::Effects(some) = &proofs[1].answer else { panic!("{:?}", proofs[1].answer) };
-    assert_eq!(proofs[0].pairs, (10, 10));
-    assert!(none.iter().all(|change| words(change).starts_with("no effect larger than")), "{none:?}");
-    assert!(words(&some[0]).starts_with("lower by"), "{some:?}");
-    assert!(matches!(&proofs[2].answer, Answer::None(reason) if reason.contains("no such setting")));
+/// One setting in ten pairs, whose halves are no different.
+fn one() -> Contents {
+    let mut contents = common::empty();
+    tested(&mut contents, "thp", Shape::IDLE);
+    contents
+}
+
+/// The rows with the setting, or those without it.
+fn halves(contents: &mut Contents, with: bool) -> impl Iterator<Item = &mut tactus_model::bundle::Row> {
+    contents.rows.iter_mut().skip(usize::from(!with)).step_by(2)
+}
+
+/// What the terminal, the page and the JSON say of a bundle: they are held to say the same.
+fn said(contents: &Contents) -> String {
+    let told = text::worth(contents, text::Style { width: 1000, ..text::Style::default() });
+    let first = told.lines().next().unwrap().to_owned();
+    let said = document(contents).answer.unwrap();
+    assert_eq!(first, format!("{}: {}", said.word, said.sentence));
+    let page = html::render(contents).unwrap();
+    assert!(page.contains(question(contents)) && !page.contains("hold the deadline"), "{page}");
+    assert!(page.contains(&format!(">{}<", said.word)), "{page}");
+    told
 }
 
 #[test]
-fn pairs_that_were_not_measured_whole_do_not_count_and_the_reason_is_told() {
-    let mut contents = contents();
-    for row in &mut contents.rows[..8] {
-        let result = row.result.clone();
-        *row = unmeasured(result, RowEnd::Failed, "the guest broke");
+fn an_effect_is_shown_where_there_is_one_and_bounded_where_there_is_none() {
+    let proofs = proofs(&contents());
+    assert_eq!((proofs[0].whole, proofs[0].planned), (10, 10));
+    let mut none = proofs[0].effects.iter();
+    assert!(none.all(|change| change.words().starts_with("no effect larger than")), "{:?}", proofs[0]);
+    assert!(proofs[1].effects[0].words().starts_with("lower by"), "{:?}", proofs[1]);
+    assert!(proofs[2].reason.as_ref().is_some_and(|reason| reason.contains("no such setting")));
+}
+
+#[test]
+fn pairs_that_broke_count_as_worse_and_are_named() {
+    let mut contents = one();
+    for row in halves(&mut contents, true).take(8) {
+        *row = unmeasured(row.result.clone(), RowEnd::Failed, "the guest broke");
         row.result.outcome = Outcome::default();
     }
-    let proofs = proofs(&contents);
-    assert_eq!(proofs[0].pairs, (6, 10));
-    let Answer::None(reason) = &proofs[0].answer else { panic!("{:?}", proofs[0].answer) };
+    let proven = &proofs(&contents)[0];
+    assert_eq!((proven.whole, proven.broken, proven.planned), (2, 8, 10));
+    assert!(proven.is_tested() && proven.effects[2].is_shown(), "{proven:?}");
+    assert_eq!(proven.effects[2].words(), "higher: too many runs broke to say by how much");
     assert_eq!(
-        reason,
-        "6 of 10 pairs were measured whole, too few to judge among all that is tested here: 8 are needed: the guest broke"
+        proven.cautions,
+        [
+            "in 8 of 10 pairs a measurement broke and counts as later than every latency: 8 with it: `thp with, 1` and 7 \
+             more: the guest broke"
+        ]
     );
+    assert!(
+        said(&contents).starts_with("EFFECT SHOWN: the one setting that was tested does not lower latency")
+    );
+    // A number that nobody knows is none.
+    let effect = &document(&contents).proofs[0].effects[2];
+    assert!(effect.effect_ns.is_none() && effect.high_ns.is_none() && effect.with_ns.is_some());
+}
+
+#[test]
+fn what_broke_with_it_as_often_as_without_it_shows_nothing() {
+    let mut contents = one();
+    for row in &mut contents.rows[..8] {
+        *row = unmeasured(row.result.clone(), RowEnd::Failed, "the guest broke");
+        row.result.outcome = Outcome::default();
+    }
+    let proven = &proofs(&contents)[0];
+    assert_eq!((proven.whole, proven.broken), (6, 4));
+    assert!(proven.is_tested() && proven.effects.iter().all(|change| !change.is_shown()), "{proven:?}");
 }
 
 #[test]
 fn names_of_no_row_are_no_pair() {
     let mut contents = contents();
     contents.rows.clear();
-    assert!(proofs(&contents).iter().all(|proven| matches!(proven.answer, Answer::None(_))));
+    assert!(proofs(&contents).iter().all(|proven| !proven.is_tested()));
+    assert!(said(&contents).starts_with("NOT TESTED: none of 3 settings was tested"));
 }
 
 #[test]
@@ -86,35 +137,161 @@ fn ten_pairs_are_enough_for_one_setting_and_not_for_forty() {
     let mut contents = contents();
     let proof = contents.plan.proof[0].clone();
     contents.plan.proof.extend(std::iter::repeat_n(proof, 38));
-    let Answer::None(reason) = &proofs(&contents)[1].answer else { panic!("each is judged among all") };
+    let proven = &proofs(&contents)[1];
+    let reason = proven.reason.as_ref().expect("each is judged among all");
     assert!(reason.starts_with("10 of 10 pairs") && reason.contains("13 are needed"), "{reason}");
+    assert!(proven.effects[0].with_ns > 0.0, "what was measured is still there");
 }
 
 #[test]
-fn a_half_that_was_interrupted_is_no_half() {
-    let mut contents = contents();
-    for row in &mut contents.rows[..6] {
-        row.result.end(Ending::because(RowEnd::Interrupted, "interrupted after 3 s"));
+fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
+    let interrupted = |whole: usize| {
+        let mut contents = one();
+        contents.manifest.status = RunStatus::Interrupted;
+        contents.rows[2 * whole].result.end(Ending::because(RowEnd::Interrupted, "interrupted after 3 s"));
+        for row in &mut contents.rows[2 * whole + 1..] {
+            let reason = "the run was interrupted before its turn";
+            *row = unmeasured(row.result.clone(), RowEnd::Waiting, reason);
+        }
+        contents
+    };
+    // Nine pairs are enough for one setting.
+    let proven = &proofs(&interrupted(9))[0];
+    assert_eq!((proven.whole, proven.planned, proven.is_tested()), (9, 10, true));
+    assert_eq!(proven.cautions, ["1 of 10 pairs does not count: `thp with, 10`: interrupted after 3 s"]);
+    let told = said(&interrupted(9));
+    assert!(told.contains("interrupted: ") && told.contains("9 of 10 pairs"), "{told}");
+    // Three are not: that is said, beside what they came to.
+    let contents = interrupted(3);
+    let proven = &proofs(&contents)[0];
+    assert_eq!(
+        proven.reason.as_deref(),
+        Some("3 of 10 pairs can be judged, too few among all that is tested here: 7 are needed")
+    );
+    let told = said(&contents);
+    assert!(told.starts_with("NOT TESTED: thp: 3 of 10 pairs"), "{told}");
+    assert!(told.contains(" us without, ") && !told.contains(" 0 us"), "{told}");
+    assert!(told.contains("`thp with, 5` and 5 more: the run was interrupted before its turn"), "{told}");
+    // None at all: there is no figure.
+    let told = said(&interrupted(0));
+    assert!(told.contains("none of 10 pairs was measured whole") && !told.contains(" us without"), "{told}");
+}
+
+#[test]
+fn fewer_pairs_than_can_show_an_effect_are_not_tested() {
+    let mut contents = common::empty();
+    tested_in(&mut contents, "thp", Shape::IDLE, 2);
+    let told = said(&contents);
+    assert!(told.starts_with("NOT TESTED: thp: 2 of 2 pairs can be judged, too few"), "{told}");
+    for row in &mut contents.rows {
+        *row = unmeasured(row.result.clone(), RowEnd::Failed, "the probe died");
     }
-    let proofs = proofs(&contents);
-    assert_eq!(proofs[0].pairs, (7, 10));
-    let Answer::None(reason) = &proofs[0].answer else { panic!("{:?}", proofs[0].answer) };
-    assert!(reason.ends_with("8 are needed: interrupted after 3 s"), "{reason}");
+    let told = said(&contents);
+    assert!(told.starts_with("NOT TESTED: thp: none of 2 pairs was measured whole"), "{told}");
+    assert!(told.contains("the probe died") && !told.contains(" us without"), "{told}");
 }
 
 #[test]
-fn a_setting_is_not_judged_where_a_control_was_not_seen() {
+fn a_fine_self_test_that_is_too_noisy_to_tell_ends_nothing() {
+    let mut contents = one();
+    for row in &mut contents.rows[..2] {
+        let coarse = row.result.control[0].clone();
+        let fine = tactus_model::message::Control {
+            stage: Stage::Fine,
+            injected_ns: 50_000,
+            seen_ns: 180_000,
+            noise_ns: 150_000,
+            passed: false,
+            ..coarse
+        };
+        assert!(!fine.is_seen() && !fine.is_resolvable());
+        row.result.control.push(fine);
+    }
+    let proven = &proofs(&contents)[0];
+    assert!(proven.is_tested() && proven.cautions.is_empty(), "{proven:?}");
+    assert_eq!((proven.whole, proven.planned), (10, 10));
+    assert!(
+        document(&contents).scenarios.iter().all(|row| row.control.as_ref().is_none_or(|own| own.passed))
+    );
+}
+
+#[test]
+fn a_self_test_that_was_not_passed_ends_its_pair_and_is_named_with_its_reason() {
     let mut contents = contents();
-    contents.rows[5].result.control[0].passed = false;
-    let Answer::None(reason) = &proofs(&contents)[0].answer else { panic!() };
-    assert!(reason.contains("self-test not passed"), "{reason}");
+    let control = &mut contents.rows[5].result.control[0];
+    (control.passed, control.seen_ns) = (false, 2_000);
+    let proven = &proofs(&contents)[0];
+    assert_eq!((proven.whole, proven.is_tested()), (9, true));
+    assert_eq!(
+        proven.cautions,
+        [
+            "1 of 10 pairs does not count: `thp without, 3`: self-test not passed: not at its size on 1 of 1 threads"
+        ]
+    );
+}
+
+#[test]
+fn a_setting_is_not_judged_whose_first_or_last_pair_did_not_see_the_self_test() {
+    for pair in [0, 9] {
+        let mut contents = one();
+        for row in &mut contents.rows[2 * pair..2 * pair + 2] {
+            let control = &mut row.result.control[0];
+            (control.passed, control.seen_ns) = (false, 2_000);
+        }
+        let reason = proofs(&contents)[0].reason.clone().unwrap();
+        assert!(reason.starts_with("self-test not passed in `thp with"), "{reason}");
+        // In one half of it is enough: what is between was measured by an instrument that saw.
+        let control = &mut contents.rows[2 * pair].result.control[0];
+        (control.passed, control.seen_ns) = (true, 1_001_000);
+        assert_eq!((proofs(&contents)[0].whole, proofs(&contents)[0].is_tested()), (9, true));
+    }
+    let mut contents = one();
+    contents.rows.iter_mut().for_each(|row| row.result.control.clear());
+    assert_eq!(proofs(&contents)[0].reason.as_deref(), Some("no self-test was made in any of its pairs"));
+}
+
+#[test]
+fn nothing_is_kept_that_makes_any_quantity_worse() {
+    // The usual latency is a little lower; once in 1000 wake-ups it is late by half a millisecond.
+    let mixed = Shape { base: 1_100.0, late: 0.001, lateness: 500_000.0, ..Shape::IDLE };
+    let mut contents = common::empty();
+    tested(&mut contents, "thp", mixed);
+    let own = answer(&contents);
+    let effects = &proofs(&contents)[0].effects;
+    assert!(effects[0].is_shown() && effects[2].is_shown(), "{effects:?}");
+    assert!(own.next.is_none(), "{own:?}");
+    assert!(
+        own.sentence
+            .starts_with("the one setting that was tested lowers one quantity and raises another; thp has a"),
+        "{own:?}"
+    );
+    assert!(said(&contents).contains(" that is higher by "), "{own:?}");
+    // Beside one that helps it is still named.
+    tested(&mut contents, "smt", Shape { base: 1_400.0, ..Shape::IDLE });
+    let own = answer(&contents);
+    assert!(own.sentence.contains("1 of 2 settings lowers latency: smt has a"), "{own:?}");
+    assert!(own.sentence.contains("; thp has a ") && own.sentence.contains(" that is higher by "), "{own:?}");
+    assert!(own.next.is_some_and(|next| next.title.starts_with("Keep smt")), "thp is not kept");
+}
+
+#[test]
+fn runs_of_a_plan_that_repeats_its_pairs_all_count() {
+    let mut contents = one();
+    for (n, row) in contents.rows.iter_mut().enumerate() {
+        row.result.repeat = Some(1 + n as u32 / 2);
+        row.result.name = if n % 2 == 0 { "thp with".into() } else { "thp without".into() };
+    }
+    let proof = &mut contents.plan.proof[0];
+    (proof.with, proof.without) = (vec!["thp with".into()], vec!["thp without".into()]);
+    let proven = &proofs(&contents)[0];
+    assert_eq!((proven.whole, proven.planned, proven.is_tested()), (10, 10, true));
 }
 
 #[test]
 fn a_setting_that_acts_on_into_the_next_half_is_told_by_the_order() {
     let mut contents = common::empty();
     tested(&mut contents, "thp", Shape::IDLE);
-    assert_eq!(proofs(&contents)[0].caution, None);
+    assert_eq!(proofs(&contents)[0].cautions, [""; 0]);
     // In every second pair the half without comes first; whichever comes second is slow.
     for pair in 0..10 {
         let (first, second) = (2 * pair, 2 * pair + 1);
@@ -127,8 +304,8 @@ fn a_setting_that_acts_on_into_the_next_half_is_told_by_the_order() {
             contents.rows[row] = measured(again, Evidence::BareMetal, shape, SPAN, 300 + row as u64);
         }
     }
-    let caution = proofs(&contents)[0].caution.clone().unwrap();
-    assert!(caution.contains("depends on which half of a pair came first"), "{caution}");
+    let cautions = &proofs(&contents)[0].cautions;
+    assert!(cautions[0].contains("depends on which half of a pair came first"), "{cautions:?}");
 }
 
 #[test]
@@ -142,7 +319,7 @@ fn stalls_count_with_the_periods_that_they_swallowed() {
         *row = measured(again, Evidence::BareMetal, stalls, SPAN, seed);
     }
     let proofs = proofs(&contents);
-    let Answer::Effects(changes) = &proofs[0].answer else { panic!() };
+    let changes = &proofs[0].effects;
     assert!(proofs[0].corrected && changes[1].with_ns > 1e6, "{changes:?}");
 }
 

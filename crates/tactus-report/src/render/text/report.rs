@@ -33,6 +33,8 @@ pub fn render(contents: &Contents, style: Style) -> String {
 #[must_use]
 pub fn worth(contents: &Contents, style: Style) -> String {
     let mut page = Page::new(style);
+    opening(&mut page, contents);
+    interrupted(&mut page, contents);
     let proofs = &proofs::ENTRY;
     let parts = proofs.parts(contents, Reader::Terminal);
     let told = Told { section: proofs, heading: proofs.heading(), parts };
@@ -117,14 +119,18 @@ fn head(page: &mut Page, contents: &Contents) {
         about = format!("{about} · up to {} for each row", duration(longest));
     }
     page.painted(Tone::Quiet, &about);
-    if manifest.status == RunStatus::Interrupted {
+    interrupted(page, contents);
+    page.gap();
+}
+
+fn interrupted(page: &mut Page, contents: &Contents) {
+    if contents.manifest.status == RunStatus::Interrupted {
         page.item(
             "interrupted: ",
             Some(Tone::Doubt),
             "the run did not come to its end; what had been measured is shown",
         );
     }
-    page.gap();
 }
 
 /// The document page by page: its heading and words, and what was measured here. Before them stands what they
