@@ -62,6 +62,8 @@ pub struct Executed {
     pub contents: Contents,
     /// How many events sinks missed because they were too slow.
     pub dropped: u64,
+    /// Whether everything that the run changed has been taken back.
+    pub restored: bool,
     /// Says to whoever looks that the run goes on; until this goes.
     pub running: Option<Running>,
     /// Somebody killed the guardian of the run.
@@ -118,10 +120,10 @@ pub fn execute(
     let emitter =
         Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks).marked(request.marks);
     let on = On { system, machine: request.machine };
-    let Ran { dropped, killed } =
+    let Ran { dropped, restored, killed } =
         run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter)?;
     let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
-    Ok(Executed { dir, contents, dropped, running, killed })
+    Ok(Executed { dir, contents, dropped, restored, running, killed })
 }
 
 /// Tells those who look for a run that this one writes the bundle; nothing where a stranger has taken the name for it.
@@ -160,6 +162,8 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
 pub(crate) struct Ran {
     /// How many events sinks missed.
     pub dropped: u64,
+    /// Whether everything that it changed has been taken back.
+    pub restored: bool,
     /// Somebody killed the guardian of the run.
     pub killed: Option<io::Error>,
 }
@@ -188,6 +192,7 @@ pub(crate) fn run(
     let mut emitter = context.into_emitter();
     drop(workspace);
     let Ended { notes, killed } = guardian.finish();
+    let restored = notes.is_empty();
     let told = notes
         .into_iter()
         .map(|note| Event::Noted { environment: None, note })
@@ -195,7 +200,7 @@ pub(crate) fn run(
     let status = ended?;
     told?;
     emitter.emit(Event::RunFinished { status })?;
-    Ok(Ran { dropped: emitter.finish(status)?, killed })
+    Ok(Ran { dropped: emitter.finish(status)?, restored, killed })
 }
 
 fn scenarios(context: &mut Context<'_>) -> Result<RunStatus, RunError> {

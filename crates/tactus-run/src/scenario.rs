@@ -223,9 +223,9 @@ impl ScenarioRun<'_> {
         drop(self.divided.take());
         // The last that was changed is put back first.
         for (_, promise) in self.promises.drain(..).rev() {
-            // A probe that came to its end has put back what it set.
+            // A probe that came to its end has put back what it set, or says that it could not.
             if all_done {
-                promise.forget();
+                promise.confirm();
             }
         }
         closed.and(context.tell_warnings(None))

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tactus_environment::{Running, Stream};
 use tactus_model::bundle::ClockFit;
+use tactus_model::change::Change;
 use tactus_model::clock::Hole;
 use tactus_model::facts::Facts;
 use tactus_model::message::{CLOCK, ClockQuestion, FromProbe, Hello, Job, ToProbe};
@@ -68,6 +69,8 @@ pub struct Session {
     pub measures: bool,
     /// The job makes settings: its facts come again once they are made.
     pub sets: bool,
+    /// The settings of its job that the scenario is about: it is measured with these or not at all.
+    pub under_test: Vec<Change>,
     /// The job has ended.
     pub done: bool,
     /// The probe could not take its last job.
@@ -153,6 +156,7 @@ impl Session {
             evidence: None,
             measures: false,
             sets: false,
+            under_test: Vec::new(),
             done: false,
             refused: false,
             ended: false,

@@ -18,7 +18,7 @@ use crate::prove::changes;
 
 /// What a probe is told to set.
 pub struct Settings {
-    /// In this order.
+    /// In this order: those of the profile, then those under test.
     pub changes: Vec<Change>,
     /// Whether the probe puts the former values back. A machine of its own ends with its run; any other
     /// environment shares the machine's kernel, which is left as it was.
@@ -27,15 +27,15 @@ pub struct Settings {
     pub promises: Vec<Promise>,
 }
 
-/// The settings of one environment: those of its profile, and then the scenario's own.
+/// The settings of one environment: those of its profile, and then those under test.
 ///
 /// # Errors
 /// When a profile cannot be had there, or a promise cannot be written down. Nothing is then set.
 pub fn settings(
     context: &Context<'_>,
-    planned: &ResolvedScenario,
     name: &str,
     facts: &Facts,
+    under_test: &[Change],
 ) -> Result<Settings, String> {
     let environment = &context.resolved.environments[name];
     // Another machine lives on, too.
@@ -45,7 +45,7 @@ pub fn settings(
     let guarded = restore && !elsewhere && environment.spec.inside.is_none();
     let profiled = profiled::of(&environment.spec, &environment.layout).map_err(|error| error.message)?;
     let mut changes = profiled.map(|profiled| profiled.changes(facts)).unwrap_or_default();
-    changes.extend(own(context, planned, name, facts)?);
+    changes.extend(under_test.iter().cloned());
     let mut promises = Vec::new();
     // What is set elsewhere is out of the guardian's reach: the probe there puts it back by itself.
     if guarded {
@@ -57,9 +57,12 @@ pub fn settings(
     Ok(Settings { changes, restore, promises })
 }
 
-/// The scenario's own settings, where it measures. A container has its host's kernel, and so its
-/// settings.
-fn own(
+/// The settings that the scenario itself asks for, where it measures: it is measured with these or not at all. A container
+/// has its host's kernel, and so its settings.
+///
+/// # Errors
+/// Why one of them cannot be made there.
+pub fn under_test(
     context: &Context<'_>,
     planned: &ResolvedScenario,
     name: &str,
@@ -80,6 +83,15 @@ fn own(
         all.extend(changes(word, &subject).map_err(|error| format!("the setting {word}: {error}"))?);
     }
     Ok(all)
+}
+
+/// The first of these settings that does not hold, by what was read after it was made: one that is refused is a note of the
+/// probe, and what is measured then is not the setting. Only files say what they hold.
+pub fn not_made<'a>(changes: &'a [Change], facts: &Facts) -> Option<&'a Change> {
+    changes.iter().find(|change| {
+        let Target::File { path, form } = &change.target else { return false };
+        facts.text(path).is_some_and(|now| !form.same(now, &change.then))
+    })
 }
 
 /// How a setting of this machine is taken back, from what it is now. What was changed, and what it was, a container's probe
@@ -108,7 +120,7 @@ fn former(change: &Change, system: &dyn System) -> Option<Undo> {
 #[cfg(test)]
 mod tests {
     use tactus_model::CpuSet;
-    use tactus_model::change::Effect;
+    use tactus_model::change::{Effect, Form};
     use tactus_system::Memory;
 
     use super::*;
@@ -120,6 +132,27 @@ mod tests {
         Memory::new()
             .file("/proc/16/stat", format!("16 (ktimers/1) {fields}\n"))
             .file("/proc/16/status", "Name:\tktimers/1\nCpus_allowed_list:\t1\n")
+    }
+
+    #[test]
+    fn a_setting_that_the_kernel_did_not_take_is_seen_in_what_is_read_after_it() {
+        let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+        let change = Change {
+            check: "thp".into(),
+            target: Target::File { path: path.into(), form: Form::Choice },
+            now: Some("madvise".into()),
+            then: "never".into(),
+            effect: Effect::Runtime,
+        };
+        let read = |text: &str| {
+            let mut facts = Facts::default();
+            facts.keep(path, text);
+            facts
+        };
+        let changes = [change];
+        assert_eq!(not_made(&changes, &read("always madvise [never]")), None);
+        assert_eq!(not_made(&changes, &read("always [madvise] never")), changes.first());
+        assert_eq!(not_made(&changes, &Facts::default()), None, "what was not read is not known");
     }
 
     fn promised(target: Target, now: &str) -> Option<Undo> {

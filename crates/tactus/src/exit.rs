@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use tactus_bundle::BundleError;
 use tactus_environment::kernel::KernelError;
 use tactus_model::bundle::Contents;
-use tactus_model::document::{Document, Entry, Outcome};
+use tactus_model::document::{Document, Entry, Outcome, ProofEntry};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_report::document;
 use tactus_run::plan::PlanError;
@@ -39,7 +39,11 @@ impl Exit {
     pub fn of(contents: &Contents) -> Self {
         let document = document(contents);
         let verdicts = document.scenarios.iter().filter_map(|entry| entry.verdict.as_ref());
-        let outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
+        let mut outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
+        let is_untested = |proof: &ProofEntry| proof.reason.is_some();
+        if !document.proofs.is_empty() && document.proofs.iter().all(is_untested) {
+            outcomes.push(Outcome::Inconclusive);
+        }
         let whole = is_measured(&document) && document.status != RunStatus::Interrupted;
         Self::judged(&outcomes, whole)
     }
@@ -208,10 +212,9 @@ impl From<ExecuteError> for Failure {
             {
                 Self::without_guardian(error)
             }
-            ExecuteError::Guardian(error) => Self::new(
-                error,
-                format!("without a guardian nothing is changed: {CACHE_HINT}"),
-            ),
+            ExecuteError::Guardian(error) => {
+                Self::new(error, format!("without a guardian nothing is changed: {CACHE_HINT}"))
+            }
             ExecuteError::Unannounced(_) => Self::new(error, CACHE_HINT),
             ExecuteError::Busy(_) => {
                 Self::new(error, "`tactus attach BUNDLE` follows that run, `tactus stop BUNDLE` ends it")

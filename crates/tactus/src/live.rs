@@ -9,7 +9,7 @@ use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
 use tactus_model::message::{NoteKind, Total};
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::{Ending, Point, RowStatus, ValueResult, take_value, wholes};
+use tactus_model::outcome::{Ending, Point, RowEnd, RowStatus, ValueResult, take_value, wholes};
 use tactus_model::series::SeriesKey;
 use tactus_report::units::clean;
 use tactus_run::Sink;
@@ -102,9 +102,10 @@ impl Progress {
         self.bar.set_message(clean(&format!("{figures}{} left", self.time_left(at_ns))));
     }
 
-    /// How a row ended, in one line; what it has measured is its own.
+    /// How a row ended, in one line; what it has measured is its own. Of rows whose turn did not come the run says at its end
+    /// how many they are.
     fn finished(&mut self, row: usize, ending: &Ending) -> Option<String> {
-        let name = self.rows.get(row)?;
+        let name = self.rows.get(row).filter(|_| ending.ended != RowEnd::Waiting)?;
         let word = match ending.ended.status() {
             RowStatus::Measured => "done",
             RowStatus::Skipped => "skipped",
@@ -342,5 +343,7 @@ mod tests {
         let finished = |progress: &mut Progress, row| progress.finished(row, &Ending::complete()).unwrap();
         assert_eq!(finished(&mut progress, 0), "[1/2] host: done, max 12 us");
         assert_eq!(finished(&mut progress, 1), "[2/2] guest: done, max 470 us");
+        let waits = Ending::because(RowEnd::Waiting, "the run was interrupted before its turn");
+        assert_eq!(progress.finished(1, &waits), None, "it was not skipped: its turn did not come");
     }
 }

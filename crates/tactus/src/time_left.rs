@@ -17,7 +17,10 @@ pub struct TimeLeft {
 }
 
 struct Scenario {
-    planned_ns: u64,
+    /// How long it measures.
+    measures_ns: u64,
+    /// How long it is to be left alone before that, as long as no scenario has shown how long they take to begin.
+    settles_ns: u64,
     state: State,
 }
 
@@ -35,7 +38,8 @@ impl TimeLeft {
             of_row[scenario.rows.clone()].fill(number);
         }
         let scenarios = resolved.scenarios.iter().map(|scenario| Scenario {
-            planned_ns: scenario.expected_ns(),
+            measures_ns: scenario.duration_ns,
+            settles_ns: scenario.expected_ns().saturating_sub(scenario.duration_ns),
             state: if scenario.expected_ns() == 0 { State::Over } else { State::Waiting },
         });
         Self { scenarios: scenarios.collect(), of_row, ..Self::default() }
@@ -70,11 +74,12 @@ impl TimeLeft {
 
     /// What is left where the scenario that runs has measured for `done_ns`.
     pub fn after(&self, done_ns: u64) -> Duration {
-        let planned =
-            |state| self.scenarios.iter().filter(move |own| own.state == state).map(|own| own.planned_ns);
-        let running = planned(State::Running).map(|ns| ns.saturating_sub(done_ns)).sum::<u64>();
-        let per_start = self.starting_ms * 1_000_000 / u64::from(self.starts.max(1));
-        Duration::from_nanos(running + planned(State::Waiting).map(|ns| ns + per_start).sum::<u64>())
+        let of = |state| self.scenarios.iter().filter(move |own| own.state == state);
+        let running = of(State::Running).map(|own| own.measures_ns.saturating_sub(done_ns)).sum::<u64>();
+        // From the end of one measurement to the beginning of the next one, with the time that it is left alone.
+        let began = (self.starts > 0).then(|| self.starting_ms * 1_000_000 / u64::from(self.starts));
+        let waiting = of(State::Waiting).map(|own| own.measures_ns + began.unwrap_or(own.settles_ns));
+        Duration::from_nanos(running + waiting.sum::<u64>())
     }
 }
 
@@ -83,7 +88,8 @@ mod tests {
     use super::*;
 
     fn three_scenarios_of_two_rows() -> TimeLeft {
-        let scenario = || Scenario { planned_ns: 10_000_000_000, state: State::Waiting };
+        let scenario =
+            || Scenario { measures_ns: 10_000_000_000, settles_ns: 1_000_000_000, state: State::Waiting };
         TimeLeft {
             scenarios: vec![scenario(), scenario(), scenario()],
             of_row: vec![0, 0, 1, 1, 2, 2],
@@ -94,16 +100,17 @@ mod tests {
     #[test]
     fn rows_that_are_measured_together_take_time_once() {
         let mut left = three_scenarios_of_two_rows();
-        assert_eq!(left.after(0).as_secs(), 30);
+        assert_eq!(left.after(0).as_secs(), 33, "each is left alone for a second");
         left.begun(0);
         for row in [0, 1] {
-            left.row_started(row, 0);
+            left.row_started(row, 1_000);
         }
-        assert_eq!(left.after(4_000_000_000).as_secs(), 26);
+        // What came before the first one has the second in which it was left alone: it is not counted twice.
+        assert_eq!(left.after(4_000_000_000).as_secs(), 28);
         for row in [0, 1] {
-            left.row_ended(row, 10_000);
+            left.row_ended(row, 11_000);
         }
-        assert_eq!(left.after(0).as_secs(), 20);
+        assert_eq!(left.after(0).as_secs(), 22);
     }
 
     #[test]
@@ -130,7 +137,7 @@ mod tests {
         left.begun(0);
         left.row_ended(0, 60_000);
         left.row_ended(1, 60_000);
-        assert_eq!(left.after(0).as_secs(), 20);
+        assert_eq!(left.after(0).as_secs(), 22);
         left.row_started(2, 61_000);
         left.row_ended(3, 71_000);
         left.row_ended(7, 71_000);

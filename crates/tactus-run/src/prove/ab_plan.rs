@@ -101,7 +101,13 @@ fn boot(plan: &mut Plan, request: &Request, lot: &mut Lot, id: &str, subject: &S
     plan.environment.insert(name.clone(), environment);
     let halves =
         [Half { environment: &name, setting: None }, Half { environment: &request.name, setting: None }];
-    pairs(plan, request, lot, (id, format!("booted with {words}")), &halves);
+    pairs(
+        plan,
+        request,
+        lot,
+        (id, format!("compares a guest booted with {words} with one booted without")),
+        &halves,
+    );
 }
 
 fn parameter(change: &Change) -> Option<String> {

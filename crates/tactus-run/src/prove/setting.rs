@@ -32,7 +32,7 @@ pub enum SettingError {
     #[error("it takes CPUs away while the measurement runs on them")]
     TakesCpus,
     /// It is made, and what it would be otherwise is not known.
-    #[error("it is made here already, and what it is otherwise is not known: take it back and prove again")]
+    #[error("it is set already, and its default is not known: unset it and prove again")]
     NoDefault,
 }
 
@@ -92,14 +92,15 @@ pub fn changes(word: &str, subject: &Subject<'_>) -> Result<Vec<Change>, Setting
 }
 
 impl Found {
-    /// What differs, in words: the first of its settings, and how many more there are.
+    /// What is compared, in words: the first of its settings, and how many more there are.
     #[must_use]
     pub fn what(&self) -> String {
         let pair = self.with.iter().zip(&self.without).find(|(with, without)| with.then != without.then);
         let Some((with, without)) = pair else { return String::new() };
+        let (tuned, other) = if self.holds { ("tuned, now", "default") } else { ("tuned", "now") };
         let more = self.with.len() - 1;
-        let more = if more > 0 { format!(" ({more} more)") } else { String::new() };
-        format!("{}: {} against {}{more}", with.target, with.then, without.then)
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        format!("{}: compares {} ({tuned}) with {} ({other}){more}", with.target, with.then, without.then)
     }
 }
 
@@ -125,7 +126,7 @@ mod tests {
         let found = found("always [madvise] never").unwrap();
         assert!(!found.holds);
         assert_eq!((found.with[0].then.as_str(), found.without[0].then.as_str()), ("never", "madvise"));
-        assert_eq!(found.what(), format!("{THP}: never against madvise"));
+        assert_eq!(found.what(), format!("{THP}: compares never (tuned) with madvise (now)"));
     }
 
     #[test]
@@ -133,6 +134,7 @@ mod tests {
         let found = found("always madvise [never]").unwrap();
         assert!(found.holds);
         assert_eq!(found.without[0].then, "always");
+        assert_eq!(found.what(), format!("{THP}: compares never (tuned, now) with always (default)"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tactus_system::guardian::Guardian;
 use super::{Failure, ScenarioRun};
 use crate::context::Context;
 use crate::session::Session;
-use crate::settings::{Settings, settings};
+use crate::settings::{Settings, not_made, settings, under_test};
 
 /// How long a probe may take to prepare a job; one that hears nothing is booted with it.
 pub(super) const PREPARATION: Duration = Duration::from_secs(90);
@@ -36,6 +36,13 @@ impl ScenarioRun<'_> {
                 let readings = facts.0.len();
                 let facts = Some(Box::new(facts));
                 context.emit(Event::FactsCollected { environment, readings, facts })?;
+            }
+            let session = &self.sessions[at];
+            if let Some(change) = not_made(&session.under_test, &session.facts) {
+                return Err(Failure::Refused(format!(
+                    "{}: the setting {} was not made: {} could not be set to {}",
+                    session.name, change.check, change.target, change.then
+                )));
             }
         }
         Ok(())
@@ -61,9 +68,11 @@ impl ScenarioRun<'_> {
         let latency = activities.iter().any(|a| a.what.yields() == Some(Yields::Latency));
         activities.extend(self.answers(context, &name));
         activities.extend(self.answers_to_cards(context, &name));
-        let made = settings(context, self.planned, &name, &self.sessions[at].facts);
-        let Settings { changes, restore, promises } =
-            made.map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
+        let facts = &self.sessions[at].facts;
+        let under_test = under_test(context, self.planned, &name, facts)
+            .map_err(|reason| Failure::Refused(format!("{name}: {reason}")))?;
+        let Settings { changes, restore, promises } = settings(context, &name, facts, &under_test)
+            .map_err(|reason| Failure::Scenario(format!("{name}: {reason}")))?;
         let number = self.sessions[at].number;
         self.promises.extend(promises.into_iter().map(|promise| (number, promise)));
         // A value is an average over much that disturbs it: nothing known would be seen at its size.
@@ -71,6 +80,7 @@ impl ScenarioRun<'_> {
         self.promise_tracers(context, at, &activities, &control)?;
         let environment = &context.resolved.environments[&name];
         self.sessions[at].sets = !changes.is_empty();
+        self.sessions[at].under_test = under_test;
         let job = Job {
             // What only makes load goes on until those that measure are done, and is then told to stop.
             duration_ns: if measures { duration_ns } else { u64::MAX / 4 },

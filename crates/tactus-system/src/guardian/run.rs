@@ -228,6 +228,11 @@ impl Guardian {
 }
 
 impl Inner {
+    /// Whether it is this machine whose changes are taken back.
+    fn is_here(&self) -> bool {
+        matches!(self.state().ledger, Ledger::Journal(_))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,6 +293,19 @@ impl Promise {
     pub fn forget(mut self) {
         if self.how.take().is_some() {
             self.done();
+        }
+    }
+
+    /// Who changed it says that it is as it was. A file that holds something else is written back all the same.
+    pub fn confirm(self) {
+        match &self.how {
+            Some(Undo::Write { path, value }) if self.inner.is_here() => {
+                let now = self.inner.system.text(&path.to_string_lossy()).unwrap_or_default();
+                let chosen = format!("[{}]", value.trim());
+                let holds = now.trim() == value.trim() || now.split_whitespace().any(|word| word == chosen);
+                if holds { self.forget() } else { drop(self) }
+            }
+            _ => self.forget(),
         }
     }
 
@@ -378,5 +396,22 @@ mod tests {
         assert_eq!(Real.read(&value).unwrap(), b"before");
         let [note] = &notes[..] else { panic!("{notes:?}") };
         assert_eq!(note.text, "the guardian was killed; the run itself took back what was left");
+    }
+
+    #[test]
+    fn a_value_that_whoever_changed_it_did_not_put_back_is_put_back_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let value = dir.path().join("value");
+        let guardian = Guardian::start(&Real).unwrap();
+        let promise =
+            || guardian.promise(Undo::Write { path: value.clone(), value: "before".into() }).unwrap();
+        for (left, then) in
+            [("changed", "before"), ("before\n", "before\n"), ("always [before]", "always [before]")]
+        {
+            Real.write(&value, left.as_bytes()).unwrap();
+            promise().confirm();
+            assert_eq!(Real.read(&value).unwrap(), then.as_bytes());
+        }
+        assert!(guardian.finish().notes.is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! A plan becomes what this machine can do, and is run: what `run`, `measure` and `prove` have in common.
 
 use tactus_model::bundle::Present;
+use tactus_model::event::RunStatus;
 use tactus_model::plan::{OTHER_STATE, Plan};
 use tactus_run::plan::{Choices, Resolved, Source, check, resolve, state};
 use tactus_run::{Destination, Executed, Interrupt, Marks, Request, Sink, execute};
@@ -75,6 +76,9 @@ pub fn watched(
             executed.dropped
         ));
     }
+    if let Some(sentence) = interrupted(&executed) {
+        say(sentence);
+    }
     Ok(executed)
 }
 
@@ -86,6 +90,24 @@ pub fn scratch_directory() -> Result<TempDir, Failure> {
         tempfile::tempdir_in(cache)
     };
     tempfile::tempdir().or_else(|_| in_the_cache()).map_err(|error| Failure::new(error, CACHE_HINT))
+}
+
+/// What is said of a run that was ended before its end: what came of it, and of what it changed.
+fn interrupted(executed: &Executed) -> Option<String> {
+    let contents = &executed.contents;
+    if contents.manifest.status != RunStatus::Interrupted {
+        return None;
+    }
+    let restored = if executed.restored {
+        "everything is restored"
+    } else {
+        "not everything is restored: the notes say what is left"
+    };
+    let made = contents.rows.iter().filter(|row| row.result.is_complete()).count();
+    Some(format!(
+        "interrupted: {restored}; {made} of {} measurements were made and are kept",
+        contents.rows.len()
+    ))
 }
 
 /// The state that this machine is in, where the plan declares states.
@@ -103,9 +125,8 @@ pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failu
             format!("use {OTHER_STATE}, {}", known.join(", ")),
         ));
     }
-    let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
-        Failure::new(error, format!("the probe is put into the cache: {CACHE_HINT}"))
-    })?;
+    let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id())
+        .map_err(|error| Failure::new(error, format!("the probe is put into the cache: {CACHE_HINT}")))?;
     profile::complete(&mut facts, &Real);
     Ok(Some(state::present(plan, &facts, said)))
 }

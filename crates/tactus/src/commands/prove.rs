@@ -1,6 +1,7 @@
 //! `tactus prove`: what is each setting worth on this machine?
 
 use std::fmt::Write;
+use std::time::Instant;
 
 use tactus_audit::{Intent, Subject};
 use tactus_environment as environment;
@@ -10,7 +11,7 @@ use tactus_model::plan::Plan;
 use tactus_report::render::text::worth;
 use tactus_report::stats::{ERROR, PROVEN, detectable, least_pairs};
 use tactus_run::Destination;
-use tactus_run::plan::{Choices, Source};
+use tactus_run::plan::{Choices, Resolved, Source};
 use tactus_run::prove::{Request, plan};
 use tactus_system::Real;
 
@@ -48,13 +49,13 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
         ));
     }
     let format = arguments.printed.word().map(super::report::format).transpose()?;
-    let (plan, pairs) = designed(arguments)?;
+    let Designed { plan, pairs, start_ns } = designed(arguments)?;
     if plan.scenario.is_empty() {
         return nothing(&plan);
     }
     let told = power(&plan, pairs)?;
     let resolved = prepare(&plan, &Source::new("tactus prove", ""), &Choices::default())?;
-    let about = tactus_report::units::duration(resolved.expected_ns());
+    let about = tactus_report::units::duration(takes_ns(&resolved, start_ns));
     if arguments.dry_run {
         return dry(&plan, &about, &told);
     }
@@ -62,16 +63,19 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let tested = tested(&plan);
     say(told);
     let settings = if tested == 1 { "setting" } else { "settings" };
-    say(format_args!(
-        "{tested} {settings} in {} measurements: about {about}, and starting up",
-        plan.scenario.len()
-    ));
+    say(format_args!("{tested} {settings} in {} measurements: about {about}", plan.scenario.len()));
     let location = location(arguments.out.as_deref(), &plan.name);
     let progress = Progress::new(&resolved, false);
     let executed =
         execute(&turn, &resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
     super::report::after(&executed, format, worth)?;
     Ok(Exit::after(executed))
+}
+
+/// How long it takes, in ns: each half of a pair starts its environment anew, which has been started once to look at it.
+fn takes_ns(resolved: &Resolved, start_ns: u64) -> u64 {
+    let halves = resolved.scenarios.iter().filter(|scenario| scenario.expected_ns() > 0);
+    halves.fold(0, |sum: u64, half| sum.saturating_add(half.expected_ns()).saturating_add(start_ns))
 }
 
 /// How many settings are tested.
@@ -111,13 +115,21 @@ fn power(plan: &Plan, pairs: u32) -> Result<String, Failure> {
             )
         })?;
     Ok(format!(
-        "{pairs} pairs each: an effect of {least:.1} standard deviations of a pair's difference is shown in 80 of 100 \
-         runs; all that is shown holds together at 95 %"
+        "{pairs} pairs each: detects effects above {least:.1} standard deviations of a pair's difference (80 % power, \
+         95 % confidence overall)"
     ))
 }
 
-/// The plan of pairs, and how many there are of each setting.
-fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
+/// The plan of pairs.
+struct Designed {
+    plan: Plan,
+    /// How many there are of each setting.
+    pairs: u32,
+    /// How long the environment took to start and to say what it is, in ns.
+    start_ns: u64,
+}
+
+fn designed(arguments: &Prove) -> Result<Designed, Failure> {
     let Place { name, spec } = Place::of(&arguments.environment, &Real)?;
     let known = environment::find(&spec.kind).filter(|_| name == spec.kind).ok_or_else(|| {
         Failure::say(
@@ -127,7 +139,9 @@ fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
     })?;
     let mut spec = facts::described(spec, arguments.kernel.as_deref(), arguments.cmdline.as_deref());
     spec.cpus = arguments.cpus.clone().map(CpuRequest::List);
+    let began = Instant::now();
     let seen = facts::inside(&name, &spec)?;
+    let start_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let isolated = arguments.cpus.clone().filter(|_| !known.numbers_cpus());
     let intent = Intent { isolated, carrier: seen.carrier, ..Intent::default() };
     // Settings are the kernel's, and a container shares its host's.
@@ -145,10 +159,10 @@ fn designed(arguments: &Prove) -> Result<(Plan, u32), Failure> {
     };
     let first = plan(&request, &subject);
     if arguments.pairs.is_some() {
-        return Ok((first, request.pairs));
+        return Ok(Designed { plan: first, pairs: request.pairs, start_ns });
     }
     request.pairs = enough(tested(&first));
-    Ok((plan(&request, &subject), request.pairs))
+    Ok(Designed { plan: plan(&request, &subject), pairs: request.pairs, start_ns })
 }
 
 /// None of the settings can be tested.
@@ -172,7 +186,7 @@ fn dry(plan: &Plan, about: &str, told: &str) -> Result<Exit, Failure> {
         };
     }
     let _ = writeln!(text, "\n{told}");
-    let _ = writeln!(text, "{} measurements, about {about}, and starting up", plan.scenario.len());
+    let _ = writeln!(text, "{} measurements: about {about}", plan.scenario.len());
     output::text(&text)?;
     Ok(Exit::Good)
 }
