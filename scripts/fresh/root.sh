@@ -6,7 +6,7 @@ FROM_HERE="http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY RUSTU
 # new_root DIR SUITE PACKAGES: what mmdebstrap makes of them, and the sources of tactus in /src.
 new_root() {
   mmdebstrap --quiet --variant=minbase --include="$3" "$2" "$1" </dev/null
-  cp -L /etc/resolv.conf "$1/etc/resolv.conf"
+  [ ! -e /etc/resolv.conf ] || cp -L /etc/resolv.conf "$1/etc/resolv.conf"
   [ ! -e "$1/etc/ssl/certs/ca-certificates.crt" ] ||
     cp -L /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
   apt-config dump 2>/dev/null | grep -E '^Acquire::(https?::|Check-)' >"$1/etc/apt/apt.conf.d/90this-machine" || true

@@ -90,7 +90,10 @@ pub fn scheduling(policy: Policy, priority: u32, cpu: u32, error: &io::Error) ->
         // Ordinary scheduling is everybody's right.
         Policy::Other => Refusal {
             reason: format!("{policy} on CPU {cpu} was refused ({error})"),
-            hint: Some("look at the seccomp or SELinux profile that it runs under: it refuses sched_setattr".to_owned()),
+            hint: Some(
+                "look at the seccomp or SELinux profile that it runs under: it refuses sched_setattr"
+                    .to_owned(),
+            ),
         },
     }
 }

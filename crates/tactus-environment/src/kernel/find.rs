@@ -114,8 +114,7 @@ pub(super) fn images(root: &Path, origin: Origin, system: &dyn System) -> Vec<Ke
         // Rescue images have an initramfs of their own in them, and no modules.
         name.starts_with("vmlinuz-") && !name.contains("rescue")
     });
-    let modules =
-        MODULES.into_iter().flat_map(|dir| system.list(&root.join(dir)).unwrap_or_default());
+    let modules = MODULES.into_iter().flat_map(|dir| system.list(&root.join(dir)).unwrap_or_default());
     let files = in_boot.chain(modules.map(|dir| dir.join("vmlinuz")));
     files.filter_map(|path| kernel(&path, root, origin, system).ok()).collect()
 }
@@ -332,9 +331,8 @@ mod tests {
     #[test]
     fn a_kernel_that_lies_beside_its_modules_is_found_with_them() {
         let (release, arm_release) = ("7.2.13+deb14-rt-amd64", "7.2.13+deb14-rt-arm64");
-        let modules = |release: &str| {
-            format!("/var/cache/tactus/kernels/{release}/usr/lib/modules/{release}")
-        };
+        let modules =
+            |release: &str| format!("/var/cache/tactus/kernels/{release}/usr/lib/modules/{release}");
         let mut arm = vec![0; 0x40];
         arm[0x38..0x3c].copy_from_slice(b"ARM\x64");
         let machine = machine()

@@ -229,7 +229,10 @@ mod tests {
     fn a_user_without_newuidmap_is_told_what_to_install() {
         let user = || Memory::new().program("podman").file("/etc/subuid", "user:100000:65536\n");
         let Usable::No { reason, remedy } = ENTRY.usable(&user()) else { panic!("podman would fail") };
-        assert!(reason.contains("newuidmap") && remedy.contains("apt-get install uidmap"), "{reason}: {remedy}");
+        assert!(
+            reason.contains("newuidmap") && remedy.contains("apt-get install uidmap"),
+            "{reason}: {remedy}"
+        );
         let usable = |machine: Memory| matches!(ENTRY.usable(&machine), Usable::Yes { .. });
         assert!(usable(user().root()) && usable(user().program("newuidmap")));
         assert!(usable(Memory::new().program("podman")));

@@ -158,7 +158,9 @@ mod tests {
         let mut lines = Vec::new();
         for block in page.split("\n```sh").skip(1) {
             let block = block.split_once("\n```").map_or(block, |(inside, _)| inside).replace("\\\n", " ");
-            for line in block.lines().skip(1).filter(|line| !line.contains(" [-")) {
+            for line in
+                block.lines().skip(1).filter(|line| ![" [-", " ..."].iter().any(|form| line.contains(form)))
+            {
                 let line = line.strip_prefix("sudo ").unwrap_or(line);
                 if line.starts_with("tactus ") {
                     lines.extend(words(line));
