@@ -1,6 +1,7 @@
 //! Under which conditions an answer holds: what ran beside it, which periods were missed, what broke, and what was not
 //! measured.
 
+use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::number::float;
@@ -54,7 +55,11 @@ fn idle(results: &[&RowResult]) -> Option<String> {
 
 /// The periods that were missed and that no limit bounds.
 fn missed(results: &[&RowResult]) -> Option<String> {
-    let own = || results.iter().filter(|result| crate::row::missed(result).is_some());
+    // An emulated processor misses its own.
+    let counts = |result: &RowResult| {
+        result.evidence != Some(Evidence::Emulated) && crate::row::missed(result).is_some()
+    };
+    let own = || results.iter().filter(|result| counts(result));
     let overruns =
         own().filter_map(|result| figures(result)).fold(0, |sum: u64, all| sum.saturating_add(all.overruns));
     let first = own().next()?;

@@ -2,6 +2,7 @@
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::event::RowStatus;
+use tactus_model::outcome::RowEnd;
 
 use super::grounds::died;
 use super::summary::{ended_early, reason};
@@ -11,9 +12,12 @@ use super::summary::{ended_early, reason};
 #[must_use]
 pub fn broke(contents: &Contents, runs: &[&Row]) -> Option<String> {
     let failed = |result: &RowResult| result.status == RowStatus::Failed;
+    let early = |result: &RowResult| {
+        ended_early(result) || (result.status == RowStatus::Measured && result.ended != RowEnd::Complete)
+    };
     let words = [
         ("failed", runs.iter().filter(|run| failed(&run.result)).collect::<Vec<_>>()),
-        ("ended early", runs.iter().filter(|run| ended_early(&run.result)).collect()),
+        ("ended early", runs.iter().filter(|run| early(&run.result)).collect()),
         (
             "went on after its environment had died",
             runs.iter().filter(|run| died(&run.result).is_some()).collect(),
