@@ -262,7 +262,8 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     if result.ended != tactus_model::outcome::RowEnd::Complete {
         return Some(Refusal::Incomplete { condition, why: why() });
     }
-    let lacking = result.all().and_then(|_| lacking(result)).or_else(|| never_made(result)).or_else(|| died(result));
+    let lacking =
+        result.all().and_then(|_| lacking(result)).or_else(|| never_made(result)).or_else(|| died(result));
     if let Some(why) = lacking {
         return Some(Refusal::Incomplete { condition, why });
     }
