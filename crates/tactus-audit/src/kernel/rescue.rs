@@ -3,7 +3,7 @@
 use tactus_model::finding::{Severity, State};
 use tactus_model::threads::Thread;
 
-use super::throttling::{rescued, rescuers, stalld_service, unguarded};
+use super::throttling::{may_be_rescued, rescued, rescuers, stalld_service, unguarded};
 use crate::sentence::{cpus_or_none, meet, read_places};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
@@ -59,6 +59,9 @@ Whether anything has to rescue them, no-rescue says.",
     },
 ];
 
+const CALLED: &str =
+    "a process is called stalld, and this user may not see which program it is: run the audit as root";
+
 fn guards(subject: &Subject<'_>) -> Verdict {
     let bare = unguarded(subject)?;
     if bare.is_empty() {
@@ -71,6 +74,9 @@ fn guards(subject: &Subject<'_>) -> Verdict {
         cpus_or_none(&bare)
     );
     let judgement = Judgement::when(rescued(subject), "stalld rescues starved threads", bad);
+    if judgement.state == State::Finding && may_be_rescued(subject) {
+        return Err(Judgement::unreadable(CALLED));
+    }
     // A stalld among the threads that were left out cannot be seen.
     if judgement.state == State::Finding && subject.threads.left_out > 0 {
         return Err(Judgement::unreadable(
@@ -85,6 +91,9 @@ fn placed(subject: &Subject<'_>) -> Verdict {
     subject.running()?;
     let processes = rescuers(subject);
     let own: Vec<&Thread> = subject.threads.user().filter(|thread| processes.contains(&thread.pid)).collect();
+    if own.is_empty() && may_be_rescued(subject) {
+        return Err(Judgement::unreadable(CALLED));
+    }
     if own.is_empty() {
         let why = "stalld does not run: whether anything else rescues starved threads, no-rescue says";
         return Err(Judgement::not_applicable(why));
@@ -125,6 +134,14 @@ mod tests {
         assert_eq!(on("6.1.0", "950000").state("no-rescue"), State::Ok);
         let grouped = served("0", "0").and(RUNTIME, "950000").and("config:CONFIG_RT_GROUP_SCHED", "y");
         assert_eq!(grouped.state("no-rescue"), State::Ok);
+    }
+
+    #[test]
+    fn who_may_not_see_programs_of_roots_is_not_told_that_stalld_does_not_run() {
+        let user = served("0", "0").with(STALLD_RUNS).unreadable("process:700:exe", "Permission denied");
+        assert_eq!((user.state("no-rescue"), user.state("stalld")), (State::Unreadable, State::Unreadable));
+        assert!(user.said("no-rescue").contains("as root"), "{}", user.said("no-rescue"));
+        assert!(user.and(RUNTIME, "950000").changes("rt-throttling").is_empty(), "it is not believed either");
     }
 
     #[test]

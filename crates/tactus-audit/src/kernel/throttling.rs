@@ -187,8 +187,21 @@ pub fn rescuers(subject: &Subject<'_>) -> Vec<u32> {
         let outside = reading("NSpid").is_some_and(|numbers| numbers.split_whitespace().count() == 1);
         outside && reading("uid") == Some("0") && reading("exe").is_some_and(|exe| STALLD.contains(&exe))
     };
+    called_stalld(subject).filter(|pid| is(*pid)).collect()
+}
+
+/// Processes that are called stalld, whatever they are.
+fn called_stalld(subject: &Subject<'_>) -> impl Iterator<Item = u32> {
     let first = subject.threads.user().filter(|thread| thread.tid == thread.pid && thread.name == "stalld");
-    first.map(|thread| thread.pid).filter(|pid| is(*pid)).collect()
+    first.map(|thread| thread.pid)
+}
+
+/// Whether a process is called stalld whose program this user may not see: an ordinary user sees no program of root's.
+pub fn may_be_rescued(subject: &Subject<'_>) -> bool {
+    called_stalld(subject).any(|pid| {
+        let program = subject.facts.0.get(&format!("process:{pid}:exe"));
+        matches!(program, Some(Reading::Unreadable(_)))
+    })
 }
 
 /// Whether stalld runs.
