@@ -9,7 +9,9 @@ use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
 use tactus_model::message::Note;
-use tactus_model::outcome::{Outcome, RowStatus, ValueResult, in_order, take_value};
+use tactus_model::outcome::{
+    Ending, LatencyOutcome, Outcome, RowEnd, RowStatus, ValueResult, impossible, in_order, take_value,
+};
 use tactus_model::partition::{CacheHeld, CacheUse, Phase};
 use tactus_model::plan::{
     MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_PUBLISHED_THREADS, MOST_REFERENCES, MOST_SEPARATED,
@@ -493,6 +495,8 @@ fn row(
         slices: Vec::new(),
         directories: Vec::new(),
     };
+    let file = format!("{SCENARIOS}/{name}/result.json");
+    let told = possible(&file, &mut row.result, damage);
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),
@@ -502,7 +506,24 @@ fn row(
             }
         }
     }
+    // What the logs say instead may be no better.
+    if let Some(why) = possible(&file, &mut row.result, damage).or(told) {
+        let why = format!("its figures cannot be: {why}");
+        match row.result.outcome.is_empty() {
+            true => row.result.end(Ending::because(RowEnd::Failed, why)),
+            false => row.result.reason = Some(format!("{why}; those of its logs stand for them")),
+        }
+    }
     row
+}
+
+/// Takes figures away that cannot be, and says why.
+fn possible(file: &str, row: &mut RowResult, damage: &mut Vec<String>) -> Option<String> {
+    let latencies = row.outcome.latency_mut()?;
+    let why = impossible(latencies, row.planned_ns.max(row.measured_ns))?;
+    *latencies = LatencyOutcome::default();
+    damage.push(format!("{file}: its figures cannot be: {why}"));
+    Some(why)
 }
 
 /// What the logs of a row have, with the ticks that had not come into them: what was measured, what was missed.

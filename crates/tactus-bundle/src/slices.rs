@@ -9,7 +9,6 @@ use tactus_model::bundle::{InjectedIn, Row, RowResult, Slice, Sliced};
 use tactus_model::histograms;
 use tactus_model::latency::{Latency, Totals};
 use tactus_model::message::{Control, Note, Stage};
-use tactus_model::number::{float, whole};
 use tactus_model::outcome::restart::MOST_RESTARTS;
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, RowEnd, SeriesResult};
 use tactus_model::series::{SeriesKey, Thread};
@@ -172,14 +171,7 @@ impl Joining {
 
     fn figures(&mut self, slice: &RowResult, at_ns: u64) {
         for own in slice.series() {
-            let of = &own.summary;
-            self.totals.entry(own.key.clone()).or_default().add(&Totals {
-                cycles: of.cycles,
-                overruns: of.overruns,
-                min_ns: of.min_ns.unwrap_or(u64::MAX),
-                max_ns: of.max_ns.unwrap_or(0),
-                sum_ns: whole(of.mean_ns.unwrap_or(0.0) * float(of.cycles)),
-            });
+            self.totals.entry(own.key.clone()).or_default().add(&own.summary.totals());
             let outliers = own.outliers.iter().cloned().map(|mut one| {
                 one.at_ns = one.at_ns.saturating_add(at_ns);
                 one

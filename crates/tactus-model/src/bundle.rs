@@ -33,7 +33,7 @@ use crate::evidence::Evidence;
 use crate::facts::Facts;
 use crate::finding::Audit;
 use crate::histograms::Histograms;
-use crate::latency::Summary;
+use crate::latency::{Latency, Summary};
 use crate::message::{Control, Injected, Note};
 use crate::outcome::breakdown::Breakdown;
 use crate::outcome::exits::KvmExits;
@@ -495,6 +495,19 @@ impl Row {
             slices: Vec::new(),
             directories: Vec::new(),
         }
+    }
+
+    /// Adds all that it measured to what other rows did: whatever is said of several rows together is said of the sum, as
+    /// it is of the threads of one. Returns whether its histograms hold all that its figures count: without that, no
+    /// quantile of the sum is known.
+    pub fn add_to(&self, all: &mut Latency) -> bool {
+        let Some(own) = self.result.all() else { return true };
+        let (raw, missed) = (all.raw.len(), all.missed.len());
+        self.histograms.series.values().for_each(|counts| counts.add_to(&mut all.raw));
+        self.missed.series.values().for_each(|counts| counts.add_to(&mut all.missed));
+        all.totals.add(&own.totals());
+        let (raw, missed) = (all.raw.len() - raw, all.missed.len() - missed);
+        raw == own.cycles.saturating_sub(own.lost) && raw.saturating_add(missed) == own.corrected.count
     }
 
     /// Everything measured, in one histogram.

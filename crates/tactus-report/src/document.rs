@@ -15,6 +15,7 @@ pub fn document(contents: &Contents) -> Document {
         run: Some(run(contents)),
         answer: None,
         scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
+        repeated: Vec::new(),
         claims: Vec::new(),
         proofs: Vec::new(),
         matrices: Vec::new(),

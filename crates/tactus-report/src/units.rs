@@ -69,6 +69,12 @@ pub fn latency_or_none(ns: Option<u64>) -> String {
     ns.map_or_else(|| NONE.into(), |ns| latency(float(ns)))
 }
 
+/// The same in a sentence, where a dash would not be understood.
+#[must_use]
+pub fn latency_or_unknown(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "unknown".into(), |ns| latency(float(ns)))
+}
+
 /// A difference of latencies in running text, with its sign.
 #[must_use]
 pub fn signed(ns: f64) -> String {

@@ -173,12 +173,11 @@ impl Run {
             known("bare:clock")
         ));
         for (stage, when) in [(Stage::Before, "before"), (Stage::After, "after")] {
-            note(match self.trials.iter().find(|trial| trial.stage == stage).map(Trial::control) {
-                Some(control) => format!(
-                    "{when} measuring it kept interrupts off for {} ns, of which its instrument {} {} ns",
-                    control.injected_ns,
-                    if control.passed { "saw" } else { "did not see all:" },
-                    control.seen_ns
+            let control = self.trials.iter().find(|trial| trial.stage == stage).map(Trial::control);
+            note(match control.and_then(|own| Some((own.injected()?, own.seen()?, own.passed))) {
+                Some((injected, seen, passed)) => format!(
+                    "{when} measuring it kept interrupts off for {injected} ns, of which its instrument {} {seen} ns",
+                    if passed { "saw" } else { "did not see all:" },
                 ),
                 None => format!("its self-test {when} measuring was not passed"),
             });

@@ -10,6 +10,7 @@ mod environment;
 mod fitness;
 mod interrupts;
 mod network;
+mod repeated;
 mod run;
 mod scenario;
 mod separation;
@@ -33,6 +34,7 @@ pub use environment::{AuditEntry, SystemEntry, ThreadEntry};
 pub use fitness::{ClassEntry, Fit, FitnessEntry};
 pub use interrupts::{InterruptEntry, InterruptsEntry, PostedEntry};
 pub use network::NetworkEntry;
+pub use repeated::RepeatedEntry;
 pub use run::{RunEntry, RunNote};
 pub use scenario::{
     AttributionEntry, Entry, LimitEntry, Outcome, Published, SelfTestEntry, SeriesEntry, Side, ValueEntry,
@@ -57,6 +59,9 @@ pub struct Document {
     pub answer: Option<AnswerEntry>,
     /// One entry per measurement; several of one scenario share its name.
     pub scenarios: Vec<Entry>,
+    /// What the runs of each repeated measurement say together; only where the plan repeats any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeated: Vec<RepeatedEntry>,
     /// One scenario against another; only where the plan compares any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimEntry>,

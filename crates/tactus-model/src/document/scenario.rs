@@ -143,10 +143,10 @@ pub struct SelfTestEntry {
     /// What was injected: `hog` (a SCHED_FIFO thread that spins), `block` (interrupts off).
     #[serde(default)]
     pub by: String,
-    /// How long the CPU was really held, in ns.
-    pub injected_ns: u64,
-    /// The latency that was measured, in ns.
-    pub seen_ns: u64,
+    /// How long the CPU was really held, in ns; `null`: it was not.
+    pub injected_ns: Option<u64>,
+    /// The latency that was measured, in ns; `null`: nothing arrived of it.
+    pub seen_ns: Option<u64>,
     /// Whether every measuring thread saw it at its size.
     #[serde(alias = "proven")]
     pub passed: bool,

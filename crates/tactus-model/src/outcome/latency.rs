@@ -122,10 +122,10 @@ impl Totals {
         self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
-    /// Mean latency in ns, if anything was measured.
+    /// Mean latency in ns, if anything was measured and its sum did not overflow.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
-        ratio_mean(self.sum_ns, self.cycles)
+        ratio_mean(self.sum_ns, self.cycles).filter(|_| self.sum_ns < u64::MAX)
     }
 }
 
@@ -338,6 +338,26 @@ pub struct Corrected {
 }
 
 impl Summary {
+    /// What it counts exactly, to be joined with what others count.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        Totals {
+            cycles: self.cycles,
+            overruns: self.overruns,
+            min_ns: self.min_ns.unwrap_or(u64::MAX),
+            max_ns: self.max_ns.unwrap_or(0),
+            sum_ns: whole(self.mean_ns.unwrap_or(0.0) * float(self.cycles)),
+        }
+    }
+
+    /// The same without any quantile: what is left where a histogram does not hold all that was measured.
+    #[must_use]
+    pub fn without_quantiles(self) -> Self {
+        let Self { cycles, overruns, lost, min_ns, mean_ns, max_ns, corrected, .. } = self;
+        let corrected = Corrected { count: corrected.count, lost: corrected.lost, ..Corrected::default() };
+        Self { cycles, overruns, lost, min_ns, mean_ns, max_ns, corrected, ..Self::default() }
+    }
+
     /// The mean rounded to a whole ns.
     #[must_use]
     pub fn mean_rounded(&self) -> Option<u64> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockCheck;
-use crate::latency::{Latency, Sparse, Totals};
+use crate::latency::{HIGHEST_NS, Latency, Sparse, Totals};
 use crate::series::SeriesKey;
 
 /// When a probe was told to prove its instrument and when it had, CLOCK_MONOTONIC in ns, and what it found of that
@@ -108,7 +108,8 @@ pub struct Control {
     pub injected_ns: u64,
     /// The largest latency that arrived of the thread then, in ns.
     pub seen_ns: u64,
-    /// The largest of the same thread just before, without the fault: the noise of the place, in ns.
+    /// The largest of the same thread just before, without the fault: the noise of the place, in ns; `u64::MAX` where it is
+    /// not known.
     pub noise_ns: u64,
     /// Whether it was seen at its size ([`Control::is_seen`]).
     #[serde(alias = "proven")]
@@ -124,6 +125,24 @@ pub struct Control {
 }
 
 impl Control {
+    /// How long the fault held the CPU; none: it was not made.
+    #[must_use]
+    pub fn injected(&self) -> Option<u64> {
+        known(self.injected_ns)
+    }
+
+    /// What was seen of it; none: nothing arrived, or it was not made.
+    #[must_use]
+    pub fn seen(&self) -> Option<u64> {
+        known(self.seen_ns)
+    }
+
+    /// The noise of the place; none: it is not known.
+    #[must_use]
+    pub fn noise(&self) -> Option<u64> {
+        (self.noise_ns <= HIGHEST_NS).then_some(self.noise_ns)
+    }
+
     /// Whether the place is so quiet that a fault of this size must stand out.
     #[must_use]
     pub const fn is_resolvable(&self) -> bool {
@@ -147,6 +166,11 @@ impl Control {
             && self.seen_ns >= self.injected_ns - tenth
             && self.seen_ns - (self.injected_ns - tenth) <= tenth + above
     }
+}
+
+/// A length of a fault: what is 0 or longer than any histogram knows stands for one that nobody knows.
+fn known(ns: u64) -> Option<u64> {
+    (1..=HIGHEST_NS).contains(&ns).then_some(ns)
 }
 
 fn hog() -> String {

@@ -8,7 +8,8 @@ use tactus_model::number::float;
 
 use super::required::listed;
 use crate::row::{died, ended_early, figures, under};
-use crate::stats::{Line, Runs};
+use crate::row::Runs;
+use crate::stats::Line;
 use crate::units::{clean, count, latency};
 
 /// The conditions of an answer, a sentence each.

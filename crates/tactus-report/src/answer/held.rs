@@ -3,7 +3,7 @@
 use tactus_model::Evidence;
 use tactus_model::number::float;
 
-use super::required::listed;
+use super::required::{NAMED, listed};
 use super::{kinds, most_measured};
 use crate::part::{Answer, Tone};
 use crate::stats::Line;
@@ -45,6 +45,10 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
             }
             None => places.push((&line.subject, max, line.measured_ns)),
         }
+    }
+    // Where not all are named, those are that were worst.
+    if places.len() > NAMED {
+        places.sort_by_key(|(_, most, _)| std::cmp::Reverse(*most));
     }
     let shortest = places.iter().map(|(.., ns)| *ns).min()?;
     let names: Vec<String> = places

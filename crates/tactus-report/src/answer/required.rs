@@ -7,11 +7,12 @@ use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 use super::kinds;
 use crate::part::{Answer, Next, Tone};
 use crate::row::{enough, time_words, under};
-use crate::stats::{Line, Runs};
+use crate::row::Runs;
+use crate::stats::Line;
 use crate::units::{clean, duration, latency, number};
 
 /// The most environments that are named.
-const NAMED: usize = 4;
+pub(super) const NAMED: usize = 4;
 
 /// A measurement of which something is required.
 struct Judged<'a> {

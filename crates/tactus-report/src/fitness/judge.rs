@@ -13,8 +13,8 @@ use tactus_model::outcome::SeriesResult;
 use tactus_model::plan::Class;
 
 use super::rule::{Held, Room, held};
-use crate::row::{bounded_rate, figures, looked_ns, standing};
-use crate::stats::{Line, Runs, comparison};
+use crate::row::{Runs, bounded_rate, figures, looked_ns, standing};
+use crate::stats::{Line, comparison};
 
 /// Why it is not judged how long an application computes.
 pub const COMPUTES: &str = "it is computing, and no latency";

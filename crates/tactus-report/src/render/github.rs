@@ -9,8 +9,8 @@ use tactus_model::event::RowStatus;
 
 use crate::answer::answer;
 use crate::part::Tone;
-use crate::row::broke;
-use crate::stats::{Runs, comparison};
+use crate::row::{Runs, broke};
+use crate::stats::comparison;
 use crate::units::clean;
 
 /// The answer in the first line. Then `::error title=host, loaded::...` for what is broken or failed, `::warning` for what
@@ -39,7 +39,8 @@ pub fn render(contents: &Contents) -> String {
             _ => {}
         }
         match (&line.verdict, line.status) {
-            (_, RowStatus::Skipped) => {
+            // Of several runs those that were measured have a verdict.
+            (_, RowStatus::Skipped) if !line.has_numbers() => {
                 let reason = line.reason.as_deref().unwrap_or_default();
                 say("warning", &line.name, &format!("skipped: {reason}"));
             }

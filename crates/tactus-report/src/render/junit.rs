@@ -10,8 +10,8 @@ use tactus_model::plan::Require;
 
 use super::RenderError;
 use crate::answer::answer;
-use crate::row::broke;
-use crate::stats::{Line, Runs, comparison};
+use crate::row::{Runs, broke};
+use crate::stats::{Line, comparison};
 use crate::units::{clean, latency, number};
 
 /// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
@@ -94,8 +94,11 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>) -> Vec<TestCase> 
         case.set_classname(clean(&result.environment));
         case
     };
-    match (&line.verdict, result.status) {
-        (None, RowStatus::Skipped) => vec![case("measured", skipped(reason(line)))],
+    match (&line.verdict, line.status) {
+        (None, RowStatus::Measured) if !line.has_numbers() => vec![case("measured", error(reason(line)))],
+        (None, RowStatus::Skipped) if !line.has_numbers() => {
+            vec![case("measured", skipped(reason(line)))]
+        }
         (None, _) => {
             vec![case("measured", broke.map_or_else(TestCaseStatus::success, error))]
         }

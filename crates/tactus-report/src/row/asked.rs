@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::bundle::{Contents, Row};
 use tactus_model::plan::{Figure, FigureKind, OTHER_STATE};
+
+use super::repeats::worst_runs;
 
 /// Most rows in one figure or on one page: nobody tells more apart.
 pub const MOST_ROWS: usize = 256;
@@ -13,13 +15,7 @@ pub fn asked(contents: &Contents, kind: FigureKind) -> impl Iterator<Item = &Fig
     contents.plan.figure.iter().filter(move |figure| figure.kind == kind)
 }
 
-/// Whether it stands for all runs of its measurement, in drawings and lists that have one of each: the first.
-#[must_use]
-pub fn is_first_run(result: &RowResult) -> bool {
-    result.repeat.is_none_or(|run| run == 1)
-}
-
-/// The rows of these scenarios that a figure or a page shows, one for all runs of a measurement.
+/// The rows of these scenarios that a figure or a page shows: of the runs of a measurement the worst.
 pub fn rows_of<'a>(contents: &'a Contents, scenarios: &'a [String]) -> impl Iterator<Item = &'a Row> {
     all_rows_of(contents, scenarios).take(MOST_ROWS)
 }
@@ -33,7 +29,8 @@ pub fn title_of(contents: &Contents, title: &str, scenarios: &[String]) -> Strin
 }
 
 fn all_rows_of<'a>(contents: &'a Contents, scenarios: &'a [String]) -> impl Iterator<Item = &'a Row> {
-    named(contents, scenarios).filter(|row| is_first_run(&row.result))
+    let names: BTreeSet<&str> = scenarios.iter().map(String::as_str).collect();
+    worst_runs(contents).into_iter().filter(move |row| names.contains(row.result.name.as_str()))
 }
 
 /// The rows of these scenarios, of which there may be as many as rows.

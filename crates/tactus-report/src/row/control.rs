@@ -12,7 +12,7 @@ use tactus_model::number::float;
 use tactus_model::series::Thread;
 
 use super::name::title;
-use crate::units::{clean, latency};
+use crate::units::{clean, latency, latency_or_unknown};
 
 /// The worst of a row's controls; `None` when none was injected. It is proven only when every thread has seen one of its
 /// own, sees it still when all is measured, and nothing is known against the clock.
@@ -23,8 +23,8 @@ pub fn control(result: &RowResult) -> Option<SelfTestEntry> {
         told().max_by_key(|control| (!control.is_seen(), control.seen_ns.abs_diff(control.injected_ns)))?;
     Some(SelfTestEntry {
         by: worst.by.to_string(),
-        injected_ns: worst.injected_ns,
-        seen_ns: worst.seen_ns,
+        injected_ns: worst.injected(),
+        seen_ns: worst.seen(),
         passed: unproven(result).is_none(),
     })
 }
@@ -60,7 +60,7 @@ pub fn unproven(result: &RowResult) -> Option<String> {
         return Some(why);
     }
     if let Some(coarse) = of(Stage::Fine).find(|control| control.is_resolvable() && !control.is_seen()) {
-        let (injected, seen) = (latency(float(coarse.injected_ns)), latency(float(coarse.seen_ns)));
+        let [injected, seen] = [coarse.injected(), coarse.seen()].map(latency_or_unknown);
         return Some(format!(
             "{injected} seen as {seen} on CPU {}, where it is quiet enough for that",
             coarse.series.cpu
@@ -101,7 +101,7 @@ pub fn control_sentence(result: &RowResult) -> String {
     let injected = injected(entry.injected_ns, result.control.iter());
     let seen_as = match unproven(result) {
         None => seen(told(result)),
-        Some(_) => latency(float(entry.seen_ns)),
+        Some(_) => latency_or_unknown(entry.seen_ns),
     };
     match (unproven(result), told(result).count()) {
         (Some(why), _) => format!("{injected} seen as {seen_as}: {why}; not passed"),
@@ -117,17 +117,25 @@ fn in_words(by: &str) -> String {
 }
 
 /// What was injected, in words: its length and what it was.
-pub fn injected<'a>(ns: u64, mut controls: impl Iterator<Item = &'a Control>) -> String {
-    let by = controls.next().map_or("fault", |control| &control.by);
-    format!("{} {}", latency(float(ns)), in_words(by))
+pub fn injected<'a>(ns: Option<u64>, mut controls: impl Iterator<Item = &'a Control>) -> String {
+    let by = in_words(controls.next().map_or("fault", |control| &control.by));
+    ns.map_or_else(|| format!("{by} of unknown length"), |ns| format!("{} {by}", latency(float(ns))))
 }
 
 /// What controls were seen as: one latency, or the range of several.
 pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
-    let said = |ns: Option<u64>| latency(float(ns.unwrap_or(0)));
-    let (low, high) =
-        (said(controls.clone().map(|c| c.seen_ns).min()), said(controls.map(|c| c.seen_ns).max()));
-    if low == high { low } else { format!("{low} to {high}") }
+    let unknown = controls.clone().filter(|control| control.seen().is_none()).count();
+    match ranged(controls.filter_map(Control::seen)) {
+        None => "unknown".into(),
+        Some(known) if unknown == 0 => known,
+        Some(known) => format!("{known}, and unknown on {unknown} more"),
+    }
+}
+
+/// One latency, or from the smallest to the largest of several; none: there are none.
+fn ranged(all: impl Iterator<Item = u64> + Clone) -> Option<String> {
+    let (low, high) = (latency(float(all.clone().min()?)), latency(float(all.max()?)));
+    Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
 /// More rows than this whose control was not seen are told of together, an environment at a time.
@@ -206,10 +214,8 @@ fn many(count: usize) -> String {
 
 /// `1 ms FIFO spinner seen as 1.01 ms to 1.06 ms`; several lengths as a range too.
 fn range(all: &[&Control]) -> String {
-    let lengths = || all.iter().map(|control| control.injected_ns);
-    let (low, high) = (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0));
-    let (short, long) = (latency(float(low)), latency(float(high)));
+    let length = ranged(all.iter().filter_map(|control| control.injected()));
     let by = all.first().map_or_else(|| "fault".into(), |control| in_words(&control.by));
-    let length = if short == long { long } else { format!("{short} to {long}") };
-    format!("{length} {by} seen as {}", seen(all.iter().copied()))
+    let length = length.map_or_else(|| format!("{by} of unknown length"), |length| format!("{length} {by}"));
+    format!("{length} seen as {}", seen(all.iter().copied()))
 }

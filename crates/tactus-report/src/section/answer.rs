@@ -10,7 +10,7 @@ use super::{Section, degradation};
 use crate::answer::{answer, most_measured, question};
 use crate::figure::{CURVES, Figure, Reference, SERIES, exceedances};
 use crate::part::{Part, Reader};
-use crate::row::{figures, is_first_run};
+use crate::row::{figures, worst_runs};
 use crate::units::latency;
 
 /// The section.
@@ -72,11 +72,8 @@ impl Section for First {
 
 /// One figure of all environments: all rows where those are few, else the worst of each environment.
 fn side_by_side(contents: &Contents) -> Option<Figure> {
-    let latencies: Vec<&Row> = contents
-        .rows
-        .iter()
-        .filter(|row| figures(&row.result).is_some() && is_first_run(&row.result))
-        .collect();
+    let latencies: Vec<&Row> =
+        worst_runs(contents).into_iter().filter(|row| figures(&row.result).is_some()).collect();
     // What differs in kind does not belong on one axis.
     let kind = |row: &&Row| row.result.measurement.kind();
     let own = most_measured(latencies.iter().map(kind))?;

@@ -8,7 +8,7 @@ use tactus_model::trace::{Candidate, CandidateKind, Source};
 use super::Section;
 use crate::figure::{Figure, Kind, Shade, Timeline, timelines};
 use crate::part::{Cell, Head, Part, Reader, Table};
-use crate::row::{blame, is_first_run, owner_name, title};
+use crate::row::{blame, owner_name, title, worst_runs};
 use crate::units::{clean, latency_up};
 
 /// The section.
@@ -91,9 +91,9 @@ impl Section for Blame {
     }
 }
 
-/// The rows of which something was kept; of repeated runs the first.
+/// The rows of which something was kept; of repeated runs the worst.
 fn told(contents: &Contents) -> impl Iterator<Item = (&Row, BlameEntry)> {
-    let rows = contents.rows.iter().filter(|row| is_first_run(&row.result));
+    let rows = worst_runs(contents).into_iter();
     rows.filter_map(move |row| Some((row, blame(contents, &row.result)?)))
 }
 

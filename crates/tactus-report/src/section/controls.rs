@@ -11,7 +11,7 @@ use tactus_model::outcome::Yields;
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
 use crate::row::{control, control_sentence, controls, spared, title};
-use crate::units::{clean, latency};
+use crate::units::{NONE, clean, latency, latency_or_unknown};
 
 /// The section.
 pub struct Controls;
@@ -88,8 +88,13 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
         .control
         .iter()
         .map(|control| {
-            let ns = |ns: u64| Cell::from(latency(float(ns)));
-            let [injected, seen, noise] = [control.injected_ns, control.seen_ns, control.noise_ns].map(ns);
+            let known = |ns: Option<u64>| Cell::from(latency_or_unknown(ns));
+            // Of a fault that was not made, because the place is too noisy for it, nothing can be seen.
+            let [injected, seen] = match control.injected() {
+                None => [Cell::from("not made".to_owned()), Cell::from(NONE.to_owned())],
+                injected => [injected, control.seen()].map(known),
+            };
+            let noise = known(control.noise());
             let thread = Cell::from(clean(&control.series.to_string()));
             let (when, proven) = match control.stage {
                 Stage::Before => ("before", word(control.is_seen())),

@@ -10,7 +10,7 @@ use tactus_model::scheduling::Policy;
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time};
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
-use crate::row::{figures, is_first_run, title};
+use crate::row::{figures, title, worst_runs};
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
 /// The section.
@@ -74,7 +74,7 @@ fn of(contents: &Contents, name: &str) -> Vec<Part> {
         let within = duration(ms.saturating_mul(1_000_000));
         parts.push(Part::Remark(format!("The probe answered within {within} of the environment's start.")));
     }
-    parts.extend(drawn(name, &rows).into_iter().map(Part::Figure));
+    parts.extend(drawn(contents, name).into_iter().map(Part::Figure));
     parts.push(Part::Table(threads(contents, &rows)));
     parts
 }
@@ -89,9 +89,9 @@ fn place(contents: &Contents, environment: &str) -> String {
 }
 
 /// Distribution and course of its rows; several pairs when it has more rows than one picture can tell apart.
-fn drawn(name: &str, rows: &[&Row]) -> Vec<Figure> {
-    let shown = |row: &&Row| has_samples(row) && is_first_run(&row.result);
-    let mut rows: Vec<&Row> = rows.iter().copied().filter(shown).collect();
+fn drawn(contents: &Contents, name: &str) -> Vec<Figure> {
+    let shown = |row: &&Row| has_samples(row) && row.result.environment == name;
+    let mut rows: Vec<&Row> = worst_runs(contents).into_iter().filter(shown).collect();
     // Gaps and wake-ups do not belong on one axis.
     rows.sort_by_key(|row| row.result.measurement.kind());
     let alike = rows.chunk_by(|a, b| a.result.measurement.kind() == b.result.measurement.kind());

@@ -8,7 +8,7 @@ use tactus_model::outcome::exits::{CountedExits, ExitKind, KvmExits};
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Table};
-use crate::row::{is_first_run, scenario_title};
+use crate::row::{title, worst_runs};
 use crate::units::{NONE, clean, count, latency, latency_up, number};
 
 /// The section.
@@ -44,7 +44,7 @@ impl Section for Exits {
         let mut users = Table::whole("To user space", head("KVM_EXIT_"), Vec::new());
         let mut unknowable = Vec::new();
         for (row, exits) in told(contents) {
-            let name = clean(&scenario_title(contents, &row.result));
+            let name = clean(&title(contents, &row.result));
             match exits {
                 KvmExits::Unknowable(why) => {
                     unknowable.push(Part::Remark(format!("{name}: not visible here: {}.", clean(why))));
@@ -60,7 +60,7 @@ impl Section for Exits {
             }
         }
         if told(contents).any(|(row, _)| row.result.repeat.is_some()) {
-            table.remarks.push("Of repeated runs the first; the JSON has them all.".into());
+            table.remarks.push("Of repeated runs the one with the largest latency; the JSON has them all.".into());
         }
         let mut parts: Vec<Part> = Vec::new();
         if table.rows.is_empty() {
@@ -100,9 +100,9 @@ fn add(table: &mut Table, name: &str, (shown, left): (Vec<Vec<Cell>>, usize)) {
     table.remarks.extend((left > 0).then(more));
 }
 
-/// The rows for which it was asked; of repeated runs the first.
+/// The rows for which it was asked; of repeated runs the worst.
 fn told(contents: &Contents) -> impl Iterator<Item = (&Row, &KvmExits)> {
-    let rows = contents.rows.iter().filter(|row| is_first_run(&row.result));
+    let rows = worst_runs(contents).into_iter();
     rows.filter_map(|row| Some((row, row.result.exits.as_ref()?)))
 }
 

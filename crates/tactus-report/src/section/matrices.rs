@@ -8,8 +8,7 @@ use tactus_model::plan::{Environment, FigureKind};
 
 use super::Section;
 use crate::part::{Head, Part, Reader, Table};
-use crate::row::{asked, figures, left_out, published, reason, rows_of, state, title_of};
-use crate::stats::Runs;
+use crate::row::{Runs, asked, figures, left_out, published, reason, rows_of, state, title_of};
 use crate::units::{clean, latency};
 
 /// The section.

@@ -10,7 +10,8 @@ use tactus_model::plan::{Activity, PathKind};
 use super::Section;
 use super::degradation::{doubt, words};
 use crate::part::{Cell, Head, Part, Reader, Table};
-use crate::stats::{Runs, degradations, valued};
+use crate::row::Runs;
+use crate::stats::{degradations, valued, values_of};
 use crate::units::{NONE, clean, number};
 
 /// The section.
@@ -141,7 +142,7 @@ struct Stream<'a> {
 fn streams(contents: &Contents) -> Vec<Stream<'_>> {
     let runs = Runs::new(contents);
     let rows = valued(contents).into_iter().filter_map(|row| match &row.result.measurement {
-        Measure::Network(table) => Some((row, table, runs.values(&row.result))),
+        Measure::Network(table) => Some((row, table, values_of(runs.of(&row.result), &row.result))),
         _ => None,
     });
     let rows: Vec<_> = rows.collect();

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::dependence::{Dependence, dependence};
-use tactus_model::document::{Outcome, Published, SelfTestEntry, Verdict};
+use tactus_model::document::{Published, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
 use tactus_model::outcome::{ValueResult, Yields};
 
 use super::conditions::{keys, measures};
-use super::typical::{Runs, Spread, figures_of, spread, values_of};
-use crate::row::{apart, control, has_numbers, load_words, published, reason, scenario_title, verdict};
+use super::together::{medians, together};
+use super::typical::values_of;
+use crate::row::{
+    Runs, apart, figures, has_numbers, load_words, published, reason, scenario_title, verdict_of_runs,
+};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,28 +41,54 @@ pub struct Line {
     pub evidence: Option<Evidence>,
     /// What ran beside the measurement, in words; `idle` when nothing did.
     pub load: String,
+    /// How it ended; of several runs the worst.
+    pub status: RowStatus,
+    /// Why it has no numbers, or fewer than planned.
+    pub reason: Option<String>,
+    /// How long it measured, in ns; of several runs the shortest that has numbers.
+    pub measured_ns: u64,
+    /// Frames that did not arrive, of all runs.
+    pub frames_lost: u64,
+    /// What it yields.
+    pub yields: Yields,
+    /// The figures of latencies, when any were measured; of several runs those of all that was measured in them.
+    pub figures: Option<Summary>,
+    /// Its runs one by one, where the plan repeats it.
+    pub repeated: Option<Repeated>,
+    /// Its values, of several runs the median of each item; nothing for latencies.
+    pub values: Vec<ValueResult>,
+    /// How it differs from the host.
+    pub against: Option<Against>,
+    /// What the study's document published.
+    pub published: Option<Published>,
+    /// What the requirement says; of several runs the worst, limit by limit.
+    pub verdict: Option<Verdict>,
+}
+
+/// The runs of a measurement that the plan repeats.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeated {
+    /// Each of them, in their order.
+    pub runs: Vec<Run>,
+    /// Of latencies the median of each figure of the runs that have any.
+    pub median: Option<Summary>,
+}
+
+/// One of several runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Its number, from 1.
+    pub number: u32,
     /// How it ended.
     pub status: RowStatus,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
+    /// Whether it has numbers.
+    pub has_numbers: bool,
     /// How long it measured, in ns.
     pub measured_ns: u64,
-    /// What it yields.
-    pub yields: Yields,
-    /// The figures of latencies, when any were measured; of several runs the median of each.
+    /// Its own figures, of latencies.
     pub figures: Option<Summary>,
-    /// The range of the runs, where the plan repeats it.
-    pub spread: Option<Spread>,
-    /// Its values; nothing for latencies.
-    pub values: Vec<ValueResult>,
-    /// How it differs from the host.
-    pub against: Option<Against>,
-    /// How its control went.
-    pub control: Option<SelfTestEntry>,
-    /// What the study's document published.
-    pub published: Option<Published>,
-    /// What the requirement says.
-    pub verdict: Option<Verdict>,
 }
 
 impl Line {
@@ -83,7 +112,7 @@ pub struct Against {
     pub row: usize,
     /// Its name.
     pub name: String,
-    /// Its figures; of several runs the median of each.
+    /// Its figures, as those of a line.
     pub figures: Option<Summary>,
     /// Why the two must not be ranked against each other, when they are different evidence.
     pub caution: Option<&'static str>,
@@ -104,12 +133,14 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
     let all = Runs::new(contents);
     let own = |row: &Row| {
         let first = all.of(&row.result).first().map(|first| &raw const first.result);
-        row.result.repeat.is_none() || first == Some(&raw const row.result)
+        first == Some(&raw const row.result)
     };
     let hosts = Hosts::of(contents);
     let lines = contents.rows.iter().enumerate().filter(|(_, row)| own(row)).map(|(n, row)| {
         let result = &row.result;
         let runs = all.of(result);
+        let each: Vec<Run> = runs.iter().map(|row| run(contents, &row.result)).collect();
+        let results = || runs.iter().map(|row| &row.result);
         Line {
             row: n,
             name: scenario_title(contents, result),
@@ -119,32 +150,67 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             place: result.environment_key(),
             kind: result.kind.clone(),
             measurement: result.measurement.kind(),
-            evidence: result.evidence,
+            evidence: results().filter_map(|run| run.evidence).reduce(Evidence::weaker),
             load: load_words(result),
-            status: result.status,
-            reason: reason(contents, result),
-            measured_ns: result.measured_ns,
+            status: each.iter().map(|run| run.status).max_by_key(severity).unwrap_or(result.status),
+            reason: reasons(&each),
+            measured_ns: results()
+                .filter(|run| has_numbers(run))
+                .map(|run| run.measured_ns)
+                .min()
+                .unwrap_or(result.measured_ns),
+            frames_lost: results().fold(0, |sum, run| sum.saturating_add(run.frames_lost)),
             yields: result.outcome.yields(),
-            figures: figures_of(runs),
-            spread: spread(runs),
+            figures: together(runs),
             values: values_of(runs, result),
             against: hosts.against(contents, &all, result),
-            control: control(result),
             published: published(&contents.plan, &result.name, &result.environment),
-            verdict: runs.iter().filter_map(|run| verdict(run)).max_by_key(worst),
+            verdict: verdict_of_runs(runs),
+            repeated: (each.len() > 1).then(|| Repeated {
+                median: medians(&each.iter().filter_map(|run| run.figures.as_ref()).collect::<Vec<_>>()),
+                runs: each,
+            }),
         }
     });
     lines.collect()
 }
 
-/// Of several runs the verdict that is worst counts.
-const fn worst(verdict: &Verdict) -> u8 {
-    match verdict.outcome {
-        Outcome::Pass => 0,
-        Outcome::Warn => 1,
-        Outcome::Inconclusive => 2,
-        Outcome::Fail => 3,
+fn run(contents: &Contents, result: &RowResult) -> Run {
+    Run {
+        number: result.repeat.unwrap_or(1),
+        status: result.status,
+        reason: reason(contents, result),
+        has_numbers: has_numbers(result),
+        measured_ns: result.measured_ns,
+        figures: figures(result).cloned(),
     }
+}
+
+/// How bad it is that a run ended so.
+const fn severity(status: &RowStatus) -> u8 {
+    match status {
+        RowStatus::Measured => 0,
+        RowStatus::Skipped => 1,
+        RowStatus::Failed => 2,
+    }
+}
+
+/// Why some runs have no numbers, or fewer than planned: each reason once, with the runs that it is of.
+fn reasons(runs: &[Run]) -> Option<String> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for run in runs {
+        let Some(reason) = run.reason.as_deref() else { continue };
+        match all.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, of)) => of.push(run.number.to_string()),
+            None => all.push((reason, vec![run.number.to_string()])),
+        }
+    }
+    let said = |(reason, of): &(&str, Vec<String>)| match of.as_slice() {
+        all if all.len() == runs.len() => (*reason).to_owned(),
+        [one] => format!("run {one} of {}: {reason}", runs.len()),
+        some => format!("runs {} of {}: {reason}", some.join(", "), runs.len()),
+    };
+    (!all.is_empty()).then(|| all.iter().map(said).collect::<Vec<_>>().join("; "))
 }
 
 /// The hosts' rows that others are held against.
@@ -173,7 +239,7 @@ impl Hosts {
         Some(Against {
             row,
             name: scenario_title(contents, host),
-            figures: figures_of(all.of(host)),
+            figures: together(all.of(host)),
             caution: caution(result.evidence, host.evidence),
         })
     }

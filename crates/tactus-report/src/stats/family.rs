@@ -7,8 +7,8 @@ use super::change;
 use super::degradation::{Degraded, judge};
 use super::effect::{Effect, draft};
 use super::proof::{self, Proven};
-use super::typical::Runs;
 use super::valued_claim;
+use crate::row::Runs;
 
 /// A claim of the plan, and what was measured of it.
 #[derive(Clone, Debug)]

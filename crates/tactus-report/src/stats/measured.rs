@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::outcome::ValueResult;
 
-use super::typical::{Place, Runs, by_place, fullest, place, values_of};
+use super::typical::{Place, by_place, fullest, place, values_of};
+use crate::row::Runs;
 
 /// A measurement that yields values.
 pub(super) struct Measured<'a> {

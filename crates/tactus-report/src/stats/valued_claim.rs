@@ -6,8 +6,7 @@ use tactus_model::outcome::{Outcome, RowEnd};
 use super::degradation::Degraded;
 use super::measured::Measured;
 use super::runs::runs;
-use super::typical::Runs;
-use crate::row::never_made;
+use crate::row::{Runs, never_made};
 
 /// Whether the two scenarios yield values: what was to be measured says so, where nothing came of one.
 pub(super) fn is_of_values(contents: &Contents, scenarios: [&str; 2]) -> bool {

@@ -292,7 +292,7 @@ fn control_line(control: &Control, of_device: bool) -> String {
         "passed".to_owned()
     } else if control.stage == Stage::Fine && !control.is_resolvable() {
         "too noisy here to tell".to_owned()
-    } else if control.noise_ns == u64::MAX {
+    } else if control.noise().is_none() {
         "not passed: what was measured without it did not arrive".to_owned()
     } else if control.is_drowned() {
         // Then it is no matter what was measured.
@@ -312,12 +312,12 @@ fn control_line(control: &Control, of_device: bool) -> String {
     if control.injected_ns == 0 && control.stage == Stage::Fine {
         return format!("Self-test, the smaller one{place}: not made, too noisy here to tell");
     }
-    format!(
-        "Self-test: {:.0} us {} injected{place}, {:.0} us measured: {proven}",
-        us(control.injected_ns),
-        control.by.replace("hog", "FIFO spinner"),
-        us(control.seen_ns)
-    )
+    let by = control.by.replace("hog", "FIFO spinner");
+    let Some(injected) = control.injected() else {
+        return format!("Self-test: the {by}{place} was not made: not passed");
+    };
+    let seen = control.seen().map_or_else(|| "nothing".to_owned(), |ns| format!("{:.0} us", us(ns)));
+    format!("Self-test: {:.0} us {by} injected{place}, {seen} measured: {proven}", us(injected))
 }
 
 #[cfg(test)]

@@ -119,9 +119,9 @@ columns! { row: Scenario<'_>;
     /// 99.999th percentile with them; empty of fewer than 100 000, and before format 1.7.
     corrected_p99999_ns: Whole = row.all().and_then(|all| all.corrected.p99999_ns);
     /// How long the self-test, a known fault before the measurement, held the CPU; empty where there was none.
-    self_test_injected_ns: Whole = row.one.entry.self_test.as_ref().map(|test| test.injected_ns);
+    self_test_injected_ns: Whole = row.one.entry.self_test.as_ref().and_then(|test| test.injected_ns);
     /// The latency that was measured of it.
-    self_test_seen_ns: Whole = row.one.entry.self_test.as_ref().map(|test| test.seen_ns);
+    self_test_seen_ns: Whole = row.one.entry.self_test.as_ref().and_then(|test| test.seen_ns);
     /// Whether every measuring thread saw it at its size.
     self_test_passed: Flag = row.one.entry.self_test.as_ref().map(|test| test.passed);
     /// What the requirements say: `pass`, `warn`, `fail` or `inconclusive`; empty where there are none.

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use tactus_model::bundle::Contents;
+use tactus_model::document::{Document, RepeatedEntry};
 use tactus_model::outcome::Yields;
 
 use super::{latency_columns, value_columns};
 use crate::part::{Grid, Item, List, Part, Reader, Tone};
 use crate::section::Section;
-use crate::stats::{Line, comparison};
+use crate::stats::{Line, Repeated, comparison};
 
 /// The table of some lines.
 type Table = fn(&Contents, &[&Line]) -> Grid;
@@ -73,6 +74,32 @@ impl Section for Measurements {
         }
         parts
     }
+
+    fn fill(&self, contents: &Contents, document: &mut Document) {
+        document.repeated = comparison(contents).into_iter().filter_map(|line| repeated(contents, line)).collect();
+    }
+}
+
+/// What the runs of a repeated measurement say together.
+fn repeated(contents: &Contents, line: Line) -> Option<RepeatedEntry> {
+    let Repeated { runs, median } = line.repeated?;
+    let first = &contents.rows.get(line.row)?.result;
+    Some(RepeatedEntry {
+        name: first.name.clone(),
+        environment: line.environment,
+        host: first.host.clone(),
+        to: first.to.clone(),
+        measurement: line.measurement.into(),
+        evidence: line.evidence,
+        runs: runs.len(),
+        measured: runs.iter().filter(|run| run.has_numbers).count(),
+        status: line.status,
+        reason: line.reason,
+        all: line.figures,
+        median,
+        values: line.values,
+        verdict: line.verdict,
+    })
 }
 
 /// Under what conditions an environment was measured stands at its first row alone.

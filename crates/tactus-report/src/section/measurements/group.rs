@@ -12,7 +12,7 @@ use crate::units::{clean, count, duration, unbroken};
 pub fn group(contents: &Contents, line: &Line) -> Group {
     let measured = line.has_numbers();
     let conditions = conditions_by_id(contents, &line.place).filter(|_| measured);
-    let lasted = (line.measured_ns > 0).then(|| format!(" · {}", unbroken(&duration(line.measured_ns))));
+    let lasted = (line.measured_ns > 0).then(|| format!(" · {}", unbroken(&lasted(line))));
     let instead = (!measured).then(|| {
         let (word, tone) = match line.status {
             RowStatus::Failed => ("failed", Tone::Bad),
@@ -34,9 +34,21 @@ pub fn group(contents: &Contents, line: &Line) -> Group {
     }
 }
 
+/// For how long it was measured: `10 s`, of several runs `5 runs of 10 s`.
+fn lasted(line: &Line) -> String {
+    let each = duration(line.measured_ns);
+    let runs = line.repeated.iter().flat_map(|repeated| &repeated.runs).filter(|run| run.has_numbers);
+    let lengths: Vec<String> = runs.map(|run| duration(run.measured_ns)).collect();
+    match lengths.len() {
+        0 | 1 => each,
+        many if lengths.iter().all(|length| *length == each) => format!("{many} runs of {each}"),
+        many => format!("{many} runs of {each} and more"),
+    }
+}
+
 /// What did not arrive of what its environment said.
-pub fn frames_lost(contents: &Contents, line: &Line) -> Option<GridLine> {
-    let lost = contents.rows.get(line.row)?.result.frames_lost;
+pub fn frames_lost(line: &Line) -> Option<GridLine> {
+    let lost = line.frames_lost;
     (lost > 0 && line.has_numbers()).then(|| {
         let frames = if lost == 1 { "1 frame was".into() } else { format!("{} frames were", count(lost)) };
         GridLine::sentence(format!("{frames} lost between {} and tactus", clean(&line.environment)))

@@ -7,7 +7,7 @@ use tactus_model::number::float;
 
 use super::group::{frames_lost, group};
 use crate::part::{Grid, GridLine, Group, Head, LineKind, Stacked};
-use crate::stats::{Line, Spread, delta};
+use crate::stats::{Line, Repeated, delta};
 use crate::units::{NONE, clean, count, difference, latency, latency_in_full, relative};
 
 /// A figure of a row.
@@ -84,6 +84,8 @@ const RAW: &str = "raw";
 const SELDOM: &str = "p99.99";
 /// The column that is looked at first.
 const TELLING: &str = "max";
+/// Most runs that are listed one by one.
+const LISTED: usize = 10;
 
 /// The table of these lines.
 pub fn grid(contents: &Contents, lines: &[&Line]) -> Grid {
@@ -140,11 +142,11 @@ fn row(contents: &Contents, line: &Line) -> Group {
         group.lines.extend(theirs.map(published));
         return group;
     };
-    if let Some(spread) = &line.spread {
-        group.name = format!("{} (median of {} runs)", group.name, spread.runs);
+    if let Some(repeated) = &line.repeated {
+        group.name = format!("{} ({} runs together)", group.name, measured(repeated).count());
     }
     group.values = COLUMNS.iter().map(|column| shown(&judged(column, all))).collect();
-    group.lines.extend(line.spread.iter().flat_map(range));
+    group.lines.extend(line.repeated.iter().flat_map(runs));
     group.lines.extend(line.corrected().filter(|_| contents.raw).map(|_| raw(all)));
     group.lines.extend(theirs.map(published));
     group.lines.extend(against(line, all));
@@ -154,17 +156,40 @@ fn row(contents: &Contents, line: &Line) -> Group {
             count(all.lost)
         )));
     }
-    group.lines.extend(frames_lost(contents, line));
+    group.lines.extend(frames_lost(line));
     group.lines.extend(line.reason.as_deref().map(|reason| GridLine::sentence(clean(reason))));
     group
 }
 
-/// Between what the figures of the runs lie.
-fn range(spread: &Spread) -> [GridLine; 2] {
-    [("lowest", &spread.lowest), ("highest", &spread.highest)].map(|(word, all)| {
+/// The runs that have figures.
+fn measured(repeated: &Repeated) -> impl DoubleEndedIterator<Item = (u32, &Summary)> {
+    repeated.runs.iter().filter_map(|run| Some((run.number, run.figures.as_ref()?)))
+}
+
+/// Each run, or the worst ones of many; and the median of all.
+fn runs(repeated: &Repeated) -> Vec<GridLine> {
+    let line = |label: String, all: &Summary| {
         let values = COLUMNS.iter().map(|column| shown(&judged(column, all))).collect();
-        GridLine::numbers(LineKind::Explains, word, values)
-    })
+        GridLine::numbers(LineKind::Explains, label, values)
+    };
+    let mut listed: Vec<(u32, &Summary)> = measured(repeated).collect();
+    let many = listed.len();
+    if many > LISTED {
+        listed.sort_by_key(|(_, all)| std::cmp::Reverse(all.max_ns));
+        listed.truncate(LISTED);
+        listed.sort_by_key(|(number, _)| *number);
+    }
+    let mut lines: Vec<GridLine> =
+        listed.into_iter().map(|(number, all)| line(format!("run {number}"), all)).collect();
+    if many > LISTED {
+        lines.push(GridLine::sentence(format!(
+            "the {LISTED} runs with the largest maxima; the JSON has all {many}"
+        )));
+    }
+    // One run is no distribution.
+    let median = repeated.median.as_ref().filter(|_| many > 1);
+    lines.extend(median.map(|all| line(format!("median of {many} runs"), all)));
+    lines
 }
 
 /// The quantiles of the wake-ups that happened.

@@ -83,6 +83,10 @@ pub fn grid(contents: &Contents, lines: &[&Line]) -> Grid {
 
 fn row(contents: &Contents, line: &Line, items: &[Item], columns: &[&Column]) -> Group {
     let mut group = group(contents, line);
+    if let Some(repeated) = &line.repeated {
+        let many = repeated.runs.iter().filter(|run| run.has_numbers).count();
+        group.name = format!("{} (median of {many} runs)", group.name);
+    }
     group.lines.extend(items.iter().map(|item| {
         let values = columns.iter().map(|column| (column.shown)(item)).collect();
         GridLine::numbers(LineKind::Item, clean(&item.value.name()), values)
@@ -92,7 +96,7 @@ fn row(contents: &Contents, line: &Line, items: &[Item], columns: &[&Column]) ->
             let label = format!("ratio: to {}", clean(&against.name));
             GridLine::numbers(LineKind::Against(against.caution.is_some()), label, Vec::new())
         }));
-        group.lines.extend(frames_lost(contents, line));
+        group.lines.extend(frames_lost(line));
         group.lines.extend(line.reason.as_deref().map(|reason| GridLine::sentence(clean(reason))));
     }
     group

@@ -1,0 +1,46 @@
+//! What the runs of a repeated measurement say together.
+
+use serde::{Deserialize, Serialize};
+
+use super::scenario::Verdict;
+use crate::evidence::Evidence;
+use crate::latency::Summary;
+use crate::outcome::{RowStatus, ValueResult};
+
+/// A measurement that the plan repeats. Each of its runs is one of the scenarios, with its number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RepeatedEntry {
+    /// Name of the scenario.
+    pub name: String,
+    /// Name of the measurement's environment.
+    pub environment: String,
+    /// State of the machine that it is for, where the plan declares states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The environment at the other end, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// `timer`, `spin`, ...
+    pub measurement: String,
+    /// The weakest evidence of a run.
+    pub evidence: Option<Evidence>,
+    /// How many runs there are.
+    pub runs: usize,
+    /// How many of them have numbers.
+    pub measured: usize,
+    /// How the worst run ended.
+    pub status: RowStatus,
+    /// Why runs have no numbers, or fewer than planned.
+    pub reason: Option<String>,
+    /// All that was measured in the runs together: counts add up, the maximum is that of the worst run, quantiles are those
+    /// of all periods and `null` where a histogram is not whole.
+    pub all: Option<Summary>,
+    /// The median of each figure of the runs.
+    pub median: Option<Summary>,
+    /// The median of each value of the runs; nothing for latencies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ValueResult>,
+    /// What the requirement says: each run is judged, and the worst counts, limit by limit.
+    pub verdict: Option<Verdict>,
+}
