@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "bundles are spoiled beside their door")]
 
 mod full;
+mod impossible;
 mod plans;
 mod slices;
 mod strangers;

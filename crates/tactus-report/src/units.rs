@@ -204,6 +204,9 @@ fn grouped(number: &str) -> String {
 /// A length of time that somebody waited for: `10 s`, `5 min 30 s`, `24 h`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
+    if ns < 1_000_000 {
+        return latency(float(ns));
+    }
     if ns < 1_000_000_000 {
         return format!("{} ms", ns / 1_000_000);
     }

@@ -264,7 +264,7 @@ pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary)
         us(summary.p99_ns),
         us(summary.p999_ns),
         us(summary.max_ns),
-        summary.overruns,
+        summary.overruns.map_or_else(|| "-".to_owned(), |overruns| overruns.to_string()),
     )
 }
 

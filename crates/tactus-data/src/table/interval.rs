@@ -38,6 +38,8 @@ fn of_row(taken: &Taken<'_>, one: Measured<'_>, take: &mut TakeRow<'_>) -> Resul
     let length_ns = length_ns(one.row.result.measured_ns.max(one.row.result.planned_ns));
     let mut open: BTreeMap<SeriesKey, Own<'_>> = BTreeMap::new();
     let mut done: Vec<Own<'_>> = Vec::new();
+    // Other tools do not count them.
+    let counted = one.entry.all.as_ref().is_none_or(|all| all.overruns.is_some());
     let most = usize::try_from(MOST * 2).unwrap_or(usize::MAX);
     let mut add = |key: &SeriesKey, tick: &TickScalars, summed: u64| {
         // A tick belongs to the interval that it ends in.
@@ -49,7 +51,7 @@ fn of_row(taken: &Taken<'_>, one: Measured<'_>, take: &mut TakeRow<'_>) -> Resul
             number,
             length_ns,
             cycles: 0,
-            overruns: 0,
+            overruns: counted.then_some(0),
             min_ns: None,
             summed: 0,
             sum_ns: 0,
@@ -67,7 +69,7 @@ fn of_row(taken: &Taken<'_>, one: Measured<'_>, take: &mut TakeRow<'_>) -> Resul
             }
         }
         own.cycles = own.cycles.saturating_add(tick.cycles);
-        own.overruns = own.overruns.saturating_add(tick.overruns);
+        own.overruns = own.overruns.map(|overruns: u64| overruns.saturating_add(tick.overruns));
         own.min_ns = own.min_ns.into_iter().chain(tick.min_ns).min();
         own.max_ns = own.max_ns.max(tick.max_ns);
         own.p99_ns = own.p99_ns.max(tick.p99_ns);
@@ -107,7 +109,7 @@ struct Own<'a> {
     number: u64,
     length_ns: u64,
     cycles: u64,
-    overruns: u64,
+    overruns: Option<u64>,
     min_ns: Option<u64>,
     /// Wake-ups whose latencies are in the sum.
     summed: u64,
@@ -129,7 +131,7 @@ columns! { row: Own<'_>;
     length_ns: Whole = row.length_ns;
     /// Wake-ups.
     cycles: Whole = row.cycles;
-    /// Periods that late wake-ups missed.
+    /// Periods that late wake-ups missed; null where nobody counted them.
     overruns: Whole = row.overruns;
     /// Smallest latency, exact; null where there was no wake-up, or the instrument tells none.
     min_ns: Whole = row.min_ns;

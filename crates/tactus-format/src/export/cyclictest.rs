@@ -56,7 +56,7 @@ fn thread<'a>(counted: &Counted<'a>, options: Options) -> Thread<'a> {
 pub(super) fn notes(source: &Source<'_>, options: Options) -> Vec<String> {
     let mut notes = of_each(source.latencies(), |one| {
         let all = one.entry.all.as_ref();
-        let (overruns, lost) = all.map_or((0, 0), |all| (all.overruns, all.lost));
+        let (overruns, lost) = all.map_or((0, 0), |all| (all.missed(), all.lost));
         let series = one.row.result.series();
         let mut said = Vec::new();
         if overruns > 0 {

@@ -21,7 +21,7 @@ pub static ENTRY: Export = Export {
     cannot: "missed periods, verdicts, tail bounds, findings, exact extremes; the evidence stands in a comment",
     notes: |source, _| {
         of_each(source.latencies(), |one| {
-            let overruns = one.entry.all.as_ref().map_or(0, |all| all.overruns);
+            let overruns = one.entry.all.as_ref().map_or(0, tactus_model::latency::Summary::missed);
             (overruns > 0).then(|| {
                 format!("the {overruns} periods that late wake-ups missed are not in the log, which has what was measured")
             })

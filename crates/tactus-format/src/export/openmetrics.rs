@@ -250,14 +250,16 @@ fn of_series(source: &Source<'_>, text: &mut Stream<'_>) {
     }
     let counters: [(&str, &str, Figure); 2] = [
         ("tactus_overruns", "Periods that late wake-ups missed.", |counted| {
-            Some(counted.result.summary.overruns)
+            counted.result.summary.overruns
         }),
         ("tactus_lost", "Values that reached no histogram.", |counted| Some(counted.result.summary.lost)),
     ];
     for (name, about, of) in counters {
         family(text, name, "counter", None, about);
         for (labels, counted) in &all {
-            let _ = writeln!(text, "{name}_total{{{labels}}} {}", of(counted).unwrap_or(0));
+            if let Some(count) = of(counted) {
+                let _ = writeln!(text, "{name}_total{{{labels}}} {count}");
+            }
         }
     }
 }

@@ -160,6 +160,7 @@ impl Run {
         let mut recording = Recording::of(&*self.instrument, Values::Interrupts);
         recording.interval_ns = text("bare:interval-ns").and_then(|ns| ns.parse().ok());
         recording.duration_ns = Some(self.measured_ns);
+        recording.counts_missed = true;
         let mut note = |text: String| recording.notes.push(text);
         note(match text("bare:hypervisor") {
             Some(name) => format!("it ran in a virtual machine, and its hypervisor calls itself `{name}`"),

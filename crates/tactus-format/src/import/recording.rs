@@ -38,6 +38,8 @@ pub struct Recording {
     pub interval_ns: Option<u64>,
     /// How long it measured, in ns, where it says so.
     pub duration_ns: Option<u64>,
+    /// Whether the periods that late wake-ups missed were counted.
+    pub counts_missed: bool,
     /// What each thread measured.
     pub series: Vec<Series>,
     /// What a reader must know of its numbers.
@@ -56,9 +58,16 @@ impl Recording {
             kernel: None,
             interval_ns: None,
             duration_ns: None,
+            counts_missed: false,
             series: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// How many periods late wake-ups missed; none: that was not counted.
+    #[must_use]
+    pub fn overruns(&self, latency: &Latency) -> Option<u64> {
+        self.counts_missed.then_some(latency.totals.overruns)
     }
 
     /// Notes what a command line says of interval and priority.

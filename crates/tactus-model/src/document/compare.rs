@@ -154,10 +154,10 @@ pub struct QuantityEntry {
     pub base_runs: Vec<f64>,
     /// Its value in each run of the other.
     pub now_runs: Vec<f64>,
-    /// Median of the base's runs.
-    pub base: f64,
+    /// Median of the base's runs; `null`: none has it.
+    pub base: Option<f64>,
     /// Median of the other's.
-    pub now: f64,
+    pub now: Option<f64>,
     /// How many times worse the other is (Hodges-Lehmann): the other over the base, and where more is better the base over
     /// the other. Below 1 it is better. `null`: there is none.
     pub ratio: Option<f64>,

@@ -233,7 +233,7 @@ impl Latency {
         let measured = self.totals.cycles > 0;
         Summary {
             cycles: self.totals.cycles,
-            overruns: self.totals.overruns,
+            overruns: Some(self.totals.overruns),
             lost: self.lost(),
             min_ns: measured.then_some(self.totals.min_ns),
             mean_ns: self.totals.mean_ns(),
@@ -288,8 +288,8 @@ pub fn swallowed(latency_ns: u64, interval_ns: u64) -> u64 {
 pub struct Summary {
     /// Wake-ups measured.
     pub cycles: u64,
-    /// Periods missed by a late wake-up.
-    pub overruns: u64,
+    /// Periods missed by a late wake-up; `null`: nobody counted them, as in what most other tools write.
+    pub overruns: Option<u64>,
     /// Samples counted in `cycles` that did not reach the histogram.
     pub lost: u64,
     /// Smallest latency, exact.
@@ -338,12 +338,18 @@ pub struct Corrected {
 }
 
 impl Summary {
+    /// How many periods are known to have been missed.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.overruns.unwrap_or(0)
+    }
+
     /// What it counts exactly, to be joined with what others count.
     #[must_use]
     pub fn totals(&self) -> Totals {
         Totals {
             cycles: self.cycles,
-            overruns: self.overruns,
+            overruns: self.missed(),
             min_ns: self.min_ns.unwrap_or(u64::MAX),
             max_ns: self.max_ns.unwrap_or(0),
             sum_ns: whole(self.mean_ns.unwrap_or(0.0) * float(self.cycles)),
@@ -437,7 +443,7 @@ mod tests {
         });
         let summary = latency.summary();
         assert_eq!((summary.corrected.count, summary.corrected.lost), (7, 3));
-        assert_eq!(summary.cycles + summary.overruns, summary.corrected.count + summary.corrected.lost);
+        assert_eq!(summary.cycles + summary.missed(), summary.corrected.count + summary.corrected.lost);
     }
 
     #[test]
@@ -493,7 +499,7 @@ mod tests {
             values in proptest::collection::vec(0u64..50_000_000, 1..50), interval in 10_000u64..1_000_000,
         ) {
             let summary = of(&values, interval).summary();
-            prop_assert_eq!(summary.cycles + summary.overruns, summary.corrected.count);
+            prop_assert_eq!(summary.cycles + summary.missed(), summary.corrected.count);
         }
 
         #[test]

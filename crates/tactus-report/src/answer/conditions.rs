@@ -7,8 +7,7 @@ use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::number::float;
 
 use super::required::listed;
-use crate::row::{died, ended_early, figures, under};
-use crate::row::Runs;
+use crate::row::{Runs, died, ended_early, figures, under};
 use crate::stats::Line;
 use crate::units::{clean, count, latency};
 
@@ -62,7 +61,7 @@ fn missed(results: &[&RowResult]) -> Option<String> {
     };
     let own = || results.iter().filter(|result| counts(result));
     let overruns =
-        own().filter_map(|result| figures(result)).fold(0, |sum: u64, all| sum.saturating_add(all.overruns));
+        own().filter_map(|result| figures(result)).fold(0, |sum: u64, all| sum.saturating_add(all.missed()));
     let first = own().next()?;
     let alike = own().all(|result| result.interval_ns == first.interval_ns);
     let of = if alike { format!(" of {}", latency(float(first.interval_ns))) } else { String::new() };

@@ -44,9 +44,14 @@ fn counts(contents: &Contents) -> String {
             let longest = measured_rows(contents).map(|row| row.result.measured_ns).max().unwrap_or(0);
             let shortest = measured_rows(contents).map(|row| row.result.measured_ns).min().unwrap_or(0);
             let (short, long) = (duration(shortest), duration(longest));
-            let each = if short == long { format!("{long} each") } else { format!("{short} to {long} each") };
+            let each = match (shortest, longest) {
+                // A file of another tool need not say it.
+                (0, _) => String::new(),
+                (one, other) if one == other => format!(", {long} each"),
+                _ => format!(", {short} to {long} each"),
+            };
             let places = environments.join(", ");
-            format!("{measured} of {total} measurements were made, {each}, in {places}{}", loads(contents))
+            format!("{measured} of {total} measurements were made{each}, in {places}{}", loads(contents))
         }
     };
     let is = |of: fn(&RowResult) -> bool| contents.rows.iter().filter(|row| of(&row.result)).count();

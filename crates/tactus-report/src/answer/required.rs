@@ -6,8 +6,7 @@ use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 
 use super::kinds;
 use crate::part::{Answer, Next, Tone};
-use crate::row::{enough, time_words, under};
-use crate::row::Runs;
+use crate::row::{Runs, enough, time_words, under};
 use crate::stats::Line;
 use crate::units::{clean, duration, latency, number};
 

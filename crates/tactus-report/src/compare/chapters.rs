@@ -10,6 +10,7 @@ use super::figures::{percentiles, ratios};
 use crate::part::{
     Answer, Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone,
 };
+use crate::row::Quantity;
 use crate::units::{NONE, clean, latency, moment, number, quantity};
 
 impl From<Judgement> for Tone {
@@ -108,7 +109,7 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "results",
             heading: "Results",
-            about: "Medians of the runs, and how many times worse the other is (where more is better, the base over it). \
+            about: "Medians of the runs, of maxima also the largest, and how many times worse the other is (where more is better, the base over it). \
                     `at least` holds for all that is judged together, `at most` for each by itself, both with 95 %. A \
                     regression is at least, and what passes at most, so many times worse as `may be` says.",
             parts: figures.into_iter().chain(results(document)).collect(),
@@ -225,7 +226,15 @@ fn table(document: &CompareDocument, with: &ConditionEntry) -> Part {
 
 fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
     let ratio = |value: Option<f64>| Cell::from(value.map_or_else(|| NONE.into(), times));
-    let value = |value: f64| Cell::from(valued(value, of.unit));
+    let value = |median: Option<f64>, runs: &[f64]| {
+        let mut lines = vec![median.map_or_else(|| NONE.into(), |median| valued(median, of.unit))];
+        // What is judged of maxima is their median; what happened is the largest.
+        if of.quantity == Quantity::Maximum.name() && runs.len() > 1 {
+            let largest = runs.iter().copied().fold(0.0, f64::max);
+            lines.push(format!("largest {}", valued(largest, of.unit)));
+        }
+        Cell::from(lines)
+    };
     let runs = match one.runs {
         [1, 1] => "1 run each".to_owned(),
         [base, now] if base == now => format!("{base} runs each"),
@@ -245,8 +254,8 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
     vec![
         if first { Cell::from(vec![name, runs, evidence]) } else { Cell::from(String::new()) },
         Cell::from(clean(&of.quantity) + below),
-        value(of.base),
-        value(of.now),
+        value(of.base, &of.base_runs),
+        value(of.now, &of.now_runs),
         ratio(of.ratio),
         ratio(of.low),
         ratio(of.high),

@@ -41,9 +41,9 @@ impl Sampled {
         }
     }
 
-    /// The medians of both.
-    pub fn medians(&self) -> [f64; 2] {
-        [&self.base, &self.now].map(|runs| median(runs.clone()).unwrap_or_default())
+    /// The medians of both; none where no run has it.
+    pub fn medians(&self) -> [Option<f64>; 2] {
+        [&self.base, &self.now].map(|runs| median(runs.clone()))
     }
 
     /// How much runs of one condition differ by themselves: the standard deviation of the logarithm, of both together.

@@ -105,6 +105,9 @@ fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Opt
     let sum =
         |of: fn(&RowResult) -> u64| runs.iter().fold(0, |sum: u64, run| sum.saturating_add(of(&run.result)));
     let (measured_ns, looked_ns) = (sum(|result| result.measured_ns), sum(looked_ns));
+    // A file of another tool need not say how long, or how often.
+    let known = runs.iter().all(|run| run.result.measured_ns > 0);
+    let periodic = !matches!(result.measurement, Measure::Spin(_)) && result.interval_ns > 0;
     let may_say = may_say(runs, planned);
     Some(FitnessEntry {
         environment: result.environment.clone(),
@@ -115,13 +118,13 @@ fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Opt
         published: None,
         evidence: result.evidence,
         runs: runs.len(),
-        duration_s: Some(float(measured_ns) / 1e9),
+        duration_s: known.then(|| float(measured_ns) / 1e9),
         cycles: Some(series().fold(0, |sum: u64, one| sum.saturating_add(one.summary.cycles))),
-        interval_ns: (!matches!(result.measurement, Measure::Spin(_))).then_some(result.interval_ns),
+        interval_ns: periodic.then_some(result.interval_ns),
         best_ns,
         worst_ns,
         jitter_ns: worst_ns.saturating_sub(best_ns),
-        worse_per_s: (looked_ns > 0).then(|| bounded_rate(looked_ns)),
+        worse_per_s: (known && looked_ns > 0).then(|| bounded_rate(looked_ns)),
         classes: classes
             .iter()
             .map(|class| answer(class, held(class, best_ns, worst_ns, room), &may_say))

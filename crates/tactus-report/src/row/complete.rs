@@ -68,7 +68,7 @@ fn part(result: &RowResult, series: &SeriesResult) -> f64 {
             let polled = of.mean_ns.unwrap_or(0.0) * float(of.cycles);
             (polled, float(result.planned_ns) * f64::from(spin.busy()) / 100.0)
         }
-        _ => (float(of.cycles) + float(of.overruns), float(result.planned_ns / result.interval_ns.max(1))),
+        _ => (float(of.cycles) + float(of.missed()), float(result.planned_ns / result.interval_ns.max(1))),
     };
     if planned > 0.0 { measured / planned } else { 0.0 }
 }
@@ -98,7 +98,7 @@ fn most_demanding(require: &Require) -> Option<(&'static str, u64)> {
 
 /// The fewest periods of a thread, with those that were missed.
 pub fn fewest_periods(result: &RowResult) -> u64 {
-    let periods = |series: &SeriesResult| series.summary.cycles.saturating_add(series.summary.overruns);
+    let periods = |series: &SeriesResult| series.summary.cycles.saturating_add(series.summary.missed());
     result.series().iter().map(periods).min().unwrap_or(0)
 }
 

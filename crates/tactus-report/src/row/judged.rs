@@ -63,6 +63,6 @@ impl Quantity {
 
 /// Whether periods were missed, so that what is judged differs from what was measured.
 #[must_use]
-pub const fn is_corrected(all: &Summary) -> bool {
-    all.overruns > 0
+pub fn is_corrected(all: &Summary) -> bool {
+    all.missed() > 0
 }

@@ -35,7 +35,7 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
 /// One large value needs no second one, and missed periods do not become fewer: they are broken however little was measured.
 fn already_broken(summary: &Summary, require: &Require) -> bool {
     let max = summary.max_ns.zip(require.max).is_some_and(|(max, Nanos(limit))| max > limit);
-    max || require.overruns.is_some_and(|limit| summary.overruns > limit)
+    max || require.overruns.is_some_and(|limit| summary.missed() > limit)
 }
 
 /// The range in which a figure certainly lies.
@@ -79,7 +79,8 @@ struct Limits<'a> {
 
 impl Limits<'_> {
     fn of(&self, require: &Require, warns: bool) -> Vec<Found> {
-        let Summary { min_ns, max_ns, cycles, overruns, .. } = self.summary;
+        let Summary { min_ns, max_ns, cycles, .. } = self.summary;
+        let overruns = self.summary.missed();
         let (min, max) = (min_ns.unwrap_or(0), max_ns.unwrap_or(u64::MAX));
         let mut found = Vec::new();
         if let Some(Nanos(limit)) = require.max {
@@ -91,7 +92,7 @@ impl Limits<'_> {
             let histogram = self.row.corrected();
             for (name, part, Nanos(limit)) in quantiles {
                 let bounds = quantile_bounds(&histogram, cycles + overruns, part, min, max);
-                let said = if *overruns > 0 { format!("corrected {name}") } else { name.to_owned() };
+                let said = if overruns > 0 { format!("corrected {name}") } else { name.to_owned() };
                 found.push(self.found(name, &said, limit, bounds, warns, false));
             }
         }
@@ -132,7 +133,7 @@ impl Limits<'_> {
 
     /// More never become fewer by what did not arrive.
     fn overruns(&self, limit: u64, warns: bool) -> Found {
-        let own = self.summary.overruns;
+        let own = self.summary.missed();
         let (side, relation) = match own > limit {
             true => (Side::Broken, "are more than"),
             false => (Side::Kept, "are within"),

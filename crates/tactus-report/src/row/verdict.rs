@@ -48,7 +48,7 @@ pub fn enough(longer_ns: u64) -> String {
 /// The periods that a row missed though nothing is required of their number, in words; none: there are no such.
 #[must_use]
 pub fn missed(result: &RowResult) -> Option<String> {
-    let overruns = figures(result)?.overruns;
+    let overruns = figures(result)?.missed();
     let counts = |require: &Require| require.overruns.is_some();
     let judged =
         result.require.as_ref().is_some_and(|own| counts(own) || own.warn.as_deref().is_some_and(counts));

@@ -141,7 +141,7 @@ const COLUMNS: &[Column] = &[
         seldom: false,
     },
     Column { name: "max", value: |of| latency_or_none(of.summary.max_ns), seldom: false },
-    Column { name: "overruns", value: |of| count(of.summary.overruns), seldom: false },
+    Column { name: "overruns", value: |of| number(of.summary.overruns), seldom: false },
     Column { name: "cycles", value: |of| count(of.summary.cycles), seldom: false },
     Column { name: "lost", value: |of| count(of.summary.lost), seldom: false },
     Column { name: "minor faults", value: |of| number(of.counters.minor_faults), seldom: true },

@@ -154,10 +154,11 @@ fn seen(entry: &FitnessEntry) -> Cell {
         format!("worst {}", latency_up(entry.worst_ns)),
         format!("jitter {}", latency_up(entry.jitter_ns)),
     ];
-    if let Some(seconds) = entry.duration_s {
+    if entry.published.is_none() {
         let runs = if entry.runs > 1 { format!("{} runs, ", entry.runs) } else { String::new() };
         let every = entry.interval_ns.map(|ns| format!(" every {}", latency_up(ns))).unwrap_or_default();
-        lines.push(format!("{runs}{}{every}", duration(whole(seconds * 1e9))));
+        let lasted = entry.duration_s.map(|seconds| duration(whole(seconds * 1e9)));
+        lines.push(format!("{runs}{}{every}", lasted.as_deref().unwrap_or("for an unknown time")));
     }
     lines.extend(entry.cycles.map(|cycles| format!("{} latencies", count(cycles))));
     Cell::from(lines)

@@ -115,7 +115,11 @@ fn table(contents: &Contents) -> Table {
             clean(line.scenario),
             format!("{} in {}, {cpus}", clean(&fault.kind), clean(&line.fault.environment)),
             clean(&fault.way),
-            format!("{} every {}", latency(float(fault.length_ns)), duration(fault.every_ns)),
+            match (fault.length_ns, fault.every_ns) {
+                (0, _) => "unknown".to_owned(),
+                (length, 0) => latency(float(length)),
+                (length, every) => format!("{} every {}", latency(float(length)), duration(every)),
+            },
         ]
         .map(Cell::from)
         .into_iter()

@@ -101,7 +101,7 @@ impl Line {
     /// Quantiles corrected for missed periods, where there are any.
     #[must_use]
     pub fn corrected(&self) -> Option<&Corrected> {
-        self.figures.as_ref().filter(|all| all.overruns > 0).map(|all| &all.corrected)
+        self.figures.as_ref().filter(|all| all.missed() > 0).map(|all| &all.corrected)
     }
 }
 

@@ -22,7 +22,9 @@ pub(super) fn together(runs: &[&Row]) -> Option<Summary> {
             let mut all = Latency::new();
             let whole = several.iter().fold(true, |whole, row| row.add_to(&mut all) && whole);
             let summary = all.summary();
-            Some(if whole { summary } else { summary.without_quantiles() })
+            let summary = if whole { summary } else { summary.without_quantiles() };
+            let counted = several.iter().all(|row| row.result.all().is_some_and(|own| own.overruns.is_some()));
+            Some(Summary { overruns: summary.overruns.filter(|_| counted), ..summary })
         }
     }
 }
@@ -35,7 +37,7 @@ pub(super) fn medians(all: &[&Summary]) -> Option<Summary> {
     let ns = |of: fn(&Summary) -> Option<f64>| known(of).map(whole);
     (!all.is_empty()).then(|| Summary {
         cycles: count(|all| all.cycles),
-        overruns: count(|all| all.overruns),
+        overruns: ns(|all| all.overruns.map(float)),
         lost: count(|all| all.lost),
         min_ns: ns(|all| all.min_ns.map(float)),
         mean_ns: known(|all| all.mean_ns),

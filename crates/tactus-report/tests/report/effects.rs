@@ -324,27 +324,24 @@ fn runs_of_different_length_are_no_pairs() {
 }
 
 #[test]
-fn eight_runs_are_one_line_of_the_table_with_their_median_and_range() {
+fn eight_runs_are_one_row_of_the_table_with_each_run_and_their_median_below_it() {
     let contents = compared(rounds(1.5));
     let lines = tactus_report::stats::comparison(&contents);
     assert_eq!(lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     let of = |row: &Row| row.result.all().unwrap().max_ns.unwrap();
     let mut maxima: Vec<u64> = contents.rows.iter().step_by(2).map(of).collect();
     maxima.sort_unstable();
-    let spread = lines[0].spread.as_ref().unwrap();
-    assert_eq!(
-        (spread.runs, spread.lowest.max_ns, spread.highest.max_ns),
-        (8, Some(maxima[0]), Some(maxima[7]))
-    );
-    let median = lines[0].figures.as_ref().unwrap().max_ns.unwrap();
+    let repeated = lines[0].repeated.as_ref().unwrap();
+    assert_eq!((repeated.runs.len(), lines[0].figures.as_ref().unwrap().max_ns), (8, Some(maxima[7])));
+    let median = repeated.median.as_ref().unwrap().max_ns.unwrap();
     assert!(median.abs_diff(u64::midpoint(maxima[3], maxima[4])) <= 1, "{median} of {maxima:?}");
     let text = tactus_report::render::text::render(&contents, tactus_report::render::text::Style::default());
-    for said in ["a (median of 8 runs)", "lowest", "highest"] {
+    for said in ["a (8 runs together)", "run 8", "median of 8 runs"] {
         assert!(text.contains(said), "{text}");
     }
     let document = tactus_report::document(&contents);
-    assert_eq!(document.scenarios.len(), 16);
-    assert_eq!(document.scenarios[15].repeat, Some(8));
+    assert_eq!((document.scenarios.len(), document.scenarios[15].repeat), (16, Some(8)));
+    assert_eq!(document.repeated.iter().map(|entry| entry.runs).collect::<Vec<_>>(), [8, 8]);
 }
 
 /// A row of so many slices of ten seconds, on a machine whose latency grows from slice to slice.

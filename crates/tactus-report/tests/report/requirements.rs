@@ -47,7 +47,7 @@ fn overruns_are_counted_and_nothing_that_did_not_arrive_makes_them_fewer() {
     assert_eq!(judged(none.clone()).outcome, Outcome::Pass);
     let mut row = whole_minute();
     let of = latency(&mut row);
-    of.all.as_mut().unwrap().overruns = 3;
+    of.all.as_mut().unwrap().overruns = Some(3);
     row.result.require = Some(Require { cycles: Some(1), ..none });
     let verdict = verdict(&row).unwrap();
     assert_eq!(verdict.outcome, Outcome::Fail);

@@ -126,7 +126,7 @@ fn the_largest_numbers_there_are_end_in_a_report() {
                 let summaries =
                     latency.series.iter_mut().map(|series| &mut series.summary).chain(&mut latency.all);
                 for summary in summaries {
-                    (summary.cycles, summary.overruns, summary.lost) = (number, number, number);
+                    (summary.cycles, summary.overruns, summary.lost) = (number, Some(number), number);
                     (summary.min_ns, summary.max_ns) =
                         (summary.min_ns.map(|_| 1), summary.max_ns.map(|_| number));
                 }

@@ -25,13 +25,7 @@ impl Series {
     /// One that a bundle has figures of.
     #[must_use]
     pub fn of_summary(summary: &Summary) -> Self {
-        let totals = Totals {
-            cycles: summary.cycles,
-            overruns: summary.overruns,
-            min_ns: summary.min_ns.unwrap_or(u64::MAX),
-            max_ns: summary.max_ns.unwrap_or(0),
-            sum_ns: 0,
-        };
+        let totals = Totals { sum_ns: 0, ..summary.totals() };
         Self { totals, quantile_ns: summary.p99_ns, ..Self::default() }
     }
 

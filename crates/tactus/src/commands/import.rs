@@ -10,7 +10,7 @@ use tactus_model::bundle::{Machine, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Spin, Timer};
 use tactus_model::event::{RunStatus, Ticked};
-use tactus_model::latency::{Latency, Sparse};
+use tactus_model::latency::{Latency, Sparse, Summary};
 use tactus_model::message::{Note, ThreadCounters, Tick};
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, SeriesResult};
 use tactus_model::plan::{Environment, Plan, Scenario};
@@ -266,9 +266,10 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
         };
         log.tick(&Ticked::of(number, tick, latency.summary().p99_ns))?;
         all.merge(&latency);
+        let summary = Summary { overruns: recording.overruns(&latency), ..latency.summary() };
         found.push(SeriesResult {
             key,
-            summary: latency.summary(),
+            summary,
             counters: ThreadCounters::default(),
             outliers: Vec::new(),
             whole: true,
@@ -277,7 +278,8 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     result.notes.extend(log.finish()?.note());
     result.threads =
         Some(found.iter().map(|series| Thread { cpu: series.key.cpu, thread: series.key.thread }).collect());
-    result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: Some(all.summary()) });
+    let summary = Summary { overruns: recording.overruns(&all), ..all.summary() };
+    result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: Some(summary) });
     result.end(Ending::complete());
     writer.result(number, &result)
 }

@@ -353,5 +353,8 @@ mod tests {
             control_line(&fine, false),
             "Self-test, the smaller one on CPU 0: not made, too noisy here to tell"
         );
+        let none = Control { injected_ns: 0, ..control(0, u64::MAX) };
+        assert_eq!(control_line(&none, false), "Self-test: the block on CPU 0 was not made: not passed");
+        assert!(line(0, 40_000).contains("on CPU 0, nothing measured: "));
     }
 }

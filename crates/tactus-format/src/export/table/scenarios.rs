@@ -80,16 +80,16 @@ columns! { row: Scenario<'_>;
     reason: Text = row.one.entry.reason.as_deref();
     /// When it began to measure.
     started: Moment = Moment(row.one.row.result.started.as_deref());
-    /// How long it was to measure.
-    planned_ns: Whole = row.one.row.result.planned_ns;
-    /// How long it measured.
-    measured_ns: Whole = row.one.row.result.measured_ns;
+    /// How long it was to measure; empty where that is not known.
+    planned_ns: Whole = row.one.entry.duration_s.map(|_| row.one.row.result.planned_ns);
+    /// How long it measured; empty where that is not known.
+    measured_ns: Whole = row.one.entry.duration_s.map(|_| row.one.row.result.measured_ns);
     /// Frames of its environment that did not arrive.
     frames_lost: Whole = row.one.entry.frames_lost;
     /// Wake-ups measured, of all series; empty for measurements that yield values, as the following.
     cycles: Whole = row.all().map(|all| all.cycles);
-    /// Periods that late wake-ups missed.
-    overruns: Whole = row.all().map(|all| all.overruns);
+    /// Periods that late wake-ups missed; empty where nobody counted them.
+    overruns: Whole = row.all().and_then(|all| all.overruns);
     /// Values that are counted in `cycles` and in no histogram.
     lost: Whole = row.all().map(|all| all.lost);
     /// Smallest latency, exact.

@@ -54,7 +54,7 @@ columns! { row: Row<'_>;
     whole: Flag = row.series.whole;
     /// Wake-ups measured.
     cycles: Whole = row.all().cycles;
-    /// Periods that late wake-ups missed.
+    /// Periods that late wake-ups missed; empty where nobody counted them.
     overruns: Whole = row.all().overruns;
     /// Values that are counted in `cycles` and in no histogram.
     lost: Whole = row.all().lost;

@@ -34,13 +34,15 @@ fn of_row(source: &Source<'_>, one: Measured<'_>, take: &mut super::TakeRow<'_>)
         })
     };
     let scenario = one.number;
+    // Other tools do not count them.
+    let counted = one.entry.all.as_ref().is_none_or(|all| all.overruns.is_some());
     let logged = source.logs.ticks(scenario - 1, &mut |key, tick| {
-        each(key, Row { scenario, series: "", key, first: tick.n, tick })
+        each(key, Row { scenario, series: "", key, first: tick.n, tick, counted })
     });
     let told = match logged {
         Ok(false) => one.row.ticks.iter().try_for_each(|(key, stretch)| {
             let tick = joined(stretch);
-            each(key, Row { scenario, series: "", key, first: stretch.first, tick: &tick })
+            each(key, Row { scenario, series: "", key, first: stretch.first, tick: &tick, counted })
         }),
         Ok(true) => Ok(()),
         Err(error) => Err(error),
@@ -71,6 +73,8 @@ struct Row<'a> {
     key: &'a SeriesKey,
     first: u64,
     tick: &'a TickScalars,
+    /// Whether the periods that were missed were counted.
+    counted: bool,
 }
 
 columns! { row: Row<'_>;
@@ -88,8 +92,8 @@ columns! { row: Row<'_>;
     at_ns: Whole = row.tick.at_ns;
     /// Wake-ups.
     cycles: Whole = row.tick.cycles;
-    /// Periods that late wake-ups missed.
-    overruns: Whole = row.tick.overruns;
+    /// Periods that late wake-ups missed; empty where nobody counted them.
+    overruns: Whole = row.counted.then_some(row.tick.overruns);
     /// Smallest latency, exact; empty where there was no wake-up, or the tool tells none of a tick.
     min_ns: Whole = row.tick.min_ns;
     /// Mean latency.

@@ -14,8 +14,8 @@ use crate::units::{NONE, clean, count, difference, latency, latency_in_full, rel
 enum Figure {
     /// A latency, in ns.
     Ns(Option<f64>),
-    /// A number of something.
-    Count(u64),
+    /// A number of something; none: nobody counted it.
+    Count(Option<u64>),
 }
 
 /// A column. Where it has nothing to say about a line its field stays empty.
@@ -76,7 +76,7 @@ const COLUMNS: &[Column] = &[
         corrected: None,
         published: None,
     },
-    Column { name: "cycles", measured: |all| Figure::Count(all.cycles), corrected: None, published: None },
+    Column { name: "cycles", measured: |all| Figure::Count(Some(all.cycles)), corrected: None, published: None },
 ];
 /// What the line is called whose quantiles are those of the wake-ups that happened.
 const RAW: &str = "raw";
@@ -121,7 +121,7 @@ fn leave_out(grid: &mut Grid, name: &str) {
 fn shown(figure: &Figure) -> Stacked {
     match figure {
         Figure::Ns(ns) => in_a_cell(*ns).into(),
-        Figure::Count(n) => count(*n).into(),
+        Figure::Count(n) => n.map_or_else(|| "unknown".to_owned(), count).into(),
     }
 }
 

@@ -126,7 +126,7 @@ fn real_time(contents: &Contents, own: &Technology) -> Said {
         let Some(interval) = runs.first().map(|row| row.result.interval_ns) else { continue };
         let all: Vec<_> = runs.iter().filter_map(|row| figures(&row.result)).collect();
         let max = largest(&runs).unwrap_or(0);
-        let lost = all.iter().fold(0_u64, |lost, all| lost.saturating_add(all.overruns));
+        let lost = all.iter().fold(0_u64, |lost, all| lost.saturating_add(all.missed()));
         let cycles = all.iter().map(|all| all.cycles).min().unwrap_or(0);
         let (max_words, every) = (latency(float(max)), latency(float(interval)));
         let host = largest(&runs_of(contents, on_host, &own.host));
