@@ -143,7 +143,11 @@ fn row(contents: &Contents, line: &Line) -> Group {
         return group;
     };
     if let Some(repeated) = &line.repeated {
-        group.name = format!("{} ({} runs together)", group.name, measured(repeated).count());
+        let words = match measured(repeated).count() {
+            1 => format!("1 of {} runs", repeated.runs.len()),
+            many => format!("{many} runs together"),
+        };
+        group.name = format!("{} ({words})", group.name);
     }
     group.values = COLUMNS.iter().map(|column| shown(&judged(column, all))).collect();
     group.lines.extend(line.repeated.iter().flat_map(runs));
