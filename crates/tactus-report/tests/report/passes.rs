@@ -233,7 +233,7 @@ fn what_lacks_in_a_row_lacks_in_its_words() {
 fn missed_periods_that_no_limit_forbids_are_said_where_it_passes() {
     let mut row = whole_minute();
     for summary in latency(&mut row).all.iter_mut() {
-        summary.overruns = 71;
+        summary.overruns = Some(71);
     }
     let missed = "; 71 periods of 6 ms were missed, which no limit forbids (`--overruns 0` does)";
     assert!(said(&row).1.contains(missed), "{}", said(&row).1);
