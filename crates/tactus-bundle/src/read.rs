@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 use std::path::Path;
 
+use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, FORMAT, Manifest, OLDEST, Row, RowResult};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
@@ -519,8 +520,13 @@ fn row(
 
 /// Takes figures away that cannot be, and says why.
 fn possible(file: &str, row: &mut RowResult, damage: &mut Vec<String>) -> Option<String> {
+    let lasted_ns = match row.evidence {
+        // A file of another tool need not say how long it measured.
+        Some(Evidence::Imported) => u64::MAX - 1,
+        _ => row.planned_ns.max(row.measured_ns),
+    };
     let latencies = row.outcome.latency_mut()?;
-    let why = impossible(latencies, row.planned_ns.max(row.measured_ns))?;
+    let why = impossible(latencies, lasted_ns)?;
     *latencies = LatencyOutcome::default();
     damage.push(format!("{file}: its figures cannot be: {why}"));
     Some(why)

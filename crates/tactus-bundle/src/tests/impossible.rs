@@ -33,7 +33,11 @@ fn figures_that_cannot_be_are_those_of_the_logs_and_that_is_said() {
         let all = result.all().unwrap();
         assert_eq!((all.max_ns, all.min_ns, all.cycles), (total.max_ns, total.min_ns, total.cycles), "{key}");
         assert!(result.reason.as_ref().unwrap().contains("its figures cannot be"), "{:?}", result.reason);
-        assert!(contents.damage.iter().any(|said| said.contains("figures cannot be")), "{:?}", contents.damage);
+        assert!(
+            contents.damage.iter().any(|said| said.contains("figures cannot be")),
+            "{:?}",
+            contents.damage
+        );
     }
 }
 

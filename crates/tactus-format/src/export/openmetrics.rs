@@ -249,9 +249,7 @@ fn of_series(source: &Source<'_>, text: &mut Stream<'_>) {
         }
     }
     let counters: [(&str, &str, Figure); 2] = [
-        ("tactus_overruns", "Periods that late wake-ups missed.", |counted| {
-            counted.result.summary.overruns
-        }),
+        ("tactus_overruns", "Periods that late wake-ups missed.", |counted| counted.result.summary.overruns),
         ("tactus_lost", "Values that reached no histogram.", |counted| Some(counted.result.summary.lost)),
     ];
     for (name, about, of) in counters {

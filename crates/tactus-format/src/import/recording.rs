@@ -305,11 +305,17 @@ impl Rows {
         if least > largest {
             return Err(format!("the smallest value is {least} ns, but the largest is {largest} ns"));
         }
-        let sum_ns = match stated.mean.filter(|_| stated.coarse || self.values < cycles) {
-            Some(mean) if (0.0..=float(MOST_NS)).contains(&mean) => whole(mean * float(cycles)),
-            Some(mean) => return Err(format!("its mean, {mean} ns, cannot be")),
+        let stated_mean = stated.mean.filter(|_| stated.coarse || self.values < cycles);
+        if let Some(mean) = stated_mean.filter(|mean| !(0.0..=float(MOST_NS)).contains(mean)) {
+            return Err(format!("its mean, {mean} ns, cannot be"));
+        }
+        // Some tools print 0 for a mean that they do not keep: then it is that of the rows.
+        let sum_ns = match stated_mean.filter(|mean| (float(least)..=float(largest)).contains(mean)) {
+            Some(mean) => whole(mean * float(cycles)),
             None => self.sum_of(cycles, u128::from(beyond), largest)?,
         };
+        // Rows are cut to their lower end, the smallest value is not.
+        let sum_ns = sum_ns.clamp(least.saturating_mul(cycles), largest.saturating_mul(cycles));
         let totals = Totals { cycles, overruns: 0, min_ns: least, max_ns: largest, sum_ns };
         Ok(Series { totals, beyond, least_beyond_ns, counts: self.counts.pack(), ..none })
     }

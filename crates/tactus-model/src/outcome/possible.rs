@@ -38,7 +38,8 @@ fn of(all: &Summary, longest_ns: u64) -> Option<&'static str> {
     let raw = [all.p50_ns, all.p99_ns, all.p999_ns, all.p9999_ns, all.p99999_ns, max_ns];
     let corrected = [p50_ns, p99_ns, p999_ns, p9999_ns, p99999_ns, max_ns];
     let rises = |quantiles: &[Option<u64>]| quantiles.iter().flatten().is_sorted();
-    (!rises(&raw) || !rises(&corrected)).then_some("a quantile is above one that is nearer to the largest latency")
+    (!rises(&raw) || !rises(&corrected))
+        .then_some("a quantile is above one that is nearer to the largest latency")
 }
 
 #[cfg(test)]
@@ -65,7 +66,9 @@ mod tests {
         };
         assert_eq!(impossible(&alone(sound.clone()), 10), None);
         let why = |summary: Summary| impossible(&alone(summary), 10).unwrap();
-        assert!(why(Summary { max_ns: Some(u64::MAX), ..sound.clone() }).contains("longer than the measurement"));
+        assert!(
+            why(Summary { max_ns: Some(u64::MAX), ..sound.clone() }).contains("longer than the measurement")
+        );
         assert!(why(Summary { min_ns: Some(u64::MAX), ..sound.clone() }).contains("above the largest"));
         assert!(why(Summary { mean_ns: Some(0.0), ..sound.clone() }).contains("below the smallest"));
         assert!(why(Summary { mean_ns: Some(f64::NAN), ..sound.clone() }).contains("the mean"));

@@ -12,8 +12,7 @@ use super::verdict::verdict;
 /// The verdict on all runs of a measurement; `None` when nothing is required of it.
 #[must_use]
 pub fn verdict_of_runs(runs: &[&Row]) -> Option<Verdict> {
-    let judged: Vec<(&Row, Verdict)> =
-        runs.iter().filter_map(|row| Some((*row, verdict(row)?))).collect();
+    let judged: Vec<(&Row, Verdict)> = runs.iter().filter_map(|row| Some((*row, verdict(row)?))).collect();
     // Of several that are alike the first.
     let (row, worst) = judged.iter().rev().max_by(|(_, one), (_, other)| by(badness(one), badness(other)))?;
     if judged.len() < 2 {

@@ -60,7 +60,9 @@ impl Section for Exits {
             }
         }
         if told(contents).any(|(row, _)| row.result.repeat.is_some()) {
-            table.remarks.push("Of repeated runs the one with the largest latency; the JSON has them all.".into());
+            table
+                .remarks
+                .push("Of repeated runs the one with the largest latency; the JSON has them all.".into());
         }
         let mut parts: Vec<Part> = Vec::new();
         if table.rows.is_empty() {

@@ -23,7 +23,8 @@ pub(super) fn together(runs: &[&Row]) -> Option<Summary> {
             let whole = several.iter().fold(true, |whole, row| row.add_to(&mut all) && whole);
             let summary = all.summary();
             let summary = if whole { summary } else { summary.without_quantiles() };
-            let counted = several.iter().all(|row| row.result.all().is_some_and(|own| own.overruns.is_some()));
+            let counted =
+                several.iter().all(|row| row.result.all().is_some_and(|own| own.overruns.is_some()));
             Some(Summary { overruns: summary.overruns.filter(|_| counted), ..summary })
         }
     }
@@ -32,7 +33,8 @@ pub(super) fn together(runs: &[&Row]) -> Option<Summary> {
 /// The median of each figure of these; `None` where there are none.
 pub(super) fn medians(all: &[&Summary]) -> Option<Summary> {
     let middle = |values: Vec<f64>| median(values);
-    let count = |of: fn(&Summary) -> u64| middle(all.iter().map(|all| float(of(all))).collect()).map_or(0, whole);
+    let count =
+        |of: fn(&Summary) -> u64| middle(all.iter().map(|all| float(of(all))).collect()).map_or(0, whole);
     let known = |of: fn(&Summary) -> Option<f64>| middle(all.iter().filter_map(|all| of(all)).collect());
     let ns = |of: fn(&Summary) -> Option<f64>| known(of).map(whole);
     (!all.is_empty()).then(|| Summary {

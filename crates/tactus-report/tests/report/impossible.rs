@@ -72,7 +72,8 @@ fn a_self_test_that_was_not_made_or_did_not_arrive_has_no_length() {
     nothing_impossible("the smaller one was not made", &contents);
     for row in &mut contents.rows {
         for control in &mut row.result.control {
-            (control.injected_ns, control.seen_ns, control.noise_ns, control.passed) = (0, 0, u64::MAX, false);
+            (control.injected_ns, control.seen_ns, control.noise_ns, control.passed) =
+                (0, 0, u64::MAX, false);
         }
     }
     nothing_impossible("none was made", &contents);
@@ -91,7 +92,13 @@ fn a_self_test_that_was_not_made_or_did_not_arrive_has_no_length() {
 fn what_another_tool_does_not_say_is_unknown() {
     let mut contents = empty();
     let span = Span { ticks: 2, samples: 200, per_interval: 1, series: 2 };
-    let mut row = measured(planned("cyclictest", "bench", "imported", Vec::new()), Evidence::Imported, Shape::IDLE, span, 3);
+    let mut row = measured(
+        planned("cyclictest", "bench", "imported", Vec::new()),
+        Evidence::Imported,
+        Shape::IDLE,
+        span,
+        3,
+    );
     row.result.control.clear();
     (row.result.interval_ns, row.result.planned_ns, row.result.measured_ns) = (0, 0, 0);
     let own = row.result.outcome.latency_mut().unwrap();
@@ -101,7 +108,10 @@ fn what_another_tool_does_not_say_is_unknown() {
     nothing_impossible("imported", &contents);
     let all = texts(&contents);
     let text = |name: &str| &all.iter().find(|(format, _)| format == name).unwrap().1;
-    assert!(!text("openmetrics, bundle.txt").contains("tactus_overruns_total"), "what is unknown has no metric");
+    assert!(
+        !text("openmetrics, bundle.txt").contains("tactus_overruns_total"),
+        "what is unknown has no metric"
+    );
     for format in ["text", "markdown", "html"] {
         assert!(text(format).contains("unknown"), "{format}: {}", text(format));
     }

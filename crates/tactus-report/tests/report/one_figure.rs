@@ -66,14 +66,16 @@ fn made() -> impl Strategy<Value = Made> {
         Just(("qemu", Evidence::Emulated)),
         Just(("imported", Evidence::Imported)),
     ];
-    let runs = prop_oneof![1 => proptest::collection::vec(run(), 1), 2 => proptest::collection::vec(run(), 2..14)];
+    let runs =
+        prop_oneof![1 => proptest::collection::vec(run(), 1), 2 => proptest::collection::vec(run(), 2..14)];
     (place, runs, 1u32..3, proptest::option::of(1u64..400)).prop_map(
         |((kind, evidence), runs, series, limit_us)| Made { kind, evidence, runs, series, limit_us },
     )
 }
 
 fn row(of: &Made, name: &str, number: Option<u32>, (run, seed): (Run, u64)) -> Row {
-    let mut result = RowResult { interval_ns: 20_000, repeat: number, ..planned(name, of.kind, of.kind, Vec::new()) };
+    let mut result =
+        RowResult { interval_ns: 20_000, repeat: number, ..planned(name, of.kind, of.kind, Vec::new()) };
     let max = of.limit_us.map(|us| Nanos(us * 1_000));
     result.require = max.map(|max| Require { max: Some(max), cycles: Some(1), ..Require::default() });
     match run {
@@ -100,7 +102,11 @@ fn row(of: &Made, name: &str, number: Option<u32>, (run, seed): (Run, u64)) -> R
         (row.result.interval_ns, row.result.planned_ns, row.result.measured_ns) = (0, 0, 0);
         row.result.control.clear();
         let own = row.result.outcome.latency_mut().unwrap();
-        own.series.iter_mut().map(|series| &mut series.summary).chain(&mut own.all).for_each(|of| of.overruns = None);
+        own.series
+            .iter_mut()
+            .map(|series| &mut series.summary)
+            .chain(&mut own.all)
+            .for_each(|of| of.overruns = None);
     }
     row
 }
@@ -169,7 +175,10 @@ fn cells(all: &Summary) -> Vec<String> {
 fn groups(contents: &Contents) -> Vec<Group> {
     let section = SECTIONS.iter().find(|section| section.name() == "measurements").unwrap();
     let parts = section.parts(contents, Reader::Page).into_iter();
-    parts.filter_map(|part| if let Part::Grid(grid) = part { Some(grid.groups) } else { None }).flatten().collect()
+    parts
+        .filter_map(|part| if let Part::Grid(grid) = part { Some(grid.groups) } else { None })
+        .flatten()
+        .collect()
 }
 
 /// Whether these stand in the text, each behind the one before it.
@@ -200,7 +209,8 @@ fn table_of_each_format(contents: &Contents, wanted: &[(String, Option<Summary>)
         assert!(line.is_some(), "{name}: {cells:?} in\n{text}");
         let line = marked.lines().find(|line| line.contains(&group.name) && in_order(line, &cells));
         assert!(line.is_some(), "{name}: {cells:?} in\n{marked}");
-        let at = page.find(&format!("id=\"{}\"", group.id)).unwrap_or_else(|| panic!("{} is not in it", group.id));
+        let at =
+            page.find(&format!("id=\"{}\"", group.id)).unwrap_or_else(|| panic!("{} is not in it", group.id));
         assert!(in_order(&page[at..], &cells), "{name}: {cells:?}");
         let runs: Vec<&Row> = contents.rows.iter().filter(|row| row.result.name == *name).collect();
         if runs.len() > 1 {
@@ -236,7 +246,9 @@ fn document_has_the_same(contents: &Contents, wanted: &[(String, Option<Summary>
         assert_eq!(entry.is_some(), runs > 1);
         let Some(entry) = entry else { continue };
         let found: Option<Summary> = serde_json::from_value(entry["all"].clone()).unwrap();
-        let same = |one: &Summary| (one.cycles, one.overruns, one.lost, one.min_ns, one.max_ns, one.corrected.clone());
+        let same = |one: &Summary| {
+            (one.cycles, one.overruns, one.lost, one.min_ns, one.max_ns, one.corrected.clone())
+        };
         assert_eq!(found.as_ref().map(same), all.as_ref().map(same));
         assert_eq!(entry["runs"], runs);
     }
@@ -262,8 +274,10 @@ fn verdicts_quote_the_worst(contents: &Contents, wanted: &[(String, Option<Summa
         let runs: Vec<&Row> = contents.rows.iter().filter(|row| row.result.name == *name).collect();
         let Some(max) = all.as_ref().and_then(|all| all.max_ns) else { continue };
         let Some(limit) = runs[0].result.require.as_ref().and_then(|require| require.max) else { continue };
-        let judged = matches!(runs[0].result.evidence.or(runs.iter().find_map(|row| row.result.evidence)),
-            Some(Evidence::BareMetal | Evidence::VirtualHost));
+        let judged = matches!(
+            runs[0].result.evidence.or(runs.iter().find_map(|row| row.result.evidence)),
+            Some(Evidence::BareMetal | Evidence::VirtualHost)
+        );
         if !judged || max <= limit.0 {
             continue;
         }
@@ -293,11 +307,20 @@ fn exports_have_the_same(contents: &Contents) {
         let own = format!("{{number=\"{}\",", n + 1);
         let overruns = row.result.all().and_then(|all| all.overruns);
         assert_eq!(cells[at("overruns")], overruns.map_or_else(String::new, |n| n.to_string()), "{line}");
-        let counters = metrics.lines().filter(|line| line.starts_with("tactus_overruns_total{") && line.contains(&own));
-        let counters: Vec<u64> = counters.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
-        assert_eq!(overruns, (!counters.is_empty()).then(|| counters.iter().sum()), "what is unknown has no metric");
-        let largest = metrics.lines().filter(|line| line.starts_with("tactus_latency_max_seconds{") && line.contains(&own));
-        let largest = largest.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).reduce(f64::max);
+        let counters =
+            metrics.lines().filter(|line| line.starts_with("tactus_overruns_total{") && line.contains(&own));
+        let counters: Vec<u64> =
+            counters.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(
+            overruns,
+            (!counters.is_empty()).then(|| counters.iter().sum()),
+            "what is unknown has no metric"
+        );
+        let largest = metrics
+            .lines()
+            .filter(|line| line.starts_with("tactus_latency_max_seconds{") && line.contains(&own));
+        let largest =
+            largest.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).reduce(f64::max);
         let wanted = max.map(|max| float(max) / 1e9);
         assert!(
             largest.zip(wanted).map_or(largest == wanted, |(one, other)| (one - other).abs() < 1e-9),
@@ -309,9 +332,10 @@ fn exports_have_the_same(contents: &Contents) {
 fn fitness_is_of_the_worst(contents: &Contents) {
     let page = page(contents);
     for entry in tactus_report::document(contents).fitness {
-        let own = contents.rows.iter().filter(|row| {
-            row.result.name == entry.scenario && row.result.status == RowStatus::Measured
-        });
+        let own = contents
+            .rows
+            .iter()
+            .filter(|row| row.result.name == entry.scenario && row.result.status == RowStatus::Measured);
         let worst = own.filter_map(|row| row.result.all()?.max_ns).max().unwrap();
         assert_eq!(entry.worst_ns, worst);
         assert!(page.contains(&format!("worst {}", latency_up(worst))));
@@ -363,8 +387,12 @@ fn the_maximum_of_five_runs_is_that_of_the_worst_and_a_median_is_called_one() {
 fn a_verdict_on_several_runs_is_that_of_the_worst_for_each_limit_and_says_which_run_it_is() {
     let mut contents = five();
     for row in &mut contents.rows {
-        row.result.require =
-            Some(Require { max: Some(Nanos::from_ms(1)), overruns: Some(0), cycles: Some(1), ..Require::default() });
+        row.result.require = Some(Require {
+            max: Some(Nanos::from_ms(1)),
+            overruns: Some(0),
+            cycles: Some(1),
+            ..Require::default()
+        });
     }
     contents.rows[4].result.outcome.latency_mut().unwrap().all.as_mut().unwrap().overruns = Some(3);
     let entry = &tactus_report::document(&contents).repeated[0];

@@ -76,7 +76,8 @@ impl Section for Measurements {
     }
 
     fn fill(&self, contents: &Contents, document: &mut Document) {
-        document.repeated = comparison(contents).into_iter().filter_map(|line| repeated(contents, line)).collect();
+        document.repeated =
+            comparison(contents).into_iter().filter_map(|line| repeated(contents, line)).collect();
     }
 }
 

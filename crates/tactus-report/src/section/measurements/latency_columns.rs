@@ -76,7 +76,12 @@ const COLUMNS: &[Column] = &[
         corrected: None,
         published: None,
     },
-    Column { name: "cycles", measured: |all| Figure::Count(Some(all.cycles)), corrected: None, published: None },
+    Column {
+        name: "cycles",
+        measured: |all| Figure::Count(Some(all.cycles)),
+        corrected: None,
+        published: None,
+    },
 ];
 /// What the line is called whose quantiles are those of the wake-ups that happened.
 const RAW: &str = "raw";

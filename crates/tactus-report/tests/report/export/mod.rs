@@ -49,7 +49,11 @@ pub const FORMATS_OF_EXPORT: [&str; 6] =
     ["cyclictest-json", "cyclictest-histogram", "oslat-json", "hlog", "csv", "openmetrics"];
 
 /// The files of a bundle by their names, and what is said beside them.
-pub fn exported(contents: &Contents, format: &str, options: Options) -> (BTreeMap<String, Vec<u8>>, Vec<String>) {
+pub fn exported(
+    contents: &Contents,
+    format: &str,
+    options: Options,
+) -> (BTreeMap<String, Vec<u8>>, Vec<String>) {
     let document = document(contents);
     let numbers: Vec<usize> = (0..contents.rows.len()).collect();
     let source = Source { contents, document: &document, numbers: &numbers, logs: &NoLogs };
