@@ -211,7 +211,7 @@ fn a_fine_self_test_that_is_too_noisy_to_tell_ends_nothing() {
     assert!(proven.is_tested() && proven.cautions.is_empty(), "{proven:?}");
     assert_eq!((proven.whole, proven.planned), (10, 10));
     assert!(
-        document(&contents).scenarios.iter().all(|row| row.control.as_ref().is_none_or(|own| own.passed))
+        document(&contents).scenarios.iter().all(|row| row.self_test.as_ref().is_none_or(|own| own.passed))
     );
 }
 
