@@ -56,7 +56,7 @@ kernels_of() {
   [ -x "$scratch/$1/tactus" ] || fail "nothing was built that could fetch them" "run: scripts/fresh.sh bookworm $1"
   in_root "$scratch/$1" apt-get install -q -y --no-install-recommends qemu-system-x86 >/dev/null
   in_root "$scratch/$1" /tactus kernel fetch rt
-  in_root "$scratch/$1" /tactus measure qemu --duration 2s --json >"$scratch/$1.json" || [ $? -eq 3 ]
+  in_root "$scratch/$1" /tactus measure --in qemu --duration 2s --json >"$scratch/$1.json" || [ $? -eq 3 ]
   python3 -c '
 import json, sys
 (row,) = json.load(open(sys.argv[1]))["scenarios"]

@@ -5,11 +5,12 @@ FROM_HERE="http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY RUSTU
 
 # new_root DIR SUITE PACKAGES: what mmdebstrap makes of them, and the sources of tactus in /src.
 new_root() {
-  mmdebstrap --quiet --variant=minbase --include="$3" "$2" "$1" </dev/null
+  # How this machine's apt reaches packages (proxies, mirrors that stand still), for mmdebstrap and in the system.
+  { echo '# Of the machine that made this system.' && apt-config dump | grep -E '^Acquire::(https?::|Check-)'; } >"$1.apt" || true
+  mmdebstrap --quiet --variant=minbase --aptopt="$1.apt" --include="$3" "$2" "$1" </dev/null
   [ ! -e /etc/resolv.conf ] || cp -L /etc/resolv.conf "$1/etc/resolv.conf"
   [ ! -e "$1/etc/ssl/certs/ca-certificates.crt" ] ||
     cp -L /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
-  apt-config dump 2>/dev/null | grep -E '^Acquire::(https?::|Check-)' >"$1/etc/apt/apt.conf.d/90this-machine" || true
   mkdir "$1/src"
   git ls-files -z | tar --null --no-recursion -T - -c | tar -x -C "$1/src" --no-same-owner
 }
