@@ -110,13 +110,13 @@ fn a_file_that_was_damaged_anywhere_is_read_or_refused_and_ends_no_reader() {
     let dir = tempfile::tempdir().unwrap();
     let (bytes, columns) = mixed();
     assert_eq!(found(dir.path(), &bytes, &columns).unwrap().rows, 40);
-    let mut damaged = 0;
+    let mut refused = 0;
     for at in 4..bytes.len() - 8 {
         for change in [0x01, 0x80, 0xff] {
             let mut own = bytes.clone();
             own[at] ^= change;
-            damaged += usize::from(matches!(found(dir.path(), &own, &columns), Err(ExportError::Damaged)));
+            refused += usize::from(found(dir.path(), &own, &columns).is_err());
         }
     }
-    assert!(damaged > 0, "none of them made the library panic: nothing is shown");
+    assert!(refused > bytes.len() / 4, "{refused} of {} bytes", bytes.len());
 }

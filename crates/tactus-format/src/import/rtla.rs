@@ -79,6 +79,7 @@ impl Table {
         let text = line.trim();
         let damaged = || format!("cut or damaged: `{}`", short(line));
         if let Some(comment) = text.strip_prefix('#') {
+            self.idle()?;
             return self.comment(comment.trim()).ok_or_else(damaged);
         }
         if let Some(columns) = heading(text) {
@@ -98,8 +99,7 @@ impl Table {
             self.over = true;
         }
         if text.is_empty() || self.over {
-            self.idle += 1;
-            return if self.idle > MOST_IDLE { Err(too_idle()) } else { Ok(()) };
+            return self.idle();
         }
         let (word, numbers) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         if let Some(figure) = FIGURES.into_iter().find(|figure| word.strip_suffix(':') == Some(figure)) {
@@ -124,7 +124,13 @@ impl Table {
             self.first = short(line);
         }
         self.strange += 1;
-        if self.strange > MOST_IDLE { Err(too_idle()) } else { Ok(()) }
+        self.idle()
+    }
+
+    /// One more line that says nothing.
+    fn idle(&mut self) -> Result<(), String> {
+        self.idle += 1;
+        if self.idle > MOST_IDLE { Err(too_idle()) } else { Ok(()) }
     }
 
     /// `Time unit is microseconds (us)`, `Duration:   0 00:10:00`

@@ -9,7 +9,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// Lines that say nothing (comments, empty ones, those that no reader knows): a little packed file has hundreds of millions
 /// of them, and one that an instrument wrote some dozen.
-pub(super) const MOST_IDLE: u64 = 1 << 18;
+pub(super) const MOST_IDLE: u64 = 1 << 16;
 
 /// How much is read at once, in bytes.
 const READ_AT_ONCE: usize = 256 << 10;

@@ -251,3 +251,15 @@ fn column_of(
         _ => Err(other()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_library_is_a_damage_of_the_file_and_ends_nobody() {
+        let read = unpanicked(|| -> Result<(), ExportError> { panic!("index 7 of 5") });
+        assert!(matches!(read, Err(ExportError::Damaged)));
+        assert!(unpanicked(|| Ok(7)).is_ok_and(|seven| seven == 7));
+    }
+}
