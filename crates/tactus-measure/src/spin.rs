@@ -3,7 +3,8 @@
 //!
 //! It polls in slices of [`SLICE_NS`], `busy` per cent of each, less a [`MARGIN_NS`]: the kernel
 //! throttles real-time tasks that take 95 per cent of a second, and its throttling would be measured
-//! as a gap. The rest of a slice it sleeps; the sleep is no gap.
+//! as a gap. The rest of a slice it sleeps; the sleep is no gap. A slice that begins late is one: what waits for the poller to
+//! sleep has the CPU just then.
 
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
@@ -18,6 +19,9 @@ use crate::{Measurement, Wanted, stranger};
 const SLICE_NS: u64 = 100_000_000;
 /// What it polls less than it was told to in each slice, in ns.
 const MARGIN_NS: u64 = 250_000;
+/// So long before a slice it wakes up, in ns: what a wake-up takes by itself is no gap. Within [`MARGIN_NS`], so that it does
+/// not take more than it was told to.
+const EARLY_NS: u64 = 100_000;
 /// The kernel's own limit for real-time tasks, in per cent.
 const USUAL_BUSY: u32 = 95;
 
@@ -64,13 +68,13 @@ impl Measurement for Spin {
 
     fn run(&self, lane: &Lane, run: Run) {
         match Source::find() {
-            Source::Ticks(scale) => poll(lane, run, scale, sys::ticks),
-            Source::Clock => poll(lane, run, Scale::ONE, sys::now),
+            Source::Ticks(scale) => poll(lane, run, scale, sys::ticks, sys::sleep_until),
+            Source::Clock => poll(lane, run, Scale::ONE, sys::now, sys::sleep_until),
         }
     }
 }
 
-fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
+fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64, sleep: impl Fn(u64) -> bool) {
     let Some(gaps) = lane.gaps.as_ref() else { return };
     let mut writer = lane.ring.writer(0, run.end);
     let always = lane.spec.busy == 100;
@@ -85,17 +89,13 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
         ns => scale.ticks(ns),
     };
     let mut begin = run.start;
-    if !sys::sleep_until(begin) {
-        return;
-    }
-    let mut last = read();
+    // Where all begin together who comes late is late; else what was due before is not this thread's.
+    let first = if run.open { begin } else { begin.max(sys::now()) };
+    let mut last = wait(lane, first, scale, &read, &sleep);
     while begin < run.end && !lane.stopped() {
         let base = read();
         let base_ns = sys::now();
         let until = base + scale.ticks((begin + on).min(run.end).saturating_sub(base_ns));
-        if !always {
-            last = base;
-        }
         while last < until && !lane.stopped() {
             let now = read();
             let gap = now.saturating_sub(last);
@@ -110,11 +110,32 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64) {
             }
             last = now;
         }
-        let wake;
-        (begin, wake) = next_slice(begin, sys::now(), SLICE_NS - on);
-        if !always {
-            sys::sleep_until(wake.min(run.end));
+        let due;
+        (begin, due) = next_slice(begin, sys::now(), SLICE_NS - on);
+        if always {
+            continue;
         }
+        if due >= run.end {
+            sleep(run.end);
+            return;
+        }
+        last = wait(lane, due, scale, &read, &sleep);
+    }
+}
+
+/// Waits until a slice is due. Returns the reading of the polled clock from which on gaps count: the last one before it was
+/// due, or, where the thread came too late for that, when it was to wake up.
+fn wait(lane: &Lane, due: u64, scale: Scale, read: &impl Fn() -> u64, sleep: &impl Fn(u64) -> bool) -> u64 {
+    // Who comes to it when it is due already was not to wake up before.
+    let early = if sys::now() < due { due.saturating_sub(EARLY_NS) } else { due };
+    while !sleep(early) && sys::now() < early && !lane.stopped() {}
+    let mut before = early;
+    loop {
+        let now = sys::now();
+        if now >= due || lane.stopped() {
+            return read().saturating_sub(scale.ticks(now.saturating_sub(before)));
+        }
+        before = now;
     }
 }
 
@@ -129,7 +150,64 @@ const fn next_slice(begin: u64, now: u64, rest: u64) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tactus_model::scheduling::Policy;
+    use tactus_model::series::SeriesKey;
+
     use super::*;
+    use crate::gaps::{Counted, GapHistogram};
+    use crate::lane::Spec;
+
+    fn lane() -> Lane {
+        let spec = Spec {
+            activity: 0,
+            series: SeriesKey { cpu: 0, thread: 0, priority: 0, kind: "gap".into() },
+            interval_ns: 0,
+            policy: Policy::Other,
+            limit_ns: u64::MAX,
+            busy: USUAL_BUSY,
+            reads_on: None,
+        };
+        Lane::new(spec, Some(GapHistogram::new(u64::MAX)), Arc::default())
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// What is counted in a run of so many ms that was to begin `before` ago, by a thread that oversleeps by `late`.
+    fn counted(length: u64, before: u64, late: u64, open: bool) -> Counted {
+        let lane = lane();
+        let start = sys::now() - before;
+        let run = Run { start, end: start + length, interval_ns: 0, control: false, open };
+        let sleep = |until| sys::sleep_until(until + late);
+        poll(&lane, run, Scale::ONE, sys::now, sleep);
+        lane.gaps.unwrap().since(&mut Vec::new())
+    }
+
+    #[test]
+    fn a_slice_that_begins_late_begins_with_a_gap() {
+        let all = counted(350 * MS, 0, 40 * MS, true);
+        assert!(all.max >= 40 * MS, "{all:?}");
+        // The time in which the thread was kept away was looked at, too.
+        let planned = 350 * MS / 100 * u64::from(USUAL_BUSY);
+        assert!(all.sum >= planned / 100 * 99, "{} of {planned}", all.sum);
+    }
+
+    #[test]
+    fn who_comes_late_to_the_common_beginning_is_late_and_a_late_order_is_no_gap() {
+        assert!(counted(80 * MS, 50 * MS, 0, true).max >= 50 * MS);
+        let began = sys::now();
+        let late_order = counted(80 * MS, 50 * MS, 0, false);
+        assert!(late_order.sum <= sys::now() - began, "only what was after the order");
+    }
+
+    #[test]
+    fn what_is_due_after_the_end_is_no_gap() {
+        // The second slice would begin after the end: the thread sleeps, and oversleeps, once more.
+        let all = counted(97 * MS, 0, 60 * MS, true);
+        let late = all.buckets.iter().filter(|(gap, _)| *gap >= 55 * MS);
+        assert_eq!(late.map(|(_, many)| many).sum::<u64>(), 1, "{all:?}");
+    }
 
     #[test]
     fn slices_stay_on_their_grid_however_late_the_thread_is() {
