@@ -43,7 +43,7 @@ use crate::outcome::{
 use crate::partition::CacheHeld;
 use crate::plan::{Plan, Require};
 use crate::scheduling::Policy;
-use crate::series::Thread;
+use crate::series::{SeriesKey, Thread};
 use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
@@ -455,6 +455,12 @@ impl RowResult {
     #[must_use]
     pub fn series_share_cpus(&self) -> bool {
         matches!(&self.measurement, Measure::Timer(timer) if timer.threads() > 1)
+    }
+
+    /// What the histograms of a series are kept under: its CPU, or its whole key where a CPU has several series.
+    #[must_use]
+    pub fn tag(&self, key: &SeriesKey) -> String {
+        if self.series_share_cpus() { key.to_string() } else { key.cpu.to_string() }
     }
 }
 

@@ -16,9 +16,8 @@ pub struct Counted<'a> {
 
 /// Those of a row. The tag of a histogram is the CPU, or the whole of the key where a CPU has several series.
 pub fn of(row: &Row) -> impl Iterator<Item = Counted<'_>> {
-    let share = row.result.series_share_cpus();
     row.result.series().iter().map(move |result| {
-        let tag = if share { result.key.to_string() } else { result.key.cpu.to_string() };
+        let tag = row.result.tag(&result.key);
         Counted { result, raw: row.histograms.series.get(&tag), missed: row.missed.series.get(&tag) }
     })
 }

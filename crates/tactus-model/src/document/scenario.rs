@@ -222,9 +222,11 @@ pub struct LimitEntry {
     pub quantity: String,
     /// The limit, as a number of `unit`.
     pub limit: f64,
-    /// What it certainly is not less than.
+    /// What it certainly is not less than. Of a quantile: that of the periods that were measured.
     pub low: f64,
-    /// What it certainly is not more than.
+    /// What it certainly is not more than; `null`: nothing bounds it. Of a quantile: its upper bound, with 95 %.
+    #[serde(with = "unbounded")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub high: f64,
     /// Of which unit the three are: `ns`, `MB/s`; empty for a count.
     pub unit: String,
@@ -232,6 +234,20 @@ pub struct LimitEntry {
     pub warns: bool,
     /// On which side it is.
     pub side: Side,
+}
+
+/// A number that may be without bound: then it is `f64::MAX`, and `null` where it is written.
+mod unbounded {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        Some(*number).filter(|number| *number < f64::MAX).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Option::deserialize(deserializer).map(|number| number.unwrap_or(f64::MAX))
+    }
 }
 
 /// On which side of a limit a result is.

@@ -22,6 +22,9 @@ pub struct Histograms {
     /// All of the time, for each series: by its tag in the log, which is its CPU, or the whole of its
     /// [`SeriesKey`](crate::series::SeriesKey) where a CPU has several series.
     pub series: BTreeMap<String, Packed>,
+    /// How bunched in time those are, by the same tags. The counts of the buckets above a value add up to the sum, over the
+    /// intervals, of the square of how many values in the interval were above it.
+    pub squares: BTreeMap<String, Packed>,
 }
 
 impl Histograms {
@@ -31,6 +34,7 @@ impl Histograms {
         self.series.values().for_each(|counts| all.add_packed(counts));
         self.intervals.clear();
         self.series.clear();
+        self.squares.clear();
         if !all.is_empty() {
             self.series.insert(String::new(), all.pack());
         }
@@ -41,7 +45,34 @@ impl Histograms {
 #[derive(Debug, Default)]
 pub struct Joining {
     joined: Histograms,
-    series: BTreeMap<String, Counts>,
+    series: BTreeMap<String, Own>,
+}
+
+/// What is added up of one series.
+#[derive(Debug, Default)]
+struct Own {
+    counts: Counts,
+    squares: Counts,
+}
+
+impl Own {
+    /// Adds one interval, its buckets in rising order.
+    fn add(&mut self, counts: &[(usize, u64)]) {
+        let (mut above, mut squared) = (0_u64, 0_u64);
+        for (bucket, count) in counts.iter().rev() {
+            self.counts.add(*bucket, *count);
+            above = above.saturating_add(*count);
+            let square = above.saturating_mul(above);
+            self.squares.add(*bucket, square - squared);
+            squared = square;
+        }
+    }
+}
+
+/// Counts of each series, and their squares.
+fn packed(all: BTreeMap<String, Own>) -> (BTreeMap<String, Packed>, BTreeMap<String, Packed>) {
+    let each = |(tag, own): (String, Own)| ((tag.clone(), own.counts.pack()), (tag, own.squares.pack()));
+    all.into_iter().map(each).unzip()
 }
 
 impl Joining {
@@ -66,7 +97,10 @@ impl Joining {
         }
         for (tag, counts) in slice.series {
             if self.series.contains_key(&tag) || self.series.len() < MOST_SERIES {
-                self.series.entry(tag).or_default().add_packed(&counts);
+                let squares = slice.squares.get(&tag);
+                let own = self.series.entry(tag).or_default();
+                own.counts.add_packed(&counts);
+                squares.into_iter().for_each(|squares| own.squares.add_packed(squares));
             }
         }
         if slice.end_ns > 0 {
@@ -77,7 +111,7 @@ impl Joining {
     /// What they have come to.
     #[must_use]
     pub fn finish(mut self) -> Histograms {
-        self.joined.series = self.series.into_iter().map(|(tag, counts)| (tag, counts.pack())).collect();
+        (self.joined.series, self.joined.squares) = packed(self.series);
         self.joined
     }
 }
@@ -103,7 +137,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Folding {
     folded: Histograms,
-    series: BTreeMap<String, Counts>,
+    series: BTreeMap<String, Own>,
     /// The interval that was added to last, whose series follow each other in a log.
     number: u64,
     open: Counts,
@@ -123,7 +157,7 @@ impl Histograms {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let own = |packed: &Packed| packed.bytes() + ENTRY;
-        self.intervals.values().chain(self.series.values()).map(own).sum()
+        self.intervals.values().chain(self.series.values()).chain(self.squares.values()).map(own).sum()
     }
 }
 
@@ -145,12 +179,12 @@ impl Folding {
         if counted > MOST_COUNTED {
             return false;
         }
-        // A series has a number for each bucket up to its highest one.
+        // A series has a count and a square for each bucket up to its highest one.
         let buckets = highest.min(BUCKETS - 1) + 1;
         let grows = match self.series.get(tag) {
-            Some(own) => buckets.saturating_sub(own.len()) * size_of::<u64>(),
+            Some(own) => buckets.saturating_sub(own.counts.len()) * 2 * size_of::<u64>(),
             None if self.series.len() >= MOST_SERIES => return false,
-            None => buckets * size_of::<u64>() + tag.len() + ENTRY,
+            None => buckets * 2 * size_of::<u64>() + 2 * (tag.len() + ENTRY),
         };
         if grows >= self.room {
             return false;
@@ -158,7 +192,7 @@ impl Folding {
         self.room -= grows;
         self.counted = counted;
         if !self.series.contains_key(tag) {
-            self.series.insert(tag.to_owned(), Counts::default());
+            self.series.insert(tag.to_owned(), Own::default());
         }
         // Series report at slightly different moments; the middle of an interval says which one it is.
         let number = place.start_ns.saturating_add(place.length_ns / 2) / self.folded.length_ns.max(1);
@@ -167,10 +201,8 @@ impl Folding {
             self.number = number;
         }
         let Some(series) = self.series.get_mut(tag) else { return false };
-        for (bucket, count) in counts {
-            series.add(*bucket, *count);
-            self.open.add(*bucket, *count);
-        }
+        series.add(counts);
+        counts.iter().for_each(|(bucket, count)| self.open.add(*bucket, *count));
         true
     }
 
@@ -201,7 +233,7 @@ impl Folding {
     #[must_use]
     pub fn finish(mut self) -> Histograms {
         self.close();
-        self.folded.series = self.series.into_iter().map(|(tag, counts)| (tag, counts.pack())).collect();
+        (self.folded.series, self.folded.squares) = packed(self.series);
         self.folded
     }
 }
@@ -235,6 +267,36 @@ mod tests {
             prop_assert_eq!(joined(folded.intervals.values().collect()), wanted.pack());
             prop_assert!(folded.intervals.keys().all(|n| found.iter().any(|(_, at, counts)| at == n && !counts.is_empty())));
         }
+    }
+
+    #[test]
+    fn squares_tell_values_that_come_together_from_those_that_come_one_by_one() {
+        let squared = |intervals: &[&[(usize, u64)]], above: u64| {
+            let mut folding = Folding::new(vec![1_000], usize::MAX);
+            for (at, counts) in (0..).zip(intervals) {
+                assert!(folding.add("1", Place { start_ns: at * 1_000, length_ns: 1_000 }, counts));
+            }
+            let folded = folding.finish();
+            let twice = |folded: &Histograms| {
+                let mut joining = Joining::new(1_000);
+                [0, 9].into_iter().for_each(|first| joining.add(folded.clone(), first, first * 1_000));
+                joining.finish()
+            };
+            let sum = |of: &Histograms| {
+                of.squares["1"]
+                    .buckets()
+                    .filter(|(value, _)| *value > above)
+                    .map(|(_, square)| square)
+                    .sum::<u64>()
+            };
+            assert_eq!(sum(&twice(&folded)), 2 * sum(&folded), "slices are added up");
+            sum(&folded)
+        };
+        assert_eq!(squared(&[&[(5, 1)], &[(5, 1)]], 4), 2);
+        assert_eq!(squared(&[&[(5, 2)], &[]], 4), 4);
+        assert_eq!(squared(&[&[(5, 1), (7, 2)], &[(3, 9), (7, 1)]], 4), 10);
+        assert_eq!(squared(&[&[(5, 1), (7, 2)], &[(3, 9), (7, 1)]], 6), 5);
+        assert_eq!(squared(&[&[(5, 1), (7, 2)], &[(3, 9), (7, 1)]], 2), 109);
     }
 
     #[test]

@@ -117,12 +117,13 @@ fn said(judged: &Judged<'_>) -> String {
     let doubt = doubt.filter(|_| verdict.outcome == Outcome::Inconclusive).unwrap_or_default();
     let shown = |value: f64| if limit.unit == "ns" { latency(value) } else { number(value) };
     let quantity = clean(&limit.quantity);
-    format!(
-        "{name}: {quantity} {} {relation} {} ({}){doubt}",
-        shown(limit.high),
-        shown(limit.limit),
-        over(judged)
-    )
+    // Of a quantile the bound keeps the limit, and tables show what was measured.
+    let bounded = limit.side == Side::Kept && quantity.starts_with("p99") && limit.low < limit.high;
+    let taken = match bounded {
+        true => format!("{} (at most {}, 95 %)", shown(limit.low), shown(limit.high)),
+        false => shown(limit.high),
+    };
+    format!("{name}: {quantity} {taken} {relation} {} ({}){doubt}", shown(limit.limit), over(judged))
 }
 
 /// Over what a limit was judged: `5 runs of 10 s, under scheduler load, bare metal`.

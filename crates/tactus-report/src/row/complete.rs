@@ -3,23 +3,23 @@
 use tactus_model::bundle::RowResult;
 use tactus_model::catalogue::Measure;
 use tactus_model::number::{float, whole};
-use tactus_model::outcome::SeriesResult;
+use tactus_model::outcome::{SeriesResult, Yields};
 use tactus_model::plan::Require;
 
 use super::grounds::Doubt;
+use super::quantile;
 use crate::stats::tail::PROMISED_BLOCKS;
 use crate::units::{count, duration};
 
-/// The least part of its periods that a thread must have measured, or counted as missed.
-const LEAST_PERIODS: f64 = 0.99;
-/// The least part of the time it was to poll that `spin` must have polled: its slices begin late where the CPU is busy.
-const LEAST_POLLED: f64 = 0.9;
+/// The least part of its periods that a thread must have measured, or counted as missed; of `spin`, of the time that it was
+/// to poll. A part of that which a slice begins late is a gap, and was looked at.
+const LEAST_PART: f64 = 0.99;
+/// The least number of cycles of each thread for a verdict when the plan does not say.
+pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 /// The least time for a pass, in ns.
-const LEAST_NS: u64 = 60_000_000_000;
+pub const LEAST_NS: u64 = 60_000_000_000;
 /// A tick of a run, of whose maxima the blocks of a tail are made, in ns.
 const TICK_NS: u64 = 1_000_000_000;
-/// How many periods above a quantile there must be, at the least, for a pass.
-const ABOVE: f64 = 10.0;
 
 /// What is lacking of what was planned; none: nothing.
 pub fn lacking(result: &RowResult) -> Option<String> {
@@ -55,9 +55,8 @@ pub fn lacking(result: &RowResult) -> Option<String> {
         .iter()
         .map(|series| (series, part(result, series)))
         .min_by(|(_, one), (_, other)| one.total_cmp(other))?;
-    let least = if matches!(result.measurement, Measure::Spin(_)) { LEAST_POLLED } else { LEAST_PERIODS };
     let counted = if matches!(result.measurement, Measure::Spin(_)) { "time" } else { "periods" };
-    (part < least).then(|| format!("{} has {:.1} % of its planned {counted}", series.key, 100.0 * part))
+    (part < LEAST_PART).then(|| format!("{} has {:.1} % of its planned {counted}", series.key, 100.0 * part))
 }
 
 /// The part of what a series was to measure that it did.
@@ -75,25 +74,48 @@ fn part(result: &RowResult, series: &SeriesResult) -> f64 {
 
 /// Why what arrived is too little for a pass, whatever it says; none: it is enough.
 pub fn too_short(result: &RowResult, require: &Require) -> Option<Doubt> {
-    let longer_ns = longer_ns(result, require, 0);
-    if result.measured_ns < LEAST_NS {
+    (result.measured_ns < LEAST_NS).then(|| {
         let (measured, least) = (duration(result.measured_ns), duration(LEAST_NS));
         let said = format!("{measured} are too short for a pass, which needs {least}");
-        return Some(Doubt { said, longer_ns });
-    }
-    let (name, least) = most_demanding(require)?;
-    let fewest = fewest_periods(result);
-    (fewest < least).then(|| {
-        let (fewest, least) = (count(fewest), count(least));
-        let said = format!("{fewest} periods of a thread are too few for its {name}, which needs {least}");
-        Doubt { said, longer_ns }
+        Doubt { said, longer_ns: longer_ns(result, require, 0) }
     })
 }
 
-/// The quantile that needs most periods, and how many those are.
-fn most_demanding(require: &Require) -> Option<(&'static str, u64)> {
-    let (name, part, _) = require.quantiles().into_iter().next()?;
-    Some((name, whole(ABOVE / (1.0 - part))))
+/// How long something must be measured at the least to pass, and which requirement needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassNeeds {
+    /// How long, in ns.
+    pub ns: u64,
+    /// What needs it, in a few words.
+    pub why: String,
+}
+
+/// What a pass needs where nothing that comes forbids it, and threads have as many cycles as they are to have.
+fn least(require: &Require, measure: &Measure, interval_ns: u64) -> PassNeeds {
+    let quantiles = require.quantiles().into_iter().filter(|_| measure.has_periods());
+    let quantiles = quantiles.map(|(name, part, _)| (quantile::least_ns(part, interval_ns), name));
+    // No requirement on a tail is decided by fewer blocks, and a block has one tick at least.
+    let tail = require.tail.map(|_| (PROMISED_BLOCKS * TICK_NS, "the tail"));
+    let all = quantiles.chain(tail).filter(|(ns, _)| *ns > LEAST_NS);
+    let (ns, why) = all.max_by_key(|(ns, _)| *ns).unwrap_or((LEAST_NS, "whatever is required"));
+    PassNeeds { ns, why: why.into() }
+}
+
+/// How long something must be measured at the least to pass what is required of it; none: nothing is.
+#[must_use]
+pub fn pass_needs(require: &Require, measure: &Measure, interval_ns: u64) -> Option<PassNeeds> {
+    let require = require.on(measure.yields())?;
+    if !require.bounds_latency() && require.values.is_empty() {
+        return None;
+    }
+    let least = least(&require, measure, interval_ns);
+    if measure.yields() == Yields::Values || !measure.has_periods() {
+        return Some(least);
+    }
+    let cycles = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
+    let ns = cycles.saturating_mul(interval_ns);
+    let why = || format!("{} cycles of each thread", count(cycles));
+    Some(if ns > least.ns { PassNeeds { ns, why: why() } } else { least })
 }
 
 /// The fewest periods of a thread, with those that were missed.
@@ -110,20 +132,14 @@ pub fn fewest_cycles(result: &RowResult) -> u64 {
 /// How much longer it must be measured, in ns, until it is long enough for a pass, with as many cycles of each thread as
 /// are asked for; none where nothing is lacking, or where nothing came that says how fast they come.
 pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u64> {
-    let quantile = most_demanding(require).map(|(_, least)| (fewest_periods(result), least));
-    let times =
-        [Some((fewest_cycles(result), cycles)), quantile].into_iter().flatten().map(|(have, need)| {
-            let more = float(need.saturating_sub(have)) / float(have);
-            if need <= have {
-                Some(0)
-            } else {
-                (have > 0).then(|| whole((float(result.measured_ns) * more).ceil()))
-            }
-        });
-    // No requirement on a tail is decided by fewer blocks, and a block has one tick at least.
-    let least = if require.tail.is_some() { LEAST_NS.max(PROMISED_BLOCKS * TICK_NS) } else { LEAST_NS };
-    let least = least.saturating_sub(result.measured_ns);
-    let longest = times.collect::<Option<Vec<u64>>>()?.into_iter().chain([least]).max()?;
+    let (have, need) = (fewest_cycles(result), cycles);
+    let more = match need.checked_sub(have).filter(|lack| *lack > 0) {
+        None => 0,
+        Some(_) if have == 0 => return None,
+        Some(lack) => whole((float(result.measured_ns) * float(lack) / float(have)).ceil()),
+    };
+    let least = least(require, &result.measurement, result.interval_ns).ns;
+    let longest = more.max(least.saturating_sub(result.measured_ns));
     (longest > 0).then_some(longest)
 }
 
@@ -147,7 +163,11 @@ const NOTHING_LACKS: f64 = 0.001;
 
 /// The time for which all of its threads have their periods, in ns: what did not arrive was not looked at.
 pub fn looked_ns(result: &RowResult) -> u64 {
-    let planned = float(result.planned_ns);
+    let polled = match &result.measurement {
+        Measure::Spin(spin) => f64::from(spin.busy()) / 100.0,
+        _ => 1.0,
+    };
+    let planned = float(result.planned_ns) * polled;
     let parts = result.series().iter().map(|series| part(result, series) * planned);
     let looked = parts.fold(float(result.measured_ns), f64::min);
     match result.measurement {

@@ -104,8 +104,10 @@ pub fn together(
     let (outcome, sentences, rest, longer_ns) = match doubt {
         _ if !broken.is_empty() => (Outcome::Fail, broken, String::new(), None),
         _ if !open.is_empty() => {
+            // Time is enough where it decides all that is open.
             let decides = found.iter().filter(|one| one.entry.side == Side::Open && !one.entry.warns);
-            let longer_ns = decides.filter_map(|one| one.longer_ns).max().max(longer_ns);
+            let times: Option<Vec<u64>> = decides.map(|one| one.longer_ns).collect();
+            let longer_ns = times.and_then(|times| times.into_iter().chain(longer_ns).max());
             (Outcome::Inconclusive, open, String::new(), longer_ns)
         }
         Some(doubt) => (Outcome::Inconclusive, kept, format!(", but {}", doubt.said), longer_ns),

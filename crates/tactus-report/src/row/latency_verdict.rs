@@ -1,16 +1,16 @@
 //! What a requirement says about latencies.
 
-use hdrhistogram::Histogram;
 use tactus_model::Nanos;
 use tactus_model::bundle::Row;
 use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::latency::Summary;
-use tactus_model::number::{float, whole};
+use tactus_model::number::float;
 use tactus_model::plan::Require;
 
-use super::complete::{bound, lacking, time_words, too_short};
+use super::complete::{CYCLES_FOR_A_VERDICT, bound, lacking, time_words, too_short};
 use super::grounds::{Doubt, Found, asked, together};
-use super::standing::{CYCLES_FOR_A_VERDICT, ground, too_few};
+use super::quantile::QuantileLimit;
+use super::standing::{ground, too_few};
 use super::tail::tail_limit;
 use crate::units::{count, latency};
 
@@ -36,13 +36,6 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
 fn already_broken(summary: &Summary, require: &Require) -> bool {
     let max = summary.max_ns.zip(require.max).is_some_and(|(max, Nanos(limit))| max > limit);
     max || require.overruns.is_some_and(|limit| summary.missed() > limit)
-}
-
-/// The range in which a figure certainly lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Bounds {
-    low: u64,
-    high: u64,
 }
 
 /// `few`: why nothing but what is broken for good may be said.
@@ -79,22 +72,12 @@ struct Limits<'a> {
 
 impl Limits<'_> {
     fn of(&self, require: &Require, warns: bool) -> Vec<Found> {
-        let Summary { min_ns, max_ns, cycles, .. } = self.summary;
-        let overruns = self.summary.missed();
-        let (min, max) = (min_ns.unwrap_or(0), max_ns.unwrap_or(u64::MAX));
         let mut found = Vec::new();
         if let Some(Nanos(limit)) = require.max {
-            let exact = Bounds { low: max, high: max };
-            found.push(self.found("max", "maximum", limit, exact, warns, true));
+            found.push(self.maximum(limit, warns));
         }
-        let quantiles = require.quantiles();
-        if !quantiles.is_empty() {
-            let histogram = self.row.corrected();
-            for (name, part, Nanos(limit)) in quantiles {
-                let bounds = quantile_bounds(&histogram, cycles + overruns, part, min, max);
-                let said = if overruns > 0 { format!("corrected {name}") } else { name.to_owned() };
-                found.push(self.found(name, &said, limit, bounds, warns, false));
-            }
+        for (name, part, limit) in require.quantiles() {
+            found.push(QuantileLimit { name, part, limit, warns }.of(self.row, self.lacking));
         }
         if let Some(limit) = require.tail {
             found.push(tail_limit(self.row, limit, warns));
@@ -105,30 +88,15 @@ impl Limits<'_> {
         found
     }
 
-    /// `settled`: what did not arrive cannot make it better.
-    fn found(&self, name: &str, said: &str, limit: u64, bounds: Bounds, warns: bool, settled: bool) -> Found {
-        let asked = format!("the {} {}", asked(warns), latency(float(limit)));
-        let (side, said) = if bounds.high <= limit {
-            (Side::Kept, format!("{said} {} is within {asked}", latency(float(bounds.high))))
-        } else if let (true, false, Some(lacking)) = (bounds.low > limit, settled, self.lacking) {
-            // What did not arrive may have been better; a maximum needs no second value.
-            let low = latency(float(bounds.low));
-            (Side::Open, format!("{said} {low} exceeds {asked} in what arrived, but {lacking}"))
-        } else if bounds.low > limit {
-            (Side::Broken, format!("{said} {} exceeds {asked}", latency(float(bounds.low))))
-        } else {
-            (Side::Open, format!("samples were lost, and {said} may lie on either side of {asked}"))
-        };
-        let entry = LimitEntry {
-            quantity: name.to_owned(),
-            limit: float(limit),
-            low: float(bounds.low),
-            high: float(bounds.high),
-            unit: "ns".to_owned(),
-            warns,
-            side,
-        };
-        Found::new(entry, said)
+    /// It needs no second value: what did not arrive cannot make it better.
+    fn maximum(&self, limit: u64, warns: bool) -> Found {
+        let max = self.summary.max_ns.unwrap_or(u64::MAX);
+        let (side, relation) =
+            if max <= limit { (Side::Kept, "is within") } else { (Side::Broken, "exceeds") };
+        let (limit, max) = (float(limit), float(max));
+        let said = format!("maximum {} {relation} the {} {}", latency(max), asked(warns), latency(limit));
+        let (quantity, unit) = ("max".to_owned(), "ns".to_owned());
+        Found::new(LimitEntry { quantity, limit, low: max, high: max, unit, warns, side }, said)
     }
 
     /// More never become fewer by what did not arrive.
@@ -143,43 +111,5 @@ impl Limits<'_> {
         let quantity = "overruns".to_owned();
         let entry = LimitEntry { quantity, limit, low: own, high: own, unit: String::new(), warns, side };
         Found::new(entry, said)
-    }
-}
-
-/// Where a quantile of `total` periods lies when some of them are missing in `histogram`: they may
-/// all have been the smallest, or all the largest.
-fn quantile_bounds(histogram: &Histogram<u64>, total: u64, part: f64, min: u64, max: u64) -> Bounds {
-    let rank = whole((float(total) * part).ceil()).max(1);
-    let lost = total.saturating_sub(histogram.len());
-    let at = |rank: u64| {
-        let mut seen = 0;
-        histogram.iter_recorded().find_map(|bucket| {
-            seen += bucket.count_at_value();
-            (seen >= rank).then(|| bucket.value_iterated_to().min(max))
-        })
-    };
-    Bounds {
-        low: if rank > lost { at(rank - lost).unwrap_or(max) } else { min },
-        high: at(rank).unwrap_or(max),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lost_samples_widen_a_quantile_and_nothing_else_does() {
-        let mut histogram = tactus_model::latency::histogram();
-        for value in 1..=1_000 {
-            histogram.saturating_record(value);
-        }
-        assert_eq!(quantile_bounds(&histogram, 1_000, 0.99, 1, 1_000), Bounds { low: 990, high: 990 });
-        // Five lost: they may have been the smallest (then 990 is the 985th that is left) or the largest.
-        assert_eq!(quantile_bounds(&histogram, 1_005, 0.99, 1, 1_000), Bounds { low: 990, high: 995 });
-        // More lost than the quantile leaves room for: only the exact maximum bounds it.
-        assert_eq!(quantile_bounds(&histogram, 1_100, 0.99, 1, 5_000).high, 5_000);
-        let empty = tactus_model::latency::histogram();
-        assert_eq!(quantile_bounds(&empty, 10, 0.5, 3, 7), Bounds { low: 3, high: 7 });
     }
 }

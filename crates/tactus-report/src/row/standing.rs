@@ -4,13 +4,10 @@ use tactus_model::bundle::RowResult;
 use tactus_model::latency::Summary;
 use tactus_model::plan::Require;
 
-use super::complete::{fewest_cycles, lacking, longer_ns, too_short};
+use super::complete::{CYCLES_FOR_A_VERDICT, fewest_cycles, lacking, longer_ns, too_short};
 use super::control::{control, unproven};
 use super::grounds::{Doubt, doubt, evidence, measured};
 use crate::units::count;
-
-/// The least number of cycles of each thread for a verdict when the plan does not say.
-pub const CYCLES_FOR_A_VERDICT: u64 = 100_000;
 
 /// What may be said of the smallest and the largest latency of a row, whatever the limit is: an error where there is no
 /// ground for anything, and why a limit that is kept is not shown to be. One that is broken is broken for good: more

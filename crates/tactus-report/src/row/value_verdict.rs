@@ -6,6 +6,7 @@ use tactus_model::document::{LimitEntry, Side, Verdict};
 use tactus_model::outcome::{Quantity, ValueResult, value_of};
 use tactus_model::plan::Require;
 
+use super::complete::too_short;
 use super::grounds::{Doubt, Found, asked, evidence, measured, together};
 use crate::units::{count, duration, quantity};
 
@@ -29,7 +30,13 @@ pub fn judge(result: &RowResult, require: &Require) -> Result<Verdict, Doubt> {
     }
     let repeats = result.values().iter().map(|value| value.samples).min().unwrap_or(0);
     let base = format!(", over {} repeats and more in {}", count(repeats), duration(result.measured_ns));
-    Ok(together(result, found, &base, None, ""))
+    Ok(together(
+        result,
+        found,
+        &base,
+        too_short(result, require),
+        "; another run may lie outside the intervals of this one",
+    ))
 }
 
 fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, String> {

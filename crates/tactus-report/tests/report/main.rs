@@ -22,6 +22,7 @@ mod never_made;
 mod one_figure;
 mod passes;
 mod proof;
+mod quantile_simulation;
 mod render;
 mod requirements;
 mod scipy;

@@ -1,6 +1,8 @@
 //! What must never pass: a part of a run, a lossy one, a short one, and an instrument that says of itself that it is
 //! proven. Each of these passed once.
 
+use std::collections::BTreeMap;
+
 use tactus_model::Nanos;
 use tactus_model::bundle::Row;
 use tactus_model::catalogue::Measure;
@@ -8,6 +10,7 @@ use tactus_model::catalogue::measure::{Application, MarkedValue, Spin};
 use tactus_model::clock::ClockCheck;
 use tactus_model::document::{Fit, Outcome};
 use tactus_model::message::{Control, Stage};
+use tactus_model::number::float;
 use tactus_model::outcome::Restart;
 use tactus_model::plan::Require;
 use tactus_report::row::verdict;
@@ -101,16 +104,50 @@ fn cycles_of_a_program_pass_as_wake_ups_do_and_not_where_one_was_left_out() {
 }
 
 #[test]
-fn a_quantile_needs_ten_periods_above_it_whatever_the_plan_asks_for() {
+fn a_poller_that_somebody_kept_from_its_slices_does_not_pass_on_the_rest() {
     let mut row = whole_minute();
-    row.result.require =
-        Some(Require { p999: Some(Nanos::from_ms(10)), cycles: Some(1), ..Require::default() });
-    assert_eq!(said(&row).0, Outcome::Pass);
-    row.result.interval_ns = 12_000_000;
-    for series in &mut latency(&mut row).series {
-        series.summary.cycles = 5_000;
-    }
-    inconclusive(&row, "5000 periods of a thread are too few for its p99.9, which needs 10 000");
+    row.result.measurement = Measure::Spin(Spin::default());
+    let mut polled = |part: f64| {
+        for series in &mut latency(&mut row).series {
+            series.summary.mean_ns = Some(part * 0.95 * 6e10 / float(series.summary.cycles));
+        }
+        said(&row)
+    };
+    let (outcome, reason) = polled(1.0);
+    assert_eq!(outcome, Outcome::Pass);
+    assert!(reason.contains(" of 60 s: at most 0.05 a second"), "the time that was polled: {reason}");
+    // 73 slices of 100 ms of which the first 40 ms are nowhere.
+    let (outcome, reason) = polled(0.95);
+    assert_eq!(outcome, Outcome::Inconclusive);
+    assert!(reason.contains("95.0 % of its planned time"), "{reason}");
+}
+
+#[test]
+fn a_quantile_passes_on_what_may_be_expected_and_not_on_what_happened_to_be_measured() {
+    let mut row = whole_minute();
+    let require = |p999| Some(Require { p999: Some(p999), cycles: Some(1), ..Require::default() });
+    row.result.require = require(Nanos::from_ms(10));
+    let (outcome, reason) = said(&row);
+    assert_eq!(outcome, Outcome::Pass, "{reason}");
+    assert!(reason.contains(" (95 %, if no unseen stall is longer than "), "{reason}");
+    // Exactly what was measured is no bound.
+    let measured = row.result.series().iter().filter_map(|series| series.summary.corrected.p999_ns).max();
+    row.result.require = require(Nanos(measured.unwrap()));
+    inconclusive(&row, "of its periods may be later (95 %");
+}
+
+#[test]
+fn values_pass_after_a_minute_as_latencies_do() {
+    let of = |seconds: u64| {
+        let mut row = common::overheads().rows.swap_remove(0);
+        let values = BTreeMap::from([("signal handler".into(), "4us".parse().unwrap())]);
+        row.result.require = Some(Require { values, ..Require::default() });
+        (row.result.planned_ns, row.result.measured_ns) = (seconds * 1_000_000_000, seconds * 1_000_000_000);
+        row
+    };
+    inconclusive(&of(3), "3 s are too short for a pass, which needs 1 min");
+    assert_eq!(verdict(&of(3)).unwrap().longer_ns, Some(57_000_000_000));
+    assert_eq!(said(&of(60)).0, Outcome::Pass);
 }
 
 #[test]

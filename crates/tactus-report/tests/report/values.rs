@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::Outcome;
 use tactus_model::outcome::{Better, Repeats, Unit, ValueResult};
 use tactus_model::plan::Require;
@@ -117,7 +117,8 @@ fn outcome(row: &Row) -> (Outcome, String) {
 }
 
 fn required(evidence: Evidence, name: &str, bound: &str) -> Row {
-    let mut result = planned("services", "host", "host", Vec::new());
+    let planned = planned("services", "host", "host", Vec::new());
+    let mut result = RowResult { planned_ns: 60_000_000_000, ..planned };
     let values = [(name.to_owned(), bound.parse().unwrap())].into();
     result.require = Some(Require { values, ..Require::default() });
     let items = [

@@ -72,7 +72,8 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
     let kinds: Vec<&str> = ["host"].into_iter().chain(container).collect();
     let (plan, out) = (plan(dir.path(), &kinds, "3s"), dir.path().join("bundle"));
     let run = output(tactus().arg("run").arg(&plan).arg("--out").arg(&out));
-    assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
+    assert_eq!(run.status.code(), Some(3), "{}", stderr(&run));
+    assert!(stderr(&run).contains("can fail, but not pass"), "{}", stderr(&run));
     nothing_is_left();
     let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "complete");
@@ -99,7 +100,13 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
             assert!(number("value") > 0.0 && number("samples") >= 6.0, "{value:#}");
         }
         assert_eq!(value(entry, "signal handler")["published"], 3.48);
-        assert_eq!(entry["verdict"]["outcome"], "pass", "{entry:#}");
+        // It is kept, and three seconds pass nothing.
+        assert_eq!(entry["verdict"]["outcome"], "inconclusive", "{entry:#}");
+        assert_eq!(entry["verdict"]["limits"][0]["side"], "kept", "{entry:#}");
+        assert!(
+            entry["verdict"]["reason"].as_str().unwrap().contains(" are too short for a pass"),
+            "{entry:#}"
+        );
     }
     let before = rows(&out);
     let again = output(tactus().arg("run").arg(&plan).arg("--into").arg(&out));
