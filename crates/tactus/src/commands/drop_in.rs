@@ -91,9 +91,14 @@ pub fn exit(run: Executed) -> Exit {
     measured.and(Exit::of_guardian(run.killed))
 }
 
+/// The words that it was called with.
+pub fn words() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+}
+
 /// How it was called.
 pub fn called() -> String {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    words().collect::<Vec<_>>().join(" ")
 }
 
 /// Writes a file that an option names.

@@ -22,9 +22,10 @@ use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, leave_terminal, topology};
 
-use super::drop_in::exported;
+use super::drop_in::{exported, words};
 use super::execute::{prepare, scratch_directory, watched as execute};
 use super::lock::lock;
+use super::needs::say_needs;
 use super::run::location;
 use crate::cli::{Measure, Policy as Asked};
 use crate::exit::{Exit, Failure};
@@ -58,6 +59,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
             "`tactus environments` lists what is usable",
         ));
     }
+    say_needs(&resolved, Some(words()));
     let scratch;
     let keeps = arguments.out.is_some() || detached;
     let out = if keeps {

@@ -23,6 +23,7 @@ mod kernel;
 mod lock;
 mod man;
 mod measure;
+mod needs;
 mod only;
 mod oslat;
 mod probe;

@@ -15,8 +15,10 @@ use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System, leave_terminal};
 
 use super::baseline::{self, Base};
+use super::drop_in::words;
 use super::execute::{prepare, present, watched as execute};
 use super::lock::lock;
+use super::needs::say_needs;
 use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
@@ -98,6 +100,8 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         }
         None => Destination::New(place(arguments, &plan.name)?, &plan),
     };
+    // A run that goes on keeps its time.
+    say_needs(&resolved, resumed.is_none().then(words));
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
     }

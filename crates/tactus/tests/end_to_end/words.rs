@@ -19,6 +19,11 @@ fn a_limit_and_an_interval_are_said_to_run_and_answered_in_its_first_lines() {
     // Nobody's machine wakes a thread within 10 us a thousand times, with the kernel's own start in them; where one does,
     // it was too short to tell.
     assert!(matches!(result.status.code(), Some(1 | 3)), "{}", stderr(&result));
+    // That it could not pass was said before it began, with what to type instead.
+    let before = "1 s of host, idle can fail, but not pass: a pass needs 1 min 40 s or more (100 000 cycles of each thread)";
+    assert!(stderr(&result).contains(before), "{}", stderr(&result));
+    let again = "run --only 'host, idle' -i 1ms --max 10us --duration 100s";
+    assert!(stderr(&result).contains(again), "{}", stderr(&result));
     let text = stdout(&result);
     let first = text.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let answers = ["MET:", "NOT MET:", "NOT DECIDED:"].iter().any(|answer| first.starts_with(answer));
