@@ -226,7 +226,7 @@ mod tests {
         let cpu = allowed().first().unwrap();
         let thread = Measuring::start(lane(cpu), &Timer).unwrap();
         for _ in 0..2 {
-            let start = sys::now() + 1_000_000;
+            let start = sys::now() + 100_000_000;
             let run =
                 Run { start, end: start + 10_000_000, interval_ns: 1_000_000, control: false, open: false };
             thread.lane.give(Order::Run(run));

@@ -18,8 +18,9 @@ pub fn topology(system: &dyn System) -> Topology {
     }
     seen.text("/proc/self/status");
     isolation::look(&mut seen);
-    let online = seen.text("/sys/devices/system/cpu/online").and_then(|text| text.parse().ok());
-    for cpu in online.unwrap_or_else(CpuSet::default).iter() {
+    let online: Option<CpuSet> =
+        seen.text("/sys/devices/system/cpu/online").and_then(|text| text.parse().ok());
+    for cpu in online.unwrap_or_default().iter() {
         seen.text(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
     }
     let mut facts = seen.facts;

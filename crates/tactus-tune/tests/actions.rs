@@ -26,7 +26,7 @@ fn copied(facts: &Facts, role: Role, line: &str) -> Plan {
 }
 
 fn is_tuning(action: &Action) -> bool {
-    action.command.starts_with("tactus tune apply ")
+    action.command.starts_with("sudo tactus tune apply ")
 }
 
 #[test]

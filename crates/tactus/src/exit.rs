@@ -13,7 +13,6 @@ use tactus_run::plan::PlanError;
 use tactus_run::{ExecuteError, Executed};
 use tactus_system::guardian;
 
-use crate::output::Unwritten;
 use crate::say::say;
 
 /// How the program ends.
@@ -155,15 +154,6 @@ impl From<io::Error> for Failure {
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self { error: error.into(), hint: None }
-    }
-}
-
-impl From<Unwritten> for Failure {
-    fn from(Unwritten(error): Unwritten) -> Self {
-        Self::new(
-            anyhow::Error::new(error).context("standard output"),
-            "send it to a file on a disk that has room, or to a program that reads it",
-        )
     }
 }
 

@@ -11,6 +11,8 @@ use tactus_system::Directory;
 use tactus_model::text::no_order;
 use tactus_report::units::clean;
 
+use crate::exit::Failure;
+
 /// Data could not be written to stdout, and its reader had not left.
 #[derive(Debug)]
 pub struct Unwritten(pub io::Error);
@@ -22,6 +24,15 @@ impl Unwritten {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Self(error)),
             _ => Ok(()),
         }
+    }
+}
+
+impl From<Unwritten> for Failure {
+    fn from(Unwritten(error): Unwritten) -> Self {
+        Self::new(
+            anyhow::Error::new(error).context("standard output"),
+            "send it to a file on a disk that has room, or to a program that reads it",
+        )
     }
 }
 
@@ -85,7 +96,7 @@ fn lines(text: &str) -> String {
 }
 
 /// Writes a JSON document to stdout.
-pub fn json(value: &impl serde::Serialize) -> Result<(), crate::exit::Failure> {
+pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     Ok(data(&tactus_report::render::json::text(value)?)?)
 }
 

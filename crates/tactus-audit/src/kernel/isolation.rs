@@ -188,7 +188,7 @@ fn isolcpus(subject: &Subject<'_>) -> Verdict {
     let later = subject.facts.text(PARTITIONS);
     let (isolated, _) = subject.need_parted()?;
     let covered = &subject.topology.isolated;
-    let missing = isolated.minus(&covered);
+    let missing = isolated.minus(covered);
     let mut good = format!("the scheduler leaves {} out of its balancing", cpus_or_none(isolated));
     let spare = covered.minus(isolated);
     if !spare.is_empty() {

@@ -277,7 +277,7 @@ impl Conversation {
         self.running.stop();
         drop(self.running);
         drop(self.workspace);
-        self.guardian.finish()
+        self.guardian.finish().notes
     }
 }
 

@@ -161,7 +161,7 @@ impl Parameter {
         let kind = Some(plain(&self.kind)).filter(|kind| is_kind && !kind.is_empty());
         let wanted = |key: &str, value: &str| {
             let listed = |name: &&str| same(name, key) || is_element(key, name);
-            keys.iter().any(|name| listed(&name)) || self.option == "cpu" && flag(value).is_some()
+            keys.iter().any(listed) || self.option == "cpu" && flag(value).is_some()
         };
         let values = self.values.iter().filter(|(key, value)| wanted(key, value));
         let values = values.map(|(key, value)| {

@@ -135,9 +135,13 @@ fn actions(page: &mut Page, audit: &Audit) {
             // Not wrapped: it is to be copied.
             let _ = writeln!(page.out, "    {}", clean(&action.command));
         }
-        // A command that takes the checks by name has said them.
-        if !action.fixes.iter().all(|id| action.command.contains(id.as_str())) {
-            page.item("    ", Some(Tone::Quiet), &action.fixes.join(", "));
+        // A command names the checks that it takes.
+        let named: Vec<&str> = action.command.split([' ', ',']).collect();
+        let others: Vec<&str> =
+            action.fixes.iter().map(String::as_str).filter(|id| !named.contains(id)).collect();
+        if !others.is_empty() {
+            let also = if others.len() < action.fixes.len() { "also: " } else { "" };
+            page.item("    ", Some(Tone::Quiet), &format!("{also}{}", others.join(", ")));
         }
     }
 }

@@ -190,7 +190,7 @@ pub fn time_words(result: &RowResult) -> String {
 /// Seconds, and tenths where there are fewer than a hundred; rounded down.
 fn seconds(ns: u64) -> String {
     let tenths = ns / 100_000_000;
-    if tenths < 1000 && tenths % 10 > 0 {
+    if tenths < 1000 && !tenths.is_multiple_of(10) {
         format!("{}.{}", tenths / 10, tenths % 10)
     } else {
         (tenths / 10).to_string()

@@ -146,7 +146,7 @@ impl<'a> Judged<'a> {
     fn new(limit: QuantileLimit, row: &Row, series: &'a SeriesResult, lacks: bool) -> Self {
         let QuantileLimit { part, limit: Nanos(most), .. } = limit;
         let of = &series.summary;
-        let total = of.cycles.saturating_add(of.overruns);
+        let total = of.cycles.saturating_add(of.missed());
         let (steps, lost) = steps(row, series, total);
         let allowed = float(total) * (1.0 - part);
         let unseen = unseen(&row.result);
@@ -186,7 +186,7 @@ impl<'a> Judged<'a> {
 
     fn found(&self, limit: QuantileLimit, result: &RowResult, lacking: Option<&str>) -> Found {
         let QuantileLimit { name, part, limit: Nanos(most), warns } = limit;
-        let corrected = if self.series.summary.overruns > 0 { "corrected " } else { "" };
+        let corrected = if self.series.summary.missed() > 0 { "corrected " } else { "" };
         let whose = match result.series() {
             [_] => String::new(),
             _ => format!(" of {}", self.series.key),

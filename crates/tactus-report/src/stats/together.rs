@@ -19,8 +19,10 @@ pub(super) fn together(runs: &[&Row]) -> Option<Summary> {
         [] => None,
         [one] => figures(&one.result).cloned(),
         several => {
-            let mut all = Latency::new();
-            let whole = several.iter().fold(true, |whole, row| row.add_to(&mut all) && whole);
+            let (mut all, mut whole) = (Latency::new(), true);
+            for row in several {
+                whole &= row.add_to(&mut all);
+            }
             let summary = all.summary();
             let summary = if whole { summary } else { summary.without_quantiles() };
             let counted =

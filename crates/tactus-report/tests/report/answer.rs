@@ -92,7 +92,7 @@ fn where_time_alone_would_decide_the_next_step_is_to_measure_for_longer() {
     assert_eq!((next.title.as_str(), next.command.as_str()), ("Measure for 1 min", "--duration 60s"));
     let mut typed = this_machine();
     let command = ["tactus", "run", "gate.toml", "--quick", "--max", "1ms"].map(str::to_owned).into();
-    typed.manifest.asked = Some(tactus_model::bundle::Asked { command, ..Default::default() });
+    typed.manifest.asked = Some(Asked { command, ..Default::default() });
     let next = answer(&typed).next.unwrap();
     assert_eq!(next.command, "tactus run gate.toml --max 1ms --duration 60s");
     assert!(!said.sentence.contains("more of the same"), "said once: {}", said.sentence);

@@ -158,7 +158,13 @@ fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
     // Nine pairs are enough for one setting.
     let proven = &proofs(&interrupted(9))[0];
     assert_eq!((proven.whole, proven.planned, proven.is_tested()), (9, 10, true));
-    assert_eq!(proven.cautions, ["1 of 10 pairs does not count: `thp with, 10`: interrupted after 3 s"]);
+    assert_eq!(
+        proven.cautions,
+        [
+            "1 of 10 pairs does not count: `thp with, 10`: interrupted after 3 s",
+            "no self-test was made after pair 9: the last pair was not measured whole"
+        ]
+    );
     let told = said(&interrupted(9));
     assert!(told.contains("interrupted: ") && told.contains("9 of 10 pairs"), "{told}");
     // Three are not: that is said, beside what they came to.
@@ -277,8 +283,8 @@ fn nothing_is_kept_that_makes_any_quantity_worse() {
 #[test]
 fn runs_of_a_plan_that_repeats_its_pairs_all_count() {
     let mut contents = one();
-    for (n, row) in contents.rows.iter_mut().enumerate() {
-        row.result.repeat = Some(1 + n as u32 / 2);
+    for (n, row) in (0..).zip(&mut contents.rows) {
+        row.result.repeat = Some(1 + n / 2);
         row.result.name = if n % 2 == 0 { "thp with".into() } else { "thp without".into() };
     }
     let proof = &mut contents.plan.proof[0];

@@ -96,7 +96,13 @@ fn of_stalls(late: &[Vec<u64>]) -> Row {
         measured.finish(),
         missed.finish(),
         late.len() as u64,
-        &Summary { cycles, overruns, min_ns: Some(USUAL_NS), max_ns: Some(max_ns), ..Summary::default() },
+        &Summary {
+            cycles,
+            overruns: Some(overruns),
+            min_ns: Some(USUAL_NS),
+            max_ns: Some(max_ns),
+            ..Summary::default()
+        },
     )
 }
 

@@ -188,11 +188,12 @@ fn annotations_of_a_workflow_name_what_does_not_pass() {
 }
 
 #[test]
-fn a_workflow_is_told_that_nothing_was_judged() {
+fn a_workflow_is_told_that_no_deadline_was_asked_for() {
     let mut contents = this_machine();
     contents.rows = vec![whole_minute()];
     contents.rows[0].result.require = None;
-    assert!(github::render(&contents).starts_with("::notice title=tactus::nothing was judged"));
+    let told = github::render(&contents);
+    assert!(told.starts_with("::notice title=NO DEADLINE ASKED FOR::"), "{told}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Error for Gone {}
 /// Whether this error says that the run's guardian died.
 #[must_use]
 pub fn has_gone(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|error| error.is::<Gone>())
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<Gone>)
 }
 
 /// How a guardian ended.

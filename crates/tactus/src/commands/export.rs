@@ -59,17 +59,17 @@ pub fn export(arguments: &Export) -> Result<Exit, Failure> {
                 let mut stdout = output::Stdout::default();
                 let written = write(Box::new(&mut stdout)).and_then(|()| Ok(stdout.flush()?));
                 if !stdout.was_left() {
-                    written.map_err(|error| unwritten(Path::new("standard output"), error))?;
+                    written.map_err(|error| unwritten(Path::new("standard output"), &error))?;
                 }
             }
             Place::Directory(dir) => {
                 let path = dir.path().join(&part.name);
-                to_file(dir, OsStr::new(&part.name), write).map_err(|error| unwritten(&path, error))?;
+                to_file(dir, OsStr::new(&part.name), write).map_err(|error| unwritten(&path, &error))?;
                 say(format_args!("written: {}", path.display()));
             }
             Place::File(dir, name) => {
                 let path = dir.path().join(name);
-                to_file(dir, name, write).map_err(|error| unwritten(&path, error))?;
+                to_file(dir, name, write).map_err(|error| unwritten(&path, &error))?;
                 say(format_args!("written: {}", path.display()));
             }
         }
@@ -122,7 +122,7 @@ fn to_file(
     dir.install_with(name, 0o644, |file: &mut File| write(Box::new(file)))
 }
 
-fn unwritten(path: &Path, error: ExportError) -> Failure {
+fn unwritten(path: &Path, error: &ExportError) -> Failure {
     Failure::say(
         format!("{}: {error}", path.display()),
         "name a file or directory that can be written with --out; is the disk full?",

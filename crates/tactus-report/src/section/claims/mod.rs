@@ -129,7 +129,6 @@ fn tone(effect: &Effect) -> Tone {
         (Design::Repeats { .. } | Design::Slices { .. }, Some(true)) => Tone::Bad,
         // What is not shown where runs broke is no good news.
         (_, Some(false)) if effect.is_whole() => Tone::Good,
-        (_, Some(false)) => Tone::Doubt,
-        (Design::TwoRuns { .. }, Some(true)) | (_, None) => Tone::Doubt,
+        (_, Some(false) | None) | (Design::TwoRuns { .. }, Some(true)) => Tone::Doubt,
     }
 }
