@@ -39,7 +39,11 @@ fn a_line_that_is_copied_from_an_audit_sets_all_that_it_is_said_to_fix() {
             for action in audit(&subject).actions.iter().filter(|action| is_tuning(action)) {
                 lines += 1;
                 let plan = copied(&facts, role, &action.command);
-                for id in &action.fixes {
+                // What a boot parameter fixes beside the checks that ask for it needs no change of its own.
+                let only = option(&action.command, "--only");
+                let named = |id: &&String| only.split(',').any(|name| name == *id);
+                let boots = action.command.contains(" --persist ");
+                for id in action.fixes.iter().filter(|id| !boots || named(id)) {
                     let wanted = (find(id).unwrap().changes)(&subject);
                     for change in wanted.iter().filter(|change| !change.holds()) {
                         if matches!(change.target, Target::Kernel { .. }) {

@@ -53,9 +53,9 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
         &format!("{}{role}: {}", audited.environment, intended(audit)),
     );
     if detail.is_brief() {
-        brief(page, audit);
+        brief(page, audit, detail);
     } else {
-        actions(page, audit);
+        actions(page, audit, detail);
         for finding in audit.found() {
             page.gap();
             write(page, finding);
@@ -87,7 +87,7 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
 }
 
 /// Findings that stand alone in an action are named in a line of their own, in the brief form; blockers too.
-fn brief(page: &mut Page, audit: &Audit) {
+fn brief(page: &mut Page, audit: &Audit, detail: Detail) {
     let said = |page: &mut Page, finding: &Finding| {
         let lead = format!("{:<9} ", finding.severity);
         page.item(&lead, Some(tone(finding.severity)), &format!("{}: {}", finding.id, finding.message));
@@ -100,7 +100,7 @@ fn brief(page: &mut Page, audit: &Audit) {
     let alone = |finding: &Finding| {
         audit.actions.iter().any(|action| action.fixes.len() == 1 && action.fixes.contains(&finding.id))
     };
-    actions(page, audit);
+    actions(page, audit, detail);
     page.gap();
     for finding in audit.found() {
         if finding.severity == Severity::Blocker || (alone(finding) && finding.severity > Severity::Info) {
@@ -110,7 +110,7 @@ fn brief(page: &mut Page, audit: &Audit) {
 }
 
 /// What fixes several findings, or with a command, in the order of the audit.
-fn actions(page: &mut Page, audit: &Audit) {
+fn actions(page: &mut Page, audit: &Audit, detail: Detail) {
     let told = audit.actions.iter().filter(|action| action.fixes.len() > 1 || !action.command.is_empty());
     for (n, action) in told.enumerate() {
         if n == 0 {
@@ -135,13 +135,14 @@ fn actions(page: &mut Page, audit: &Audit) {
             // Not wrapped: it is to be copied.
             let _ = writeln!(page.out, "    {}", clean(&action.command));
         }
-        // A command names the checks that it takes.
+        // A command names the checks that it takes; one screen has no room for the others.
         let named: Vec<&str> = action.command.split([' ', ',']).collect();
         let others: Vec<&str> =
             action.fixes.iter().map(String::as_str).filter(|id| !named.contains(id)).collect();
-        if !others.is_empty() {
-            let also = if others.len() < action.fixes.len() { "also: " } else { "" };
-            page.item("    ", Some(Tone::Quiet), &format!("{also}{}", others.join(", ")));
+        if action.command.is_empty() {
+            page.item("    ", Some(Tone::Quiet), &others.join(", "));
+        } else if !detail.is_brief() && !others.is_empty() {
+            page.item("    ", Some(Tone::Quiet), &format!("also: {}", others.join(", ")));
         }
     }
 }

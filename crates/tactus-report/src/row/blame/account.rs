@@ -41,7 +41,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
         if timer && due_came.is_none() {
             // One that ends and was not seen to begin was there when it was due.
             let ends = matches!(kind, EventKind::VectorEnds | EventKind::InterruptEnds);
-            due_came = Some(if ends { (0, 0) } else { (account.spans.len(), at) });
+            due_came = Some(if ends { 0 } else { account.spans.len() });
         }
         match kind {
             EventKind::Lost => account.lose(from),
@@ -63,7 +63,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
     // Who polls and finds a gap had the CPU, as far as the kernel knows: who took it from both is not known.
     account.settle(if wakes && left { itself } else { (Owner::Unaccounted, String::new()) });
     let mut spans = account.spans;
-    if let Some((came, _)) = due_came.filter(|_| wakes) {
+    if let Some(came) = due_came.filter(|_| wakes) {
         for span in spans.iter_mut().take(came) {
             if !matches!(span.owner, Owner::Thread | Owner::NotPreempted) {
                 continue;
@@ -71,7 +71,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
             span.owner = Owner::InterruptsOff;
         }
     }
-    let (spans, could_run) = overlay(spans, trace, length, wakes, due_came.map(|(_, at)| at));
+    let (spans, could_run) = overlay(spans, trace, length, wakes);
     (joined(spans), could_run)
 }
 
@@ -514,6 +514,9 @@ mod tests {
             (905, Preempted, IDLE),
             (990, Sleeps, APP),
         ];
+        let hog = [(0, Sleeps, APP), (3, VectorEnds, 0), (905, Preempted, HOLDER), (990, Sleeps, APP)];
+        let held = told_of(&trace(&hog, &["7 timer", "0", "9 hog"]), 910, true);
+        assert!(held.iter().any(|(name, us)| name == "hog" && *us > 800), "{held:?}");
         let trace = trace(&events, &["7 timer", "0"]);
         let told = told_of(&trace, 910, true);
         assert!(

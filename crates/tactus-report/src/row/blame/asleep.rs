@@ -44,16 +44,13 @@ fn measured(trace: &Trace, length: u64) -> Option<u64> {
 }
 
 /// Gives the spans of a latency in which its thread slept, and whether it could run in those that are left. `wakes`: what was
-/// due was its wake-up by a timer, so that it could run from then on.
-pub fn overlay(
-    spans: Vec<Span>,
-    trace: &Trace,
-    length: u64,
-    wakes: bool,
-    timer_came: Option<u64>,
-) -> (Vec<Span>, bool) {
-    let Some(thread) = measured(trace, length) else { return (spans, wakes) };
-    let gaps = gaps(trace, thread, length, wakes, timer_came);
+/// due was its wake-up by a timer. Such a thread could run from then on, and does not sleep again within its latency.
+pub fn overlay(spans: Vec<Span>, trace: &Trace, length: u64, wakes: bool) -> (Vec<Span>, bool) {
+    if wakes {
+        return (spans, true);
+    }
+    let Some(thread) = measured(trace, length) else { return (spans, false) };
+    let gaps = gaps(trace, thread, length);
     let mut all = Vec::new();
     for span in spans {
         cut(&span, &gaps, &mut all);
@@ -61,9 +58,9 @@ pub fn overlay(
     (all, true)
 }
 
-fn gaps(trace: &Trace, thread: u64, length: u64, wakes: bool, timer_came: Option<u64>) -> Vec<Gap> {
+fn gaps(trace: &Trace, thread: u64, length: u64) -> Vec<Gap> {
     let mut gaps = Vec::new();
-    let mut does = if wakes { Does::Runs } else { Does::Unknown };
+    let mut does = Does::Unknown;
     // When another one last left the CPU, for it if it has it next.
     let mut came = 0;
     let end = [(length, EventKind::Preempted, thread)];
@@ -82,11 +79,9 @@ fn gaps(trace: &Trace, thread: u64, length: u64, wakes: bool, timer_came: Option
                     Does::Unknown => gaps.push(Gap { from: 0, until: came, kind: Known::Nothing }),
                     Does::Runs => {}
                 }
-                // Before its timer has gone off it goes to sleep for what is due.
-                let early = wakes && timer_came.is_none_or(|came| came > at);
                 does = match kind {
-                    EventKind::Sleeps if !early => Does::Sleeps(at),
-                    EventKind::Leaves if !early => Does::Unknown,
+                    EventKind::Sleeps => Does::Sleeps(at),
+                    EventKind::Leaves => Does::Unknown,
                     _ => Does::Runs,
                 };
             }
