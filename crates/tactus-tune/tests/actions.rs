@@ -25,8 +25,9 @@ fn copied(facts: &Facts, role: Role, line: &str) -> Plan {
     Plan::new(&Subject::new(facts, role, &intent), profile, &Choice { only, ..Choice::default() })
 }
 
+/// What is set now. A boot parameter fixes checks beside those that ask for it.
 fn is_tuning(action: &Action) -> bool {
-    action.command.starts_with("sudo tactus tune apply ")
+    action.command.starts_with("sudo tactus tune apply ") && !action.command.contains(" --persist ")
 }
 
 #[test]
@@ -39,11 +40,7 @@ fn a_line_that_is_copied_from_an_audit_sets_all_that_it_is_said_to_fix() {
             for action in audit(&subject).actions.iter().filter(|action| is_tuning(action)) {
                 lines += 1;
                 let plan = copied(&facts, role, &action.command);
-                // What a boot parameter fixes beside the checks that ask for it needs no change of its own.
-                let only = option(&action.command, "--only");
-                let named = |id: &&String| only.split(',').any(|name| name == *id);
-                let boots = action.command.contains(" --persist ");
-                for id in action.fixes.iter().filter(|id| !boots || named(id)) {
+                for id in &action.fixes {
                     let wanted = (find(id).unwrap().changes)(&subject);
                     for change in wanted.iter().filter(|change| !change.holds()) {
                         if matches!(change.target, Target::Kernel { .. }) {

@@ -307,7 +307,7 @@ fn a_cpu_outside_the_affinity_is_refused_with_those_inside() {
     let mut probe = Probe::start_as(&["taskset", "-c", &first.to_string(), PROBE], "none");
     let job = job(&probe, vec![timer(0, last.clone(), Timer::default())]);
     let refusal = probe.prepare(job).unwrap_err();
-    assert_eq!(refusal.reason, format!("CPU {last} may not be used here; allowed are {first}"));
+    assert_eq!(refusal.reason, format!("CPU {last} is online, but this process may use {first} only"));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use tactus_model::bundle::Row;
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 use tactus_model::number::float;
 
+use super::summary::figures;
 use super::verdict::verdict;
+use crate::units::latency;
 
 /// The verdict on all runs of a measurement; `None` when nothing is required of it.
 #[must_use]
@@ -34,7 +36,21 @@ pub fn verdict_of_runs(runs: &[&Row]) -> Option<Verdict> {
     let alike = judged.iter().all(|(_, verdict)| verdict.reason == worst.reason);
     let which = row.result.repeat.filter(|_| !alike);
     let which = which.map(|run| format!("run {run} of {}: ", runs.len())).unwrap_or_default();
-    Some(Verdict { reason: format!("{which}{}", worst.reason), limits, ..worst.clone() })
+    let unjudged = largest(runs, &mut limits).unwrap_or_default();
+    Some(Verdict { reason: format!("{which}{}{unjudged}", worst.reason), limits, ..worst.clone() })
+}
+
+/// The largest maximum is that of all runs, also of one that is not judged; in words where it is such a run's.
+fn largest(runs: &[&Row], limits: &mut [LimitEntry]) -> Option<String> {
+    let maxima = runs.iter().filter_map(|row| Some((figures(&row.result)?.max_ns?, row.result.repeat)));
+    let (max, run) = maxima.max_by_key(|(max, _)| *max)?;
+    let limit = limits.iter_mut().find(|limit| limit.quantity == "max" && limit.high < float(max))?;
+    (limit.low, limit.high) = (float(max), float(max));
+    if limit.side == Side::Kept && limit.high > limit.limit {
+        limit.side = Side::Open;
+    }
+    let run = run.map(|run| format!("run {run}")).unwrap_or_default();
+    Some(format!("; {run}, which is not judged, has the maximum {}", latency(float(max))))
 }
 
 fn is_of(one: &LimitEntry, other: &LimitEntry) -> bool {

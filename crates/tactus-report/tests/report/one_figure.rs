@@ -284,6 +284,10 @@ fn verdicts_quote_the_worst(contents: &Contents, wanted: &[(String, Option<Summa
         let said = format!("max {}, limit {}", latency(float(max)), latency(float(limit.0)));
         let case = xml.lines().position(|line| line.contains(&format!("name=\"{name}:"))).unwrap();
         let own: Vec<&str> = xml.lines().skip(case).take(3).collect();
+        // A run without a passed self-test decides nothing.
+        if own.iter().any(|line| line.contains("is not decided")) {
+            continue;
+        }
         assert!(own.join("\n").contains(&said), "{said} is not in {own:?}");
         let mut lines = annotations.lines().filter(|line| line.contains(&format!("title={name}::")));
         let said = format!("maximum {}", latency(float(max)));
