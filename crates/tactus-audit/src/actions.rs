@@ -220,8 +220,11 @@ fn tune(subject: &Subject<'_>, ids: &[String], persist: &str) -> String {
         _ => "realtime",
     };
     let cpus = subject.isolated();
-    let only: Vec<&str> = ids.iter().map(String::as_str).filter(|id| leads(id)).collect();
-    let only = if only.is_empty() { ids.join(",") } else { only.join(",") };
+    let follows = |id: &str| {
+        FOLLOWS.iter().any(|(follower, leader)| *follower == id && ids.iter().any(|other| other == leader))
+    };
+    let only: Vec<&str> = ids.iter().map(String::as_str).filter(|id| !follows(id)).collect();
+    let only = only.join(",");
     format!("sudo tactus tune apply --profile {profile} --isolate {cpus}{persist} --only {only}")
 }
 

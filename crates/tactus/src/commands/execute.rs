@@ -105,7 +105,7 @@ fn interrupted(executed: &Executed) -> Option<String> {
     };
     let made = contents.rows.iter().filter(|row| row.result.is_complete()).count();
     Some(format!(
-        "interrupted: {restored}; {made} of {} measurements were made and are kept",
+        "interrupted: {restored}; {made} of {} measurements are complete, and what was measured is kept",
         contents.rows.len()
     ))
 }

@@ -145,7 +145,7 @@ fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as
 fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
     let Some(mut turn) = measures_beside_others() else { return };
     for (name, signal) in [("kill", Signal::KILL), ("term", Signal::TERM)] {
-        let Some(tmux) = Tmux::open(name, 80, 24) else { return };
+        let Some(tmux) = Tmux::open(name, 80, 40) else { return };
         let dir = tempfile::tempdir().unwrap();
         let (out, pid) = (dir.path().join("bundle"), dir.path().join("pid"));
         let before = settings(&tmux, &dir.path().join("before"));
