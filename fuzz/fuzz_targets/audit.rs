@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     let role = [Role::Host, Role::Guest, Role::Container][usize::from(*part) % 3];
     let later = (part & 4 != 0).then(|| facts.clone());
     let carrier = (part & 8 != 0).then(|| MACHINES[0].clone());
-    let intent = Intent { isolated: None, later, carrier };
+    let intent = Intent { isolated: None, later, carrier, started: part & 16 != 0 };
     let subject = Subject::new(&facts, role, &intent);
     let found = audit(&subject);
     assert_eq!(found.findings.len(), all().count());
