@@ -178,7 +178,7 @@ fn install(subject: &Subject<'_>) -> String {
 /// `isolcpus=managed_irq,domain,2-7 skew_tick=1`: each parameter once.
 fn parameters(subject: &Subject<'_>, ids: &[String]) -> String {
     let mut words: Vec<(String, String)> = Vec::new();
-    for change in ids.iter().filter(|id| leads(id)).flat_map(|id| wanted(subject, id)) {
+    for change in leading(ids).flat_map(|id| wanted(subject, id)) {
         let Target::Kernel { parameter } = change.target else { continue };
         if words.iter().all(|(name, _)| *name != parameter) {
             words.push((parameter, change.then));
@@ -191,15 +191,18 @@ fn parameters(subject: &Subject<'_>, ids: &[String]) -> String {
     words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a check's own changes belong to the action; those that follow another's are fixed by that.
-fn leads(id: &str) -> bool {
-    FOLLOWS.iter().all(|(follower, _)| *follower != id)
+/// These checks without those that another of them fixes.
+fn leading(ids: &[String]) -> impl Iterator<Item = &str> {
+    let follows = |id: &str| {
+        FOLLOWS.iter().any(|(follower, leader)| *follower == id && ids.iter().any(|other| other == leader))
+    };
+    ids.iter().map(String::as_str).filter(move |id| !follows(id))
 }
 
 /// `options kvm kvmclock_periodic_sync=N; options kvm_intel ple_gap=0`.
 fn options(subject: &Subject<'_>, ids: &[String]) -> String {
     let mut modules: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for change in ids.iter().flat_map(|id| wanted(subject, id)) {
+    for change in leading(ids).flat_map(|id| wanted(subject, id)) {
         if let Target::Module { module, parameter } = change.target {
             modules.entry(module).or_default().push(format!("{parameter}={}", change.then));
         }
@@ -220,11 +223,7 @@ fn tune(subject: &Subject<'_>, ids: &[String], persist: &str) -> String {
         _ => "realtime",
     };
     let cpus = subject.isolated();
-    let follows = |id: &str| {
-        FOLLOWS.iter().any(|(follower, leader)| *follower == id && ids.iter().any(|other| other == leader))
-    };
-    let only: Vec<&str> = ids.iter().map(String::as_str).filter(|id| !follows(id)).collect();
-    let only = only.join(",");
+    let only = leading(ids).collect::<Vec<_>>().join(",");
     format!("sudo tactus tune apply --profile {profile} --isolate {cpus}{persist} --only {only}")
 }
 
@@ -332,6 +331,44 @@ mod tests {
         );
         let now = "sudo tactus tune apply --profile realtime --isolate 2,3 --only ";
         assert!(actions.iter().any(|action| action.command.starts_with(now)), "{actions:?}");
+    }
+
+    #[test]
+    fn a_command_names_the_checks_whose_changes_its_title_lists() {
+        let system = intel(&[
+            ("/proc/cmdline", "quiet"),
+            ("/sys/devices/system/cpu/isolated", ""),
+            ("/sys/module/kvm_intel/parameters/ple_gap", "128"),
+            ("/proc/sys/vm/stat_interval", "1"),
+        ]);
+        let subject = Subject::new(&system.facts, system.role, &system.intent);
+        let mut said = 0;
+        for action in of(&system).iter().filter(|action| !action.command.is_empty()) {
+            let Some((_, only)) = action.command.split_once(" --only ") else { continue };
+            let only: Vec<String> = only.split(',').map(str::to_owned).collect();
+            assert!(leading(&action.fixes).eq(only.iter().map(String::as_str)), "{}", action.command);
+            for follower in action.fixes.iter().filter(|id| !only.contains(id)) {
+                let leader = FOLLOWS.iter().find(|(id, _)| id == follower).map(|(_, leader)| *leader);
+                assert!(leader.is_some_and(|leader| only.iter().any(|id| id == leader)), "{follower}");
+            }
+            for change in only.iter().flat_map(|id| wanted(&subject, id)) {
+                let parameter = match change.target {
+                    Target::Kernel { parameter } | Target::Module { parameter, .. } => parameter,
+                    _ => continue,
+                };
+                assert!(action.title.contains(&parameter), "{parameter} is not in: {}", action.title);
+                said += 1;
+            }
+        }
+        assert!(said > 4, "{said}");
+    }
+
+    #[test]
+    fn a_check_whose_leader_is_fulfilled_names_its_own_parameters() {
+        for (follower, _) in FOLLOWS {
+            let alone = [(*follower).to_owned()];
+            assert!(leading(&alone).eq([*follower]), "{follower}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Whether CPUs can be set apart at all: asked alike by the audit, by tuning and by what is generated.
 
+use tactus_model::topology::are;
 use tactus_model::CpuSet;
 
 use super::Subject;
@@ -18,7 +19,7 @@ pub enum Impossible {
         better: CpuSet,
     },
     /// CPUs that are not there.
-    #[error("CPU {missing} is not online; this system has {online}")]
+    #[error("{} not online; this system has {online}", are(.missing))]
     NotOnline {
         /// What is missing.
         missing: CpuSet,
@@ -147,7 +148,7 @@ mod tests {
         };
         assert_eq!(
             one("2-7"),
-            "CPU 4-7 is not online; this system has 0-3; name CPUs that are there: for instance --isolate 2,3"
+            "CPUs 4-7 are not online; this system has 0-3; name CPUs that are there: for instance --isolate 2,3"
         );
         assert!(one("").starts_with("no CPU is isolated; this system has CPUs 0-3; name CPUs"));
         assert!(

@@ -203,7 +203,7 @@ mod tests {
         let _ = asked(&followed, "going", || Ok(Watched::default()));
         for (_, last) in &*lock(&followed.runs) {
             if let Some(seen) = &mut lock(last).seen {
-                seen.at = seen.at.checked_sub(2 * crate::PAUSE).unwrap();
+                seen.at = seen.at.checked_sub(2 * rest(seen.took)).unwrap();
             }
         }
         let _ = asked(&followed, "other", || Ok(Watched::default()));

@@ -31,7 +31,7 @@ pub struct Topology {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuRequestError {
     /// A CPU that is not there, or not on.
-    #[error("CPU {missing} is not online; this machine has {online}")]
+    #[error("{} not online; this machine has {online}", are(.missing))]
     NotOnline {
         /// What is missing.
         missing: CpuSet,
@@ -61,7 +61,9 @@ pub enum CpuRequestError {
     NoneIsolated,
 }
 
-fn are(cpus: &CpuSet) -> String {
+/// `CPU 2 is`, `CPUs 2,3 are`.
+#[must_use]
+pub fn are(cpus: &CpuSet) -> String {
     if cpus.len() == 1 { format!("CPU {cpus} is") } else { format!("CPUs {cpus} are") }
 }
 
@@ -289,7 +291,7 @@ mod tests {
     #[test]
     fn a_cpu_that_does_not_exist_is_named_with_those_that_do() {
         let error = machine("0,1", "").resolve(&"2-3".parse().unwrap()).unwrap_err().to_string();
-        assert_eq!(error, "CPU 2,3 is not online; this machine has 0,1");
+        assert_eq!(error, "CPUs 2,3 are not online; this machine has 0,1");
         assert_eq!(machine("0,1", "").resolve(&CpuRequest::Isolated), Err(CpuRequestError::NoneIsolated));
         assert!(machine("0,1", "").resolve(&"!0-1".parse().unwrap()).is_err());
     }

@@ -76,7 +76,7 @@ fn isolation_that_leaves_no_room_is_refused_and_named() {
         ("0-7", "leaves no CPU for everything else"),
         ("0-1", "isolates CPU 0"),
         ("3", "CPU 3 shares its core with CPU 2"),
-        ("6-9", "CPU 8,9 is not online"),
+        ("6-9", "CPUs 8,9 are not online"),
     ] {
         let refusals = refusals(&machine(), "realtime", isolate);
         assert!(refusals.iter().any(|what| what.contains(says)), "{isolate}: {refusals:?}");

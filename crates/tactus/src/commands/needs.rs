@@ -135,7 +135,7 @@ mod tests {
             &["tactus", "run", "--quick", "my plan.toml", "--duration=10s", "--max", "100us"],
             &["tactus", "run", "my plan.toml", "--duration", "10s", "--max", "100us"],
         ] {
-            assert_eq!(again(line), "tactus run 'my plan.toml' --max 100us --duration 5m");
+            assert_eq!(again(line), "tactus run 'my plan.toml' --max 100us --duration 5min");
         }
     }
 }
