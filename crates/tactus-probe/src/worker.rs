@@ -140,6 +140,11 @@ impl Worker {
         matches!(self.activity.what, What::Measure { .. })
     }
 
+    /// Whether it is a load.
+    pub const fn loads(&self) -> bool {
+        matches!(self.activity.what, What::Load(_))
+    }
+
     /// The number of its activity.
     pub const fn activity(&self) -> u32 {
         self.activity.id

@@ -16,10 +16,15 @@ pub struct Marks(Arc<Mutex<VecDeque<Stamped>>>);
 impl Marks {
     /// Marks this moment with a sentence. Returns whether there was room for it.
     pub fn add(&self, text: String) -> bool {
+        self.note(Note::info(text))
+    }
+
+    /// Marks this moment with a note. Returns whether there was room for it.
+    pub fn note(&self, note: Note) -> bool {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = waiting.len() < MOST;
         if fits {
-            let event = Event::Noted { environment: None, note: Note::info(text) };
+            let event = Event::Noted { environment: None, note };
             waiting.push_back(Stamped { at_ms: jiff::Timestamp::now().as_millisecond(), event });
         }
         fits

@@ -8,6 +8,7 @@ use tactus_environment::kernel::KernelError;
 use tactus_model::bundle::Contents;
 use tactus_model::document::{Document, Entry, Outcome, ProofEntry};
 use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::outcome::RowEnd;
 use tactus_report::document;
 use tactus_run::plan::PlanError;
 use tactus_run::{ExecuteError, Executed};
@@ -39,6 +40,10 @@ impl Exit {
         let document = document(contents);
         let verdicts = document.scenarios.iter().filter_map(|entry| entry.verdict.as_ref());
         let mut outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
+        // A value that ends a measurement asks whether it is exceeded.
+        if contents.rows.iter().any(|row| row.result.ended == RowEnd::Broke) {
+            outcomes.push(Outcome::Fail);
+        }
         let is_untested = |proof: &ProofEntry| proof.reason.is_some();
         if !document.proofs.is_empty() && document.proofs.iter().all(is_untested) {
             outcomes.push(Outcome::Inconclusive);

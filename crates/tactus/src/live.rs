@@ -11,7 +11,7 @@ use tactus_model::message::{NoteKind, Total};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, Point, RowEnd, RowStatus, ValueResult, take_value, wholes};
 use tactus_model::series::SeriesKey;
-use tactus_report::units::clean;
+use tactus_report::units::{clean, duration};
 use tactus_run::Sink;
 use tactus_run::plan::Resolved;
 use tactus_watch::screen::{figure, human};
@@ -140,7 +140,7 @@ impl Sink for Progress {
                 self.bar.set_message(format!("{} left", self.time_left(0)));
                 if !self.terminal {
                     let of = self.rows.len();
-                    let time = human(Duration::from_nanos(*duration_ns));
+                    let time = duration(*duration_ns);
                     self.say(&format!(
                         "[{}/{of}] {name}: measuring for {time}, {} left",
                         row + 1,

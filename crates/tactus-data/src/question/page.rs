@@ -76,10 +76,16 @@ fn headline(of: &Answers) -> Vec<String> {
     let judged = count(of, Judged::Missed) + count(of, Judged::Held) + count(of, Judged::Unproven);
     said.push(match judged {
         0 if all == 0 => "No machine has a run.".to_owned(),
-        0 => format!(
-            "{all} machines ran in the last {} days, and none has a deadline: give one with --max, as in `--max 100us`.",
-            of.days
-        ),
+        0 => {
+            let machines = if all == 1 { "1 machine".to_owned() } else { format!("{all} machines") };
+            let why = match of.max_ns {
+                None => "none has a deadline: give one with --max, as in `--max 100us`".to_owned(),
+                Some(_) => format!(
+                    "nothing that they measured can be judged by {asked}: it was emulated, or has no latency"
+                ),
+            };
+            format!("{machines} ran in the last {} days, and {why}.", of.days)
+        }
         _ => {
             let unproven = count(of, Judged::Unproven);
             let unproven = if unproven > 0 {

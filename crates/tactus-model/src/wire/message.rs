@@ -483,6 +483,10 @@ pub struct Note {
 pub enum Unknowable {
     /// Who had the CPU while the largest latencies lasted ([`Job::blame_above`]).
     Blame,
+    /// The latency under a load: the load ended before its time.
+    Load,
+    /// The latency of the machine alone: something else measured it at the same time.
+    Alone,
 }
 
 impl Note {

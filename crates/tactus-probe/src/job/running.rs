@@ -11,7 +11,7 @@ use tactus_measure::lane::{Order, Run};
 use tactus_measure::reading::Reading;
 use tactus_measure::series::Series;
 use tactus_measure::stat::Stat;
-use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, ToProbe, Value};
+use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, ToProbe, Unknowable, Value};
 use tactus_model::outcome::ValueResult;
 
 use super::Prepared;
@@ -301,7 +301,11 @@ impl Running {
             worker.take_notes().into_iter().try_for_each(|note| channel.note(note))?;
             match worker.ended() {
                 Some(words) if worker.measures() => self.failed = Some(words),
-                Some(words) => channel.note(Note::obstacle(words, "the measurement goes on without it"))?,
+                Some(words) => {
+                    let note = Note::obstacle(words, "the measurement goes on without it");
+                    let unknowable = worker.loads().then_some(Unknowable::Load);
+                    channel.note(Note { unknowable, ..note })?;
+                }
                 None => {}
             }
         }
@@ -327,7 +331,7 @@ impl Running {
                         Some(_) => format!("had a gap of {value} ns"),
                         None => format!("woke {value} ns late"),
                     };
-                    format!("{} {what}, more than the {} ns of `break`", lane.title(), lane.spec.limit_ns)
+                    format!("{} {what}, more than the {} ns at which it stops", lane.title(), lane.spec.limit_ns)
                 })
             }),
             End::Complete | End::Stopped => None,

@@ -35,10 +35,7 @@ fn found(contents: &Contents) -> Answer {
         Answer { sentence: said.collect::<Vec<_>>().join(" "), ..answer }
     };
     if let Some(decided) = required::answer(contents, &lines) {
-        // Nothing has to be mended for a deadline that is met.
-        let helps = || next::step(contents).filter(|_| decided.tone != Tone::Good);
-        let next = decided.next.clone().or_else(helps);
-        return under_conditions(Answer { next, ..decided });
+        return under_conditions(decided);
     }
     if let Some(worth) = tested::answer(contents) {
         return worth;

@@ -3,8 +3,11 @@
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::catalogue::Measure;
 use tactus_model::event::{RowStatus, RunStatus};
+use tactus_model::message::{Note, Unknowable};
 use tactus_model::number::float;
+use tactus_model::scheduling::Policy;
 
 use super::required::listed;
 use crate::row::{Runs, died, ended_early, figures, under};
@@ -24,6 +27,8 @@ pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
     let results: Vec<&RowResult> = own().flat_map(runs).collect();
     [
         idle(&results),
+        beside(&results),
+        other(&results),
         missed(&results),
         broken("Died and was started again", lines, |line| {
             line.verdict.is_none() && runs(line).into_iter().any(|run| died(run).is_some())
@@ -31,7 +36,6 @@ pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
         interrupted(contents),
         broken("Ended early", lines, |line| {
             contents.manifest.status == RunStatus::Complete
-                && line.verdict.is_none()
                 && runs(line).into_iter().any(ended_early)
         }),
         broken("Failed", lines, |line| runs(line).iter().any(|run| run.status == RowStatus::Failed)),
@@ -51,6 +55,22 @@ fn idle(results: &[&RowResult]) -> Option<String> {
     let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
     let none = !words.is_empty() && words.iter().all(|words| words == "idle");
     none.then(|| "Idle only: tactus ran no load beside it.".into())
+}
+
+/// That something else measured this machine at the same time.
+fn beside(results: &[&RowResult]) -> Option<String> {
+    let beside = |note: &Note| note.unknowable == Some(Unknowable::Alone);
+    let any = results.iter().flat_map(|result| &result.notes).any(beside);
+    any.then(|| "Another measurement ran on this machine at the same time.".into())
+}
+
+/// That no real-time thread measured.
+fn other(results: &[&RowResult]) -> Option<String> {
+    let is_other = |result: &&&RowResult| {
+        let polls_or_wakes = matches!(result.measurement, Measure::Timer(_) | Measure::Spin(_));
+        polls_or_wakes && result.policy == Policy::Other && result.evidence != Some(Evidence::Imported)
+    };
+    results.iter().find(is_other).map(|_| "Measured under SCHED_OTHER, not by real-time threads.".into())
 }
 
 /// The periods that were missed and that no limit bounds.

@@ -6,7 +6,7 @@ use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
-use crate::row::{control, died, ended_early, figures, has_numbers, under, verdict};
+use crate::row::{control, died, ended_early, ended_load, figures, has_numbers, under, verdict};
 use crate::units::{clean, duration, latency};
 
 /// What was measured, the largest latency for each kind of evidence, whether the instrument is proven, and what the
@@ -77,6 +77,9 @@ fn loads(contents: &Contents) -> &'static str {
     match (words().any(|words| words == "idle"), words().any(|words| words != "idle")) {
         (true, true) => ", idle and under load",
         (true, false) => ", idle",
+        (false, true) if measured_rows(contents).any(|row| ended_load(&row.result).is_some()) => {
+            ", under load that ended early"
+        }
         (false, true) => ", under load",
         (false, false) => "",
     }

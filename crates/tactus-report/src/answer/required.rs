@@ -3,8 +3,9 @@
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
+use tactus_model::outcome::RowEnd;
 
-use super::kinds;
+use super::{kinds, next};
 use crate::part::{Answer, Next, Tone};
 use crate::row::{Runs, enough, time_words, under};
 use crate::stats::Line;
@@ -48,7 +49,12 @@ pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
         tone,
         sentence: format!("{}.{}", said(decides), others(&judged, outcome)),
         evidence: kinds(own().filter_map(|one| one.line.evidence)),
-        next: (outcome == Outcome::Inconclusive).then(|| longer(decides)).flatten(),
+        next: match outcome {
+            Outcome::Fail | Outcome::Warn => next::step(contents),
+            // Mending decides nothing.
+            Outcome::Inconclusive => longer(decides),
+            Outcome::Pass => None,
+        },
     })
 }
 
@@ -189,6 +195,10 @@ pub(super) fn listed(names: &[String], between: &str) -> String {
 /// Where time alone would decide: how much of it.
 fn longer(judged: &Judged<'_>) -> Option<Next> {
     let longer = judged.verdict.longer_ns?;
+    // A run that a latency ends would be ended again.
+    if judged.runs.iter().any(|run| run.ended == RowEnd::Broke) {
+        return None;
+    }
     let seconds = judged.line.measured_ns.saturating_add(longer).div_ceil(1_000_000_000);
     Some(Next {
         title: format!("Measure for {}", duration(seconds.saturating_mul(1_000_000_000))),

@@ -21,6 +21,9 @@ const LARGEST: usize = 10;
 /// A latency up to twice the median and this much more is what a wake-up takes ordinarily, in ns.
 const ORDINARY_NS: u64 = 10_000;
 
+/// Fewer latencies than this have no ordinary one among them.
+const FEWEST: u64 = 100;
+
 /// To whom a latency is laid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cause {
@@ -89,7 +92,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let mut all: Vec<&Outlier> = outliers().collect();
     all.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
     let known = Circumstances {
-        median_ns: result.all().and_then(|all| all.p50_ns).unwrap_or(0),
+        median_ns: result.all().filter(|all| all.cycles >= FEWEST).and_then(|all| all.p50_ns).unwrap_or(0),
         hosts: false,
         is_virtual: facts.is_none_or(Facts::virtualized),
         could_run: false,

@@ -7,9 +7,10 @@ use tactus_model::outcome::{SeriesResult, Yields};
 use tactus_model::plan::Require;
 
 use super::grounds::Doubt;
+use super::name::ended_load;
 use super::quantile;
 use crate::stats::tail::PROMISED_BLOCKS;
-use crate::units::{count, duration};
+use crate::units::{clean, count, duration};
 
 /// The least part of its periods that a thread must have measured, or counted as missed; of `spin`, of the time that it was
 /// to poll. A part of that which a slice begins late is a gap, and was looked at.
@@ -27,6 +28,9 @@ pub fn lacking(result: &RowResult) -> Option<String> {
         return Some(
             "this bundle does not say which threads were to measure (its format is older than 1.4)".into(),
         );
+    }
+    if let Some(ended) = ended_load(result) {
+        return Some(format!("the load {}", clean(ended)));
     }
     if let Some(clock) = result.clock.as_ref().filter(|clock| clock.jumped()) {
         return Some(format!(
@@ -108,6 +112,10 @@ pub fn pass_needs(require: &Require, measure: &Measure, interval_ns: u64) -> Opt
     if !require.bounds_latency() && require.values.is_empty() {
         return None;
     }
+    // Where there are no periods none can be missed: nothing passes on that.
+    if require.overruns.is_some() && !measure.has_periods() {
+        return None;
+    }
     let least = least(&require, measure, interval_ns);
     if measure.yields() == Yields::Values || !measure.has_periods() {
         return Some(least);
@@ -136,7 +144,11 @@ pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u
     let more = match need.checked_sub(have).filter(|lack| *lack > 0) {
         None => 0,
         Some(_) if have == 0 => return None,
-        Some(lack) => whole((float(result.measured_ns) * float(lack) / float(have)).ceil()),
+        Some(lack) => {
+            // Of the first one nobody knows how long it was waited for.
+            let each = (float(result.measured_ns) / float(have)).max(float(result.interval_ns));
+            whole((each * float(lack)).ceil())
+        }
     };
     let least = least(require, &result.measurement, result.interval_ns).ns;
     let longest = more.max(least.saturating_sub(result.measured_ns));

@@ -47,11 +47,9 @@ pub fn spared(contents: &Contents) -> BTreeSet<&str> {
 pub fn unproven(result: &RowResult) -> Option<String> {
     let threads = result.series().len() + result.missing().count();
     let of = |stage: Stage| result.control.iter().filter(move |control| control.stage == stage);
-    let blind = |stage: Stage| of(stage).filter(|control| !control.is_seen()).count();
     let without = |stage: Stage| unseen(result, stage);
-    if blind(Stage::Before) > 0 {
-        let many = of(Stage::Before).count();
-        return Some(format!("not at its size on {} of {many} threads", blind(Stage::Before)));
+    if let Some(why) = blind(result, Stage::Before) {
+        return Some(why);
     }
     if without(Stage::Before) > 0 {
         return Some(format!("{} of {threads} threads had no self-test", without(Stage::Before)));
@@ -66,17 +64,33 @@ pub fn unproven(result: &RowResult) -> Option<String> {
             coarse.series.cpu
         ));
     }
-    if blind(Stage::After) > 0 {
-        let many = of(Stage::After).count();
-        return Some(format!(
-            "no longer at its size after the measurement on {} of {many} threads",
-            blind(Stage::After)
-        ));
+    if let Some(why) = blind(result, Stage::After) {
+        return Some(why);
     }
     // Where nobody asked again (the line goes one way, or the run was ended) nothing speaks against it.
     (of(Stage::After).next().is_some() && without(Stage::After) > 0).then(|| {
         format!("{} of {threads} threads had no self-test after the measurement", without(Stage::After))
     })
+}
+
+/// Why threads did not see the fault of this stage; none: all saw it.
+fn blind(result: &RowResult, stage: Stage) -> Option<String> {
+    let of = || result.control.iter().filter(|control| control.stage == stage);
+    let unseen: Vec<&Control> = of().filter(|control| !control.is_seen()).collect();
+    let threads = format!("on {} of {} threads", unseen.len(), of().count());
+    let noise = unseen.iter().map(|control| control.noise().filter(|_| control.is_drowned()));
+    // Where the place is too noisy it does not matter what was seen.
+    let drowned: Option<Vec<u64>> = noise.collect();
+    let noise = drowned.and_then(|all| all.into_iter().max()).map(|ns| latency(float(ns)));
+    let (after, no_longer) = match stage {
+        Stage::After => (" after the measurement", "no longer"),
+        Stage::Before | Stage::Fine => ("", "not"),
+    };
+    match noise {
+        _ if unseen.is_empty() => None,
+        Some(noise) => Some(format!("too noisy to tell{after} {threads}: without it, {noise} was measured")),
+        None => Some(format!("{no_longer} at its size{after} {threads}")),
+    }
 }
 
 /// Threads without a control, among them those that were planned and have measured nothing.

@@ -11,13 +11,13 @@ use super::complete::{CYCLES_FOR_A_VERDICT, bound, lacking, time_words, too_shor
 use super::grounds::{Doubt, Found, asked, together};
 use super::quantile::QuantileLimit;
 use super::standing::{ground, too_few};
-use super::tail::tail_limit;
+use super::tail::{is_broken_early, tail_limit};
 use crate::units::{count, latency};
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     let least = require.cycles.unwrap_or(CYCLES_FOR_A_VERDICT);
-    let summary = ground(&row.result, require, least, |summary| already_broken(summary, require))?;
+    let summary = ground(&row.result, require, least, |summary| already_broken(row, summary, require))?;
     let few = too_few(&row.result, least);
     if !require.bounds_latency() && !require.warn.as_ref().is_some_and(|warn| warn.bounds_latency()) {
         return Err("the requirement names no limit".into());
@@ -33,9 +33,10 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
 }
 
 /// One large value needs no second one, and missed periods do not become fewer: they are broken however little was measured.
-fn already_broken(summary: &Summary, require: &Require) -> bool {
+fn already_broken(row: &Row, summary: &Summary, require: &Require) -> bool {
     let max = summary.max_ns.zip(require.max).is_some_and(|(max, Nanos(limit))| max > limit);
-    max || require.overruns.is_some_and(|limit| summary.missed() > limit)
+    let tail = require.tail.is_some_and(|limit| is_broken_early(&row.result, limit));
+    max || tail || require.overruns.is_some_and(|limit| summary.missed() > limit)
 }
 
 /// `few`: why nothing but what is broken for good may be said.
@@ -45,7 +46,11 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     let soft = require.warn.iter().flat_map(|warn| judge.of(warn, true));
     let mut found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
     if let Some(few) = few {
-        found.iter_mut().filter(|one| !for_good(&one.entry)).for_each(|one| {
+        let early = |require: &Require| {
+            require.tail.is_some_and(|limit| is_broken_early(&row.result, limit))
+        };
+        let tail = early(require) || require.warn.as_deref().is_some_and(early);
+        found.iter_mut().filter(|one| !for_good(&one.entry, tail)).for_each(|one| {
             one.entry.side = Side::Open;
             one.said = format!("{}, but {few}", one.said);
         });
@@ -57,9 +62,10 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     together(&row.result, found, &base, doubt, &bound)
 }
 
-/// Whether a limit is broken, and would be however long it were measured.
-fn for_good(entry: &LimitEntry) -> bool {
-    entry.side == Side::Broken && matches!(entry.quantity.as_str(), "max" | "overruns")
+/// Whether a limit is broken, and would be however long it were measured; `tail`: whether one on the tail is.
+fn for_good(entry: &LimitEntry, tail: bool) -> bool {
+    let quantity = entry.quantity.as_str();
+    entry.side == Side::Broken && (matches!(quantity, "max" | "overruns") || (tail && quantity == "tail"))
 }
 
 /// The limits of a requirement, held against a row.

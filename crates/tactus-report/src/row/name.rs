@@ -6,6 +6,7 @@ use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::TimerlatValue;
 use tactus_model::device_card::DeviceCard;
+use tactus_model::message::{Note, Unknowable};
 use tactus_model::wire::row::Word;
 
 use crate::units::{clean, shortened};
@@ -78,6 +79,13 @@ pub fn inside(contents: &Contents, environment: &str) -> Option<String> {
     contents.plan.environment.get(environment)?.inside.clone()
 }
 
+/// That a load ended before its time, and why; none: each ran to the end.
+#[must_use]
+pub fn ended_load(result: &RowResult) -> Option<&str> {
+    let is_load = |note: &&Note| note.unknowable == Some(Unknowable::Load);
+    result.notes.iter().find(is_load).map(|note| note.text.as_str())
+}
+
 /// Whether tactus ran something beside a measurement, in a few words: `idle`, `under scheduler and cpu load`, `with a hog
 /// fault`. Of what another tool measured that is not known.
 #[must_use]
@@ -100,7 +108,8 @@ pub fn under(result: &RowResult) -> Option<String> {
             [some @ .., last] => Some(format!("{} and {last}", some.join(", "))),
         }
     };
-    let load = kinds(&result.load).map(|kinds| format!("under {kinds} load"));
+    let ended = if ended_load(result).is_some() { ", which ended early" } else { "" };
+    let load = kinds(&result.load).map(|kinds| format!("under {kinds} load{ended}"));
     let fault = kinds(&result.fault).map(|kinds| format!("with a {kinds} fault"));
     let all: Vec<String> = load.into_iter().chain(fault).collect();
     Some(if all.is_empty() { "idle".into() } else { all.join(" ") })

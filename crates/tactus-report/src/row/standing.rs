@@ -59,8 +59,9 @@ pub(super) fn ground<'a>(
 pub(super) fn too_few(result: &RowResult, least: u64) -> Option<String> {
     let fewest = fewest_cycles(result);
     (fewest < least).then(|| {
+        let (cycles, are) = if fewest == 1 { ("cycle", "is") } else { ("cycles", "are") };
         format!(
-            "{} cycles of a thread are too few for a verdict, which needs {}",
+            "{} {cycles} of a thread {are} too few for a verdict, which needs {}",
             count(fewest),
             count(least)
         )

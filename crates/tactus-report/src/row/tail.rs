@@ -7,7 +7,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tactus_model::Evidence;
-use tactus_model::bundle::Row;
+use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{
     LimitEntry, Side, TailEntry, TailLevel, TailProvisional, TailRefused, TailTest,
 };
@@ -239,12 +239,19 @@ fn level_entry(level: &Level) -> TailLevel {
     TailLevel { time_s: time_ns / 1e9, estimate_ns, low_ns, high_ns }
 }
 
+/// Whether a time that is short against the horizon has a latency above the limit: so rarely that happens if there is less
+/// than one in the horizon ([`BROKEN`]). The chance of one or more is at most their expected number, whatever depends on
+/// what (A. A. Markov).
+pub(super) fn is_broken_early(result: &RowResult, limit: TailLimit) -> bool {
+    let observed = result.all().and_then(|all| all.max_ns).unwrap_or(0);
+    observed > limit.max.0 && float(result.measured_ns) <= BROKEN * float(limit.horizon.0)
+}
+
 /// What a requirement on the tail says of a row.
 pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
     let (max, horizon) = (float(limit.max.0), duration(limit.horizon.0));
     let asked = format!("the {} {} in {horizon}", asked(warns), latency(max));
     let observed = row.result.all().and_then(|all| all.max_ns).unwrap_or(0);
-    let (measured, wanted) = (float(row.result.measured_ns), float(limit.horizon.0));
     let entry = |low: f64, high: f64, side: Side| LimitEntry {
         quantity: "tail".to_owned(),
         limit: max,
@@ -255,8 +262,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
         side,
     };
     let found = tail_for(row, Some(limit.horizon.0));
-    // The chance of one or more is at most their expected number, whatever depends on what (A. A. Markov).
-    if float(observed) > max && measured <= BROKEN * wanted {
+    if is_broken_early(&row.result, limit) {
         let said = format!(
             "{} was reached within {}, which exceeds {asked}",
             latency(float(observed)),

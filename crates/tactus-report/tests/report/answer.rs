@@ -2,14 +2,17 @@
 
 use tactus_model::bundle::{Asked, Contents};
 use tactus_model::event::RunStatus;
+use tactus_model::message::{Note, Unknowable};
 use tactus_model::number::float;
-use tactus_model::outcome::RowEnd;
+use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::plan::Require;
+use tactus_model::scheduling::Policy;
 use tactus_model::{Evidence, Nanos};
 use tactus_report::answer::{answer, headline};
 use tactus_report::part::Tone;
 use tactus_report::render::text::{Style, render};
-use tactus_report::render::{FORMATS, html, json, markdown};
+use tactus_report::document;
+use tactus_report::render::{FORMATS, html, json, junit, markdown};
 use tactus_report::stats::exceedance;
 
 use crate::common::{
@@ -131,6 +134,84 @@ fn the_answer_says_whether_anything_ran_beside_it() {
     contents.rows[0].result.evidence = Some(Evidence::Imported);
     let sentence = answer(&contents).sentence;
     assert!(!sentence.contains("Idle only") && !sentence.contains(" load"), "nobody knows: {sentence}");
+}
+
+/// A minute under load that keeps 10 ms, with a note.
+fn loaded(note: Note) -> Contents {
+    let mut contents = kept();
+    contents.rows[0].result.load = scheduler("host");
+    contents.rows[0].result.notes.push(note);
+    contents
+}
+
+#[test]
+fn nothing_is_met_under_a_load_that_ended_early() {
+    let ended = "`scheduler` ended before its time: killed by signal 9";
+    let note = Note { unknowable: Some(Unknowable::Load), ..Note::obstacle(ended, "") };
+    let mut contents = loaded(note);
+    let said = answer(&contents);
+    assert_eq!(said.word, "NOT DECIDED");
+    assert!(said.sentence.contains("the load `scheduler` ended before its time"), "{}", said.sentence);
+    assert!(said.sentence.contains("under scheduler load, which ended early"), "{}", said.sentence);
+    assert!(headline(&contents)[0].contains(", under load that ended early"), "{:?}", headline(&contents));
+    assert!(!junit::render(&contents).unwrap().contains(r#"failures="0" errors="0" skipped="0""#), "{}", junit::render(&contents).unwrap());
+    // What is broken stays broken.
+    limited(&mut contents, 0, 1);
+    assert_eq!(answer(&contents).word, "NOT MET");
+}
+
+#[test]
+fn the_answer_says_what_else_measured_and_that_no_real_time_thread_did() {
+    let beside = Note { unknowable: Some(Unknowable::Alone), ..Note::info("another one measured, too") };
+    let mut contents = loaded(beside);
+    let said = answer(&contents).sentence;
+    assert!(said.contains("Another measurement ran on this machine at the same time."), "{said}");
+    assert!(!said.contains("SCHED_OTHER"), "{said}");
+    contents.rows[0].result.policy = Policy::Other;
+    let said = answer(&contents).sentence;
+    assert!(said.contains("Measured under SCHED_OTHER, not by real-time threads."), "{said}");
+}
+
+#[test]
+fn a_run_that_a_latency_ended_says_so_and_is_not_to_be_repeated_for_longer() {
+    let mut contents = this_machine();
+    for row in &mut contents.rows {
+        row.result.end(Ending::because(RowEnd::Broke, "CPU 1 woke 70000 ns late"));
+    }
+    let said = answer(&contents);
+    assert!(said.sentence.contains(" Ended early: "), "{}", said.sentence);
+    assert!(!said.next.is_some_and(|next| next.command.contains("--duration")));
+}
+
+#[test]
+fn what_is_not_decided_is_not_mended_by_what_the_audit_found() {
+    let mut contents = kept();
+    contents.rows[0].result.control.clear();
+    contents.audits.insert("host".into(), audits::audit());
+    assert_eq!((answer(&contents).word, answer(&contents).next), ("NOT DECIDED", None));
+}
+
+#[test]
+fn a_self_test_in_noise_is_not_said_to_be_of_another_size() {
+    let mut contents = kept();
+    for control in &mut contents.rows[0].result.control {
+        (control.injected_ns, control.seen_ns, control.noise_ns) = (64_000_000, 64_019_000, 94_696_000);
+        control.passed = false;
+    }
+    let said = answer(&contents).sentence;
+    assert!(said.contains("too noisy to tell on 2 of 2 threads: without it, 94.7 ms was measured"), "{said}");
+}
+
+#[test]
+fn of_a_few_cycles_how_long_more_take_is_not_less_than_their_interval() {
+    let mut contents = kept();
+    let result = &mut contents.rows[0].result;
+    (result.interval_ns, result.measured_ns) = (10_000_000_000, 1_000_000_000);
+    result.require.as_mut().unwrap().cycles = Some(100_000);
+    let tactus_model::outcome::Outcome::Latency(outcome) = &mut result.outcome else { panic!() };
+    outcome.series.iter_mut().for_each(|series| series.summary.cycles = 1);
+    let longer = document(&contents).scenarios[0].verdict.clone().unwrap().longer_ns.unwrap();
+    assert_eq!(longer, 99_999 * 10_000_000_000);
 }
 
 #[test]

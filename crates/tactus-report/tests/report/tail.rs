@@ -74,6 +74,15 @@ fn the_return_levels_rise_with_their_band_up_to_the_bound() {
 }
 
 #[test]
+fn a_tail_that_a_few_cycles_break_is_broken() {
+    // Two seconds against a day.
+    let few = seconds(2, 60, 4);
+    let max = few.result.all().unwrap().max_ns.unwrap();
+    let judged = |limit: u64| verdict(&requiring(few.clone(), Nanos(limit), 24)).unwrap().outcome;
+    assert_eq!((judged(max - 1), judged(max)), (Outcome::Fail, Outcome::Inconclusive));
+}
+
+#[test]
 fn what_carries_no_bound_is_refused_with_the_reason() {
     let mut short = half_an_hour(4);
     short.ticks.series.values_mut().for_each(|own| own.stretches.truncate(120));

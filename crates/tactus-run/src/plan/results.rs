@@ -36,7 +36,9 @@ pub fn beyond_the_period(row: &RowResult) -> Option<String> {
     let quantiles = require.quantiles().into_iter().map(|(_, _, limit)| limit);
     let limit = require.max.into_iter().chain(quantiles).max()?;
     let period = Nanos(row.interval_ns);
-    (row.measurement.has_periods() && limit > period).then(|| {
+    // A program's own periods are not known.
+    let known = row.measurement.has_periods() && !matches!(row.measurement, Measure::Application(_));
+    (known && limit > period).then(|| {
         format!(
             "the limit of {limit} is longer than the period of {period}: a latency may miss periods and keep it. Add \
              `--overruns 0` (in a plan `overruns = 0`), or measure at your program's period (`-i`)"

@@ -57,7 +57,7 @@ pub fn watched(
     let interrupt = Interrupt::listen()?;
     let marks = Marks::default();
     if let Some(remark) = turn.remark() {
-        marks.add(remark);
+        marks.note(remark);
     }
     // What is not text has no place in a bundle.
     let command = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();

@@ -3,6 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use tactus_model::message::{Note, Unknowable};
 use tactus_system::{MachineLock, Real};
 use tactus_watch::screen::human;
 
@@ -23,13 +24,10 @@ pub enum Turn {
 
 impl Turn {
     /// What its bundle must say of it.
-    pub fn remark(&self) -> Option<String> {
-        match self {
-            Self::Alone { .. } => None,
-            Self::Beside(who) => {
-                Some(format!("{who} measured this machine at the same time: both disturbed each other"))
-            }
-        }
+    pub fn remark(&self) -> Option<Note> {
+        let Self::Beside(who) = self else { return None };
+        let said = format!("{who} measured this machine at the same time: both disturbed each other");
+        Some(Note { unknowable: Some(Unknowable::Alone), ..Note::info(said) })
     }
 }
 

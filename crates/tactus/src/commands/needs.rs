@@ -20,6 +20,8 @@ struct Asked {
 /// was called, where it may be called again with a longer time.
 pub fn say_needs(resolved: &Resolved, words: Option<impl Iterator<Item = String>>) {
     let scenarios = resolved.scenarios.iter().filter(|scenario| scenario.skip.is_none() && !scenario.kept);
+    // What makes no self-test has no verdict.
+    let scenarios = scenarios.filter(|scenario| scenario.control.is_some());
     let rows = scenarios.flat_map(|scenario| resolved.rows.get(scenario.rows.clone()).unwrap_or_default());
     let asked: Vec<Asked> = rows
         .map(|row| &row.result)
@@ -70,16 +72,19 @@ fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
     Some((said, Some(needed(first))))
 }
 
-/// The same command with another time.
+/// The same command with another time, into a bundle of its own.
 fn called_again(words: impl Iterator<Item = String>, time: Nanos) -> String {
     let (mut all, mut skip) = (Vec::new(), false);
     for word in words {
         let takes_next = matches!(word.as_str(), "-D" | "--duration");
-        let is_time = takes_next
+        let takes_next = takes_next || matches!(word.as_str(), "--out" | "--into");
+        let is_left_out = takes_next
+            || word.starts_with("--out=")
+            || word.starts_with("--into=")
             || word == "--quick"
             || word.starts_with("--duration=")
             || (word.starts_with("-D") && !word.starts_with("--"));
-        if !is_time && !skip {
+        if !is_left_out && !skip {
             all.push(quoted(&word));
         }
         skip = takes_next;
@@ -134,6 +139,7 @@ mod tests {
             &["tactus", "run", "my plan.toml", "-D10", "--max", "100us"],
             &["tactus", "run", "--quick", "my plan.toml", "--duration=10s", "--max", "100us"],
             &["tactus", "run", "my plan.toml", "--duration", "10s", "--max", "100us"],
+            &["tactus", "run", "my plan.toml", "--out", "there", "-D", "10", "--max", "100us", "--into=it"],
         ] {
             assert_eq!(again(line), "tactus run 'my plan.toml' --max 100us --duration 5min");
         }
