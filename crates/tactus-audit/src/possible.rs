@@ -1,7 +1,7 @@
 //! Whether CPUs can be set apart at all: asked alike by the audit, by tuning and by what is generated.
 
-use tactus_model::topology::are;
 use tactus_model::CpuSet;
+use tactus_model::topology::are;
 
 use super::Subject;
 use super::sentence::{cpus_or_none, few};

@@ -88,11 +88,8 @@ fn headline(of: &Answers) -> Vec<String> {
         }
         _ => {
             let unproven = count(of, Judged::Unproven);
-            let unproven = if unproven > 0 {
-                format!("; of {unproven} it is not decided")
-            } else {
-                String::new()
-            };
+            let unproven =
+                if unproven > 0 { format!("; of {unproven} it is not decided") } else { String::new() };
             format!(
                 "{} of {judged} machines missed {asked} in the last {} days{unproven}.",
                 count(of, Judged::Missed),

@@ -331,7 +331,11 @@ impl Running {
                         Some(_) => format!("had a gap of {value} ns"),
                         None => format!("woke {value} ns late"),
                     };
-                    format!("{} {what}, more than the {} ns at which it stops", lane.title(), lane.spec.limit_ns)
+                    format!(
+                        "{} {what}, more than the {} ns at which it stops",
+                        lane.title(),
+                        lane.spec.limit_ns
+                    )
                 })
             }),
             End::Complete | End::Stopped => None,

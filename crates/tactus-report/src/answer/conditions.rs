@@ -35,8 +35,7 @@ pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
         }),
         interrupted(contents),
         broken("Ended early", lines, |line| {
-            contents.manifest.status == RunStatus::Complete
-                && runs(line).into_iter().any(ended_early)
+            contents.manifest.status == RunStatus::Complete && runs(line).into_iter().any(ended_early)
         }),
         broken("Failed", lines, |line| runs(line).iter().any(|run| run.status == RowStatus::Failed)),
         broken("Not measured", lines, |line| {

@@ -46,9 +46,7 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     let soft = require.warn.iter().flat_map(|warn| judge.of(warn, true));
     let mut found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
     if let Some(few) = few {
-        let early = |require: &Require| {
-            require.tail.is_some_and(|limit| is_broken_early(&row.result, limit))
-        };
+        let early = |require: &Require| require.tail.is_some_and(|limit| is_broken_early(&row.result, limit));
         let tail = early(require) || require.warn.as_deref().is_some_and(early);
         found.iter_mut().filter(|one| !for_good(&one.entry, tail)).for_each(|one| {
             one.entry.side = Side::Open;

@@ -39,7 +39,9 @@ pub use control::{control, control_sentence, controls, spared};
 pub use entry::entry;
 pub use grounds::{died, never_made};
 pub use judged::{Quantity, is_corrected};
-pub use name::{device, ended_load, inside, load_words, place, scenario_title, title, title_and_evidence, under};
+pub use name::{
+    device, ended_load, inside, load_words, place, scenario_title, title, title_and_evidence, under,
+};
 pub use published::{PublishedValue, published, published_value};
 pub use remarks::{Remark, remarks};
 pub use repeats::{Runs, worst_runs};

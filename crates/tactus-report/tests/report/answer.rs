@@ -9,9 +9,9 @@ use tactus_model::plan::Require;
 use tactus_model::scheduling::Policy;
 use tactus_model::{Evidence, Nanos};
 use tactus_report::answer::{answer, headline};
+use tactus_report::document;
 use tactus_report::part::Tone;
 use tactus_report::render::text::{Style, render};
-use tactus_report::document;
 use tactus_report::render::{FORMATS, html, json, junit, markdown};
 use tactus_report::stats::exceedance;
 
@@ -154,7 +154,11 @@ fn nothing_is_met_under_a_load_that_ended_early() {
     assert!(said.sentence.contains("the load `scheduler` ended before its time"), "{}", said.sentence);
     assert!(said.sentence.contains("under scheduler load, which ended early"), "{}", said.sentence);
     assert!(headline(&contents)[0].contains(", under load that ended early"), "{:?}", headline(&contents));
-    assert!(!junit::render(&contents).unwrap().contains(r#"failures="0" errors="0" skipped="0""#), "{}", junit::render(&contents).unwrap());
+    assert!(
+        !junit::render(&contents).unwrap().contains(r#"failures="0" errors="0" skipped="0""#),
+        "{}",
+        junit::render(&contents).unwrap()
+    );
     // What is broken stays broken.
     limited(&mut contents, 0, 1);
     assert_eq!(answer(&contents).word, "NOT MET");
