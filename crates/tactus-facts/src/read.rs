@@ -146,7 +146,7 @@ pub fn text(path: &str) -> Option<String> {
 /// # Errors
 /// Those of the system.
 pub fn of_process(path: &str) -> io::Result<Vec<u8>> {
-    process_files::read(fs::File::open(path)?, Path::new(path))
+    process_files::read(Path::new(path))
 }
 
 /// The beginning of a file, as much as a reading can hold and a little more, so that it is known to

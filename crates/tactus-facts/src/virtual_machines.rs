@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
 use tactus_model::CpuSet;
 use tactus_model::facts::Reading;
+use tactus_model::patience::in_time;
 use tactus_model::process_files::{COMMAND_LINE, is_ordinary_user};
 use tactus_model::qemu_arguments::kept;
 
@@ -81,8 +83,18 @@ fn keep_one(it: &mut Collector, group: &Group, status: &str, purse: &mut Purse) 
             "the process has {small} kB in small pages: reading its map would take too long"
         ))
     } else {
-        match fs::File::open(format!("/proc/{pid}/smaps")).and_then(|file| by_page_size(file, &mut purse.map))
-        {
+        let map = format!("/proc/{pid}/smaps");
+        let mut left = purse.map;
+        // One that is not read in time is not known to have taken anything.
+        let look = {
+            let map = map.clone();
+            move || Ok((fs::File::open(map).and_then(|file| by_page_size(file, &mut left)), left))
+        };
+        let found = in_time(Path::new(&map), look).and_then(|(found, left)| {
+            purse.map = left;
+            found
+        });
+        match found {
             Ok(text) => Reading::Text(text),
             Err(error) => refused(&error),
         }

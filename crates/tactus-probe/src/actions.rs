@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 use tactus_model::process_files;
-use tactus_model::undo::{Actions, Files, MARKER, remove};
+use tactus_model::undo::{self, Actions, Files, MARKER, remove};
 
 use crate::sys;
 
@@ -91,16 +93,16 @@ impl Actions for LocalSystem {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        process_files::read(fs::File::open(path)?, path)
+        process_files::read(path)
     }
 
     fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        process_files::beginning(fs::File::open(path)?, most)
+        process_files::beginning(path, most)
     }
 
-    fn kill(&self, pid: u32) -> io::Result<()> {
-        let pid = Pid::from_raw(pid.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(kill_process(pid, Signal::KILL)?)
+    fn hold(&self, pid: u32) -> io::Result<Box<dyn undo::Held + '_>> {
+        let number = Pid::from_raw(pid.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Box::new(Held { number, directory: fs::File::open(format!("/proc/{pid}"))? }))
     }
 
     fn now(&self) -> Duration {
@@ -109,6 +111,28 @@ impl Actions for LocalSystem {
 
     fn pause(&self, time: Duration) {
         std::thread::sleep(time);
+    }
+}
+
+/// A process that was found, by its directory of `/proc`: what is beneath it is this process's or nobody's.
+struct Held {
+    number: Pid,
+    directory: fs::File,
+}
+
+impl undo::Held for Held {
+    fn kill(&self) -> io::Result<()> {
+        match pidfd_send_signal(&self.directory, Signal::KILL) {
+            Ok(()) => Ok(()),
+            Err(Errno::SRCH) => Err(Errno::SRCH.into()),
+            // Before Linux 5.1, or where a filter refuses it: the process is looked at once more, and its number meant at
+            // once.
+            Err(_) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                openat(&self.directory, "stat", flags, Mode::empty())?;
+                Ok(kill_process(self.number, Signal::KILL)?)
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::process::setsid;
-use tactus_model::undo::{Entry, MARKER, Owned, kill_marked, outstanding, settings_first, undo};
+use tactus_model::undo::{Entry, MARKER, Owned, is_over, kill_marked, outstanding, settings_first, undo};
 
 use crate::actions::LocalSystem;
 use crate::sys;
@@ -82,8 +82,12 @@ fn finish(journal: &Path, told: &str, marker: Option<&str>) -> u8 {
         match undo(&how, &LocalSystem) {
             Ok(()) => note_done(record.as_mut(), id),
             Err(error) => {
-                left += 1;
                 crate::stderr::say!("tactus-probe: guardian: not undone: {how}: {error}");
+                if is_over(&how, &error) {
+                    note_done(record.as_mut(), id);
+                } else {
+                    left += 1;
+                }
             }
         }
     }

@@ -19,6 +19,8 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, waitpgid, waitpid,
 };
 use tactus_model::message::FromProbe;
+use tactus_model::patience::in_time;
+use tactus_model::process_files::is_of_memory;
 use tactus_model::rpc::{Answer, Call, Exited, Output, READ, Verb, WINDOW, decode, encode};
 use tactus_model::undo::{Undo, attempt, in_order, settings_first, undo};
 
@@ -82,7 +84,11 @@ impl RpcServer {
         let mode = u32::try_from(call.number).unwrap_or(0);
         match call.verb {
             Verb::Read => {
-                let (bytes, more) = read(path, call.number)?;
+                let (path, from) = (path.to_owned(), call.number);
+                let (bytes, more) = match is_of_memory(&path) {
+                    true => in_time(&path.clone(), move || read(&path, from))?,
+                    false => read(&path, from)?,
+                };
                 (answer.data, answer.number) = (encode(&bytes), more.into());
             }
             Verb::Create | Verb::Append | Verb::Own => {

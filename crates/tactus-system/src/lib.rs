@@ -43,6 +43,7 @@ use std::sync::Arc;
 use tactus_model::CpuSet;
 use tactus_model::size::Bytes;
 use tactus_model::threads::Policy;
+use tactus_model::undo::Held;
 
 pub use again::{Again, again, leave_terminal};
 pub use boot::{BOOT_ID, boot_id};
@@ -286,11 +287,11 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setscheduler(2); `InvalidInput` for SCHED_DEADLINE, which needs more than that.
     fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()>;
-    /// Kills a process, without waiting for its end.
+    /// Holds the process that has this number now: what is done to it is done to no later one.
     ///
     /// # Errors
-    /// Those of kill(2).
-    fn kill(&self, process: u32) -> io::Result<()> {
+    /// When there is none.
+    fn hold(&self, process: u32) -> io::Result<Box<dyn Held + '_>> {
         Err(io::Error::new(io::ErrorKind::Unsupported, format!("process {process}: not on this system")))
     }
     /// Whether this process is root there.

@@ -99,7 +99,7 @@ pub fn is_ours(user: u32) -> bool {
 /// The effective user of a process that is there.
 pub fn user_of(process: u32) -> Option<u32> {
     let path = PathBuf::from(format!("/proc/{process}/status"));
-    let status = process_files::read(File::open(&path).ok()?, &path).ok()?;
+    let status = process_files::read(&path).ok()?;
     effective_user(&String::from_utf8_lossy(&status))
 }
 

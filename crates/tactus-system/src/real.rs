@@ -13,14 +13,15 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, statvfs};
+use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat, statvfs};
+use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Signal, geteuid, kill_process};
+use rustix::process::{Signal, geteuid, kill_process, pidfd_send_signal};
 use rustix::thread::{Pid, sched_setaffinity};
 use tactus_model::CpuSet;
 use tactus_model::process_files;
 use tactus_model::threads::Policy;
-use tactus_model::undo::Files;
+use tactus_model::undo::{self, Files};
 
 use super::capped::at_most;
 use super::child::RealChild;
@@ -104,11 +105,11 @@ fn begin(command: &mut Command) -> io::Result<process::Child> {
 
 impl System for Real {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        process_files::read(fs::File::open(path)?, path)
+        process_files::read(path)
     }
 
     fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        process_files::beginning(fs::File::open(path)?, most)
+        process_files::beginning(path, most)
     }
 
     fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
@@ -327,8 +328,8 @@ impl System for Real {
         sys::schedule(thread, policy, priority)
     }
 
-    fn kill(&self, process: u32) -> io::Result<()> {
-        Ok(kill_process(pid(process)?, Signal::KILL)?)
+    fn hold(&self, process: u32) -> io::Result<Box<dyn undo::Held + '_>> {
+        Ok(Box::new(Held { number: pid(process)?, directory: fs::File::open(format!("/proc/{process}"))? }))
     }
 
     fn is_root(&self) -> bool {
@@ -367,6 +368,28 @@ impl Files for Real {
 
     fn unmount(&self, path: &Path) -> io::Result<()> {
         System::unmount(self, path)
+    }
+}
+
+/// A process that was found, by its directory of `/proc`: what is beneath it is this process's or nobody's.
+struct Held {
+    number: Pid,
+    directory: fs::File,
+}
+
+impl undo::Held for Held {
+    fn kill(&self) -> io::Result<()> {
+        match pidfd_send_signal(&self.directory, Signal::KILL) {
+            Ok(()) => Ok(()),
+            Err(Errno::SRCH) => Err(Errno::SRCH.into()),
+            // Before Linux 5.1, or where a filter refuses it: the process is looked at once more, and its number meant at
+            // once.
+            Err(_) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                openat(&self.directory, "stat", flags, Mode::empty())?;
+                Ok(kill_process(self.number, Signal::KILL)?)
+            }
+        }
     }
 }
 
@@ -428,7 +451,7 @@ mod tests {
         let script = "sleep 600 & echo $!; echo said >&2";
         let finished =
             Real.run(&Invocation::new(["sh", "-c", script]).within(Duration::from_secs(60))).unwrap();
-        Real.kill(finished.text().trim().parse().unwrap()).expect("it holds both streams, and is there yet");
+        Real.hold(finished.text().trim().parse().unwrap()).and_then(|left| left.kill()).expect("it holds both streams, and is there yet");
         assert!(finished.success() && finished.words() == "said", "{finished:?}");
     }
 

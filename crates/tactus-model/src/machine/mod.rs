@@ -8,6 +8,7 @@ pub mod hypervisor;
 pub mod interrupts;
 pub mod isolation;
 pub mod partition;
+pub mod patience;
 pub mod process_files;
 pub mod qemu_arguments;
 pub mod resctrl;

@@ -1,8 +1,11 @@
 //! Files of `/proc/PID`, in which a process of any user says what it likes, and as much of it as it likes: with
 //! `PR_SET_MM_MAP`, which needs no privilege, 2 MB of memory are an environment of 1 TiB. Only their beginning is read.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use super::patience::in_time;
 
 /// The most that is read of an environment. execve(2) gives no process more than 6 MiB.
 pub const ENVIRONMENT: u64 = 8 << 20;
@@ -28,24 +31,51 @@ pub fn most(path: &Path) -> Option<u64> {
     })
 }
 
-/// What `file` holds: all of it, or the beginning of it where `path` is a file of a process.
+/// What shows a process's memory or waits for it (`proc_mem_open`, `access_remote_vm`, `lock_trace` in fs/proc/base.c).
+const OF_MEMORY: [&str; 12] = [
+    "auxv", "cmdline", "environ", "maps", "mem", "numa_maps", "pagemap", "personality", "smaps", "smaps_rollup", "stack",
+    "syscall",
+];
+
+/// What a file holds: all of it, or the beginning of it where it is one of a process.
 ///
 /// # Errors
-/// Those of the file system.
-pub fn read(file: impl Read, path: &Path) -> io::Result<Vec<u8>> {
-    beginning(file, most(path).unwrap_or(u64::MAX))
+/// Those of the file system; `TimedOut` where its process keeps its memory locked.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    beginning(path, most(path).unwrap_or(u64::MAX))
 }
 
-/// At most so many bytes of `file`.
+/// At most so many bytes of a file.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn beginning(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let own = path.to_owned();
+    let look = move || begin_of(open(&own)?, most);
+    if is_of_memory(path) { in_time(path, look) } else { look() }
+}
+
+/// At most so many bytes of what is open.
 ///
 /// # Errors
 /// Those of the file system.
-pub fn beginning(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
+pub fn begin_of(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
     // In one piece where it is a value of the kernel's: some files (tracefs' osnoise/cpus) refuse to be read in
     // small ones.
     let mut bytes = Vec::with_capacity(4096);
     file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Whether reading a file waits for another process's memory.
+#[must_use]
+pub fn is_of_memory(path: &Path) -> bool {
+    most(path).is_some() && path.file_name().is_some_and(|name| OF_MEMORY.iter().any(|of| name == *of))
+}
+
+#[expect(clippy::disallowed_methods, reason = "processes are the same for the probe, its parts and the door")]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 /// Whether a thread is the kernel's own, by its `stat`: anybody may give his the name of one of those.
@@ -78,8 +108,18 @@ mod tests {
             ("/proc/7/smaps", OTHERS),
             ("/proc/7/root/etc/hostname", OTHERS),
         ] {
-            let read = read(io::repeat(b'x'), Path::new(path)).unwrap();
-            assert_eq!(u64::try_from(read.len()).unwrap(), length, "{path}");
+            assert_eq!(most(Path::new(path)), Some(length), "{path}");
+        }
+        assert_eq!(begin_of(io::repeat(b'x'), COMMAND_LINE).unwrap().len() as u64, COMMAND_LINE);
+    }
+
+    #[test]
+    fn what_waits_for_the_memory_of_a_process_is_read_in_time_or_not_at_all() {
+        for path in ["/proc/7/environ", "/proc/7/task/8/cmdline", "/proc/7/smaps", "/proc/7/syscall"] {
+            assert!(is_of_memory(Path::new(path)), "{path}");
+        }
+        for path in ["/proc/self/environ", "/proc/cmdline", "/proc/7/status", "/etc/maps"] {
+            assert!(!is_of_memory(Path::new(path)), "{path}");
         }
     }
 
@@ -135,10 +175,8 @@ mod tests {
 
     #[test]
     fn a_file_of_the_kernel_is_read_whole() {
-        let length = ENVIRONMENT + 1;
         for path in ["/proc/kallsyms", "/sys/kernel/btf/vmlinux", "/home/7/cmdline", "/proc/sys/7/environ"] {
-            let read = read(io::repeat(b'x').take(length), Path::new(path)).unwrap();
-            assert_eq!(u64::try_from(read.len()).unwrap(), length, "{path}");
+            assert_eq!(most(Path::new(path)), None, "{path}");
         }
     }
 }

@@ -47,15 +47,24 @@ pub trait Actions {
     /// # Errors
     /// Those of the file system.
     fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>>;
-    /// Kills a process, without waiting for its end.
+    /// Holds the process that has this number now.
     ///
     /// # Errors
-    /// Those of kill(2).
-    fn kill(&self, pid: u32) -> io::Result<()>;
+    /// When there is none.
+    fn hold(&self, pid: u32) -> io::Result<Box<dyn Held + '_>>;
     /// The time since whenever.
     fn now(&self) -> Duration;
     /// Waits.
     fn pause(&self, time: Duration);
+}
+
+/// A process that was found. What is done to it is never done to a later one of its number.
+pub trait Held {
+    /// Kills it, without waiting for its end.
+    ///
+    /// # Errors
+    /// Those of kill(2), and when it has ended.
+    fn kill(&self) -> io::Result<()>;
 }
 
 /// What is not there needs not be taken back.

@@ -36,7 +36,7 @@ pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     }
 }
 
-/// Writes back the former values among all of this, each once and without waiting. Nothing that other users' processes show
+/// Writes back the former values among all of this, those of threads too, each once and without waiting. Nothing that other users' processes show
 /// of themselves is looked at before this, so that none of them keeps a setting changed. It is no substitute for [`undo`]:
 /// a process of the run that is still alive may change them again.
 pub fn settings_first(open: &[(u64, Undo)], actions: &impl Actions) {
@@ -47,6 +47,7 @@ fn write_back(how: &Undo, actions: &impl Actions) {
     match how {
         // What cannot be written now is tried again in its turn, and said there.
         Undo::Write { .. } => drop(attempt(how, actions)),
+        Undo::Tool(tool) if tool.is_setting() => drop(tool.take_back(actions)),
         Undo::Where { there, then } if actions.read(there).is_ok() => {
             then.iter().for_each(|how| write_back(how, actions));
         }

@@ -19,10 +19,10 @@ mod remove;
 mod tests;
 mod tool;
 
-pub use actions::Actions;
+pub use actions::{Actions, Held};
 pub use execute::{attempt, settings_first, undo};
 pub use journal::{Entry, MARKER, Undo, in_order, outstanding, unknown};
 pub use own::Owned;
-pub use processes::{WORKER, kill_marked, marked};
+pub use processes::{WORKER, is_over, kill_marked, marked};
 pub use remove::{Files, remove};
 pub use tool::{Runtime, Tool, without_mounts};

@@ -1,10 +1,10 @@
 //! How the processes of a run are found, by their mark, and ended.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Actions, MARKER};
+use super::{Actions, Held, MARKER, Undo};
 use crate::process_files::{COMMAND_LINE, ENVIRONMENT, USUAL_ENVIRONMENT};
 
 /// The argument of a probe's process that undoes what it changed, once its session has gone.
@@ -16,32 +16,39 @@ pub(super) const SPARED: Duration = Duration::from_secs(3);
 /// Bytes of environments longer than usual that are read in one look.
 const ROOM: u64 = 64 << 20;
 /// Time between two looks at the processes.
-const POLL: Duration = Duration::from_millis(5);
+pub(super) const POLL: Duration = Duration::from_millis(5);
 
 /// Kills every process that carries the mark, until a look finds none: one may fork while others are
 /// looked at. Those who undo something end with their session by themselves, and know best what they
 /// changed: they are killed last.
 ///
 /// # Errors
-/// When processes are not known, or some do not die.
+/// When processes are not known, or some do not die; `TimedOut` where all that could be looked at have ended.
 pub fn kill_marked(marker: &str, actions: &impl Actions) -> io::Result<()> {
     let began = actions.now();
     loop {
-        let alive = marked(marker, actions)?;
-        if alive.is_empty() {
-            return Ok(());
-        }
         let taken = actions.now().saturating_sub(began);
         let all = taken >= SPARED;
-        for pid in alive.iter().filter(|pid| all || !undoes(**pid, actions)) {
-            // It may have ended by itself.
-            let _ = actions.kill(*pid);
+        let look = each_marked(marker, actions, |pid, process| {
+            if all || !undoes(pid, actions) {
+                // It may have ended by itself.
+                let _ = process.kill();
+            }
+        })?;
+        if look.marked.is_empty() {
+            return look.in_time();
         }
         if taken >= DYING {
-            return Err(io::Error::other(format!("processes {alive:?} do not die")));
+            return Err(io::Error::other(format!("processes {:?} do not die", look.marked)));
         }
         actions.pause(POLL);
     }
+}
+
+/// Whether no further try would find more: all processes of a run that can be looked at have ended.
+#[must_use]
+pub fn is_over(how: &Undo, error: &io::Error) -> bool {
+    matches!(how, Undo::KillMarked(_)) && error.kind() == ErrorKind::TimedOut
 }
 
 /// Processes whose environment has the mark; never this one. One that has ended, or belongs to another
@@ -50,28 +57,69 @@ pub fn kill_marked(marker: &str, actions: &impl Actions) -> io::Result<()> {
 /// # Errors
 /// When processes are not known.
 pub fn marked(marker: &str, actions: &impl Actions) -> io::Result<Vec<u32>> {
+    Ok(each_marked(marker, actions, |_, _| {})?.marked)
+}
+
+/// What one look at all processes has found.
+#[derive(Default)]
+struct Look {
+    marked: Vec<u32>,
+    /// Those that did not show whether they are marked.
+    late: Vec<u32>,
+}
+
+impl Look {
+    fn in_time(&self) -> io::Result<()> {
+        let Some(first) = self.late.first() else { return Ok(()) };
+        let others = self.late.len() - 1;
+        let others = if others == 0 { String::new() } else { format!(" and of {others} more") };
+        let words = format!("the environment of process {first}{others} could not be read in time: whether it belongs to the run is not known");
+        Err(io::Error::new(ErrorKind::TimedOut, words))
+    }
+}
+
+/// Looks at each process and gives those that are marked to `then`, at once and held: its number may be another's before
+/// all are looked at.
+fn each_marked<A: Actions>(
+    marker: &str,
+    actions: &A,
+    then: impl Fn(u32, &dyn Held),
+) -> io::Result<Look> {
     let wanted = format!("{MARKER}={marker}");
     // A few environments that are longer than usual are somebody's; thousands are there to hold us up.
     let mut room = ROOM;
     let mut environment = |pid: u32| {
-        let beginning = read(pid, "environ", USUAL_ENVIRONMENT, actions);
+        let beginning = read(pid, "environ", USUAL_ENVIRONMENT, actions)?;
         if length(&beginning) < USUAL_ENVIRONMENT || room == 0 {
-            return beginning;
+            return Ok(beginning);
         }
-        let whole = read(pid, "environ", ENVIRONMENT, actions);
+        let whole = read(pid, "environ", ENVIRONMENT, actions)?;
         room = room.saturating_sub(length(&whole));
-        whole
+        io::Result::Ok(whole)
     };
-    let is_marked = |pid: &u32| words(&environment(*pid)).any(|word| word == wanted.as_bytes());
-    Ok(actions.processes()?.into_iter().filter(is_marked).collect())
+    let mut look = Look::default();
+    for pid in actions.processes()? {
+        // Held before it is looked at: what is then read is this process's, or it has ended.
+        let Ok(process) = actions.hold(pid) else { continue };
+        match environment(pid) {
+            Ok(bytes) if words(&bytes).any(|word| word == wanted.as_bytes()) => {
+                look.marked.push(pid);
+                then(pid, &*process);
+            }
+            Err(error) if error.kind() == ErrorKind::TimedOut => look.late.push(pid),
+            _ => {}
+        }
+    }
+    Ok(look)
 }
 
 fn undoes(pid: u32, actions: &impl Actions) -> bool {
-    words(&read(pid, "cmdline", COMMAND_LINE, actions)).nth(1) == Some(WORKER.as_bytes())
+    let line = read(pid, "cmdline", COMMAND_LINE, actions).unwrap_or_default();
+    words(&line).nth(1) == Some(WORKER.as_bytes())
 }
 
-fn read(pid: u32, file: &str, most: u64, actions: &impl Actions) -> Vec<u8> {
-    actions.beginning(Path::new(&format!("/proc/{pid}/{file}")), most).unwrap_or_default()
+fn read(pid: u32, file: &str, most: u64, actions: &impl Actions) -> io::Result<Vec<u8>> {
+    actions.beginning(Path::new(&format!("/proc/{pid}/{file}")), most)
 }
 
 fn length(bytes: &[u8]) -> u64 {

@@ -199,6 +199,11 @@ impl Tool {
         })
     }
 
+    /// Whether it is a former value, as a file's would be.
+    pub(super) const fn is_setting(&self) -> bool {
+        matches!(self, Self::Affinity { .. } | Self::Scheduling { .. })
+    }
+
     /// Takes it back, by its program. A program that is not there (any more) has nothing to take back, and a thread
     /// that has ended needs nothing: its number may be somebody else's.
     pub(super) fn take_back(&self, actions: &impl Actions) -> io::Result<()> {

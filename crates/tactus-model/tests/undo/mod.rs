@@ -162,6 +162,38 @@ fn every_marked_process_is_killed_and_no_other() {
     other.wait().unwrap();
 }
 
+/// Makes the next process have this number, if nobody else starts one meanwhile; its process, where it has.
+fn with_number(pid: u32) -> Option<Child> {
+    fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    if child.id() == pid {
+        return Some(child);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    None
+}
+
+#[test]
+fn a_process_that_is_held_is_meant_and_no_later_one_of_its_number() {
+    for _ in 0..50 {
+        let mut first = Command::new("sleep").arg("600").spawn().unwrap();
+        let system = here();
+        let (pid, held) = (first.id(), system.hold(first.id()).unwrap());
+        held.kill().unwrap();
+        first.wait().unwrap();
+        held.kill().unwrap_err();
+        let Some(mut second) = with_number(pid) else { continue };
+        held.kill().unwrap_err();
+        assert!(second.try_wait().unwrap().is_none(), "another process of the same number lives");
+        second.kill().unwrap();
+        second.wait().unwrap();
+        return;
+    }
+    assert!(std::env::var_os("TACTUS_TEST_ALL").is_none(), "skipped, and TACTUS_TEST_ALL is set: numbers");
+    eprintln!("SKIPPED: no process could be given the number of another one");
+}
+
 /// Shows 1 TiB as its environment, which is a few pages of its own memory: prctl(2), PR_SET_MM_MAP. Any user may.
 const ENDLESS: &str = r#"
 import ctypes, struct, sys

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use tactus_model::undo::Actions;
+use tactus_model::undo::{Actions, Held};
 
 use crate::{Invocation, System, monotonic_ns};
 
@@ -47,8 +47,8 @@ impl Actions for SystemActions<'_> {
         self.0.beginning(path, most)
     }
 
-    fn kill(&self, pid: u32) -> io::Result<()> {
-        self.0.kill(pid)
+    fn hold(&self, pid: u32) -> io::Result<Box<dyn Held + '_>> {
+        self.0.hold(pid)
     }
 
     fn now(&self) -> Duration {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tactus_model::undo::{Entry, Undo, marked, outstanding, settings_first, undo, unknown};
+use tactus_model::undo::{Entry, Undo, is_over, marked, outstanding, settings_first, undo, unknown};
 
 use super::actions::SystemActions;
 use super::journal::Journal;
@@ -61,7 +61,7 @@ fn recover_dead(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
 pub struct Rest {
     /// What was taken back.
     pub undone: Vec<String>,
-    /// What could not be, and why; the journal is then left.
+    /// What could not be, and why. The journal is left where another try could do it.
     pub left: Vec<String>,
     /// Lines of another release.
     pub unknown: Vec<String>,
@@ -80,6 +80,7 @@ pub fn undo_rest(journal: &mut Journal, system: &dyn System) -> io::Result<Rest>
     let unchanged: Vec<bool> =
         open.iter().map(|(_, how)| is_setting(how) && nothing_to_do(how, system)).collect();
     settings_first(&open, &SystemActions(system));
+    let mut finished = true;
     for ((id, how), unchanged) in open.into_iter().zip(unchanged) {
         let idle = if is_setting(&how) { unchanged } else { nothing_to_do(&how, system) };
         match undo(&how, &SystemActions(system)) {
@@ -89,10 +90,17 @@ pub fn undo_rest(journal: &mut Journal, system: &dyn System) -> io::Result<Rest>
                     rest.undone.push(how.to_string());
                 }
             }
-            Err(error) => rest.left.push(format!("{how} failed: {error}")),
+            Err(error) => {
+                rest.left.push(format!("{how} failed: {error}"));
+                if is_over(&how, &error) {
+                    journal.write(&Entry::Done { id })?;
+                } else {
+                    finished = false;
+                }
+            }
         }
     }
-    if rest.left.is_empty() {
+    if finished {
         system.remove(journal.path())?;
     }
     Ok(rest)

@@ -194,13 +194,14 @@ impl Guardian {
                 Err(_) => break None,
             }
         };
-        if code == Some(0) {
-            return false;
-        }
+        let hint = match code {
+            Some(0) => "look for what is left of the run by its name in /proc/PID/environ",
+            _ => "the next command tries again",
+        };
         let said = process.stderr();
         for line in said.lines().filter(|line| !line.trim().is_empty()) {
             let line = line.trim_start_matches("tactus-probe: guardian: ");
-            self.warnings().add(Note::obstacle(line, "the next command tries again"));
+            self.warnings().add(Note::obstacle(line, hint));
         }
         if code.is_none() {
             self.take_over();
@@ -381,7 +382,7 @@ mod tests {
         let journal = state_dir(&Real).unwrap().join(format!("{}.jsonl", guardian.id()));
         assert!(Real.exists(&journal));
         let pid = guardian.inner.state().process.as_ref().unwrap().pid();
-        Real.kill(pid).unwrap();
+        Real.hold(pid).unwrap().kill().unwrap();
 
         let error = loop {
             match guardian.promise(Undo::Remove(left.clone())) {

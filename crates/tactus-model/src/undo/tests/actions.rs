@@ -10,8 +10,10 @@ use proptest::prelude::*;
 
 use crate::change::Thread;
 use crate::undo::execute::{PAUSE, TRIES};
-use crate::undo::processes::{DYING, SPARED};
-use crate::undo::{Actions, MARKER, Tool, Undo, WORKER, attempt, in_order, marked, settings_first, undo};
+use crate::undo::processes::{DYING, POLL, SPARED};
+use crate::undo::{
+    Actions, Held, MARKER, Tool, Undo, WORKER, attempt, in_order, is_over, marked, settings_first, undo,
+};
 
 /// A process and how it takes being killed.
 #[derive(Clone)]
@@ -23,6 +25,8 @@ struct Process {
     dies: bool,
     /// What it forks when it is killed.
     child: Option<u32>,
+    /// Which one of its number it is.
+    started: u32,
 }
 
 /// A system that has troubles with some paths, and writes down what is asked of it.
@@ -37,6 +41,8 @@ struct Recorded {
     taken: Cell<u64>,
     /// What stands before a process's mark.
     before_marks: usize,
+    /// Who does not show his environment, until what happens then.
+    locked: BTreeMap<u32, fn(&mut BTreeMap<u32, Process>)>,
 }
 
 impl Recorded {
@@ -116,21 +122,19 @@ impl Actions for Recorded {
 
     fn beginning(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         self.taken.set(self.taken.get() + most);
+        let locked = |pid: &&u32| path == Path::new(&format!("/proc/{pid}/environ"));
+        if let Some(pid) = self.locked.keys().find(locked) {
+            self.locked[pid](&mut self.processes.borrow_mut());
+            return Err(ErrorKind::TimedOut.into());
+        }
         let mut bytes = self.read(path)?;
         bytes.truncate(usize::try_from(most).unwrap());
         Ok(bytes)
     }
 
-    fn kill(&self, pid: u32) -> io::Result<()> {
-        self.said.borrow_mut().push(format!("kill {pid} at {} s", self.now().as_secs()));
-        let mut processes = self.processes.borrow_mut();
-        if let Some(process) = processes.get(&pid).filter(|process| process.dies).cloned() {
-            processes.remove(&pid);
-            if let Some(child) = process.child {
-                processes.insert(child, Process { child: None, ..process });
-            }
-        }
-        Ok(())
+    fn hold(&self, pid: u32) -> io::Result<Box<dyn Held + '_>> {
+        let started = self.processes.borrow().get(&pid).ok_or(ErrorKind::NotFound)?.started;
+        Ok(Box::new(Of { system: self, pid, started }))
     }
 
     fn now(&self) -> Duration {
@@ -142,7 +146,31 @@ impl Actions for Recorded {
     }
 }
 
-const OURS: Process = Process { mark: "ours", argument: "", ends: None, dies: true, child: None };
+/// A process of a [`Recorded`] system.
+struct Of<'a> {
+    system: &'a Recorded,
+    pid: u32,
+    started: u32,
+}
+
+impl Held for Of<'_> {
+    fn kill(&self) -> io::Result<()> {
+        let Self { system, pid, started } = *self;
+        let mut processes = system.processes.borrow_mut();
+        let process = processes.get(&pid).filter(|process| process.started == started).cloned();
+        let process = process.ok_or(ErrorKind::NotFound)?;
+        system.said.borrow_mut().push(format!("kill {pid} at {} s", system.now().as_secs()));
+        if process.dies {
+            processes.remove(&pid);
+            if let Some(child) = process.child {
+                processes.insert(child, Process { child: None, ..process });
+            }
+        }
+        Ok(())
+    }
+}
+
+const OURS: Process = Process { mark: "ours", argument: "", ends: None, dies: true, child: None, started: 0 };
 
 fn unmount() -> Undo {
     Undo::Unmount("/m".into())
@@ -272,6 +300,38 @@ fn processes_of_a_run_are_killed_with_what_they_fork_and_no_other() {
     undo(&Undo::KillMarked("ours".into()), &system).unwrap();
     assert_eq!(system.said(), ["kill 7 at 0 s", "kill 9000 at 0 s", "kill 9 at 0 s"]);
     assert_eq!(system.processes().unwrap(), [8]);
+}
+
+/// A user can keep a look waiting, and let a marked process end meanwhile, so that its number becomes another's.
+#[test]
+fn a_number_that_changes_hands_while_others_are_looked_at_is_not_killed() {
+    let changes_hands: fn(&mut BTreeMap<u32, Process>) = |processes| {
+        processes.insert(7, Process { mark: "root's", started: 1, ..OURS });
+    };
+    let mut system = Recorded::default().process(7, &OURS).process(8, &Process { mark: "theirs", ..OURS });
+    system.locked.insert(8, changes_hands);
+    let _ = undo(&Undo::KillMarked("ours".into()), &system);
+    assert_eq!(system.said(), ["kill 7 at 0 s"], "at once, before 8 is looked at");
+    // Between what is read of a process and the signal.
+    let system = Recorded::default().process(7, &OURS);
+    let held = system.hold(7).unwrap();
+    changes_hands(&mut system.processes.borrow_mut());
+    assert_eq!(held.kill().unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(system.said().is_empty());
+}
+
+#[test]
+fn who_does_not_show_his_environment_is_passed_over_and_said() {
+    let mut system = Recorded::default().process(7, &OURS).process(8, &OURS).process(9, &OURS);
+    system.locked.insert(8, |_| {});
+    let how = Undo::KillMarked("ours".into());
+    let error = undo(&how, &system).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the environment of process 8 could not be read in time: whether it belongs to the run is not known"
+    );
+    assert_eq!((system.said(), system.now()), (vec!["kill 7 at 0 s".into(), "kill 9 at 0 s".into()], POLL));
+    assert!(is_over(&how, &error), "nobody waits for it again");
 }
 
 #[test]
