@@ -15,6 +15,11 @@ use tactus_model::topology::Topology;
 use super::vm::Vm;
 use super::{Arch, Judgement, Verdict, sentence, settable};
 
+/// A thread as a change names it.
+fn as_it_is(thread: &Thread) -> change::Thread {
+    change::Thread { tid: thread.tid, name: thread.name.clone(), started: thread.started }
+}
+
 /// What the user has in mind with a system.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
@@ -397,7 +402,7 @@ impl<'a> Subject<'a> {
     /// A change of the CPUs that a thread may use.
     #[must_use]
     pub fn place(&self, check: &str, thread: &Thread, cpus: &CpuSet) -> Change {
-        let target = Target::Affinity(change::Thread { tid: thread.tid, name: thread.name.clone() });
+        let target = Target::Affinity(as_it_is(thread));
         let (now, then) = (Some(thread.cpus.to_string()), cpus.to_string());
         Change { check: check.to_owned(), target, now, then, effect: Effect::Runtime }
     }
@@ -405,7 +410,7 @@ impl<'a> Subject<'a> {
     /// A change of how a thread is scheduled: `FIFO 4`.
     #[must_use]
     pub fn schedule(&self, check: &str, thread: &Thread, then: impl Into<String>) -> Change {
-        let target = Target::Scheduling(change::Thread { tid: thread.tid, name: thread.name.clone() });
+        let target = Target::Scheduling(as_it_is(thread));
         let now = Some(format!("{} {}", thread.policy.word(), thread.priority));
         Change { check: check.to_owned(), target, now, then: then.into(), effect: Effect::Runtime }
     }

@@ -37,6 +37,7 @@ struct Stat<'a> {
     flags: u32,
     major_faults: u64,
     threads: u32,
+    started: u64,
     priority: u32,
     policy: u32,
 }
@@ -173,10 +174,10 @@ impl List {
             self.written.len() - 1
         });
         let cpus = &self.written[at].1;
-        let Stat { ppid, flags, priority, policy, name, .. } = stat;
+        let Stat { ppid, flags, priority, policy, name, started, .. } = stat;
         let name = name.replace(|c: char| c.is_control(), " ");
         let policy = policy_word(*policy);
-        self.lines.push(format!("{tid}\t{pid}\t{ppid}\t{flags:x}\t{policy}\t{priority}\t{cpus}\t{name}"));
+        self.lines.push(format!("{tid}\t{pid}\t{ppid}\t{flags:x}\t{policy}\t{priority}\t{cpus}\t{name}\t{started}"));
     }
 }
 
@@ -203,6 +204,7 @@ fn parse(text: &str) -> Option<Stat<'_>> {
         flags: short(9)?,
         major_faults: number(12)?,
         threads: short(20)?,
+        started: number(22)?,
         priority: short(40)?,
         policy: short(41)?,
     })
@@ -251,6 +253,7 @@ mod tests {
                 flags: 0x40_0040,
                 major_faults: 7,
                 threads: 5,
+                started: 8123,
                 priority: 1,
                 policy: 2,
             }

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
+use crate::process_files::started;
 use crate::wire::row::{choice, row};
 
 row! {
@@ -93,6 +94,18 @@ row! {
         pub tid: u32,
         /// Its name (comm), which is compared before it is touched.
         pub name: String,
+        /// When it was started, which is compared too: a later one of the same number may give itself the same name.
+        pub started: Option<u64>,
+    }
+}
+
+impl Thread {
+    /// Whether this is what `/proc/TID/stat` says of it, and not of another one of its number.
+    #[must_use]
+    pub fn is_in(&self, stat: &str) -> bool {
+        let front = stat.rsplit_once(')').map_or("", |(front, _)| front);
+        let name = front.split_once('(').map_or("", |(_, name)| name);
+        name == self.name && self.started.is_none_or(|then| started(stat) == Some(then))
     }
 }
 
@@ -219,8 +232,22 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_is_no_later_one_of_its_number_and_name() {
+        let stat = |name: &str, started: u64| {
+            format!("16 ({name}) S 1 16 16 0 -1 4194304 0 0 0 0 0 0 0 0 -2 0 1 0 {started} 0 0")
+        };
+        let thread = |started| Thread { tid: 16, name: "CPU 0/KVM".into(), started };
+        assert!(thread(Some(400)).is_in(&stat("CPU 0/KVM", 400)) && thread(None).is_in(&stat("CPU 0/KVM", 7)));
+        for other in [stat("CPU 0/KVM", 401), stat("CPU 1/KVM", 400), "16 (CPU 0/KVM) S 1".into(), String::new()] {
+            assert!(!thread(Some(400)).is_in(&other), "{other}");
+        }
+        let odd = Thread { tid: 16, name: "a) (b".into(), started: Some(4) };
+        assert!(odd.is_in(&stat("a) (b", 4)));
+    }
+
+    #[test]
     fn every_kind_of_change_travels_whole() {
-        let thread = Thread { tid: 17, name: "rcuc/1 =".into() };
+        let thread = Thread { tid: 17, name: "rcuc/1 =".into(), started: Some(4) };
         let forms = [Form::Plain, Form::Choice, Form::Mask, Form::List, Form::Flag, Form::Words];
         let files = forms.map(|form| Target::File { path: "/proc/x".into(), form });
         let targets = [

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 use tactus_model::process_files;
-use tactus_model::undo::{self, Actions, Files, MARKER, remove};
+use tactus_model::undo::{self, Actions, Files, MARKER, Owned, is_believed, remove};
 
 use crate::sys;
 
@@ -83,6 +84,13 @@ impl Actions for LocalSystem {
             self.pause(POLL);
         }
         Ok(())
+    }
+
+    fn is_believed(&self, path: &Path) -> io::Result<()> {
+        is_believed(&fs::canonicalize(path)?, rustix::process::geteuid().as_raw(), |step| {
+            let found = fs::symlink_metadata(step)?;
+            Ok(Owned { user: found.uid(), mode: found.mode(), links: found.nlink() })
+        })
     }
 
     fn processes(&self) -> io::Result<Vec<u32>> {

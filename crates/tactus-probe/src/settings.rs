@@ -198,8 +198,12 @@ pub fn read(path: &str) -> io::Result<String> {
 /// Whether the number still is that thread.
 fn same_thread(thread: &Thread) -> Result<(), String> {
     let now =
-        read(&format!("/proc/{}/comm", thread.tid)).map_err(|_| "there is no such thread".to_owned())?;
-    if now == thread.name { Ok(()) } else { Err(format!("its number now belongs to `{now}`")) }
+        read(&format!("/proc/{}/stat", thread.tid)).map_err(|_| "there is no such thread".to_owned())?;
+    if thread.is_in(&now) {
+        return Ok(());
+    }
+    let name = now.rsplit_once(')').and_then(|(front, _)| Some(front.split_once('(')?.1)).unwrap_or_default();
+    Err(format!("its number now belongs to `{name}`, which was started later or is called otherwise"))
 }
 
 #[cfg(test)]
@@ -219,7 +223,9 @@ mod tests {
     /// The thread of this test, which may be given other CPUs.
     fn own() -> Thread {
         let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-        Thread { tid, name: read(&format!("/proc/{tid}/comm")).unwrap() }
+        let stat = read(&format!("/proc/{tid}/stat")).unwrap();
+        let name = stat[stat.find('(').unwrap() + 1..stat.rfind(')').unwrap()].to_owned();
+        Thread { tid, name, started: tactus_model::process_files::started(&stat) }
     }
 
     #[test]
@@ -246,6 +252,7 @@ mod tests {
             file("/proc/version", "1"),
             file("/proc/sys/kernel/no_such_file", "1"),
             change(Target::Affinity(stranger), "0"),
+            change(Target::Affinity(Thread { started: Some(1), ..own() }), "0"),
             change(Target::Scheduling(own()), "FIFO lots"),
             change(Target::Affinity(own()), "8000"),
             change(Target::Affinity(own()), &before.to_string()),
@@ -254,12 +261,12 @@ mod tests {
         let applied = Applied::new(&changes, true, &mut notes).unwrap();
         assert!(applied.former.is_empty());
         let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-        assert_eq!(texts.len(), 6, "{texts:?}");
+        assert_eq!(texts.len(), 7, "{texts:?}");
         assert!(texts[1].contains("No such file"), "{texts:?}");
-        assert!(texts[2].contains("now belongs to"), "{texts:?}");
-        assert!(texts[3].contains("is no scheduling"), "{texts:?}");
-        assert!(texts[4].contains("Invalid argument"), "{texts:?}");
-        assert!(texts[5].starts_with("0 of 6 settings made; 1 so already"), "{texts:?}");
+        assert!(texts[2].contains("now belongs to") && texts[3].contains("was started later"), "{texts:?}");
+        assert!(texts[4].contains("is no scheduling"), "{texts:?}");
+        assert!(texts[5].contains("Invalid argument"), "{texts:?}");
+        assert!(texts[6].starts_with("0 of 7 settings made; 1 so already"), "{texts:?}");
     }
 
     #[test]

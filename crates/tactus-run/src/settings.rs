@@ -97,18 +97,17 @@ pub fn not_made<'a>(changes: &'a [Change], facts: &Facts) -> Option<&'a Change> 
 /// How a setting of this machine is taken back, from what it is now. What was changed, and what it was, a container's probe
 /// says: the machine is asked, and nothing is promised of a thread that is another one here.
 fn former(change: &Change, system: &dyn System) -> Option<Undo> {
-    let there = |thread: &Thread| task(system, thread.tid).filter(|task| task.name == thread.name);
     match &change.target {
         Target::File { path, form } => {
             let value = form.value(&system.text(path)?);
             Some(Undo::Write { path: PathBuf::from(path), value })
         }
         Target::Affinity(thread) => {
-            let cpus = there(thread)?.cpus.parse().ok()?;
+            let cpus = task(system, thread)?.cpus.parse().ok()?;
             Some(Undo::Tool(Tool::Affinity { thread: thread.clone(), cpus }))
         }
         Target::Scheduling(thread) => {
-            let tool = Tool::Scheduling { thread: thread.clone(), was: there(thread)?.scheduling };
+            let tool = Tool::Scheduling { thread: thread.clone(), was: task(system, thread)?.scheduling };
             tool.words().map(|_| Undo::Tool(tool))
         }
         Target::Kernel { .. } | Target::Module { .. } | Target::Service { .. } | Target::DropIn { .. } => {
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn what_a_thread_of_this_machine_gets_back_is_what_it_has_here_whatever_a_container_says() {
-        let thread = |name: &str| Thread { tid: 16, name: name.into() };
+        let thread = |name: &str| Thread { tid: 16, name: name.into(), started: Some(4) };
         let own = thread("ktimers/1");
         assert_eq!(
             promised(Target::Scheduling(own.clone()), "FIFO 99"),
@@ -178,7 +177,8 @@ mod tests {
             promised(Target::Affinity(own.clone()), "0-63"),
             Some(Undo::Tool(Tool::Affinity { thread: own, cpus: CpuSet::one(1) }))
         );
-        for other in [thread("ksoftirqd/1"), Thread { tid: 17, name: "ktimers/1".into() }] {
+        let later = Thread { started: Some(5), ..thread("ktimers/1") };
+        for other in [thread("ksoftirqd/1"), Thread { tid: 17, ..thread("ktimers/1") }, later] {
             assert_eq!(promised(Target::Scheduling(other.clone()), "FIFO 99"), None, "{other:?}");
             assert_eq!(promised(Target::Affinity(other.clone()), "0"), None, "{other:?}");
         }

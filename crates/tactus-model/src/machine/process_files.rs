@@ -88,11 +88,19 @@ pub fn is_of_kernel(stat: &str) -> bool {
     flags.and_then(|flags| flags.parse::<u64>().ok()).is_some_and(|flags| flags & KTHREAD != 0)
 }
 
-/// Whether a user is a person, or a container's, and no service: below 1000 and from 60000 to 65535 are the system's
-/// (Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS).
+/// When a process or thread was started, in ticks since the machine was, by its `stat`. With it a number is one thread's for
+/// as long as the machine runs.
+#[must_use]
+pub fn started(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+}
+
+/// Whether a user is a person, or a container's, and no service: below 1000 and from 60578 to 65535 are the system's
+/// (Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS, where systemd-homed's people are 60001 to
+/// 60513, and those of the host in containers up to 60577).
 #[must_use]
 pub const fn is_ordinary_user(uid: u32) -> bool {
-    matches!(uid, 1000..=59_999 | 65_536..)
+    matches!(uid, 1000..=60_577 | 65_536..)
 }
 
 #[cfg(test)]
@@ -158,6 +166,12 @@ mod tests {
         }
         assert!(looked_at > 10, "{looked_at}");
         assert!(found.is_empty(), "{found:#?}");
+    }
+
+    #[test]
+    fn people_of_systemd_homed_are_people_and_services_are_not() {
+        assert!([1000, 59_999, 60_001, 60_513, 60_577, 65_536, 524_288].into_iter().all(is_ordinary_user));
+        assert!(![0, 104, 999, 60_578, 61_184, 64_055, 65_534].into_iter().any(is_ordinary_user));
     }
 
     #[test]

@@ -91,6 +91,8 @@ pub struct Thread {
     pub cpus: Arc<CpuSet>,
     /// Its name, at most 15 bytes for user threads; the kernel's workers have longer ones.
     pub name: String,
+    /// When it was started, in ticks since its system was; facts of earlier releases do not say it.
+    pub started: Option<u64>,
 }
 
 /// All threads of a system that its probe could see.
@@ -155,7 +157,7 @@ impl Threads {
 }
 
 fn read<'a>(line: &'a str, sets: &mut HashMap<&'a str, Option<Arc<CpuSet>>>) -> Option<Thread> {
-    let mut fields = line.splitn(8, '\t');
+    let mut fields = line.splitn(9, '\t');
     let mut next = || fields.next();
     let number = |text: Option<&str>| text?.trim().parse().ok();
     let (tid, pid, ppid) = (number(next())?, number(next())?, number(next())?);
@@ -166,8 +168,9 @@ fn read<'a>(line: &'a str, sets: &mut HashMap<&'a str, Option<Arc<CpuSet>>>) -> 
     let cpus = next()?.trim();
     let cpus = sets.entry(cpus).or_insert_with(|| cpus.parse().ok().map(Arc::new)).clone()?;
     let name = next()?.to_owned();
+    let started = next().and_then(|text| text.trim().parse().ok());
     let (kernel, bound) = (flags & PF_KTHREAD != 0, flags & PF_NO_SETAFFINITY != 0);
-    Some(Thread { tid, pid, ppid, kernel, bound, policy, priority, cpus, name })
+    Some(Thread { tid, pid, ppid, kernel, bound, policy, priority, cpus, name, started })
 }
 
 #[cfg(test)]
@@ -178,7 +181,7 @@ mod tests {
 
     const SOME: &str = "1\t1\t0\t400100\tOTHER\t0\t0,1\tsystemd\n\
                         15\t15\t2\t4208040\tFIFO\t99\t1\tmigration/1\n\
-                        902\t900\t1\t400040\tRR\t5\t0,1\tCPU 1/KVM";
+                        902\t900\t1\t400040\tRR\t5\t0,1\tCPU 1/KVM\t8123";
 
     fn facts(texts: &[&str]) -> Facts {
         let mut facts = Facts::default();
@@ -196,7 +199,8 @@ mod tests {
         assert!(migration.kernel && migration.bound && migration.policy == Policy::Fifo);
         assert_eq!((migration.priority, migration.cpus.to_string()), (99, "1".to_owned()));
         let vcpu = threads.named("CPU 1/").next().unwrap();
-        assert_eq!((vcpu.tid, vcpu.pid, vcpu.kernel), (902, 900, false));
+        assert_eq!((vcpu.tid, vcpu.pid, vcpu.kernel, vcpu.started), (902, 900, false, Some(8123)));
+        assert_eq!(migration.started, None, "an earlier release did not say it");
         assert_eq!(threads.user().count(), 2);
     }
 

@@ -32,6 +32,11 @@ pub trait Actions {
     /// # Errors
     /// When it cannot be started, or `TimedOut` when it was killed.
     fn run(&self, words: &[String], limit: Duration) -> io::Result<()>;
+    /// Whether only root and this user can have put what is there, and can change it.
+    ///
+    /// # Errors
+    /// Those of the file system; `PermissionDenied` where somebody else could.
+    fn is_believed(&self, path: &Path) -> io::Result<()>;
     /// The system's processes, without this one.
     ///
     /// # Errors

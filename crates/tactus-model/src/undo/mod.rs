@@ -22,7 +22,7 @@ mod tool;
 pub use actions::{Actions, Held};
 pub use execute::{attempt, settings_first, undo};
 pub use journal::{Entry, MARKER, Undo, in_order, outstanding, unknown};
-pub use own::Owned;
+pub use own::{Owned, is_believed};
 pub use processes::{WORKER, is_over, kill_marked, marked};
 pub use remove::{Files, remove};
 pub use tool::{Runtime, Tool, without_mounts};

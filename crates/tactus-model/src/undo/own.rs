@@ -1,5 +1,23 @@
 //! Which files and directories nobody else can have put in their place, or can change. Only these are believed when they
-//! say what is to be taken back.
+//! say what is to be taken back, or do it.
+
+use std::io;
+use std::path::Path;
+
+/// Whether what lies at a path without links is root's or this user's alone, and stays there.
+///
+/// # Errors
+/// Those of `look`; `PermissionDenied` where somebody else could have put it there, or can change it.
+pub fn is_believed(real: &Path, user: u32, look: impl Fn(&Path) -> io::Result<Owned>) -> io::Result<()> {
+    let refused = |path: &Path, why: String| {
+        let words = format!("{} is not believed: {}: {why}", real.display(), path.display());
+        io::Error::new(io::ErrorKind::PermissionDenied, words)
+    };
+    if look(real)?.mode & (BY_GROUP | BY_OTHERS) != 0 {
+        return Err(refused(real, "others may write to it".into()));
+    }
+    real.ancestors().try_for_each(|step| look(step)?.keeps_names(user).map_err(|why| refused(step, why)))
+}
 
 /// What fstat(2) says of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +116,29 @@ mod tests {
             FILE,
         ] {
             assert!(forged.is_own_directory(7).is_err(), "{forged:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_somebody_else_could_exchange_is_not_believed() {
+        let of = |file: Owned, dir: Owned| {
+            let look = |path: &Path| match path.to_str() {
+                Some("/opt/jailhouse") => Ok(file),
+                Some("/opt") => Ok(dir),
+                Some("/") => Ok(Owned { user: 0, mode: 0o040_755, links: 2 }),
+                _ => Err(io::ErrorKind::NotFound.into()),
+            };
+            is_believed(Path::new("/opt/jailhouse"), 7, look).map_err(|error| error.kind())
+        };
+        let (file, dir) = (Owned { user: 0, mode: 0o100_755, links: 1 }, Owned { user: 7, mode: 0o040_755, links: 2 });
+        assert_eq!(of(file, dir), Ok(()));
+        for (file, dir) in [
+            (Owned { user: 8, ..file }, dir),
+            (Owned { mode: 0o100_775, ..file }, dir),
+            (file, Owned { user: 8, ..dir }),
+            (file, Owned { mode: 0o040_777, ..dir }),
+        ] {
+            assert_eq!(of(file, dir), Err(io::ErrorKind::PermissionDenied));
         }
     }
 

@@ -100,7 +100,11 @@ fn each_marked<A: Actions>(
     let mut look = Look::default();
     for pid in actions.processes()? {
         // Held before it is looked at: what is then read is this process's, or it has ended.
-        let Ok(process) = actions.hold(pid) else { continue };
+        let process = match actions.hold(pid) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
+            Err(_) => continue,
+            Ok(process) => process,
+        };
         match environment(pid) {
             Ok(bytes) if words(&bytes).any(|word| word == wanted.as_bytes()) => {
                 look.marked.push(pid);

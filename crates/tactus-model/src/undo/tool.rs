@@ -199,6 +199,17 @@ impl Tool {
         })
     }
 
+    /// What is run, or says what is run: a program by its path, and a runtime's state with its hooks.
+    fn believes(&self) -> Option<&Path> {
+        match self {
+            Self::Cell { program: path, .. } | Self::Jailhouse { program: path } => {
+                Some(&**path).filter(|path| path.is_absolute())
+            }
+            Self::OciContainer { state, .. } => Some(state),
+            _ => None,
+        }
+    }
+
     /// Whether it is a former value, as a file's would be.
     pub(super) const fn is_setting(&self) -> bool {
         matches!(self, Self::Affinity { .. } | Self::Scheduling { .. })
@@ -208,8 +219,8 @@ impl Tool {
     /// that has ended needs nothing: its number may be somebody else's.
     pub(super) fn take_back(&self, actions: &impl Actions) -> io::Result<()> {
         if let Self::Affinity { thread, .. } | Self::Scheduling { thread, .. } = self {
-            let name = actions.read(Path::new(&format!("/proc/{}/comm", thread.tid))).unwrap_or_default();
-            if String::from_utf8_lossy(&name).trim_end() != thread.name {
+            let stat = actions.read(Path::new(&format!("/proc/{}/stat", thread.tid))).unwrap_or_default();
+            if !thread.is_in(&String::from_utf8_lossy(&stat)) {
                 return Ok(());
             }
         }
@@ -219,6 +230,12 @@ impl Tool {
                 "it names nothing that tactus makes, and is left alone",
             )
         })?;
+        if let Some(path) = self.believes() {
+            match actions.is_believed(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                believed => believed?,
+            }
+        }
         gone(actions.run(&words, PATIENCE))?;
         if matches!(self, Self::Cell { .. } | Self::Jailhouse { .. }) {
             actions.pause(AGAIN);
@@ -288,9 +305,10 @@ fn socket(host: &str) -> Option<&str> {
     Some(host).filter(|host| host.starts_with("unix:///"))
 }
 
-/// The program, wherever it lies, by its own name.
+/// The program by its own name, where PATH finds it, or wherever it lies.
 fn jailhouse(program: &Path) -> Option<&str> {
-    program.to_str().filter(|_| program.file_name().is_some_and(|name| name == "jailhouse"))
+    let named = program.file_name().is_some_and(|name| name == "jailhouse");
+    program.to_str().filter(|text| named && (program.is_absolute() || !text.contains('/')))
 }
 
 #[cfg(test)]
@@ -303,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_thing_is_taken_back_by_the_words_of_its_kind() {
-        let thread = Thread { tid: 7, name: "x".into() };
+        let thread = Thread { tid: 7, name: "x".into(), started: None };
         let cases = [
             (
                 Tool::DockerContainer { host: "unix:///run/d.sock".into(), name: "tactus-1".into() },
@@ -346,9 +364,10 @@ mod tests {
             Tool::Domain { uri: "-c".into(), name: "tactus-1".into() },
             Tool::Jailhouse { program: "/tmp/evil".into() },
             Tool::Cell { program: "sh".into(), name: "a".into() },
+            Tool::Jailhouse { program: "tools/jailhouse".into() },
             Tool::Cell { program: "jailhouse".into(), name: "--help".into() },
             Tool::Terminal { path: "/dev/ttyS0".into(), settings: "raw".into() },
-            Tool::Scheduling { thread: Thread { tid: 1, name: "init".into() }, was: "DEADLINE 0".into() },
+            Tool::Scheduling { thread: Thread { tid: 1, name: "init".into(), started: None }, was: "DEADLINE 0".into() },
         ] {
             assert_eq!(said(&forged), None, "{forged}");
         }

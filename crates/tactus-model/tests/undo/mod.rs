@@ -66,11 +66,11 @@ fn undoing_what_is_not_there_is_no_failure() {
         Undo::Tool(Tool::Jailhouse { program: "/no/such/program/jailhouse".into() }),
         // A thread that has ended, and one that is another one.
         Undo::Tool(Tool::Scheduling {
-            thread: Thread { tid: 999_999_999, name: "x".into() },
+            thread: Thread { tid: 999_999_999, name: "x".into(), started: None },
             was: "OTHER 0".into(),
         }),
         Undo::Tool(Tool::Affinity {
-            thread: Thread { tid: 1, name: "no init".into() },
+            thread: Thread { tid: 1, name: "no init".into(), started: None },
             cpus: CpuSet::one(0),
         }),
     ] {
@@ -137,7 +137,7 @@ fn a_command_runs_and_not_for_ever() {
     let is_idle =
         || fs::read_to_string(&stat).unwrap().rsplit(')').next().unwrap().split(' ').nth(39) == Some("5");
     while fs::read_to_string(stat.with_file_name("comm")).unwrap() != "sleep\n" {}
-    let thread = Thread { tid: child.id(), name: "sleep".into() };
+    let thread = Thread { tid: child.id(), name: "sleep".into(), started: None };
     assert!(!is_idle());
     undo(&Undo::Tool(Tool::Scheduling { thread, was: "IDLE 0".into() }), &here()).unwrap();
     assert!(is_idle());

@@ -32,7 +32,7 @@ impl Patient {
     }
 
     fn change(&self, cpus: &CpuSet) -> Change {
-        let thread = Thread { tid: self.0.id(), name: self.name() };
+        let thread = Thread { tid: self.0.id(), name: self.name(), started: None };
         Change {
             check: "foreign-tasks".into(),
             target: Target::Affinity(thread),

@@ -32,6 +32,10 @@ impl Actions for SystemActions<'_> {
         self.0.run(&Invocation::new(words).within(limit)).map(drop)
     }
 
+    fn is_believed(&self, path: &Path) -> io::Result<()> {
+        self.0.believed(path).map(drop)
+    }
+
     fn processes(&self) -> io::Result<Vec<u32>> {
         let own = std::process::id();
         let entries = self.0.list(Path::new("/proc"))?;

@@ -219,7 +219,7 @@ fn change(planned: Planned) -> Change {
             Effect::Restart,
         ),
         Fifo(tid) => {
-            let thread = Thread { tid, name: "CPU 0/KVM".into() };
+            let thread = Thread { tid, name: "CPU 0/KVM".into(), started: None };
             (Target::Scheduling(thread), "FIFO 1", Effect::Runtime)
         }
     };

@@ -38,7 +38,7 @@ fn file(path: &str, form: Form, then: &str) -> Change {
 }
 
 pub(super) fn plan() -> Plan {
-    let thread = |tid, name: &str| Thread { tid, name: name.into() };
+    let thread = |tid, name: &str| Thread { tid, name: name.into(), started: None };
     let runtime = |target, then: &str| Change {
         check: "threads".into(),
         target,

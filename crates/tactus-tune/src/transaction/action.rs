@@ -170,14 +170,13 @@ impl Action {
     /// What it is about, as it is now; `None` when it is not there (any more).
     #[must_use]
     pub fn current(&self, system: &dyn System) -> Option<String> {
-        let same = |thread: &Thread| task(system, thread.tid).filter(|task| task.name == thread.name);
         match self {
             Self::Write { path, .. } | Self::Install { path, .. } => {
                 let bytes = system.read(Path::new(path)).ok()?;
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
-            Self::Schedule { thread, .. } => Some(same(thread)?.scheduling),
-            Self::Place { thread, .. } => Some(same(thread)?.cpus),
+            Self::Schedule { thread, .. } => Some(task(system, thread)?.scheduling),
+            Self::Place { thread, .. } => Some(task(system, thread)?.cpus),
             Self::Service { unit, .. } => Some(service_state(system, unit)),
             Self::TunedProfile { .. } => {
                 Some(system.text("/etc/tuned/active_profile").unwrap_or_default().trim().to_owned())
@@ -322,10 +321,7 @@ fn wake(system: &dyn System, path: &str, former: &str) {
 
 /// The thread must still be the one that was meant.
 fn known(system: &dyn System, thread: &Thread) -> io::Result<()> {
-    match task(system, thread.tid) {
-        Some(task) if task.name == thread.name => Ok(()),
-        _ => Err(rustix::io::Errno::SRCH.into()),
-    }
+    task(system, thread).map(drop).ok_or_else(|| rustix::io::Errno::SRCH.into())
 }
 
 fn schedule(system: &dyn System, thread: &Thread, words: &str) -> io::Result<()> {

@@ -1,25 +1,24 @@
 //! How things are on the system now.
 
+use tactus_model::change::Thread;
 use tactus_model::threads::Policy;
 use tactus_system::System;
 
 /// A thread as `/proc` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its name.
-    pub name: String,
     /// Policy and priority: `FIFO 4`.
     pub scheduling: String,
     /// The CPUs that it may use, as a cpulist.
     pub cpus: String,
 }
 
-/// Looks at a thread; `None` when it has ended.
+/// Looks at a thread; `None` when it has ended, whoever has its number now.
 #[must_use]
-pub fn task(system: &dyn System, tid: u32) -> Option<Task> {
-    let stat = system.text(&format!("/proc/{tid}/stat"))?;
-    let (front, fields) = stat.rsplit_once(')')?;
-    let (_, name) = front.split_once('(')?;
+pub fn task(system: &dyn System, thread: &Thread) -> Option<Task> {
+    let tid = thread.tid;
+    let stat = system.text(&format!("/proc/{tid}/stat")).filter(|stat| thread.is_in(stat))?;
+    let (_, fields) = stat.rsplit_once(')')?;
     // Fields 40 and 41 of proc_pid_stat(5): rt_priority and policy; the first after the name is 3.
     let field = |number: usize| fields.split_ascii_whitespace().nth(number - 3);
     let policy = match field(41)? {
@@ -34,7 +33,7 @@ pub fn task(system: &dyn System, tid: u32) -> Option<Task> {
     let scheduling = format!("{} {}", policy.word(), field(40)?);
     let status = system.text(&format!("/proc/{tid}/status"))?;
     let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned();
-    Some(Task { name: name.to_owned(), scheduling, cpus })
+    Some(Task { scheduling, cpus })
 }
 
 #[cfg(test)]
@@ -51,18 +50,25 @@ mod tests {
             .file("/proc/16/stat", format!("16 (rcuc) /1) {fields}\n"))
             .file("/proc/16/status", "Name:\trcuc\nCpus_allowed:\t2\nCpus_allowed_list:\t1\n")
             .file("/proc/17/stat", "17 (cut) S 2 0");
-        let seen = task(&machine, 16).unwrap();
-        assert_eq!(
-            (seen.name.as_str(), seen.scheduling.as_str(), seen.cpus.as_str()),
-            ("rcuc) /1", "FIFO 4", "1")
-        );
-        assert_eq!(task(&machine, 17), None);
-        assert_eq!(task(&machine, 18), None);
+        let thread = |tid, name: &str, started| Thread { tid, name: name.into(), started };
+        let seen = task(&machine, &thread(16, "rcuc) /1", Some(4))).unwrap();
+        assert_eq!((seen.scheduling.as_str(), seen.cpus.as_str()), ("FIFO 4", "1"));
+        for other in [
+            thread(16, "rcuc) /1", Some(5)),
+            thread(16, "rcuc", Some(4)),
+            thread(17, "cut", None),
+            thread(18, "x", None),
+        ] {
+            assert_eq!(task(&machine, &other), None, "{other:?}");
+        }
     }
 
     #[test]
     fn this_process_is_seen_as_it_is() {
-        let seen = task(&Real, std::process::id()).unwrap();
+        let stat = Real.text("/proc/self/stat").unwrap();
+        let name = stat[stat.find('(').unwrap() + 1..stat.rfind(')').unwrap()].to_owned();
+        let thread = Thread { tid: std::process::id(), name, started: None };
+        let seen = task(&Real, &thread).unwrap();
         assert!(seen.scheduling.ends_with(" 0") && !seen.cpus.is_empty(), "{seen:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::change::Thread;
 use crate::undo::execute::{PAUSE, TRIES};
 use crate::undo::processes::{DYING, POLL, SPARED};
 use crate::undo::{
-    Actions, Held, MARKER, Tool, Undo, WORKER, attempt, in_order, is_over, marked, settings_first, undo,
+    Actions, Held, MARKER, Runtime, Tool, Undo, WORKER, attempt, in_order, is_over, marked, settings_first, undo,
 };
 
 /// A process and how it takes being killed.
@@ -97,6 +97,14 @@ impl Actions for Recorded {
         self.ask(&format!("within {} s", limit.as_secs()), Path::new(&words.join(" ")))
     }
 
+    fn is_believed(&self, path: &Path) -> io::Result<()> {
+        match path.to_str() {
+            Some("/tmp/jailhouse" | "/tmp/state") => Err(ErrorKind::PermissionDenied.into()),
+            Some("/gone/state") => Err(ErrorKind::NotFound.into()),
+            _ => Ok(()),
+        }
+    }
+
     fn processes(&self) -> io::Result<Vec<u32>> {
         let now = self.now();
         self.processes.borrow_mut().retain(|_, process| process.ends.is_none_or(|end| now < end));
@@ -115,7 +123,7 @@ impl Actions for Recorded {
             "environ" => {
                 format!("A={}\0{MARKER}={}\0", "1".repeat(self.before_marks), process.mark).into_bytes()
             }
-            "comm" => b"program\n".to_vec(),
+            "stat" => format!("7 (program) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0", process.started).into_bytes(),
             _ => format!("program\0{}\0", process.argument).into_bytes(),
         })
     }
@@ -255,8 +263,8 @@ fn a_command_that_had_to_be_killed_is_not_done_and_not_repeated() {
 #[test]
 fn a_thread_that_has_become_another_one_is_left_as_it_is() {
     let system = Recorded::default().process(7, &OURS);
-    for (tid, name) in [(7, "program"), (7, "another"), (8, "program")] {
-        let thread = Thread { tid, name: name.into() };
+    for (tid, name, started) in [(7, "program", 0), (7, "another", 0), (8, "program", 0), (7, "program", 1)] {
+        let thread = Thread { tid, name: name.into(), started: Some(started) };
         undo(&Undo::Tool(Tool::Scheduling { thread, was: "OTHER 0".into() }), &system).unwrap();
     }
     assert_eq!(system.said(), ["within 20 s chrt --other --pid 0 7"]);
@@ -268,6 +276,22 @@ fn what_a_forged_journal_names_is_not_run() {
     let forged = Tool::PodmanContainer { name: "$(reboot)".into(), hidden: Vec::new() };
     assert_eq!(undo(&Undo::Tool(forged), &system).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert!(system.said().is_empty());
+}
+
+#[test]
+fn a_program_and_the_state_of_a_runtime_that_somebody_else_could_have_made_are_not_used() {
+    let system = Recorded::default();
+    let oci = |state: &str| {
+        let (runtime, name) = (Runtime::Crun, "tactus-1".into());
+        Undo::Tool(Tool::OciContainer { runtime, state: state.into(), name, hidden: Vec::new() })
+    };
+    for forged in [Undo::Tool(Tool::Jailhouse { program: "/tmp/jailhouse".into() }), oci("/tmp/state")] {
+        assert_eq!(undo(&forged, &system).unwrap_err().kind(), ErrorKind::PermissionDenied, "{forged}");
+    }
+    undo(&oci("/gone/state"), &system).unwrap();
+    assert!(system.said().is_empty());
+    undo(&oci("/own/state"), &system).unwrap();
+    assert_eq!(system.said(), ["within 20 s crun --root /own/state delete --force tactus-1"]);
 }
 
 #[test]
