@@ -182,7 +182,6 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
         applied.tuned = true;
         let steps = tuned::steps(system, plan, order.begin.persist).map_err(TuneError::Refused)?;
         applied.steps = steps.into_iter().map(|step| (step, Outcome::Done)).collect();
-        return Ok(applied);
     }
     // What is in force of each subject: what was done first.
     let (kept, mut in_force) = (Kept::of(&log.entries), BTreeMap::<String, &Entry>::new());
@@ -193,6 +192,9 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
     }
     for step in &plan.entries {
         let change = &step.change;
+        if applied.tuned && !matches!(change.target, Target::Scheduling(_)) {
+            continue;
+        }
         if change.effect != Effect::Runtime {
             if !step.holds && !order.begin.persist {
                 applied.waiting.push(change.clone());
@@ -217,7 +219,7 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
         }
         applied.steps.push((Step { check: change.check.clone(), action }, Outcome::Done));
     }
-    if order.begin.persist {
+    if order.begin.persist && !applied.tuned {
         let steps = persist::steps(system, plan).map_err(TuneError::Refused)?;
         applied.steps.extend(steps.into_iter().map(|step| (step, Outcome::Done)));
     }
@@ -249,7 +251,7 @@ fn action(system: &dyn System, change: &Change) -> Option<Action> {
         Target::Scheduling(thread) => Action::Schedule { thread: thread.clone(), former, then },
         Target::Affinity(thread) => {
             // A thread that may not be moved, or that nobody can schedule back, is left alone.
-            task(system, thread.tid)?;
+            task(system, thread)?;
             Action::Place { thread: thread.clone(), former, then }
         }
         Target::Service { unit } => Action::Service { unit: unit.clone(), former, then },

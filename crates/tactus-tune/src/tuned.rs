@@ -12,17 +12,30 @@ use super::plan::{Plan, PlanRefusal};
 use super::transaction::own_files::{self, MARK, PROFILE as NAME};
 use super::transaction::{Action, Step};
 
-/// Whether TuneD's daemon runs. Its pid file may be there without it.
+/// Whether TuneD's daemon runs. Its pid file may be there without it, and its number then be anybody's: it is root's process
+/// outside of containers.
 #[must_use]
 pub fn is_active(system: &dyn System) -> bool {
     let Some(pid) = system.text("/run/tuned/tuned.pid") else { return false };
     system.find_program("tuned-adm").is_some()
         && pid.trim().parse::<u32>().is_ok_and(|pid| {
+            let status = system.text(&format!("/proc/{pid}/status")).unwrap_or_default();
             // A Python program: its name is `tuned` on newer kernels' systems, else the interpreter's.
-            system
-                .text(&format!("/proc/{pid}/cmdline"))
-                .is_some_and(|line| line.split('\0').any(|word| word.rsplit('/').next() == Some("tuned")))
+            is_roots(&status)
+                && system
+                    .text(&format!("/proc/{pid}/cmdline"))
+                    .is_some_and(|line| line.split('\0').any(|word| word.rsplit('/').next() == Some("tuned")))
         })
+}
+
+/// Whether a process is root's, by all of its users, and of this machine, by its `/proc/PID/status`.
+fn is_roots(status: &str) -> bool {
+    let values = |key: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(line.split_whitespace().collect::<Vec<_>>())
+    };
+    values("Uid:").is_some_and(|users| !users.is_empty() && users.iter().all(|user| *user == "0"))
+        && values("NSpid:").is_some_and(|numbers| numbers.len() == 1)
 }
 
 /// Where profiles of the administrator's lie: since TuneD 2.24 in a directory of their own.
@@ -94,12 +107,6 @@ fn conf(plan: &Plan, persist: bool) -> String {
                 None => {}
             },
             Target::Affinity(_) => put("scheduler", format!("isolated_cores={}", plan.isolation.isolated)),
-            Target::Scheduling(thread) => {
-                let group = thread.name.split('/').next().unwrap_or(&thread.name);
-                if let Some(priority) = then.strip_prefix("FIFO ") {
-                    put("scheduler", format!("group.{group}=0:f:{priority}:*:^\\[{group}"));
-                }
-            }
             Target::Kernel { parameter } if step.change.effect == Effect::Boot => {
                 boot.push(if then.is_empty() { parameter.clone() } else { format!("{parameter}={then}") });
             }
@@ -114,7 +121,9 @@ fn conf(plan: &Plan, persist: bool) -> String {
             Target::Module { module, parameter } if persist => {
                 modules.entry(module).or_default().push(format!("{parameter}={then}"));
             }
-            Target::Module { .. } | Target::Kernel { .. } | Target::Service { .. } => {}
+            // TuneD knows threads by what they are called, and any user's process can call itself `[ksoftirqd`: they get
+            // their policy from us, by their numbers.
+            Target::Scheduling(_) | Target::Module { .. } | Target::Kernel { .. } | Target::Service { .. } => {}
         }
     }
     for (module, options) in modules {
@@ -135,4 +144,26 @@ fn conf(plan: &Plan, persist: bool) -> String {
 fn moves(change: &Change) -> bool {
     matches!(change.target, Target::Affinity(_))
         || matches!(&change.target, Target::File { path, .. } if path.starts_with("/proc/irq/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_system::Memory;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_the_number_of_tuneds_daemon_is_not_it_for_that() {
+        let of = |users: &str, numbers: &str| {
+            let machine = Memory::new()
+                .program("tuned-adm")
+                .file("/run/tuned/tuned.pid", "77\n")
+                .file("/proc/77/cmdline", "/usr/bin/python3\0/usr/sbin/tuned\0")
+                .file("/proc/77/status", format!("Name:\ttuned\nUid:\t{users}\nNSpid:\t{numbers}\n"));
+            is_active(&machine)
+        };
+        assert!(of("0\t0\t0\t0", "77"));
+        assert!(!of("1000\t1000\t1000\t1000", "77") && !of("1000\t0\t0\t0", "77"), "a user's");
+        assert!(!of("0\t0\t0\t0", "77\t5") && !of("", "77") && !of("0\t0\t0\t0", ""), "a container's");
+    }
 }
