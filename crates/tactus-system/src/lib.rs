@@ -120,6 +120,16 @@ pub trait System: Send + Sync {
     fn read_at_most(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         self.read_regular(path, most)
     }
+    /// At most so many bytes of a regular file's end: of a log, what was said last.
+    ///
+    /// # Errors
+    /// Those of the file system; `InvalidInput` when it is no regular file.
+    fn end(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = self.read(path)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        bytes.drain(..bytes.len().saturating_sub(most));
+        Ok(bytes)
+    }
     /// Writes a file, making it if needed.
     ///
     /// # Errors
@@ -292,7 +302,7 @@ pub trait System: Send + Sync {
     /// # Errors
     /// When there is none.
     fn hold(&self, process: u32) -> io::Result<Box<dyn Held + '_>> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, format!("process {process}: not on this system")))
+        Ok(Box::new(Elsewhere(process)))
     }
     /// Whether this process is root there.
     fn is_root(&self) -> bool;
@@ -308,6 +318,15 @@ pub trait System: Send + Sync {
     /// The text of a file, if it can be read.
     fn text(&self, path: &str) -> Option<String> {
         self.read(Path::new(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// A process of a system whose processes cannot be killed from here.
+struct Elsewhere(u32);
+
+impl Held for Elsewhere {
+    fn kill(&self) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, format!("process {}: not on this system", self.0)))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -103,6 +103,17 @@ fn begin(command: &mut Command) -> io::Result<process::Child> {
     house::outside(|| command.spawn())
 }
 
+/// A regular file and its length. A pipe would be waited for; what is no regular file has no length to go by.
+fn regular(path: &Path) -> io::Result<(fs::File, u64)> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok((file, found.len()))
+}
+
 impl System for Real {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         process_files::read(path)
@@ -113,14 +124,8 @@ impl System for Real {
     }
 
     fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        // A pipe would be waited for; what is no regular file has no length to go by.
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-        }
-        if found.len() > most {
+        let (file, length) = regular(path)?;
+        if length > most {
             return Err(too_large(most));
         }
         // It may grow meanwhile.
@@ -129,6 +134,12 @@ impl System for Real {
 
     fn read_at_most(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         at_most(fs::File::open(path)?, most)
+    }
+
+    fn end(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let (mut file, length) = regular(path)?;
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+        process_files::begin_of(file, most)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -409,6 +420,21 @@ mod tests {
             io::ErrorKind::FileTooLarge
         );
         assert_eq!(Real.read_at_most(Path::new("/dev/null"), 4096).unwrap(), b"");
+    }
+
+    #[test]
+    fn of_a_long_log_the_end_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let mut file = fs::File::create(&log).unwrap();
+        // Sparse: whoever reads it whole needs 1 TiB.
+        file.set_len(1 << 40).unwrap();
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(b"the last words\n").unwrap();
+        assert_eq!(Real.end(&log, 11).unwrap(), b"last words\n");
+        Real.write(&log, b"short").unwrap();
+        assert_eq!(Real.end(&log, 11).unwrap(), b"short");
+        assert_eq!(Real.end(Path::new("/dev/zero"), 11).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

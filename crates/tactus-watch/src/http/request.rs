@@ -73,13 +73,15 @@ impl Request {
     }
 }
 
-/// Whether a `Host` is this machine.
+/// Whether a `Host` is this machine. What stands behind its name is a port or nothing.
 fn is_here(host: &str) -> bool {
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((name, _)) => name,
-        None => host.split(':').next().unwrap_or(host),
+    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some(parts) => parts,
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+        && (name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()))
 }
 
 #[cfg(test)]
@@ -114,6 +116,12 @@ mod tests {
     fn two_hosts_are_both_to_be_here() {
         assert!(request("GET / HTTP/1.0\r\n\r\n").is_for_here());
         assert!(request("GET / HTTP/1.1\r\nHost: localhost:1\r\nHost: [::1]\r\n\r\n").is_for_here());
+        for here in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:9000", "[::1]", "[::1]:9000"] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in ["[::1].evil.com", "[::1]evil.com", "[::1]:80.evil.com", "localhost:x", "localhost.evil.com", "[::2]"] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
+        }
         assert!(!request("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").is_for_here());
     }
 }

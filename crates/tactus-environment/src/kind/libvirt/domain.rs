@@ -29,6 +29,8 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 const END: Duration = Duration::from_secs(2);
 /// Where libvirt of the machine keeps what QEMU wrote, one file for each domain that there ever was.
 const LOGS: &str = "/var/log/libvirt/qemu";
+/// Bytes of its end that are read: a guest may make QEMU say as much as it likes.
+const MOST_LOG: u64 = 64 << 10;
 /// How libvirt says that a priority was refused.
 const NO_PRIORITY: &str = "Cannot set scheduler parameters";
 
@@ -163,7 +165,7 @@ impl Domain {
         self.process.is_some_and(|pid| {
             // A dead process that libvirt has not taken leave of yet has no command line any more.
             let words = self.system.read(Path::new(&format!("/proc/{pid}/cmdline")));
-            words.is_ok_and(|words| !words.is_empty())
+            words.map_or_else(|error| error.kind() == io::ErrorKind::TimedOut, |words| !words.is_empty())
         })
     }
 
@@ -239,7 +241,7 @@ impl Running for Domain {
         if !self.runs() {
             self.console.await_rest();
         }
-        let log = self.system.read(&self.log).unwrap_or_default();
+        let log = self.system.end(&self.log, MOST_LOG).unwrap_or_default();
         let qemu = last_lines(&String::from_utf8_lossy(&log), 4);
         let qemu = if qemu.is_empty() { qemu } else { format!("; libvirt's log of it: {qemu}") };
         Some(format!("{end}{qemu}{}", self.console.last_words()))
