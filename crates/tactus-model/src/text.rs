@@ -17,6 +17,16 @@ pub fn clean(text: &str) -> String {
         .collect()
 }
 
+/// A word to be typed into a shell, which takes nothing in it for anything but itself.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A line that GitHub's runner does not take for an order, as it does one that begins with `::`, however far indented.
 #[must_use]
 pub fn no_order(line: &str) -> Cow<'_, str> {
@@ -92,6 +102,16 @@ mod tests {
             assert_eq!(clean(&format!("gu{hidden}est")), "gu\u{fffd}est", "{hidden:?}");
         }
         assert_eq!(clean("Größe 10 µs, 日本語, a\u{301}"), "Größe 10 µs, 日本語, a\u{301}");
+    }
+
+    #[test]
+    fn a_shell_reads_a_quoted_text_as_one_word() {
+        for plain in ["cpu-pm=on", "/srv/rt-1/first", "2026-11-28T07:00"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted("/srv/a b;'c/first"), r"'/srv/a b;'\''c/first'");
+        assert_eq!((quoted(""), quoted("!0"), quoted("~x")), ("''".into(), "'!0'".into(), "'~x'".into()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
-use tactus_model::text::clean;
+use tactus_model::text::{clean, quoted};
 use tactus_report::part::Tone;
 use tactus_report::render::{RenderError, html};
 
@@ -195,12 +195,6 @@ impl Pages {
 
 const SCRIPT: &str = include_str!("pages/serve.js");
 
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
-    if word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
 /// A size as people say it.
 fn size(bytes: u64) -> String {
     match bytes {
@@ -221,12 +215,6 @@ mod tests {
         let sizes = [0, 999, 1_000, 999_999, 1_460_000, 12_000_000, 3_400_000_000, 86_000_000_000];
         let said = ["0 B", "999 B", "1 KB", "999 KB", "1.4 MB", "12 MB", "3400 MB", "86 GB"];
         assert_eq!(sizes.map(size), said);
-    }
-
-    #[test]
-    fn a_path_that_a_shell_would_take_apart_is_quoted() {
-        assert_eq!(quoted("/srv/rt-1/first"), "/srv/rt-1/first");
-        assert_eq!(quoted("/srv/a b;'c/first"), "'/srv/a b;'\\''c/first'");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use tactus_model::text::no_order;
+use tactus_model::text::{no_order, quoted};
 use tactus_report::units::clean;
 
 /// What was said while the live screen was there; none: it is not there.
@@ -23,6 +24,11 @@ pub fn release() {
     for line in held.unwrap_or_default() {
         let _ = io::stderr().lock().write_all(line.as_bytes());
     }
+}
+
+/// A path as a shell takes it, within a command that is to be typed.
+pub fn typed(path: &Path) -> String {
+    quoted(&path.display().to_string())
 }
 
 /// Says something on stderr. Somebody who has stopped listening, or a disk that is full, does not end what is being done.

@@ -10,6 +10,7 @@ use tactus_model::change::{Change, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan::{HostState, KernelKind, OTHER_STATE, Plan};
+use tactus_model::text::quoted;
 use tactus_model::topology::Topology;
 
 use tactus_audit::{Intent, Kernel, Subject};
@@ -103,7 +104,8 @@ pub fn obstacle(wanted: &str, plan: &Plan, present: Option<&Present>, measuring:
     Some(format!(
         "needs the host state {wanted}; {why}; `tactus tune apply --profile {} --isolate {measuring} --persist`, \
 reboot{kernel}, `tactus tune apply --again`, then `tactus run {} --into BUNDLE`",
-        state.profile, plan.name
+        state.profile,
+        quoted(&plan.name)
     ))
 }
 

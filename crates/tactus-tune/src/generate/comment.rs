@@ -129,17 +129,6 @@ fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end]).trim()
 }
 
-/// A text as one word of a shell.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+^".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -163,13 +152,6 @@ mod tests {
                 "{told:?}"
             );
         }
-    }
-
-    #[test]
-    fn a_shell_reads_a_quoted_text_as_one_word() {
-        assert_eq!(quoted("cpu-pm=on"), "cpu-pm=on");
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quoted(""), "''");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What docker and podman have in common: the flags of a real-time container, each with its check.
 
 use tactus_audit::Subject;
+use tactus_model::text::quoted;
 
-use super::comment::{Marks, comment, header, quoted};
+use super::comment::{Marks, comment, header};
 use super::{File, GenerateError, GenerateRequest, Output, Placement};
 
 /// A flag with its check and its reason.

@@ -1,8 +1,9 @@
 //! OpenStack Nova: a flavor, and the part of a compute host's configuration that it needs.
 
 use tactus_audit::Arch;
+use tactus_model::text::quoted;
 
-use super::comment::{Marks, comment, header, quoted};
+use super::comment::{Marks, comment, header};
 use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, guest};
 
 /// The entry of the table.

@@ -1,8 +1,9 @@
 //! QEMU by itself.
 
 use tactus_audit::Arch;
+use tactus_model::text::quoted;
 
-use super::comment::{Marks, comment, header, quoted};
+use super::comment::{Marks, comment, header};
 use super::libvirt::placement_notes;
 use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, guest};
 

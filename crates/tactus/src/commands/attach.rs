@@ -13,7 +13,7 @@ use crate::cli::Attach;
 use crate::exit::{Exit, Failure};
 use crate::newest;
 use crate::output;
-use crate::say::say;
+use crate::say::{say, typed};
 
 /// How long a run may take from its bundle's end to its own: its page is written meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +30,7 @@ pub fn attach(arguments: &Attach) -> Result<Exit, Failure> {
                 return Ok(Exit::Unable);
             }
             if followed? == Followed::Left {
-                say(format_args!("the run goes on; `tactus attach {}` follows it again", path.display()));
+                say(format_args!("the run goes on; `tactus attach {}` follows it again", typed(&path)));
                 // How it will end is not known: nobody may take this for its success.
                 return Ok(Exit::Unable);
             }
@@ -57,10 +57,9 @@ pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
 
 /// Whoever wrote this bundle died.
 pub fn died(bundle: &Path) -> Failure {
-    let bundle = bundle.display();
     Failure::say(
-        format!("{bundle}: the run died; what it had measured is there"),
-        format!("`tactus run --into {bundle}` goes on with it"),
+        format!("{}: the run died; what it had measured is there", bundle.display()),
+        format!("`tactus run --into {}` goes on with it", typed(bundle)),
     )
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tactus_bundle as bundle;
 use tactus_model::bundle::Contents;
+use tactus_model::text::quoted;
 use tactus_report::compare::Condition;
 use tactus_system::{Real, System, baselines_dir};
 
@@ -67,7 +68,7 @@ fn unknown(name: &str, dir: &Path) -> Failure {
         _ if name.contains('/') => {
             "name a bundle, or a directory with one that was measured to its end".to_owned()
         }
-        [] => format!("make it: `tactus run --repeat 10 --save-baseline {name}`"),
+        [] => format!("make it: `tactus run --repeat 10 --save-baseline {}`", quoted(name)),
         names => format!("there are {}", names.join(", ")),
     };
     let hint = nearest::hint(name, names.iter().map(String::as_str), all);

@@ -12,7 +12,7 @@ use tactus_system::{Again, Directory, Real, again, bundle_of};
 
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::say::say;
+use crate::say::{say, typed};
 
 /// How often it is looked whether the bundle has begun.
 const STEP: Duration = Duration::from_millis(50);
@@ -37,10 +37,11 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
     match begun(&mut run, &interrupt, &mut told) {
         Ok(Begun::Bundle(bundle)) => {
             let log = log.beside(&bundle);
+            let typed = typed(&bundle);
             let bundle = bundle.display();
             say(format_args!("what the run says from now on: {}", log.display()));
             say(format_args!(
-                "it goes on without this terminal: `tactus attach {bundle}` follows it, `tactus stop {bundle}` ends it"
+                "it goes on without this terminal: `tactus attach {typed}` follows it, `tactus stop {typed}` ends it"
             ));
             output::text(&format!("{bundle}\n"))?;
             Ok(Exit::Good)

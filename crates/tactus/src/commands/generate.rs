@@ -7,6 +7,7 @@ use tactus_audit::{Intent, Subject};
 use tactus_model::change::Change;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
+use tactus_model::text::quoted;
 use tactus_system::{Real, System};
 use tactus_tune::generate::{
     self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, libvirt,
@@ -110,7 +111,8 @@ fn patched(file: &str, text: &str, request: &GenerateRequest<'_>) -> Result<Outp
     let (text, mut output) = libvirt::patch(text, file, request)?;
     let name =
         Path::new(file).file_name().map_or_else(|| file.to_owned(), |n| n.to_string_lossy().into_owned());
-    output.files = vec![File { belongs: format!("libvirt (virsh define {name})"), name, mode: 0o644, text }];
+    let belongs = format!("libvirt (virsh define {})", quoted(&name));
+    output.files = vec![File { belongs, name, mode: 0o644, text }];
     Ok(output)
 }
 

@@ -1,6 +1,7 @@
 //! How long a pass needs, said before the run: after it the time is lost.
 
 use tactus_model::Nanos;
+use tactus_model::text::quoted;
 use tactus_report::row::{PassNeeds, pass_needs};
 use tactus_report::units::{clean, duration};
 use tactus_run::plan::Resolved;
@@ -91,15 +92,6 @@ fn called_again(words: impl Iterator<Item = String>, time: Nanos) -> String {
     }
     all.push(format!("--duration {time}"));
     all.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+!".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

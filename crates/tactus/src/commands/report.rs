@@ -16,7 +16,7 @@ use crate::cli::Report;
 use crate::exit::{Exit, Failure};
 use crate::newest;
 use crate::output;
-use crate::say::say;
+use crate::say::{say, typed};
 
 /// The page beside the files of a bundle.
 const PAGE: &str = "report.html";
@@ -94,7 +94,7 @@ pub fn after(
         Ok(()) => format!("report: {}", path.display()),
         // What was measured is there all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
-            let bundle = run.dir.path().display();
+            let bundle = typed(run.dir.path());
             format!("no page: {}: {error}; make room, then `tactus report {bundle}`", path.display())
         }
         Err(error) => return Err(unwritten(&path, &error)),

@@ -12,7 +12,7 @@ use tactus_watch::http::listen;
 
 use crate::cli::Serve;
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{say, typed};
 
 /// How often it is looked whether somebody wants it to end.
 const STEP: Duration = Duration::from_millis(100);
@@ -63,10 +63,10 @@ fn directory(path: &Path) -> Result<Directory, Failure> {
     })?;
     if tactus_bundle::manifest(&dir).is_ok() {
         let above = std::path::absolute(path).ok();
-        let above = above.as_deref().and_then(Path::parent).unwrap_or(Path::new("..")).display().to_string();
+        let above = above.as_deref().and_then(Path::parent).unwrap_or(Path::new(".."));
         return Err(Failure::say(
             format!("{} is a bundle itself", path.display()),
-            format!("name the directory that it lies in: tactus serve {above}"),
+            format!("name the directory that it lies in: `tactus serve {}`", typed(above)),
         ));
     }
     Ok(dir)

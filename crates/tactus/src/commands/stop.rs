@@ -12,7 +12,7 @@ use tactus_system::{Real, runs};
 use super::attach::{died, none, writer};
 use crate::cli::Stop;
 use crate::exit::{Exit, Failure};
-use crate::say::say;
+use crate::say::{say, typed};
 
 /// How often it is looked whether somebody waits no more.
 const STEP: Duration = Duration::from_millis(200);
@@ -31,14 +31,14 @@ pub fn stop(arguments: &Stop) -> Result<Exit, Failure> {
         }
         return Err(Failure::say(
             format!("{shown}: no run writes this bundle"),
-            format!("it died: `tactus show {shown}` has what it measured"),
+            format!("it died: `tactus show {}` has what it measured", typed(&path)),
         ));
     };
     if !run.is_mine() {
         let (process, user) = (run.process(), run.user());
         return Err(Failure::say(
             format!("{shown}: the run (process {process}) is that of user {user}"),
-            format!("ask user {user}, or end it as that user: `sudo -u '#{user}' tactus stop {shown}`"),
+            format!("ask user {user}, or end it as that user: `sudo -u '#{user}' tactus stop {}`", typed(&path)),
         ));
     }
     let interrupt = Interrupt::listen()?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use quick_xml::escape::escape;
 use tactus_model::facts::Facts;
 use tactus_model::message::Note;
+use tactus_model::text::quoted;
 use tactus_model::topology::Topology;
 use tactus_model::{CpuSet, Evidence, plan};
 use tactus_system::System;
@@ -63,7 +64,8 @@ pub fn layout(spec: &plan::Environment, system: &dyn System) -> Result<Layout, S
         return Err(StartError {
             reason: format!("no vCPU of `{name}` is pinned to one CPU: where it runs cannot be said"),
             hint: Some(format!(
-                "pin those that are to be measured: `virsh vcpupin {name} 1 2 --live` puts vCPU 1 on CPU 2"
+                "pin those that are to be measured: `virsh vcpupin {} 1 2 --live` puts vCPU 1 on CPU 2",
+                quoted(name)
             )),
         });
     }
@@ -93,7 +95,8 @@ fn process(virsh: &Virsh<'_>, name: &str, system: &dyn System) -> Result<u32, St
         return Err(StartError {
             reason: format!("the domain `{name}` does not run: it is {state}"),
             hint: Some(format!(
-                "start it (`virsh start {name}`, `virsh resume {name}`), or leave out `attach`"
+                "start it (`virsh start {0}`, `virsh resume {0}`), or leave out `attach`",
+                quoted(name)
             )),
         });
     }

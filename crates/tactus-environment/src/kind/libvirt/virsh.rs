@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tactus_model::plan;
+use tactus_model::text::quoted;
 use tactus_model::undo::{Tool, Undo};
 use tactus_system::{Invocation, System, last_lines};
 
@@ -107,7 +108,7 @@ root or a member of the group libvirt, or install libvirt-daemon-system"
     pub fn uuid(&self, name: &str) -> Result<String, StartError> {
         self.ask(&["domuuid", "--", name]).map_err(|error| StartError {
             reason: format!("there is no domain `{name}`: {}", error.reason),
-            hint: Some(format!("`virsh -c {} list --all` shows those that there are", self.uri)),
+            hint: Some(format!("`virsh -c {} list --all` shows those that there are", quoted(&self.uri))),
         })
     }
 }
