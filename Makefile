@@ -5,8 +5,8 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 # Arguments of `tactus run` in `make run`.
 ARGS    ?= --quick
-# Seconds that each fuzz target runs in `make test`, on what the other steps leave of the CPUs.
-FUZZ_SECONDS ?= 5
+# Seconds that each fuzz target runs in `make nightly`.
+FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 CARGO ?= cargo
@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run format test crash cluster aarch64 simulate bench sbom install package packagetest freshtest clean
+.PHONY: help build run format check test nightly crash cluster aarch64 simulate bench sbom install package packagetest freshtest clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,8 +34,17 @@ run: ## Set up what is missing, build, and measure this machine in every environ
 format: ## Format every Rust file
 	scripts/format.sh
 
-test: ## Everything that must hold: lints, fuzzing, the README's commands, all tests
+check: ## What three minutes can show of a change: format, lints, the tests that only compute, the seeds of fuzzing
+	scripts/check.sh
+
+test: ## Everything that must hold: lints, the README's commands, all tests
 	scripts/test.sh
+
+nightly: build ## What takes hours: fuzzing, simulations, crashes, clean systems, the program for aarch64 (root)
+	scripts/setup.sh test
+	scripts/setup.sh package
+	scripts/setup.sh kernels
+	scripts/nightly.sh $(TACTUS)
 
 crash: build ## Kill runs at 100 random moments, cut the power of a machine that is tuned, and look at what is left (root)
 	scripts/setup.sh test

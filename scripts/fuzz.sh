@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fuzzes for SECONDS per target (default 10): all targets, or the one that is named.
+# Fuzzes for SECONDS per target (default 10): all targets, or the one that is named. `make test` only replays the seeds
+# (crates/tactus/tests/seeds), without instrumentation.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET]
 #
@@ -10,8 +11,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 seconds=${1:-10}
-targets=${2:-wire lines plan bundle histogram_log facts audit run_journal tune_journal \
-conversation domain_xml qemu_answers kernel_image cells import marks timerlat}
+targets=${2:-$(ls fuzz/seeds)}
 target_dir=${TACTUS_FUZZ_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/fuzz}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 

@@ -8,39 +8,12 @@ cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
 . scripts/lib/steps.sh
 . scripts/lib/probes.sh
-
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+. scripts/lib/tests-env.sh
 log="$target/test.log"
-mkdir -p "$target"
 
-# Line numbers in backtraces are all the debug information that a test needs, and CI does without: a panic says
-# where it was. The rest is link time.
-export CARGO_PROFILE_DEV_DEBUG=line-tables-only
-if [ -n "${CI:-}" ]; then
-  export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none CARGO_TERM_PROGRESS_WHEN=never
-fi
 # One test at a time: they measure, they load the machine, and they look for what a run left behind. Those that do not
 # are told apart by scripts/lib/run-tests.sh.
 export RUST_TEST_THREADS=1
-# A changed snapshot is a failure, never a new file.
-export INSTA_UPDATE=no
-
-scripts_parse() {
-  for script in scripts/*.sh scripts/lib/*.sh scripts/fresh/*.sh scripts/bench/*.sh scripts/crash/*.sh scripts/cluster/*.sh scripts/package/*.sh .ci/run; do
-    [ ! -e "$script" ] || sh -n "$script"
-  done
-  if has shellcheck; then shellcheck -x --severity=warning scripts/*.sh scripts/cluster/*.sh scripts/fresh/*.sh scripts/package/*.sh; else say "shellcheck is not installed"; fi
-  if has python3; then
-    for script in scripts/*.py scripts/bench/*.py scripts/aarch64/*.py scripts/crash/*.py scripts/cluster/*.py scripts/package/*.py; do
-      [ ! -e "$script" ] || python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$script"
-    done
-  fi
-}
-
-formatting() {
-  # Every file by its name: `cargo fmt` does not see those that a macro declares. `make format` fixes them.
-  scripts/format.sh --check -l
-}
 
 licences() {
   # Those of other systems as well, which nothing here builds.
@@ -59,10 +32,6 @@ components() {
   "$target/tools/bin/python3" scripts/lib/sbom-holds.py "$target/tactus.cdx.json"
 }
 
-# The command and everything that is tested: built at once. `cargo build` alone asks fewer features of the crates of others
-# than tests do, so that half of the house would be built twice. As users have it, it is built for aarch64.
-export TEST_SELECTION="--locked --workspace --lib --bins --tests"
-
 built() {
   # shellcheck disable=SC2086  # words on purpose
   cargo test --quiet $TEST_SELECTION --no-run
@@ -72,11 +41,12 @@ built() {
 export TESTS_ARE_BUILT="$target/tests-are-built"
 export TEST_LOG="$log"
 rm -f "$log" "$log.computes" "$TESTS_ARE_BUILT"
-export STEPS_SAID="$target/steps-said"
+export STEPS_SAID="$target/steps-said" STEPS_TIMES="$target/steps-times"
 steps_said=$STEPS_SAID
 : >"$steps_said"
+: >"$STEPS_TIMES"
 must "what the tests need" scripts/setup.sh test
-# Lints, the program for aarch64, fuzzing, tests that only compute.
+# Lints, packages, tests that only compute.
 beside scripts/lib/beside.sh
 step "scripts" scripts_parse
 step "formatting" formatting
@@ -114,6 +84,8 @@ else
   skipped "kills at random moments" "root and Python are needed"
 fi
 
+step_times
+slowest "$log.computes" "$log"
 printf '\n'
 [ -z "$steps_skipped" ] || say "skipped steps, which count as nothing: $steps_skipped"
 if [ -n "$steps_failed" ]; then

@@ -1,7 +1,7 @@
 //! The audit of recorded machines of which some readings say anything at all: it never panics, has an
 //! answer for every check, and finds the same twice.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::sync::LazyLock;
 

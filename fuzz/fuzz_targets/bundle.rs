@@ -1,7 +1,7 @@
 //! The reader of bundles, and the report of what it read: one file of a real bundle is replaced, cut, overwritten or
 //! longer.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod sample;
 

@@ -1,7 +1,7 @@
 //! Jailhouse's cells, as its command lists them, as sysfs shows them, and as a configuration describes one: no bytes make
 //! the readers panic, and both places say the same of a cell.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_environment::kind::jailhouse::{cells, config};

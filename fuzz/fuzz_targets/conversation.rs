@@ -4,7 +4,7 @@
 //! An input is the number of a plan, then lines. A line is a message as JSON; `--` waits for the next word to the probe;
 //! `*N` says the line after it N times; `!` loses a frame. Any other line is said as it is.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod played;
 #[expect(dead_code, reason = "the samples are for the reader of bundles")]

@@ -1,7 +1,7 @@
 //! A user's libvirt domain: any text is read without a panic, and what `generate --patch` makes of it is a domain that it
 //! would not change again.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use tactus_audit::{Intent, Subject};

@@ -1,7 +1,7 @@
 //! The readers of facts: any text under any name that they look at is read without a panic, and twice
 //! the same.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_model::CpuSet;

@@ -1,7 +1,7 @@
 //! The reader of histogram logs below their compression, which a fuzzer does not get through: the bytes are packed into
 //! lines of a log as a forger would, and the report of what was read of them is written.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 mod sample;
 

@@ -1,6 +1,6 @@
 //! Files of other instruments: no bytes make a reader panic or take memory, and what comes out is sound.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_format::import::{Options, read};

@@ -1,7 +1,7 @@
 //! Kernels and their modules, packed and plain: no bytes make the readers panic, what a kernel says of itself names no
 //! other place, and nothing grows without a limit.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::path::Path;
 

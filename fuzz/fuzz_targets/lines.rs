@@ -1,7 +1,7 @@
 //! Lines of instruments that are no probe: no bytes make the reader panic, how they are cut changes
 //! nothing, and what comes out is sound.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_environment::kind::serial::read_all;

@@ -1,7 +1,7 @@
 //! The file in which a program marks its cycles, as anybody may have written it: no bytes make its reader panic, and each
 //! record counts once, as a cycle or as one that is left out.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_measure::marks::{Asked, Cycles, HEADER_BYTES, RECORD_BYTES, Shape};

@@ -1,7 +1,7 @@
 //! The text of a plan: any text gives a plan or an error that names a line of it, and a plan that was
 //! read can be written and read again (a bundle keeps it).
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use tactus_run::plan::{Source, parse};

@@ -1,7 +1,7 @@
 //! What QEMU answers on its monitor, and what a guest's agent answers through libvirt: no bytes make the readers panic,
 //! how they are cut changes nothing, and a guest that says nonsense is an error that names it.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::io::{self, Read};
 

@@ -1,7 +1,7 @@
 //! The journal of a run: any bytes are read without a panic, what they promise is one of the things that tactus makes,
 //! and what a journal says does not depend on what follows its last whole line.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_model::undo::{Entry, Tool, Undo, outstanding, unknown};

@@ -1,7 +1,7 @@
 //! A trace of timerlat, as anybody may have written it: no bytes make its reader panic, in whatever parts they come, and no
 //! more counts than was due.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use tactus_measure::trace::{Context, Lines, Periods, Said, read};

@@ -1,7 +1,7 @@
 //! The journal of tuning: any bytes are read without a panic, and what is in force is taken back once, on a machine that
 //! refuses nothing and has nothing.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use std::path::Path;
 

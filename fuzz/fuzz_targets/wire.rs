@@ -1,6 +1,6 @@
 //! The stream of a probe: arbitrary bytes, and real frames that were damaged on their way.
 
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

@@ -7,6 +7,9 @@ steps_skipped=""
 # What failed steps said, to be said again at the end, where whoever reads only that finds it.
 steps_said=${STEPS_SAID:-}
 
+# STEPS_TIMES names a file with a line for each step that has ended: when it began, how long it took, its name.
+# STEPS_BESIDE is set in steps that went on beside the others.
+
 # said LOG: the last words of a failed step; of tests those of each that failed.
 said() {
   if grep -q '^failures:$' "$1"; then
@@ -38,6 +41,8 @@ step() {
   } | tee "$step_log"
   step_status=$(cat "$step_log.status")
   step_now=$(date +%s)
+  [ -z "${STEPS_TIMES:-}" ] ||
+    printf '%d %d %s%s\n' "$((step_began - steps_started))" "$((step_now - step_began))" "$step_name" "${STEPS_BESIDE:+ (beside the others)}" >>"$STEPS_TIMES"
   step_words="$((step_now - step_began)) s, $((step_now - steps_started)) s since the beginning"
   if [ "$step_status" -eq 0 ]; then
     printf '   %s: done (%s)\n' "$step_name" "$step_words"
@@ -72,7 +77,7 @@ results() {
 beside() {
   export steps_started
   beside_results=$(mktemp)
-  setsid chrt --idle 0 "$1" "$beside_results" </dev/null &
+  STEPS_BESIDE=yes setsid chrt --idle 0 "$1" "$beside_results" </dev/null &
   beside_pid=$!
   trap 'kill -- "-$beside_pid" 2>/dev/null || true; rm -f "$beside_results"' EXIT
   trap 'exit 130' INT TERM
@@ -89,4 +94,11 @@ joined() {
   rm -f "$beside_results"
   steps_failed="$steps_failed${steps_failed:+${beside_failed:+, }}$beside_failed"
   steps_skipped="$steps_skipped${steps_skipped:+${beside_skipped:+, }}$beside_skipped"
+}
+
+# step_times: how long each step took, in the order in which they began.
+step_times() {
+  printf '\n   began    took  step\n'
+  sort -n "$STEPS_TIMES" | while read -r began took name; do printf '%6s s %5s s  %s\n' "$began" "$took" "$name"; done
+  printf '%16s  in all\n' "$(($(date +%s) - steps_started)) s"
 }

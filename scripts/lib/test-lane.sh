@@ -34,7 +34,8 @@ everything_is_here() {
   }
 }
 
-! everything_is_here || export TACTUS_TEST_ALL=1
+# Of the lane `check` each test does what can be done here.
+[ "$1" = check ] || ! everything_is_here || export TACTUS_TEST_ALL=1
 export "CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER=$run_tests"
 # A test that skips itself says so in its output, and some may where everything is here: what a kernel has not is not installed.
 # shellcheck disable=SC2086  # words on purpose

@@ -3,14 +3,10 @@
 //! An earlier release was driven against a real Jailhouse v0.12 on an emulated arm64 board; this one is tried against what
 //! that said and did (recorded), not on hardware.
 
-#[cfg(not(fuzzing))]
-mod cells;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod cells;
 mod command;
-#[cfg(not(fuzzing))]
-mod config;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod config;
 mod driver_log;
 mod end;

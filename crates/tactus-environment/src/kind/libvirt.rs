@@ -1,16 +1,12 @@
 //! A libvirt domain: one that tactus creates, or one that runs.
 
-#[cfg(not(fuzzing))]
-mod agent;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod agent;
 mod attach;
 mod document;
 mod domain;
 mod threads;
-#[cfg(not(fuzzing))]
-mod virsh;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod virsh;
 
 use tactus_model::message::Note;

@@ -3,9 +3,7 @@
 pub(super) mod command;
 mod exits;
 pub(super) mod guest;
-#[cfg(not(fuzzing))]
-mod qmp;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod qmp;
 
 use tactus_model::catalogue::measure::AnswerBy;

@@ -1,0 +1,33 @@
+#!/bin/sh
+# What can be known of a change in three minutes, without root and without a network: format, lints, the tests that only
+# compute, and the seeds of the fuzz targets. `make test` has the rest.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/lib/say.sh
+. scripts/lib/steps.sh
+. scripts/lib/probes.sh
+. scripts/lib/tests-env.sh
+log="$target/check.log"
+export STEPS_TIMES="$target/check-times"
+: >"$STEPS_TIMES"
+
+# What is executed embeds the real probes, as in `make test`.
+built() {
+  build_probes "$target/probes"
+  # shellcheck disable=SC2086  # words on purpose
+  TACTUS_PROBE_DIR="$target/probes" cargo test --quiet $TEST_SELECTION --no-run
+}
+
+tests() {
+  TACTUS_PROBE_DIR="$target/probes" PATH="$PATH:$target/tools/bin" scripts/lib/test-lane.sh check 10 "$log"
+}
+
+step "scripts" scripts_parse
+step "formatting" formatting
+if has python3; then step "circles" scripts/circles.py; else skipped "circles" "Python is not installed"; fi
+step "lints" lints
+must "the tests are built" built
+step "tests that only compute" tests
+step_times
+[ -z "$steps_failed" ] || fail "failed: $steps_failed"
+awk -f scripts/lib/count-tests.awk "$log"
