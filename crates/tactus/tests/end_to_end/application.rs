@@ -136,7 +136,7 @@ fn a_program_that_overruns_in_known_cycles_is_counted_exactly_whatever_it_does_w
 
 #[test]
 fn a_requirement_on_a_program_is_judged_and_more_overruns_than_are_allowed_fail() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let program = cycle(dir.path(), &[]);
     let file = dir.path().join("shared");
@@ -303,7 +303,7 @@ fn is_installed(program: &str) -> bool {
 
 #[test]
 fn a_program_in_a_container_of_podman_that_runs_is_measured_in_it() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !is_installed("podman") {
         return;
     }
@@ -328,7 +328,7 @@ fn a_program_in_a_container_of_docker_that_runs_is_measured_in_it() {
 
 #[test]
 fn a_program_in_a_container_of_lxc_that_runs_is_measured_in_it() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !is_installed("lxc-execute") {
         return;
     }
@@ -341,7 +341,7 @@ fn a_program_in_a_container_of_lxc_that_runs_is_measured_in_it() {
 
 #[test]
 fn a_program_on_a_machine_that_ssh_reaches_is_measured_there() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let server = match Sshd::start() {
         Ok(server) => server,
         Err(why) => return skipped(&why),

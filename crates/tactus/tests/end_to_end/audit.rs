@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{beside_others, json, measures_beside_others, output, skipped, stderr, stdout, tactus};
+use crate::common::{
+    beside_others, json, measures_beside_others, nothing_is_left, output, skipped, stderr, stdout, tactus,
+};
 
 fn findings(document: &Value) -> &Vec<Value> {
     document["audits"][0]["findings"].as_array().unwrap_or_else(|| panic!("{document:#}"))
@@ -43,7 +45,7 @@ fn carries_guests() -> bool {
 
 #[test]
 fn this_machine_is_audited_and_nothing_of_it_changes() {
-    let mut turn = beside_others();
+    let _turn = beside_others();
     let watched = ["/proc/sys/kernel/sched_rt_runtime_us", "/sys/kernel/mm/transparent_hugepage/enabled"];
     let before: Vec<_> = watched.iter().map(|path| fs::read(path).ok()).collect();
     let mut carries = carries_guests();
@@ -65,7 +67,7 @@ fn this_machine_is_audited_and_nothing_of_it_changes() {
         assert!(!finding["message"].as_str().unwrap().is_empty(), "{finding:#}");
     }
     assert_eq!(before, watched.iter().map(|path| fs::read(path).ok()).collect::<Vec<_>>());
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn wrong_words_are_named_with_what_would_be_right() {
 
 #[test]
 fn a_container_and_a_guest_are_audited_from_within_and_end_afterwards() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let environments = json(&output(tactus().args(["environments", "--json"])));
     for (kind, role) in [("podman", "container"), ("qemu", "guest")] {
         let usable =
@@ -119,13 +121,13 @@ fn a_container_and_a_guest_are_audited_from_within_and_end_afterwards() {
         let document = json(&result);
         assert_eq!(document["audits"][0]["role"], role);
         assert_eq!(state(&document, "smt"), "not_applicable", "{kind}: only a host answers for that");
-        turn.leaves_nothing();
+        nothing_is_left();
     }
 }
 
 #[test]
 fn a_guest_booted_with_isolated_cpus_is_found_to_isolate_them() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let cmdline = "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0";
     let result = output(tactus().args([
         "audit",
@@ -145,7 +147,7 @@ fn a_guest_booted_with_isolated_cpus_is_found_to_isolate_them() {
     for id in ["isolcpus", "rcu-nocbs", "irq-default-affinity"] {
         assert_eq!(state(&document, id), "ok", "{id}");
     }
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]

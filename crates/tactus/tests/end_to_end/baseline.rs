@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{alone, nothing_is_left, output, stderr, stdout, tactus};
+use crate::common::{measures_beside_others, nothing_is_left, output, stderr, stdout, tactus};
 
 const PLAN: &str = r#"
 name = "gate"
@@ -27,7 +27,7 @@ fn code_of(said: &str) -> i32 {
 
 #[test]
 fn a_run_is_held_against_the_baseline_of_a_name_and_ends_as_the_gate_does() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     fs::write(at("good.toml"), PLAN).unwrap();

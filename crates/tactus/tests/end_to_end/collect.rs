@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{alone, json, output, stderr, stdout, tactus};
+use crate::common::{beside_others, json, output, stderr, stdout, tactus};
 
 fn copied(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -35,7 +35,7 @@ fn of_machine(bundle: &Path, name: &str, id: &str) {
 
 #[test]
 fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
-    let _turn = alone();
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first");
     let result = output(

@@ -3,7 +3,10 @@
 use std::fs;
 use std::process::Stdio;
 
-use crate::common::{alone, beside_others, copied_into, json, lock, output, stderr, stdout, tactus};
+use crate::common::{
+    alone, beside_others, copied_into, json, measures_beside_others, of_this_test, output, stderr, stdout,
+    tactus,
+};
 
 /// What a command prints on stderr, without what differs from machine to machine.
 fn complaint(arguments: &[&str]) -> String {
@@ -159,7 +162,7 @@ fn completions_and_manual_pages_are_made_from_the_same_command_line() {
 
 #[test]
 fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let result = output(
         tactus().args(["measure", "-p", "80", "-i", "1000", "-a", "0", "-t", "2", "-D", "2", "-h", "400"]),
     );
@@ -199,7 +202,7 @@ fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
 
 #[test]
 fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let result = output(tactus().args(["measure", "-D", "60", "-b", "1ns", "--json"]));
     let document = json(&result);
     let entry = &document["scenarios"][0];
@@ -210,7 +213,7 @@ fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
 
 #[test]
 fn what_is_required_of_a_measurement_is_answered_in_its_last_line() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let result = output(tactus().args(["measure", "-D", "1", "-i", "1ms", "--max", "1s", "--quiet"]));
     assert_eq!(result.status.code(), Some(3), "a second decides nothing: {}", stderr(&result));
     let text = stdout(&result);
@@ -247,7 +250,7 @@ fn without_the_right_to_real_time_the_reason_and_the_remedy_are_given() {
         return crate::common::skipped(&format!("chown: {error}"));
     }
     let mut command = std::process::Command::new("setpriv");
-    command.env("TACTUS_LOCK", lock()).args([
+    of_this_test(&mut command).args([
         "--reuid",
         "65534",
         "--regid",

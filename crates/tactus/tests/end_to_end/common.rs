@@ -13,15 +13,24 @@ use serde_json::Value;
 pub fn tactus() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tactus"));
     command.stdin(Stdio::null()).env_remove("NO_COLOR").env("LC_ALL", "C.UTF-8");
-    command.env("TACTUS_LOCK", lock()).env(TESTED_BY, std::process::id().to_string());
+    of_this_test(&mut command);
     command
 }
 
-/// What tells the runs of these tests from others on this machine: the process of the tests, for whatever a run starts.
-pub const TESTED_BY: &str = "TACTUS_TESTED_BY";
+/// Marks a command, and everything that it starts, as this test's: other tests and other users have runs on this machine,
+/// too. Its lock is the test's as well: tests take turns among themselves, or do not disturb each other.
+pub fn of_this_test(command: &mut Command) -> &mut Command {
+    command.env("TACTUS_LOCK", lock()).env(TESTED_BY, this_test())
+}
 
-/// The lock of this test alone: tests take turns among themselves, or know that they do not disturb each other.
-pub fn lock() -> String {
+const TESTED_BY: &str = "TACTUS_TESTED_BY";
+
+/// The process of the tests, and the test in it.
+fn this_test() -> String {
+    format!("{} {}", std::process::id(), lock())
+}
+
+fn lock() -> String {
     let test = std::thread::current().name().unwrap_or("test").to_owned();
     let end = test.len().saturating_sub(80);
     test[end..].to_owned()
@@ -105,9 +114,12 @@ impl Process {
         std::iter::successors(Some(self.pid), parent).take(100).any(|pid| pid == other)
     }
 
-    fn is_of_these_tests(&self) -> bool {
-        let tests = std::process::id();
-        self.variable(TESTED_BY) == Some(&tests.to_string()) || self.descends_from(tests)
+    /// What loses its environment on the way (a job of sshd or of Slurm) is at least a process of these tests.
+    fn is_of_this_test(&self) -> bool {
+        match self.variable(TESTED_BY) {
+            Some(test) => test == this_test(),
+            None => self.descends_from(std::process::id()),
+        }
     }
 }
 
@@ -117,13 +129,13 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// The ids of runs that others make on this machine: their guardians live as long.
+/// The ids of runs that other tests and other users make on this machine: their guardians live as long.
 fn others() -> Vec<String> {
-    let guardians = Process::all().filter(|process| !process.is_of_these_tests());
+    let guardians = Process::all().filter(|process| !process.is_of_this_test());
     guardians.filter_map(|process| process.guards().map(str::to_owned)).collect()
 }
 
-/// Processes of runs of these tests: those that carry a mark.
+/// Processes of runs of this test: those that carry a mark.
 pub fn marked() -> Vec<Process> {
     let others = others();
     let is_others = |id: &str| {
@@ -131,13 +143,16 @@ pub fn marked() -> Vec<Process> {
             .iter()
             .any(|own| id.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
     };
-    Process::all().filter(|process| process.variable("TACTUS_RUN").is_some_and(|id| !is_others(id))).collect()
+    let is_own = |process: &Process| {
+        let of_a_run = process.variable("TACTUS_RUN").is_some_and(|id| !is_others(id));
+        of_a_run && process.variable(TESTED_BY).is_none_or(|test| test == this_test())
+    };
+    Process::all().filter(is_own).collect()
 }
 
 /// Guardians, which carry no mark and outlive their run: what they take back, they take back last.
 fn guardians() -> Vec<String> {
-    let guardians =
-        Process::all().filter(|process| process.guards().is_some() && process.is_of_these_tests());
+    let guardians = Process::all().filter(|process| process.guards().is_some() && process.is_of_this_test());
     guardians.map(|process| process.to_string()).collect()
 }
 
@@ -160,7 +175,7 @@ pub fn mounts_and_cgroups() -> Vec<String> {
     found
 }
 
-/// Whether what has this name is of a run that others make on this machine.
+/// Whether what has this name is of a run that another test or another user makes.
 pub fn is_of_others(name: &str) -> bool {
     others().iter().any(|id| name.contains(id))
 }
@@ -183,9 +198,9 @@ fn all_mounts_and_cgroups() -> Vec<String> {
     found
 }
 
-/// Waits until nothing of any run of these tests is left; says what is, if it stays.
+/// Waits until nothing of any run of this test is left; says what is, if it stays.
 pub fn nothing_is_left() {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(60);
     loop {
         let processes = marked().into_iter().map(|process| process.to_string());
         let left: Vec<String> = processes.chain(guardians()).chain(mounts_and_cgroups()).collect();
@@ -239,36 +254,21 @@ pub fn await_tick(bundle: &Path) {
 static TURN: RwLock<()> = RwLock::new(());
 
 /// The machine for one test, if real-time scheduling is allowed here: others would disturb what it judges, or it them,
-/// or it looks at the whole machine in the middle. A test that measures is no test without real-time scheduling.
+/// or it compares the whole machine with what it was. A test that measures is no test without real-time scheduling.
 pub fn alone() -> Option<RwLockWriteGuard<'static, ()>> {
     let turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
     may_measure().then_some(turn)
 }
 
 /// The machine for a test and others like it, which judge nothing that they would disturb.
-pub fn beside_others() -> Beside {
-    Beside(Some(TURN.read().unwrap_or_else(PoisonError::into_inner)))
+pub fn beside_others() -> RwLockReadGuard<'static, ()> {
+    TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same, if real-time scheduling is allowed here.
-pub fn measures_beside_others() -> Option<Beside> {
+pub fn measures_beside_others() -> Option<RwLockReadGuard<'static, ()>> {
     let turn = beside_others();
     may_measure().then_some(turn)
-}
-
-/// A turn beside others.
-pub struct Beside(Option<RwLockReadGuard<'static, ()>>);
-
-impl Beside {
-    /// Waits until nothing of any run is left, when the others have ended as well: what is left is one's whose turn
-    /// it was.
-    pub fn leaves_nothing(&mut self) {
-        self.0 = None;
-        let alone = TURN.write().unwrap_or_else(PoisonError::into_inner);
-        nothing_is_left();
-        drop(alone);
-        *self = beside_others();
-    }
 }
 
 fn may_measure() -> bool {

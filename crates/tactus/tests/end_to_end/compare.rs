@@ -14,7 +14,9 @@ use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, SeriesResult};
 use tactus_model::series::SeriesKey;
 use tactus_run::plan::{Source, parse};
 
-use crate::common::{alone, beside_others, json, nothing_is_left, output, stderr, stdout, tactus};
+use crate::common::{
+    beside_others, json, measures_beside_others, nothing_is_left, output, stderr, stdout, tactus,
+};
 
 const PLAN: &str = r#"
 name = "gate"
@@ -93,7 +95,7 @@ fn compared(dir: &Path, arguments: &[&str]) -> Output {
 
 #[test]
 fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     fs::write(at("plan.toml"), PLAN).unwrap();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    await_text, await_tick, copied_into, json, lock, measures_beside_others, output, skipped, stderr, stdout,
-    tactus,
+    await_text, await_tick, copied_into, json, measures_beside_others, nothing_is_left, of_this_test, output,
+    skipped, stderr, stdout, tactus,
 };
 use crate::watching::in_unread_terminal;
 
@@ -105,7 +105,7 @@ fn shown(bundle: &Path) -> serde_json::Value {
 
 #[test]
 fn a_run_outlives_the_terminal_that_it_was_started_in_and_is_ended_from_another() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let place = Place::new();
     let bundle = place.at("night");
     let program = env!("CARGO_BIN_EXE_tactus");
@@ -155,15 +155,15 @@ fn a_run_outlives_the_terminal_that_it_was_started_in_and_is_ended_from_another(
     );
     let listed = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|end| end == "bundle");
     assert_eq!(fs::read_dir(place.at("cache/run")).unwrap().flatten().filter(listed).count(), 0);
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn attach_ends_as_the_run_ends_and_who_leaves_it_leaves_the_run_alone() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let place = Place::new();
     // Without a control there is no verdict, whatever is measured: how the run ends is known beforehand.
-    let begun = output(place.command(&MEASURE).args(["-D", "20", "--max", "1ns"]));
+    let begun = output(place.command(&MEASURE).args(["-D", "12", "--max", "1ns"]));
     let (path, said) = (stdout(&begun), stderr(&begun));
     assert_eq!(begun.status.code(), Some(0), "{said}");
     let bundle = PathBuf::from(path.trim_end());
@@ -186,7 +186,7 @@ fn attach_ends_as_the_run_ends_and_who_leaves_it_leaves_the_run_alone() {
     assert!(fs::read_to_string(log).unwrap().contains("# Verdict"), "beside the bundle, under its name");
     let over = output(place.command(&["attach"]).arg(&bundle));
     assert_eq!(over.status.code(), Some(3), "the same when it is over: {}", stderr(&over));
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 /// A detached run whose working directory is this place.
@@ -201,7 +201,7 @@ fn writer_of_any(place: &Place) -> Option<String> {
 
 #[test]
 fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let place = Place::new();
     let none = place.output(&["stop"]);
     assert_eq!(none.status.code(), Some(2));
@@ -220,7 +220,7 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     let program = copied_into(place.dir.path());
     let mut stranger = Command::new("setpriv");
     stranger.args(["--reuid=12345", "--regid=12345", "--clear-groups"]).arg(&program).arg("stop").arg(&one);
-    match stranger.env("TACTUS_LOCK", lock()).env("HOME", "/").output() {
+    match of_this_test(&mut stranger).env("HOME", "/").output() {
         Ok(refused) => {
             let said = stderr(&refused);
             assert_eq!(refused.status.code(), Some(2), "{said}");
@@ -262,12 +262,12 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
         stderr(&place.output(&["stop"])).contains("no run of yours goes on"),
         "no number is believed any more"
     );
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes_on() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let place = Place::new();
     fs::create_dir(place.at("filled")).unwrap();
     fs::write(place.at("filled/file"), "").unwrap();
@@ -307,5 +307,5 @@ fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes
     assert_eq!(ends(&mut waits), Some(2));
     assert!(!place.at("late").exists() && writer(&place.at("late")).is_none());
     assert_eq!(place.output(&["stop", held.to_str().unwrap()]).status.code(), Some(0));
-    turn.leaves_nothing();
+    nothing_is_left();
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::{alone, await_tick, ended, json, nothing_is_left, output, skipped, stderr, tactus};
+use crate::common::{
+    alone, await_tick, ended, json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus,
+};
 
 /// A file system of its own.
 struct Disk(tempfile::TempDir);
@@ -74,7 +76,7 @@ fn shown(out: &Path) -> Output {
 
 #[test]
 fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let Some(disk) = Disk::of("64k") else { return };
     let out = disk.path().join("bundle");
     let mut command = tactus();
@@ -91,7 +93,7 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
 
 #[test]
 fn a_disk_that_cannot_be_written_any_more_ends_the_run_by_name_and_what_was_written_opens() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let Some(disk) = Disk::that_can_fail() else { return };
     let out = disk.path().join("bundle");
     let (code, said) = measured(&out, "20s", || disk.fails());

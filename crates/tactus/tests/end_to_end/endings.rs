@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::common::{
-    Process, alone, await_tick, beside_others, ended, json, kill, marked, nothing_is_left, output, skipped,
-    started, stderr, tactus,
+    Process, await_tick, beside_others, ended, json, kill, marked, measures_beside_others, nothing_is_left,
+    output, skipped, started, stderr, tactus,
 };
 
 /// A run that goes on for a minute, in the given environments, once it measures.
@@ -25,7 +25,7 @@ fn signal(child: &Child, signal: Signal) {
 
 #[test]
 fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let mut child = running(&out, "host, loaded");
@@ -43,7 +43,7 @@ fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
 
 #[test]
 fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let document = json(&output(tactus().args(["environments", "--json"])));
     for entry in document.as_array().unwrap() {
         let kind = entry["kind"].as_str().unwrap();
@@ -112,7 +112,7 @@ fault = [
 
 #[test]
 fn after_kill_9_no_thread_of_a_hog_or_of_an_overcommit_is_left() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut child = disturbed(dir.path());
     signal(&child, Signal::KILL);
@@ -123,7 +123,7 @@ fn after_kill_9_no_thread_of_a_hog_or_of_an_overcommit_is_left() {
 
 #[test]
 fn a_probe_that_is_killed_takes_its_hogs_along_and_the_run_says_so() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let mut child = disturbed(dir.path());
     // The session, whose name stands alone on its command line; not its workers.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{alone, json, output, stderr, stdout, tactus};
+use crate::common::{beside_others, json, output, stderr, stdout, tactus};
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> =
@@ -24,7 +24,7 @@ fn measured(dir: &Path) -> PathBuf {
 
 #[test]
 fn what_was_measured_is_exported_in_every_format_and_imported_again() {
-    let _turn = alone();
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let bundle = measured(dir.path());
     let shown = json(&output(tactus().arg("show").arg(&bundle).arg("--json")));
@@ -79,7 +79,7 @@ fn what_was_measured_is_exported_in_every_format_and_imported_again() {
 
 #[test]
 fn what_cannot_be_exported_is_refused_with_what_can() {
-    let _turn = alone();
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let files = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import");
     let bundle = dir.path().join("bundle");

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::common::{beside_others, copied_into, lock, output, skipped, stderr, stdout, tactus};
+use crate::common::{beside_others, copied_into, of_this_test, output, skipped, stderr, stdout, tactus};
 
 /// Somebody else.
 const OTHER: u32 = 12_345;
@@ -329,11 +329,11 @@ fn as_other(forged: &Forged, words: &[&str]) -> Output {
     let program = copied_into(forged.dir.path());
     fs::set_permissions(forged.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let other = OTHER.to_string();
-    std::process::Command::new("setpriv")
+    let mut setpriv = std::process::Command::new("setpriv");
+    of_this_test(&mut setpriv)
         .args(["--reuid", &other, "--regid", &other, "--clear-groups"])
         .arg(&program)
         .args(words)
-        .env("TACTUS_LOCK", lock())
         .env("TACTUS_CACHE_DIR", forged.cache())
         .output()
         .unwrap()

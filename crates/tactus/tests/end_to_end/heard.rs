@@ -4,7 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{beside_others, json, measures_beside_others, output, stderr, stdout, tactus};
+use crate::common::{
+    beside_others, json, measures_beside_others, nothing_is_left, output, stderr, stdout, tactus,
+};
 
 /// What would drive a terminal, as characters: escape, C1, and one that reorders a line.
 const DRIVING: [char; 6] = ['\u{1b}', '\u{7}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{2066}'];
@@ -87,7 +89,7 @@ fn words_of_the_command_line_come_back_clean_and_as_no_line_of_ours() {
 
 #[test]
 fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let usual = output(&mut run(dir.path(), "usual")).status.code();
     assert!(matches!(usual, Some(0 | 3)), "{usual:?}");
@@ -112,5 +114,5 @@ fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
         let shown = json(&output(tactus().arg("show").arg(dir.path().join(name)).arg("--json")));
         assert_eq!(shown["status"], "complete", "{name}");
     }
-    turn.leaves_nothing();
+    nothing_is_left();
 }

@@ -80,7 +80,7 @@ cpus = "1"
 
 #[test]
 fn a_place_without_virtual_cpus_refuses_to_have_them_held() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
     let text = r#"
@@ -99,5 +99,5 @@ fault = { kind = "hold-vcpu", length = "50ms", every = "1s" }
     let entry = &json(&result)["scenarios"][0];
     assert_eq!(entry["status"], "skipped");
     assert!(entry["reason"].as_str().unwrap().contains("no threads of virtual CPUs"), "{entry:#}");
-    turn.leaves_nothing();
+    nothing_is_left();
 }

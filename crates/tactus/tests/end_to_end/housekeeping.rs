@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use tactus_model::CpuSet;
 
-use crate::common::{alone, await_tick, nothing_is_left, tactus};
+use crate::common::{await_tick, measures_beside_others, nothing_is_left, tactus};
 
 fn allowed(status: &Path) -> CpuSet {
     let status = fs::read_to_string(status).unwrap();
@@ -16,7 +16,7 @@ fn allowed(status: &Path) -> CpuSet {
 
 #[test]
 fn no_thread_of_the_command_may_run_where_it_is_measured_and_the_probe_may_run_everywhere() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let ours = allowed(Path::new("/proc/self/status"));
     let Some(measured) = ours.iter().last().filter(|_| ours.len() > 1) else {
         eprintln!("skipped: one CPU is too few");

@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::{
-    alone, bare_is_usable, beside_others, json, kill, marked, measures_beside_others, nothing_is_left,
-    output, skipped, stderr, stdout, tactus,
+    alone, await_tick, bare_is_usable, beside_others, json, kill, marked, measures_beside_others,
+    nothing_is_left, output, skipped, stderr, stdout, tactus,
 };
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
@@ -71,7 +70,7 @@ fn has_kernel() -> bool {
 
 #[test]
 fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !bare_is_usable() || !has_kernel() {
         return;
     }
@@ -80,7 +79,7 @@ fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
     let to = ["measure", "--measurement", "interrupt", "--to", "qemu", "--json", "-i", "2ms", "-D", "1s"];
     let run = output(tactus().args(to).arg("--out").arg(&bundle));
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
-    turn.leaves_nothing();
+    nothing_is_left();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
@@ -92,7 +91,7 @@ fn a_program_in_a_linux_guest_answers_the_card_that_it_has_by_vfio() {
 
 #[test]
 fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !bare_is_usable() {
         return;
     }
@@ -103,7 +102,7 @@ fn the_kernel_of_a_linux_guest_answers_the_card_by_a_module_that_is_built_for_it
                 measure = { kind = \"interrupt\", answer = \"kernel\" }\nin = \"host\"\nto = \"guest\"\n";
     fs::write(&plan, text).unwrap();
     let run = output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(&bundle));
-    turn.leaves_nothing();
+    nothing_is_left();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     if entry["status"] == "skipped" {
@@ -128,7 +127,7 @@ fn shipped(name: &str) -> std::path::PathBuf {
 
 #[test]
 fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !bare_is_usable() || !has_kernel() {
         return;
     }
@@ -140,7 +139,7 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
         tactus().args(words).arg("--card").arg(shipped("edu.toml")).arg("--json").arg("--out").arg(&bundle),
     );
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
-    turn.leaves_nothing();
+    nothing_is_left();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"complete".into()), "{entry:#}");
@@ -170,7 +169,7 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
 
 #[test]
 fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
-    let mut turn = beside_others();
+    let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let wrong = dir.path().join("wrong.toml");
     let edu = fs::read_to_string(shipped("edu.toml")).unwrap();
@@ -196,25 +195,23 @@ fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
     let entry = &json(&run)["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"skipped".into(), &"refused".into()), "{entry:#}");
     assert!(entry["reason"].as_str().unwrap().contains("no device 1234:11e8 (QEMU's edu)"), "{entry:#}");
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !bare_is_usable() {
         return;
     }
-    let run =
-        std::thread::spawn(|| output(tactus().args(CARD).args(["-i", "2ms", "-D", "20s", "--no-control"])));
-    let until = Instant::now() + Duration::from_secs(60);
-    let guest = || marked().into_iter().find(|process| process.to_string().contains("ivshmem-doorbell"));
-    while guest().is_none() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    // It measures a while.
-    std::thread::sleep(Duration::from_secs(6));
-    kill(guest().expect("a guest").pid, Signal::KILL);
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = dir.path().join("bundle");
+    let mut command = tactus();
+    command.args(CARD).args(["-i", "2ms", "-D", "60s", "--no-control", "--out"]).arg(&bundle);
+    let run = std::thread::spawn(move || output(&mut command));
+    await_tick(&bundle);
+    let guest = marked().into_iter().find(|process| process.to_string().contains("ivshmem-doorbell"));
+    kill(guest.expect("a guest").pid, Signal::KILL);
     let run = run.join().unwrap();
     nothing_is_left();
     let document = json(&run);
@@ -227,7 +224,7 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
 
 #[test]
 fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words_and_what_was_measured() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !bare_is_usable() {
         return;
     }
@@ -244,7 +241,7 @@ fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words
     fs::write(&plan, text).unwrap();
     let run =
         output(tactus().arg("run").arg(&plan).arg("--json").arg("--out").arg(dir.path().join("bundle")));
-    turn.leaves_nothing();
+    nothing_is_left();
     let document = json(&run);
     let entry = &document["scenarios"][0];
     if entry["status"] == "skipped" {

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::blocked::{LENGTH_NS, large};
-use crate::common::{json, measures_beside_others, output, skipped, stderr, tactus};
+use crate::common::{json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus};
 use crate::sshd::Sshd;
 
 /// As in the guide, shorter, and blocked.
@@ -76,7 +76,7 @@ fn row(bundle: &Path, name: &str) -> Value {
 
 #[test]
 fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_it() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
     fs::write(&plan, PLAN).unwrap();
@@ -115,12 +115,12 @@ fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_
     }
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("container (oci in guest)"));
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn containers_on_a_machine_that_ssh_reaches_are_measured_through_its_probe_and_are_gone_with_it() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let server = match Sshd::start() {
         Ok(server) => server,
         Err(why) => return skipped(&why),
@@ -153,5 +153,5 @@ fn containers_on_a_machine_that_ssh_reaches_are_measured_through_its_probe_and_a
         assert_eq!(entry["status"], "measured", "{entry:#}\n{}\n{}", stderr(&result), server.log());
         assert!(entry["all"]["cycles"].as_u64().unwrap() > 100, "{entry:#}");
     }
-    turn.leaves_nothing();
+    nothing_is_left();
 }

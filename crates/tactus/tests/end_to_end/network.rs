@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
-    alone, await_text, copied_into, json, lock, marked, nothing_is_left, output, skipped, started, stderr,
-    tactus,
+    alone, await_text, copied_into, json, marked, nothing_is_left, of_this_test, output, skipped, started,
+    stderr, tactus,
 };
 
 /// A plan whose scenarios are named after the paths that they take.
@@ -175,7 +175,7 @@ fn without_the_right_to_namespaces_a_path_is_skipped_with_the_reason_and_the_loo
     let paths = [("cable", "kind = \"veth\""), ("own", "kind = \"loopback\"")];
     let plan = plan(dir.path(), &paths, "host", "2s");
     let mut command = std::process::Command::new("setpriv");
-    command.env("TACTUS_LOCK", lock());
+    of_this_test(&mut command);
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(&copy);
     command.arg("run").arg(&plan).args(["--json", "--out"]).arg(out.join("bundle")).env("HOME", &out);
     command.env_remove("XDG_RUNTIME_DIR").env_remove("XDG_CACHE_HOME");

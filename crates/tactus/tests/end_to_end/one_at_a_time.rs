@@ -4,11 +4,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use crate::common::{alone, await_tick, copied_into, json, nothing_is_left, output, stderr, tactus};
+use crate::common::{
+    await_tick, copied_into, json, measures_beside_others, nothing_is_left, output, stderr, tactus,
+};
 
 #[test]
 fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_the_bundle() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first");
     let second = |words: &[&str]| {
@@ -52,7 +54,7 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
 
 #[test]
 fn a_bundle_says_which_machine_and_which_job_it_is_of() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let manifest = |name: &str, job: &str| {
         let bundle = dir.path().join(name);
@@ -75,7 +77,7 @@ fn a_bundle_says_which_machine_and_which_job_it_is_of() {
 
 #[test]
 fn an_ordinary_user_measures_with_the_capabilities_of_the_file_and_not_without() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
     if !has("setcap") || !has("runuser") {
         assert!(

@@ -75,7 +75,7 @@ fn a_guest_that_was_paused_has_a_gap_of_that_length_and_no_latency_of_it() {
     let dir = tempfile::tempdir().unwrap();
     let Some(path) = startable(dir.path()) else { return };
     let out = dir.path().join("bundle");
-    let words = ["measure", "--in", "qemu", "-i", "10000", "-D", "20", "--out"];
+    let words = ["measure", "--in", "qemu", "-i", "10000", "-D", "12", "--out"];
     let mut run = started(tactus().args(words).arg(&out).env("PATH", path));
     await_tick(&out);
     let monitor = UnixStream::connect(dir.path().join("second")).unwrap();

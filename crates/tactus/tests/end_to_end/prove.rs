@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::common::{
-    alone, await_text, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus,
+    alone, await_text, beside_others, json, measures_beside_others, nothing_is_left, output, skipped, stderr,
+    stdout, tactus,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -119,7 +120,7 @@ fn after_kill_9_the_setting_is_what_it_was() {
 
 #[test]
 fn a_boot_parameter_is_proven_by_booting_guests() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dry = output(tactus().args(["prove", "skew-tick", "--in", "qemu", "--dry-run"]));
     if dry.status.code() != Some(0) {
         return skipped(&stderr(&dry));

@@ -9,8 +9,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::{
-    Process, alone, await_tick, ended, is_of_others, json, kill, marked, nothing_is_left, output, skipped,
-    started, stdout, tactus,
+    Process, alone, await_tick, ended, is_of_others, json, kill, marked, measures_beside_others,
+    nothing_is_left, output, skipped, started, stdout, tactus,
 };
 
 /// Processes of a run whose command line has `word`, and no other of these.
@@ -111,7 +111,7 @@ fn an_environment_that_is_killed_measures_on_in_the_same_row_after_a_gap() {
 
 #[test]
 fn without_a_word_of_starting_again_a_guest_that_is_killed_ends_its_scenario_by_name() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !is_usable("qemu") {
         return;
     }
@@ -146,7 +146,7 @@ fn killed_guest(out: &Path) -> std::process::Child {
 
 #[test]
 fn kill_9_while_a_guest_is_started_again_leaves_nothing_and_the_bundle_opens() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !is_usable("qemu") {
         return;
     }

@@ -121,7 +121,7 @@ fn a_study_shows_the_published_figure_beside_the_measured_one() {
 
 #[test]
 fn host_and_container_are_measured_at_once_with_a_load_in_one_of_them() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
     let text = r#"
@@ -157,12 +157,12 @@ in = "box"
         is_whole(entry);
         assert_eq!(entry["load"][0]["in"], "box");
     }
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn a_requirement_that_is_broken_ends_with_1_and_says_why() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
     let text = r#"

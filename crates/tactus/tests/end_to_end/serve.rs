@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    await_tick, beside_others, copied_into, json, measures_beside_others, output, started, stderr, tactus,
+    await_tick, beside_others, copied_into, json, measures_beside_others, nothing_is_left, output, started,
+    stderr, tactus,
 };
 
 /// A server, and where it is.
@@ -172,7 +173,7 @@ fn who_may_not_read_the_directory_is_told_so_and_a_port_of_roots_is_named() {
 
 #[test]
 fn a_real_run_is_followed_from_its_first_tick_to_its_report() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let serving = Serving::start(&["--listen", ":0"], dir.path());
     assert!(serving.get("/").contains("There is no bundle here yet"));
@@ -202,5 +203,5 @@ fn a_real_run_is_followed_from_its_first_tick_to_its_report() {
     assert!(cycles.as_u64().unwrap() > first, "{cycles}");
     assert!(serving.get("/bundle/night").contains("<h1>"));
     assert_eq!(serving.end(), Some(0));
-    turn.leaves_nothing();
+    nothing_is_left();
 }

@@ -13,7 +13,9 @@ use tactus_model::bundle::{Asked, Machine, RowResult};
 use tactus_model::event::RunStatus;
 use tactus_run::plan::{Source, parse, study};
 
-use crate::common::{beside_others, json, measures_beside_others, output, skipped, stderr, tactus};
+use crate::common::{
+    beside_others, json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus,
+};
 
 /// Facts of a machine, for what is generated from them.
 const FACTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-audit/tests/machines/debian-rt.json");
@@ -143,7 +145,7 @@ fn a_run_writes_only_where_nobody_else_can() {
 
 #[test]
 fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_that_was_begun() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name);
     fs::write(at("plan.toml"), format!("{HOST}measurement = \"timer\"\n")).unwrap();
@@ -168,7 +170,7 @@ fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_tha
     assert!(fs::metadata(at("moved/report.html")).unwrap().len() > 0, "{said}");
     let shown = json(&output(tactus().args(["show", "moved", "--json"]).current_dir(home.path())));
     assert_eq!(shown["status"], "complete");
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 /// The plan of a bundle, its commands, and whether the bundle is then gone on with.

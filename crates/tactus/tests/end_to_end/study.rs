@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::{json, measures_beside_others, output, skipped, stderr, tactus};
+use crate::common::{json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus};
 
 const REALTIME: &str = "host as it is, realtime-virtual-guest";
 const PARTITIONED: &str = "host as it is, cpu-partitioning guest";
@@ -29,7 +29,7 @@ fn files(bundle: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn guests_of_both_kernels_have_their_profiles_and_a_later_run_fills_further_cells() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let kernels = output(tactus().args(["kernel", "list", "--json"]));
     let list = String::from_utf8_lossy(&kernels.stdout).into_owned();
     if !(list.contains("\"preempt_rt\": true") && list.contains("\"preempt_rt\": false")) {
@@ -91,5 +91,5 @@ fn guests_of_both_kernels_have_their_profiles_and_a_later_run_fills_further_cell
     assert_eq!(other.status.code(), Some(2));
     assert!(stderr(&other).contains("not of intel-xeon-2015"), "{}", stderr(&other));
     assert!(!bundle.join("scenarios/04-intel").exists());
-    turn.leaves_nothing();
+    nothing_is_left();
 }

@@ -19,7 +19,7 @@ fn a_kernel_without_the_tracer_refuses_it_with_the_reason_and_what_would_help_an
     if is_here() {
         return eprintln!("this kernel has the tracer");
     }
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let before = fs::read_dir("/sys/kernel/tracing/instances").map(Iterator::count).ok();
     let result =
         output(tactus().args(["measure", "--measurement", "timerlat", "-i", "1ms", "-D", "1s", "--json"]));
@@ -36,7 +36,7 @@ fn a_kernel_without_the_tracer_refuses_it_with_the_reason_and_what_would_help_an
         assert!(reason.contains("timerlat: ") && reason.contains("CONFIG_TIMERLAT_TRACER"), "{reason}");
     }
     assert_eq!(fs::read_dir("/sys/kernel/tracing/instances").map(Iterator::count).ok(), before);
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]

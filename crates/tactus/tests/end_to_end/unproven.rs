@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{alone, json, nothing_is_left, output, stderr, stdout, tactus};
+use crate::common::{json, measures_beside_others, nothing_is_left, output, stderr, stdout, tactus};
 
 /// A requirement that this machine keeps, and a control.
 fn plan(control: &str) -> String {
@@ -55,7 +55,7 @@ fn both_say(shown: &str, report: &str, words: &str) {
 
 #[test]
 fn a_control_that_cannot_be_told_from_the_noise_makes_the_verdict_inconclusive() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     // No Linux wakes its threads in less than 100 ns for as long as the noise is measured.
     let control = r#"control = { kind = "hog", length = "100ns", every = "20ms" }"#;
     let (code, entry, shown, report) = perform(&plan(control));
@@ -71,7 +71,7 @@ fn a_control_that_cannot_be_told_from_the_noise_makes_the_verdict_inconclusive()
 
 #[test]
 fn a_control_that_the_kernel_refuses_makes_the_verdict_inconclusive_and_says_why() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     // OSADL's module, which no distribution has.
     let control = r#"control = { kind = "block", length = "1ms", every = "1s", way = "blocksys" }"#;
     if std::path::Path::new("/dev/blocksys").exists() {
@@ -87,7 +87,7 @@ fn a_control_that_the_kernel_refuses_makes_the_verdict_inconclusive_and_says_why
 
 #[test]
 fn a_requirement_is_judged_where_the_control_was_seen() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let (code, entry, shown, _) = perform(&required("", "1ns"));
     // A shared machine may hide one control; that the others' verdict comes of theirs shows here.
     let proven = entry["self_test"]["passed"] == true;
@@ -98,7 +98,7 @@ fn a_requirement_is_judged_where_the_control_was_seen() {
 
 #[test]
 fn what_is_kept_for_a_second_does_not_pass() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let (code, entry, _, _) = perform(&plan(""));
     let reason = entry["verdict"]["reason"].as_str().unwrap();
     let short = reason.contains("1 s are too short for a pass, which needs 1 min");

@@ -7,7 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::common::{
-    alone, await_text, json, nothing_is_left, output, skipped, started, stderr, stdout, tactus,
+    alone, await_text, json, measures_beside_others, nothing_is_left, output, skipped, started, stderr,
+    stdout, tactus,
 };
 
 /// A plan that measures `os` in these environments, one after the other.
@@ -116,7 +117,7 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
 
 #[test]
 fn values_that_had_arrived_before_kill_9_are_in_the_bundle_and_nothing_of_the_run_is_left() {
-    let Some(_alone) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (plan, out) = (plan(dir.path(), &["host"], "60s"), dir.path().join("bundle"));
     let mut child = started(tactus().arg("run").arg(&plan).arg("--out").arg(&out));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    TESTED_BY, await_tick, json, lock, measures_beside_others, output, skipped, stdout, tactus,
+    await_tick, json, measures_beside_others, nothing_is_left, of_this_test, output, skipped, stdout, tactus,
 };
 
 /// A terminal of tmux with a shell in it, on a server of its own.
@@ -36,8 +36,7 @@ impl Tmux {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("tmux");
         command.args(["-L", &self.socket, "-f", "/dev/null"]).args(arguments);
-        command.env_remove("TMUX").env_remove("NO_COLOR").env("TACTUS_LOCK", lock());
-        command.env(TESTED_BY, std::process::id().to_string());
+        of_this_test(&mut command).env_remove("TMUX").env_remove("NO_COLOR");
         command
     }
 
@@ -101,7 +100,7 @@ fn settings(tmux: &Tmux, to: &Path) -> String {
 
 #[test]
 fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as_it_was() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let Some(tmux) = Tmux::open("screen", 80, 24) else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
@@ -138,12 +137,12 @@ fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as
     assert!(report.contains("marked by the user at "), "{report}");
     let events = fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert_eq!(events.matches("marked by the user at ").count(), 1, "{events}");
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     for (name, signal) in [("kill", Signal::KILL), ("term", Signal::TERM)] {
         let Some(tmux) = Tmux::open(name, 80, 40) else { return };
         let dir = tempfile::tempdir().unwrap();
@@ -162,7 +161,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
             assert!(Instant::now() < until, "the terminal is set otherwise:\n{}", tmux.screen());
             fs::remove_file(&after).unwrap();
         }
-        turn.leaves_nothing();
+        nothing_is_left();
         let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
         assert_eq!(shown["status"], "interrupted", "{name}");
     }
@@ -183,14 +182,14 @@ pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).custom_flags(not_ours).open(&name).unwrap()
     };
-    let child = Command::new("setsid")
+    let mut own = Command::new("setsid");
+    let child = of_this_test(&mut own)
         // Where the tests outlive their own terminal (nohup) it is ignored, and would be by this shell.
         .args(["--ctty", "env", "--default-signal=HUP", "sh", "-c", command])
         .stdin(open())
         .stdout(std::process::Stdio::null())
         .stderr(open())
         .env("TERM", "xterm")
-        .env("TACTUS_LOCK", lock())
         .spawn()
         .unwrap();
     (master, child)
@@ -198,7 +197,7 @@ pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::
 
 #[test]
 fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let stuck = dir.path().join("stuck");
     let ended = dir.path().join("ended");
@@ -222,7 +221,7 @@ fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
     // The terminal hangs up: that ends the run as it always has, and what was measured is kept.
     drop(unread);
     child.wait().unwrap();
-    turn.leaves_nothing();
+    nothing_is_left();
     let shown = json(&output(tactus().arg("show").arg(&gone).arg("--json")));
     assert_eq!(shown["scenarios"][0]["status"], "measured", "{shown:#}");
 }
@@ -244,7 +243,7 @@ fn without_a_terminal_or_where_lines_are_asked_for_there_is_no_screen() {
 
 #[test]
 fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let Some(tmux) = Tmux::open("follow", 80, 24) else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
@@ -281,5 +280,5 @@ fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves()
     run.wait().unwrap();
     assert!(follower.wait().unwrap().success(), "{}", fs::read_to_string(&lines).unwrap());
     assert!(fs::read_to_string(dir.path().join("table")).unwrap().contains("host"));
-    turn.leaves_nothing();
+    nothing_is_left();
 }

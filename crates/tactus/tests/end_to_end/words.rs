@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{alone, beside_others, json, nothing_is_left, output, skipped, stderr, stdout, tactus};
+use crate::common::{
+    alone, beside_others, json, measures_beside_others, nothing_is_left, output, skipped, stderr, stdout,
+    tactus,
+};
 use crate::container::Container;
 
 const FIXTURE: &str =
@@ -108,7 +111,7 @@ fn figures_and_verdicts_are_explained_like_all_other_words() {
 
 #[test]
 fn what_runs_already_is_measured_by_its_address_and_goes_on() {
-    let Some(_turn) = alone() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let Some(busybox) =
         ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists())
     else {

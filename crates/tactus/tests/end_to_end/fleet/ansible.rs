@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::{PLAN, manifest, row};
-use crate::common::{json, measures_beside_others, output, skipped, stderr, tactus};
+use crate::common::{json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus};
 use crate::sshd::Sshd;
 
 /// Ansible, of Debian or of the tests' own tools.
@@ -80,7 +80,7 @@ ansible_python_interpreter=/usr/bin/python3\nansible_pipelining=true\nansible_as
 
 #[test]
 fn machines_behind_ssh_are_measured_though_links_break_and_one_is_dead() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     if !has_ansible() {
         return skipped("there is no ansible-playbook: scripts/setup.sh test installs it into target/tools");
     }
@@ -133,7 +133,7 @@ fn machines_behind_ssh_are_measured_though_links_break_and_one_is_dead() {
     assert_eq!([attempts("a"), attempts("b"), attempts("dead")], [1, 1, 1]);
     assert!(!leaves_of(&lab.path("home")).iter().any(|name| name.contains("retry")));
     drop(lab);
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 fn leaves_of(dir: &Path) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::cluster::{Cluster, NODES};
 use super::{PLAN, manifest, row};
-use crate::common::{ended, json, measures_beside_others, output, skipped, stderr};
+use crate::common::{ended, json, measures_beside_others, nothing_is_left, output, skipped, stderr};
 
 /// A fleet on it.
 struct Fleet<'a> {
@@ -68,7 +68,7 @@ pub fn first_is_complete(bundle: &Path) -> bool {
 
 #[test]
 fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let mut cluster = match Cluster::start() {
         Ok(cluster) => cluster,
         Err(why) => return skipped(&why),
@@ -181,5 +181,5 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     });
     assert_eq!((&row(&dir, "n1")["state"], &row(&dir, "n1")["attempts"]), (&"measured".into(), &2.into()));
     drop(cluster);
-    turn.leaves_nothing();
+    nothing_is_left();
 }
