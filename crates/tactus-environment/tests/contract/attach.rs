@@ -14,7 +14,7 @@ use tactus_system::probe;
 use tactus_system::topology;
 
 use super::docker::Daemon;
-use super::{Conversation, PATIENCE, alone, leftovers, skipped};
+use super::{Conversation, PATIENCE, alone, beside_others, leftovers, skipped};
 
 /// A container that runs until this is dropped: the probe, which waits for words that never come.
 struct Container {
@@ -330,7 +330,7 @@ fn a_run_that_is_killed_before_the_first_word_leaves_no_file_in_the_container() 
 
 #[test]
 fn what_does_not_run_cannot_be_attached_to_and_the_reason_has_its_name() {
-    let _turn = alone();
+    let _turn = beside_others();
     for kind in ["podman", "lxc", "nspawn"] {
         let environment = find(kind).unwrap();
         let spec = plan::Environment { attach: Some("no-such-thing".into()), ..super::spec(kind, &[]) };

@@ -8,7 +8,7 @@ use tactus_system::Real;
 
 use super::conversation::Conversation;
 use super::sshd::Sshd;
-use super::{alone, leftovers, skipped};
+use super::{beside_others, leftovers, skipped};
 
 fn server() -> Option<(&'static (dyn Environment + Sync), Sshd)> {
     match Sshd::start() {
@@ -37,7 +37,7 @@ fn end_of(what: &str, mut is: impl FnMut() -> bool) {
 
 #[test]
 fn a_connection_that_is_cut_leaves_nothing_on_the_other_machine() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some((ssh, server)) = server() else { return };
     let mut talk = Conversation::begin(ssh, &server.spec()).unwrap();
     talk.greet();
@@ -60,7 +60,7 @@ fn a_connection_that_is_cut_leaves_nothing_on_the_other_machine() {
 
 #[test]
 fn the_cpus_of_another_machine_are_read_there() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some((ssh, server)) = server() else { return };
     let there = ssh.topology(&server.spec(), &Real).unwrap();
     let here = tactus_system::topology(&Real);
@@ -69,7 +69,7 @@ fn the_cpus_of_another_machine_are_read_there() {
 
 #[test]
 fn what_ssh_refuses_is_told_in_its_words_with_a_remedy() {
-    let _turn = alone();
+    let _turn = beside_others();
     let Some((ssh, server)) = server() else { return };
     let with = |key: &str, value: serde_json::Value| {
         let mut spec = server.spec();
