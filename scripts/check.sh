@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib/probes.sh
 . scripts/lib/tests-env.sh
 log="$target/check.log"
-export STEPS_TIMES="$target/check-times"
+export STEPS_TIMES="$target/check-times" RUST_TEST_THREADS=1
 : >"$STEPS_TIMES"
 
 # What is executed embeds the real probes, as in `make test`.

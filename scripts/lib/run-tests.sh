@@ -1,6 +1,6 @@
 #!/bin/sh
 # How `cargo test` executes a program of tests for scripts/test.sh. Each belongs to one of two lanes ($TACTUS_TEST_LANE);
-# `check` is the part of the first that needs neither root nor a guest:
+# `check` are those of both that need neither root nor a guest, and no turn:
 #
 #   computes   those that only compute, or run tools, with a thread for each CPU; and a guest that is tuned over a reboot,
 #              which takes minutes of an emulated CPU and no care of when
@@ -17,6 +17,10 @@ case ${program%-*} in
     lane=computes
     RUST_TEST_THREADS=$(nproc)
     ;;
+  # They take little time: one at a time, as in `make test`.
+  tactus | tactus_tune | actions | taken_back | tactus_watch)
+    [ "$TACTUS_TEST_LANE" != check ] || lane=computes
+    ;;
   contract) RUST_TEST_THREADS=4 ;;
   end_to_end)
     case $TACTUS_TEST_LANE in
@@ -29,7 +33,8 @@ case ${program%-*} in
     ;;
 esac
 case $TACTUS_TEST_LANE in
-  check) [ "$lane" = computes ] || exit 0 ;;
+  # `generate` starts guests and containers.
+  check) [ "$lane" = computes ] && [ "${program%-*}" != generate ] || exit 0 ;;
   *) [ "$lane" = "$TACTUS_TEST_LANE" ] || exit 0 ;;
 esac
 export RUST_TEST_THREADS
