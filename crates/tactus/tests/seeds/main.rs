@@ -1,5 +1,8 @@
 //! Every fuzz target is given its seeds, in a plain build. `make nightly` fuzzes them in an instrumented one.
-#![expect(clippy::disallowed_methods, reason = "the seeds and the sample that targets write are files of the tests")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the seeds and the sample that targets write are files of the tests"
+)]
 #![expect(clippy::duplicate_mod, reason = "targets share modules, as programs of their own do")]
 
 // The targets name the fuzzer's crate; here it is this file.
