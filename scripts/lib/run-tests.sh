@@ -13,7 +13,7 @@ program=${1##*/}
 lane=measures
 case ${program%-*} in
   tactus_model | tactus_format | tactus_audit | audit | tactus_bundle | size | tactus_data | data | tactus_environment | \
-    tactus_fleet | tactus_report | report | tactus_serve | serve | seeds | generate | guards)
+    tactus_fleet | tactus_statistics | statistics | tactus_report | report | tactus_serve | serve | seeds | generate | guards)
     lane=computes
     RUST_TEST_THREADS=$(nproc)
     ;;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tactus_model::number::float;
-use tactus_report::stats::{ERROR, holm};
+use tactus_statistics::{ERROR, holm};
 
 use super::DAY_US;
 use super::deadline::counts;

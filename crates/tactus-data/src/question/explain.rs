@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tactus_model::number::float;
-use tactus_report::stats::{ERROR, holm, median};
+use tactus_statistics::{ERROR, holm, median};
 
 use super::deadline::{Judged, MachineEntry};
 use super::fisher::fisher;

@@ -8,7 +8,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::float;
-use tactus_report::stats::{effective_size, median};
+use tactus_statistics::{effective_size, median};
 
 /// A trend.
 #[derive(Clone, Copy, Debug, PartialEq)]

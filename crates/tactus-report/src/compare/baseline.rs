@@ -8,14 +8,13 @@
 use tactus_model::document::{BaselineEntry, ResolutionEntry};
 use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
+use tactus_statistics::{ERROR, TwoSamples, detectable_ratio, least_p, runs_needed};
 
 use super::condition::{Condition, is_skipped};
 use super::judge::is_regression;
 use super::margins::Margins;
-use super::needed::{detectable_ratio, runs_needed};
 use super::refusal::{unfit, unlike};
 use super::sampled::{Sampled, sampled};
-use crate::stats::{ERROR, TwoSamples, least_p};
 
 /// A baseline that is split has at least so many runs.
 pub const LEAST_RUNS: usize = 10;

@@ -4,11 +4,11 @@ use tactus_model::document::ExploredEntry;
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
 use tactus_model::outcome::SeriesResult;
+use tactus_statistics::{FALSE_FINDS, Samples, TwoSamples, benjamini_hochberg, typical_ratio};
 
 use super::condition::Run;
 use super::matched::Matched;
 use crate::row::{Quantity, figures};
-use crate::stats::{FALSE_FINDS, Samples, TwoSamples, benjamini_hochberg, typical_ratio};
 
 /// What differs, the surest first: of what is said to, at most a tenth does not (in the long run).
 pub fn explored(all: &[Matched], test: &TwoSamples) -> Vec<ExploredEntry> {

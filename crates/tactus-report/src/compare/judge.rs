@@ -2,10 +2,9 @@
 
 use tactus_model::document::{Judgement, QuantityEntry};
 use tactus_model::number::float;
+use tactus_statistics::{ERROR, TwoSamples, holm, least_p, runs_needed, typical_ratio};
 
-use super::needed::runs_needed;
 use super::sampled::Sampled;
-use crate::stats::{ERROR, TwoSamples, holm, least_p, typical_ratio};
 
 /// So many runs of each condition, at the least, tell what differs from run to run by itself.
 pub const LEAST_REPEATS: usize = 5;

@@ -5,6 +5,7 @@ use tactus_model::document::{
     BaselineEntry, COMPARE_FORMAT, CompareDocument, ComparedBundle, ComparedEntry, ConditionEntry, Judgement,
     QuantityEntry, UnmatchedEntry,
 };
+use tactus_statistics::{ERROR, TwoSamples};
 
 use super::baseline::{LEAST_RUNS, baseline};
 use super::changes::changes;
@@ -14,7 +15,6 @@ use super::judge::{bare, judge};
 use super::margins::Margins;
 use super::matched::{Matched, matched};
 use super::sampled::Sampled;
-use crate::stats::{ERROR, TwoSamples};
 use crate::units::clean;
 
 /// What is asked for.

@@ -2,11 +2,11 @@
 
 use tactus_model::number::float;
 use tactus_model::outcome::{Better, Unit, ValueResult, Yields};
+use tactus_statistics::{Samples, median};
 
 use super::condition::Run;
 use super::margins::{FLOOR_NS, Margins};
 use crate::row::{Quantity, fewest_periods, figures};
-use crate::stats::{Samples, median};
 
 /// A quantile is of so many periods above it, at the least, in every thread.
 const ABOVE: f64 = 10.0;

@@ -2,6 +2,7 @@
 
 use tactus_model::bundle::Row;
 use tactus_model::number::float;
+use tactus_statistics::Exceedance;
 
 use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, name};
@@ -11,7 +12,7 @@ use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, us, us_label};
 use super::theme::{MARK, SERIES, dashed, series};
 use crate::row::{Quantity, figures};
-use crate::stats::{Exceedance, exceedance};
+use crate::stats::exceedance;
 use crate::units::{clean, latency, latency_or_none};
 
 /// Where a logarithmic axis of latencies begins at the lowest: half a nanosecond, in us.

@@ -2,13 +2,14 @@
 
 use tactus_model::bundle::Row;
 use tactus_model::number::float;
+use tactus_statistics::Bins;
 
 use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, name};
 use super::plot::{Plot, PlotAxis, PlotKind, PlotSeries, short};
 use super::scale::{Scale, count_label, us, us_label};
 use super::theme::{SERIES, dashed, series};
-use crate::stats::{Bins, distribution};
+use crate::stats::distribution;
 use crate::units::{clean, latency};
 
 /// Draws the distributions of up to twice [`SERIES`] rows; the second half is dashed.

@@ -2,13 +2,13 @@
 //! depends on the threshold.
 
 use tactus_model::number::float;
+use tactus_statistics::tail::{Bound, Level, Tail};
 
 use super::axis::{Frame, Swatch};
 use super::canvas::{Canvas, Figure, Hover, Spot, tenth};
 use super::plot::{Plot, PlotAxis, PlotKind, PlotMark, PlotSeries, short};
 use super::scale::{Scale, Tick, plain, us_label};
 use super::theme::{GRID, MARK, series};
-use crate::stats::tail::{Bound, Level, Tail};
 use crate::units::{duration, latency};
 
 /// Most dots of a picture: those of the largest values.

@@ -5,11 +5,11 @@ use tactus_model::catalogue::Measure;
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{SeriesResult, Yields};
 use tactus_model::plan::Require;
+use tactus_statistics::tail::PROMISED_BLOCKS;
 
 use super::grounds::Doubt;
 use super::name::ended_load;
 use super::quantile;
-use crate::stats::tail::PROMISED_BLOCKS;
 use crate::units::{clean, count, duration};
 
 /// The least part of its periods that a thread must have measured, or counted as missed; of `spin`, of the time that it was

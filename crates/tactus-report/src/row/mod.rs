@@ -22,6 +22,7 @@ mod runs_verdict;
 mod standing;
 mod summary;
 mod tail;
+mod tail_refusal;
 mod value_verdict;
 mod verdict;
 

@@ -12,9 +12,9 @@ use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{LimitEntry, Side};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::SeriesResult;
+use tactus_statistics::Late;
 
 use super::grounds::{Found, asked};
-use crate::stats::Late;
 use crate::units::{count, duration, latency, latency_up, number};
 
 /// An unseen stall is taken to be as long as that, in ns: a time slice of a scheduler, or a tick of a slow kernel.

@@ -15,11 +15,12 @@ use tactus_model::number::{float, whole};
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::TailLimit;
 use tactus_model::ticks::{SeriesTicks, Stretch};
+use tactus_statistics::tail::{Bound, LEAST_BLOCKS, Level, Maxima, PROMISED_BLOCKS, Refusal, Tested, bound};
 
 use super::grounds::{Doubt, Found, asked, evidence};
 use super::standing::doubts;
 use super::summary::figures;
-use crate::stats::tail::{Bound, LEAST_BLOCKS, Level, Maxima, PROMISED_BLOCKS, Refusal, Tested, bound};
+use super::tail_refusal::sentence;
 use crate::units::{count, duration, latency};
 
 /// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
@@ -79,7 +80,7 @@ impl fmt::Display for NoTail {
             Self::Evidence(_, said) => f.write_str(said),
             Self::Broke => f.write_str("ended by `break`: the largest latency chose when to stop"),
             Self::Ground(doubt) => f.write_str(&doubt.said),
-            Self::Series(_, why) => why.fmt(f),
+            Self::Series(_, why) => f.write_str(&sentence(why)),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{Document, ProofEntry};
+use tactus_statistics::Difference;
 
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
-use crate::stats::{Change, Difference, PROVEN, Proven, proofs};
+use crate::stats::{Change, PROVEN, Proven, proofs};
 use crate::units::{clean, latency};
 
 /// The section.

@@ -1,12 +1,12 @@
 //! What will be exceeded less than once in a longer time than was measured, and where that cannot be said.
 
 use tactus_model::bundle::{Contents, Row};
+use tactus_statistics::tail::Bound;
 
 use super::Section;
 use crate::figure::{quantiles, return_levels, shapes};
 use crate::part::{Item, Part, Reader, Tone};
 use crate::row::{NoTail, apart, provisional, scenario_title, tail, title};
-use crate::stats::tail::Bound;
 use crate::units::{clean, count, duration, latency};
 
 /// The section.

@@ -1,88 +1,11 @@
 //! How one quantity changes from one condition to another.
 
 use tactus_model::document::EffectEntry;
+use tactus_statistics::{Contrast, Difference, Interval, Unknown};
 
-use super::autocorrelation::size;
-use super::holm::{ERROR, holm};
-use super::interval::Interval;
-use super::paired::{least_pairs, paired, paired_p};
-use super::quantile::{Quantile, difference, difference_interval, difference_p, is_discrete};
-use super::unknown::Unknown;
+use super::unknown::sentence;
 use crate::row::Quantity;
 use crate::units::latency;
-
-/// What a difference is judged from.
-#[derive(Clone, Debug)]
-pub enum Contrast {
-    /// A quantile of one run each: what differs between these two runs, whatever made it differ.
-    Runs(Box<[Quantile; 2]>),
-    /// Differences of pairs of runs, in ns, whose order was drawn by lot: what the condition does. One is infinite where
-    /// one run of its pair broke, and no number where both did.
-    Pairs(Vec<f64>),
-    /// Nothing: for this reason.
-    Nothing(Unknown),
-}
-
-impl Contrast {
-    /// Of two quantiles, if both are known.
-    #[must_use]
-    pub fn runs(base: Result<Quantile, Unknown>, with: Result<Quantile, Unknown>) -> Self {
-        match (base, with) {
-            (Ok(base), Ok(with)) => Self::Runs(Box::new([base, with])),
-            (Err(why), _) | (_, Err(why)) => Self::Nothing(why),
-        }
-    }
-
-    fn p(&self) -> Option<f64> {
-        match self {
-            Self::Runs(of) => Some(difference_p(&of[0], &of[1])),
-            Self::Pairs(differences) => Some(paired_p(differences)),
-            Self::Nothing(_) => None,
-        }
-    }
-
-    /// Estimate and interval but for this error.
-    fn interval(&self, error: f64) -> Result<(f64, Interval), Unknown> {
-        let (estimate, interval) = match self {
-            Self::Nothing(why) => return Err(*why),
-            Self::Runs(of) => {
-                if is_discrete(&of[0], &of[1], error) {
-                    return Err(Unknown::TooDiscrete);
-                }
-                (difference(&of[0], &of[1]), difference_interval(&of[0], &of[1], error))
-            }
-            Self::Pairs(differences) => {
-                let whole = differences.iter().filter(|difference| difference.is_finite()).count();
-                let few = Unknown::TooFewRuns { runs: whole, least: least_pairs(error) };
-                let found = paired(differences, error).ok_or(few)?;
-                // Where an end is beyond every number nothing is known but its sign.
-                let low_ns = if found.low == f64::INFINITY { 0.0 } else { found.low };
-                let high_ns = if found.high == f64::NEG_INFINITY { 0.0 } else { found.high };
-                (found.estimate, Interval { low_ns, high_ns })
-            }
-        };
-        if interval.is_point() { Err(Unknown::TooDiscrete) } else { Ok((estimate, interval)) }
-    }
-}
-
-/// A difference, judged together with all others of its report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Difference {
-    /// With minus without, in ns.
-    pub estimate_ns: f64,
-    /// Where it lies; all intervals of a report hold together at 95 %.
-    pub interval: Interval,
-    /// Its p-value, adjusted for all that the report tests (Holm).
-    pub p: f64,
-}
-
-impl Difference {
-    /// Whether it is one; all that a report shows hold together at 95 %.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.p <= ERROR
-    }
-}
 
 /// How one quantity changes.
 #[derive(Clone, Debug)]
@@ -117,7 +40,7 @@ impl Change {
     pub fn words(&self) -> String {
         let difference = match self.difference {
             Ok(difference) => difference,
-            Err(why) => return why.to_string(),
+            Err(why) => return sentence(why),
         };
         let interval = difference.interval;
         if !difference.is_shown() {
@@ -161,20 +84,11 @@ impl Change {
     }
 }
 
-/// Judges all changes of a report together. What is shown holds together at 95 % (Holm), and so do the intervals
-/// (Bonferroni): an effect that only the sharper of the two tells apart from none may have an interval that reaches
-/// zero.
+/// Judges all changes of a report together.
 pub fn judge(changes: &mut [&mut Change]) {
-    let tested: Vec<usize> = (0..changes.len()).filter(|at| changes[*at].contrast.p().is_some()).collect();
-    let p: Vec<f64> = tested.iter().filter_map(|at| changes[*at].contrast.p()).collect();
-    let error = ERROR / size(tested.len().max(1));
-    for change in changes.iter_mut() {
-        let found = change.contrast.interval(error);
-        change.difference = found.map(|(estimate_ns, interval)| Difference { estimate_ns, interval, p: 1.0 });
-    }
-    for (at, p) in tested.into_iter().zip(holm(&p)) {
-        if let Ok(difference) = &mut changes[at].difference {
-            difference.p = p;
-        }
+    let contrasts: Vec<&Contrast> = changes.iter().map(|change| &change.contrast).collect();
+    let differences = tactus_statistics::judge(&contrasts);
+    for (change, difference) in changes.iter_mut().zip(differences) {
+        change.difference = difference;
     }
 }

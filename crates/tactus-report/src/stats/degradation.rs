@@ -10,11 +10,11 @@ use tactus_model::catalogue::Measure;
 use tactus_model::document::Degradation;
 use tactus_model::outcome::exits::KvmExits;
 use tactus_model::outcome::{Better, RowEnd, ValueResult, wholes};
+use tactus_statistics::ERROR;
+use tactus_statistics::max_t::{least, simultaneous};
 
 use super::comparison::is_host;
 use super::conditions::{keys, measures};
-use super::holm::ERROR;
-use super::max_t::{least, simultaneous};
 use super::measured::{Measured, Run};
 use super::ratio::value_ratio;
 use super::typical::{place, valued};

@@ -6,15 +6,13 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult, Sliced};
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
+use tactus_statistics::{Contrast, Difference, Unknown, at_most, least_pairs, median};
 
-use super::by_lot::at_most;
-use super::change::{Change, Contrast, Difference};
+use super::change::Change;
 use super::half::Half;
-use super::median::median;
-use super::paired::least_pairs;
 use super::runs::runs;
 use super::slots::slots_alike;
-use super::unknown::Unknown;
+use super::unknown::{sentence, word};
 use crate::row::{Quantity, broke, figures, is_corrected, never_made};
 use crate::units::{duration, latency, signed};
 
@@ -79,7 +77,7 @@ impl Effect {
                 format!("{} {base} and {with}", change.quantity.said(self.corrected))
             };
             let values: Vec<String> = self.changes.iter().map(values).collect();
-            let said = format!("{why}: {}", values.join(", "));
+            let said = format!("{}: {}", sentence(*why), values.join(", "));
             return self.broke.iter().cloned().chain([said]).collect();
         }
         self.broke.iter().cloned().chain(self.changes.iter().map(|change| self.sentence(change))).collect()
@@ -104,7 +102,7 @@ impl Effect {
             (quantity, _) => (String::new(), quantity.said(self.corrected)),
         };
         let said = match &change.difference {
-            Err(why) => format!("{name}: {why}: {values}"),
+            Err(why) => format!("{name}: {}: {values}", sentence(*why)),
             Ok(difference) if two_runs => self.between_runs(&name, change, difference),
             Ok(difference) => self.effect(&name, change, difference),
         };
@@ -191,7 +189,7 @@ impl Effect {
         };
         let unknown: Option<Unknown> = self.changes.iter().find_map(|change| change.difference.err());
         let said = match (names.as_slice(), unknown) {
-            ([], Some(why)) => format!("inconclusive: {}", why.word()),
+            ([], Some(why)) => format!("inconclusive: {}", word(why)),
             ([], None) => none.into(),
             ([one], _) => format!("{shown} {one}"),
             ([some @ .., last], _) => format!("{shown} {} and {last}", some.join(", ")),

@@ -7,13 +7,12 @@ use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::clock::ClockCheck;
 use tactus_model::number::float;
 use tactus_model::plan::Proof;
+use tactus_statistics::{ERROR, Unknown, order_p};
 
 use super::change::Change;
 use super::effect::changed;
 use super::half::Half;
-use super::holm::ERROR;
-use super::order::order_p;
-use super::unknown::Unknown;
+use super::unknown::sentence;
 use crate::row::{Quantity, figures, is_corrected, spared, unproven};
 use crate::units::clean;
 
@@ -315,7 +314,7 @@ pub(super) fn close(proven: &mut Proven) {
         None => {
             let unknown: Option<Vec<Unknown>> =
                 proven.effects.iter().map(|change| change.difference.err()).collect();
-            unknown.and_then(|all| all.first().map(Unknown::to_string))
+            unknown.and_then(|all| all.first().copied().map(sentence))
         }
     };
 }

@@ -7,8 +7,8 @@
 use tactus_model::bundle::Row;
 use tactus_model::latency::{Corrected, Latency, Summary};
 use tactus_model::number::{float, whole};
+use tactus_statistics::median;
 
-use super::median::median;
 use crate::row::figures;
 
 /// All that was measured in these runs, as if it were one run. Quantiles are not known where a histogram lacks what its

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::outcome::{Outcome, Point, ValueResult};
+use tactus_statistics::median;
 
-use super::median::median;
 use crate::row::Runs;
 
 /// With so many runs their range holds the median of all runs with more than 95 %: 1 - 2^(1 - n).

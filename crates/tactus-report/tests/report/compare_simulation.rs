@@ -12,8 +12,8 @@ use tactus_model::outcome::{
     Better, Ending, LatencyOutcome, Outcome, Repeats, SeriesResult, Unit, ValueResult,
 };
 use tactus_model::series::SeriesKey;
-use tactus_report::compare::{Condition, Options, compare, runs_needed};
-use tactus_report::stats::Random;
+use tactus_report::compare::{Condition, Options, compare};
+use tactus_statistics::{Random, runs_needed};
 
 use crate::common;
 use crate::simulation::{Machine, Noise, all_of, at_most};

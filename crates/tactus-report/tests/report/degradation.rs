@@ -14,7 +14,7 @@ use tactus_report::part::{Part, Reader};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{html, markdown};
 use tactus_report::section::{Section, answer as first, degradation, values};
-use tactus_report::stats::Random;
+use tactus_statistics::Random;
 
 use crate::common::{empty, environment, item, overheads, planned, valued};
 

@@ -10,7 +10,8 @@ use tactus_model::latency::Latency;
 use tactus_model::number::whole;
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, RowEnd};
 use tactus_report::row::Quantity;
-use tactus_report::stats::{Change, Effect, Random, Unknown, claims};
+use tactus_report::stats::{Change, Effect, claims};
+use tactus_statistics::{Random, Unknown};
 
 use crate::common::{Shape, Span, compared, latency, measured, planned};
 

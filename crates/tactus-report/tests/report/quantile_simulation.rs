@@ -11,7 +11,7 @@ use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
 use tactus_model::plan::Require;
 use tactus_report::row::verdict;
-use tactus_report::stats::Random;
+use tactus_statistics::Random;
 
 use crate::common::{latency, whole_minute};
 

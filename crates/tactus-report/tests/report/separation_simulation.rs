@@ -9,7 +9,7 @@ use tactus_model::document::Leak as Word;
 use tactus_model::lot::Lots;
 use tactus_model::number::{float, whole};
 use tactus_report::section::separation::{Size, judge_fault, judge_load};
-use tactus_report::stats::Stratum;
+use tactus_statistics::Stratum;
 
 const US: f64 = 1_000.0;
 const MS: f64 = 1_000_000.0;

@@ -13,7 +13,8 @@ use tactus_model::latency::{Latency, Totals};
 use tactus_model::number::whole;
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome};
 use tactus_model::plan::Compare;
-use tactus_report::stats::{Claim, Design, Random, claims};
+use tactus_report::stats::{Claim, Design, claims};
+use tactus_statistics::Random;
 
 use crate::common;
 

@@ -9,8 +9,8 @@ use tactus_model::{Evidence, Nanos};
 use tactus_report::render::html;
 use tactus_report::render::text::{Style, render};
 use tactus_report::row::{NoTail, tail, verdict};
-use tactus_report::stats::Random;
-use tactus_report::stats::tail::{Gpd, Maxima, Refusal, bound};
+use tactus_statistics::Random;
+use tactus_statistics::tail::{Gpd, Maxima, Refusal, bound};
 
 use crate::common::{Shape, Span, empty, measured, planned};
 
@@ -190,7 +190,7 @@ fn each_reason_to_say_nothing_of_a_tail_has_a_tail_that_it_is_for() {
         (vec![20_000; 400], "tied"),
     ] {
         let (_, why) = bound(&[of(values)], None).expect_err(word);
-        assert_eq!(why.word(), word, "{why}");
+        assert_eq!(why.word(), word, "{why:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use tactus_model::outcome::{Better, Ending, RowEnd, Unit};
 use tactus_model::plan::Compare;
 use tactus_report::document;
 use tactus_report::render::{html, markdown};
-use tactus_report::stats::Random;
+use tactus_statistics::Random;
 
 use crate::common::{empty, item, planned, valued};
 

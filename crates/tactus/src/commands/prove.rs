@@ -9,10 +9,11 @@ use tactus_model::Nanos;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::plan::Plan;
 use tactus_report::render::text::worth;
-use tactus_report::stats::{ERROR, PROVEN, detectable, least_pairs};
+use tactus_report::stats::PROVEN;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Resolved, Source};
 use tactus_run::prove::{Request, plan};
+use tactus_statistics::{ERROR, detectable, least_pairs};
 use tactus_system::Real;
 
 use super::execute::{prepare, run as execute};

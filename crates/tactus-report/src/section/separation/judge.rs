@@ -2,8 +2,8 @@
 
 use tactus_model::document::{Doubt, Leak};
 use tactus_model::number::{float, whole};
+use tactus_statistics::{Stratum, at_most, chance, drawn, paired};
 
-use crate::stats::{Stratum, at_most, chance, drawn, paired};
 use crate::units::{count, latency};
 
 /// A disturbance without a size leaks when typical maxima are at least this many times those at rest.

@@ -7,11 +7,11 @@ use tactus_model::number::float;
 use tactus_model::plan::{Disturbed, Separation};
 use tactus_model::series::SeriesKey;
 use tactus_model::{CpuSet, Evidence};
+use tactus_statistics::{Stratum, at_most};
 
 use super::judge::{Size, judge_fault, judge_load};
 use super::lock_in::{LockIn, NO_TIMES, WITH_TIMES};
 use crate::row::{control, reason};
-use crate::stats::{Stratum, at_most};
 use crate::units::clean;
 
 /// The chance that any cell of a bundle is called a leak where there is none (Bonferroni).

@@ -8,8 +8,8 @@ use tactus_model::lot::Lots;
 use tactus_model::number::{float, whole};
 use tactus_model::series::SeriesKey;
 use tactus_model::windows::Maxima;
+use tactus_statistics::Stratum;
 
-use crate::stats::Stratum;
 use crate::units::{clean, duration};
 
 /// What is left out at the beginning of a second with a load, in ns: it takes a while to be there.

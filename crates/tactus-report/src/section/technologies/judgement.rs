@@ -6,10 +6,10 @@ use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry, TechnologyEntry, WordEntry};
 use tactus_model::number::float;
 use tactus_model::plan::{Technology, Trait};
+use tactus_statistics::Test;
 
 use crate::row::{CYCLES_FOR_A_VERDICT, control, figures, reason};
 use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
-use crate::stats::Test;
 use crate::units::{clean, count, latency};
 
 /// What is said where nothing can be.

@@ -5,15 +5,15 @@ use std::process::Command;
 
 use serde_json::Value;
 use tactus_model::number::float;
-use tactus_report::stats::tail::{Against, Excesses, Gpd, Maxima, Tail};
-use tactus_report::stats::{Samples, Stratum, TwoSamples, benjamini_hochberg, drawn, paired_p};
+use tactus_statistics::tail::{Against, Excesses, Gpd, Maxima, Tail};
+use tactus_statistics::{Samples, Stratum, TwoSamples, benjamini_hochberg, drawn, paired_p};
 
-use crate::export::python::python;
+use crate::python::python;
 
 /// Its answers as they were kept, and those that it gives here, under a name.
 #[expect(clippy::disallowed_methods, reason = "another program is asked")]
 fn answers(to: &str) -> Vec<Value> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/scipy/answers.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/statistics/scipy/answers.py");
     let mut all = vec![include_str!("kept.json").to_owned()];
     if let Some(python) = python("scipy") {
         let out = Command::new(python).arg(script).output().unwrap();

@@ -46,17 +46,6 @@ impl Against {
             Self::Halves => "halves",
         }
     }
-
-    /// What it means where it fails.
-    #[must_use]
-    pub const fn says(self) -> &'static str {
-        match self {
-            Self::Correlation => "blocks that follow each other are alike",
-            Self::Drift => "their level drifts",
-            Self::Clusters => "the large ones come together",
-            Self::Halves => "the second half differs from the first",
-        }
-    }
 }
 
 /// How a test went.

@@ -20,9 +20,9 @@ const FEW: usize = 10;
 /// Two sets of values that are positive, or zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a> {
-    /// What is held against.
+    /// The reference.
     pub base: &'a [f64],
-    /// What is held against it.
+    /// What is compared with it.
     pub with: &'a [f64],
 }
 

@@ -1,11 +1,10 @@
 //! Latency distributions in few enough bins to draw, several rows on one axis.
 
 use hdrhistogram::Histogram;
-use tactus_model::bundle::Row;
 use tactus_model::latency::HIGHEST_NS;
 use tactus_model::number::{float, whole};
 
-use crate::row::figures;
+use super::recorded::Recorded;
 
 /// How many bins a picture has at most.
 const BINS: u64 = 180;
@@ -27,15 +26,11 @@ pub struct Bins {
 
 /// The distributions of `rows` in common bins, from the smallest to the largest value of any.
 #[must_use]
-pub fn distribution(rows: &[&Row]) -> Bins {
-    let histograms: Vec<_> = rows.iter().map(|row| row.histogram()).collect();
-    let filled = || histograms.iter().filter(|histogram| !histogram.is_empty());
-    let exact = |of: fn(&tactus_model::latency::Summary) -> Option<u64>| {
-        rows.iter().filter_map(move |row| figures(&row.result).and_then(of))
-    };
+pub fn distribution(rows: &[Recorded]) -> Bins {
+    let filled = || rows.iter().map(|row| &row.histogram).filter(|histogram| !histogram.is_empty());
     let (Some(low), Some(high)) = (
-        filled().map(Histogram::min).chain(exact(|all| all.min_ns)).min(),
-        filled().map(Histogram::max).chain(exact(|all| all.max_ns)).max(),
+        filled().map(Histogram::min).chain(rows.iter().filter_map(|row| row.min_ns)).min(),
+        filled().map(Histogram::max).chain(rows.iter().filter_map(|row| row.max_ns)).max(),
     ) else {
         return Bins { counts: vec![Vec::new(); rows.len()], ..Bins::default() };
     };
@@ -48,8 +43,8 @@ pub fn distribution(rows: &[&Row]) -> Bins {
     let logarithmic = float(high) / float(low) > WIDE;
     let edges = edges(low, high, logarithmic);
     let mut counts = vec![vec![0; edges.len() - 1]; rows.len()];
-    for (histogram, counts) in histograms.iter().zip(&mut counts) {
-        for bucket in histogram.iter_recorded() {
+    for (row, counts) in rows.iter().zip(&mut counts) {
+        for bucket in row.histogram.iter_recorded() {
             let at = edges.partition_point(|edge| *edge <= bucket.value_iterated_to());
             let at = at.saturating_sub(1).min(counts.len() - 1);
             counts[at] = u64::saturating_add(counts[at], bucket.count_at_value());

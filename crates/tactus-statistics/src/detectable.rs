@@ -3,8 +3,8 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::autocorrelation::size;
-use super::paired::paired_p;
 use super::random::Random;
+use super::signed_rank::paired_p;
 
 /// How many experiments are drawn.
 const DRAWN: usize = 1_000;

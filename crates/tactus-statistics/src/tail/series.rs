@@ -4,12 +4,12 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::{float, whole};
 
-use super::clusters::extremal_index;
-use super::goodness::{anderson_darling, forward_stop};
+use super::extremal_index::extremal_index;
+use super::goodness_of_fit::{anderson_darling, forward_stop};
 use super::gpd::{Excesses, Fit, Range};
 use super::null::anderson_darling_p;
 use super::refusal::{Blocks, Refusal};
-use super::steady::{Tested, tests};
+use super::stationarity::{Tested, tests};
 
 /// Blocks in ticks, shortest first.
 pub const BLOCKS: [u64; 5] = [1, 2, 5, 10, 30];

@@ -4,16 +4,16 @@
 //! where the largest have one law, by profile likelihood, and not too far (docs/design/tail.md).
 
 mod bound;
-mod clusters;
+mod extremal_index;
 mod gev;
-mod goodness;
+mod goodness_of_fit;
 mod gpd;
+mod maximize;
 mod null;
 mod null_tables;
 mod refusal;
-mod search;
 mod series;
-mod steady;
+mod stationarity;
 
 pub use bound::{Bound, DAY_NS, Level, bound};
 pub use gpd::{Excesses, Fit, Gpd, Range};
@@ -21,4 +21,4 @@ pub use refusal::{Blocks, Refusal};
 pub use series::{
     ERROR, LEAST_BLOCKS, LEAST_EXCEEDANCES, Maxima, PROMISED_BLOCKS, Tail, Threshold, drop_for, level_drop,
 };
-pub use steady::{Against, Tested};
+pub use stationarity::{Against, Tested};

@@ -4,7 +4,7 @@
 //! Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd ed., section 3.2 and 3.3):
 //! they ask nothing of the shape of a latency's distribution, one wild pair does not move them far,
 //! and with few pairs the exact distribution is used, never an approximation. Within a pair the order
-//! is drawn by lot, so that drift of the machine is no effect of the setting.
+//! is drawn at random, so that drift of the machine is no effect of the setting.
 
 use std::cell::RefCell;
 use std::rc::Rc;

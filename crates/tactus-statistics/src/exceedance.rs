@@ -1,10 +1,9 @@
 //! Which part of all periods took at least so long: distributions as a deadline sees them, several rows on one axis.
 
-use tactus_model::bundle::Row;
 use tactus_model::latency::HIGHEST_NS;
 use tactus_model::number::{float, whole};
 
-use crate::row::figures;
+use super::recorded::Recorded;
 
 /// How many places a picture has.
 const PLACES: u32 = 220;
@@ -20,20 +19,17 @@ pub struct Exceedance {
     pub least: f64,
 }
 
-/// The exceedances of `rows`, corrected for missed periods: what a deadline sees of a stall is every period in it.
+/// The exceedances of `rows`, which are to be corrected for missed periods: what a deadline sees of a stall is every period
+/// in it.
 #[must_use]
-pub fn exceedance(rows: &[&Row]) -> Exceedance {
-    let histograms: Vec<_> = rows.iter().map(|row| row.corrected()).collect();
-    let largest: Vec<Option<u64>> = rows
-        .iter()
-        .zip(&histograms)
-        .map(|(row, all)| {
-            let exact = figures(&row.result).and_then(|of| of.max_ns);
-            (!all.is_empty()).then(|| exact.unwrap_or_else(|| all.max()).min(HIGHEST_NS))
-        })
-        .collect();
+pub fn exceedance(rows: &[Recorded]) -> Exceedance {
+    let largest = |row: &Recorded| {
+        let all = &row.histogram;
+        (!all.is_empty()).then(|| row.max_ns.unwrap_or_else(|| all.max()).min(HIGHEST_NS))
+    };
+    let largest: Vec<Option<u64>> = rows.iter().map(largest).collect();
     // What is put back of missed periods is also shorter than anything that was measured.
-    let low = rows.iter().filter_map(|row| figures(&row.result)?.min_ns).min();
+    let low = rows.iter().filter_map(|row| row.min_ns).min();
     let (Some(low), Some(high)) =
         (low.map(|ns| ns.clamp(1, HIGHEST_NS)), largest.iter().flatten().copied().max())
     else {
@@ -46,7 +42,7 @@ pub fn exceedance(rows: &[&Row]) -> Exceedance {
     at_ns.dedup();
     let mut least = 1.0_f64;
     let mut parts = Vec::with_capacity(rows.len());
-    for (all, largest) in histograms.iter().zip(largest) {
+    for (all, largest) in rows.iter().map(|row| &row.histogram).zip(largest) {
         let total = float(all.len());
         if total > 0.0 {
             least = least.min(1.0 / total);

@@ -24,8 +24,8 @@ pub fn extremal_index(places: &[usize]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::random::Random;
     use super::*;
+    use crate::Random;
 
     #[test]
     fn single_exceedances_have_one_pairs_half_of_it() {

@@ -3,8 +3,10 @@
 #![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 use tactus_model::number::{float, whole};
-use tactus_report::stats::Random;
-use tactus_report::stats::tail::{ERROR, Excesses, Gpd, Maxima, PROMISED_BLOCKS, Refusal, bound, level_drop};
+use tactus_statistics::Random;
+use tactus_statistics::tail::{
+    Bound, ERROR, Excesses, Gpd, Maxima, PROMISED_BLOCKS, Refusal, bound, level_drop,
+};
 
 /// Latencies are whole nanoseconds; what is drawn is of the order of one, and becomes some tens of microseconds.
 const UNIT: f64 = 20_000.0;
@@ -197,11 +199,7 @@ impl Outcome {
         all
     }
 
-    fn take(
-        &mut self,
-        found: Result<tactus_report::stats::tail::Bound, (usize, Refusal)>,
-        truth: impl Fn(u64) -> f64,
-    ) {
+    fn take(&mut self, found: Result<Bound, (usize, Refusal)>, truth: impl Fn(u64) -> f64) {
         self.trials += 1;
         match found {
             Ok(bound) => {

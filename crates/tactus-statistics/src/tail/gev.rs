@@ -5,7 +5,7 @@
 use tactus_model::number::float;
 
 use super::gpd::{LEAST_SHAPE, Range};
-use super::search::{crossing, simplex};
+use super::maximize::{crossing, simplex};
 
 /// The distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Many quantities that were measured in the same pairs of runs: which of them differ.
 //!
-//! The order within a pair was drawn by lot, so that without a difference each pair might as well have come out the
+//! The order within a pair was drawn at random, so that without a difference each pair might as well have come out the
 //! other way around, in all quantities at once. All ways in which the pairs could have come out are gone through, and the
 //! largest statistic among all quantities is noted of each (P. H. Westfall, S. S. Young, *Resampling-Based Multiple
 //! Testing*, 1993, section 2.3: maxT): what stands above 95 % of these is a difference, and of all that is called
@@ -110,7 +110,7 @@ impl Statistic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Random;
+    use crate::Random;
 
     /// A table of a thing against itself: every run has a level, which some quantities share; a third of the tables is
     /// bursty, and some quantities have few different values.

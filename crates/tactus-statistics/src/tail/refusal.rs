@@ -1,11 +1,8 @@
 //! Why there is no bound.
 
-use std::fmt;
+use super::stationarity::Tested;
 
-use super::steady::Tested;
-use crate::units::{count, duration};
-
-/// A reason, with what would fix it.
+/// A reason, with the numbers that tell what would fix it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// Too few blocks of time.
@@ -127,66 +124,6 @@ impl Refusal {
             | Self::NoThreshold { .. }
             | Self::Disagreement { .. }
             | Self::TooHeavy { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let us = |ns: f64| crate::units::latency(ns);
-        match self {
-            Self::TooShort { blocks, least, block_ns } => write!(
-                f,
-                "{} blocks of {} are too few: {} are needed",
-                count(*blocks),
-                duration(*block_ns),
-                count(*least)
-            ),
-            Self::Unsteady { failed, block_ns, longer } => {
-                let says: Vec<&str> = failed.iter().map(|one| one.against.says()).collect();
-                let more = if longer.is_some() { "; longer blocks need a longer run" } else { "" };
-                write!(
-                    f,
-                    "not stationary or not independent, in blocks of {} still: {}{more}",
-                    duration(*block_ns),
-                    says.join(", "),
-                )
-            }
-            Self::Clustered { index, block_ns, longer } => {
-                let more = if longer.is_some() { "; longer blocks need a longer run" } else { "" };
-                write!(
-                    f,
-                    "the largest come in clusters, in blocks of {} still (extremal index {index:.2}){more}",
-                    duration(*block_ns)
-                )
-            }
-            Self::Tied { part } => write!(
-                f,
-                "{:.0} % of the largest values are equal to another one: they were measured too coarsely",
-                100.0 * part
-            ),
-            Self::TooFew { exceedances, least } => {
-                write!(f, "{} exceedances are too few: {} are needed", count(*exceedances), count(*least))
-            }
-            Self::NoThreshold { p } => write!(
-                f,
-                "above no threshold does the tail look like one law (Anderson-Darling, p at most {p:.2})"
-            ),
-            Self::Disagreement { by_exceedances_ns, by_blocks_ns } => write!(
-                f,
-                "methods disagree: {} by exceedances, {} by maxima of longer blocks",
-                us(*by_exceedances_ns),
-                us(*by_blocks_ns)
-            ),
-            Self::TooHeavy { xi } => {
-                write!(f, "the tail may be so heavy that nothing bounds it (xi up to {xi:.2})")
-            }
-            Self::TooFar { horizon_ns, most_ns, .. } => write!(
-                f,
-                "{} are too far from what was measured, which carries {} at most",
-                duration(*horizon_ns),
-                duration(*most_ns)
-            ),
         }
     }
 }

@@ -3,7 +3,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::float;
 
-use crate::stats::least_p;
+use super::two_samples::least_p;
 
 /// With which chance so many runs decide.
 const POWER: f64 = 0.8;

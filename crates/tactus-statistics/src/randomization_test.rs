@@ -1,7 +1,7 @@
-//! Whether something happens when a disturbance is made, where the moment of each was drawn by lot.
+//! Whether something happens when a disturbance is made, where the moment of each was drawn at random.
 //!
 //! In each period the disturbance could have been made at any of several places, each as likely as the others. If
-//! nothing of it reaches what is measured, then what is measured there is the same wherever the lot fell: each place's
+//! nothing of it reaches what is measured, then what is measured there is the same whichever place was drawn: each place's
 //! score is the drawn one's with the same chance, whatever the noise is and however its values depend on each other
 //! (R. A. Fisher, "The Design of Experiments", 1935, chapter II; for scores E. J. G. Pitman, "Significance tests which
 //! may be applied to samples from any populations", 1937). The sum of the drawn scores so has a known distribution, which
@@ -53,14 +53,14 @@ impl Stratum {
     }
 }
 
-/// How often a property fell to the drawn place.
+/// How often the drawn places have a property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// So often.
+    /// In so many periods.
     pub times: usize,
-    /// So often the lot alone would have it.
+    /// In so many it is to be expected if nothing reaches what is measured.
     pub expected: f64,
-    /// The chance that the lot alone has it so often or more.
+    /// The chance of as many or more if nothing reaches what is measured.
     pub chance: f64,
 }
 
@@ -72,15 +72,15 @@ pub fn drawn(strata: &[Stratum], has: impl Fn(&Stratum, usize) -> bool) -> Drawn
     Drawn { times, expected: mean(&scores), chance: at_least(&scores, times) }
 }
 
-/// The chance that the lot alone gives the drawn places scores that come to as much together, or to more. A score is of what
-/// was measured; where the lot fell has no part in it.
+/// The chance that the scores of the drawn places add up to as much or more if nothing reaches what is measured. A score
+/// depends on what was measured, and not on which place was drawn.
 #[must_use]
 pub fn chance(strata: &[Stratum], score: impl Fn(&Stratum, usize) -> usize) -> f64 {
     let sum = strata.iter().map(|stratum| score(stratum, stratum.drawn)).sum();
     at_least(&scores(strata, score), sum)
 }
 
-/// The scores above nothing that the lot may give in one period, each with its chance.
+/// The scores above 0 that a drawn place of one period may have, each with its chance.
 struct Scores(BTreeMap<usize, f64>);
 
 impl Scores {
@@ -144,13 +144,6 @@ fn at_least(scores: &[Scores], sum: usize) -> f64 {
         }
     }
     (1.0 - below.iter().sum::<f64>()).clamp(0.0, bound)
-}
-
-/// The largest part of all injections that may be seen where none of `count` was (95 %, exact: C. J. Clopper,
-/// E. S. Pearson, 1934; for none of them 1 - 0.05^(1/count)).
-#[must_use]
-pub fn at_most(count: usize) -> f64 {
-    if count == 0 { 1.0 } else { 1.0 - 0.05_f64.powf(1.0 / float(count as u64)) }
 }
 
 #[cfg(test)]
@@ -228,12 +221,5 @@ mod tests {
         assert_eq!(times, [1.0 / 90.0, 1.0 / 80.0, 90.0, 90.0, 1.0, 80.0 / 90.0]);
         let overlapping = Stratum { reach: 9, ..stratum };
         assert!(!overlapping.stands_out(2, 1.1) && overlapping.times_typical(2) <= 0.0, "nothing is left");
-    }
-
-    #[test]
-    fn twenty_nine_injections_bound_the_share_by_a_tenth() {
-        assert!(at_most(28) > 0.1 && at_most(29) < 0.1);
-        assert!((at_most(8) - 0.312).abs() < 0.001 && (at_most(600) - 0.005).abs() < 0.001);
-        assert!(at_most(0) >= 1.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Does it matter which half of a pair came first?
 //!
 //! A setting that needs longer to settle than the halves are apart shows in the second half what belongs to the
-//! first. Then the differences of the pairs depend on their order, which was drawn by lot: the rank sum of those in
+//! first. Then the differences of the pairs depend on their order, which was drawn at random: the rank sum of those in
 //! which the setting came first has an exact distribution (F. Wilcoxon, 1945; with midranks for ties), which is
 //! counted here.
 

@@ -12,7 +12,7 @@
 
 use tactus_model::number::float;
 
-use super::search::{crossing, highest};
+use super::maximize::{crossing, highest};
 
 /// The smallest shape that is looked at.
 pub const LEAST_SHAPE: f64 = -0.5;
@@ -227,8 +227,8 @@ impl Excesses {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::random::Random;
     use super::*;
+    use crate::Random;
 
     /// Daily rain above 30 mm at a place in south-west England, 1914 to 1962, in mm: what the gauge held (Coles 2001,
     /// example 1.6).

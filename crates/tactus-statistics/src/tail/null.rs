@@ -53,11 +53,11 @@ pub fn anderson_darling_p(statistic: f64, k: usize, xi: f64) -> f64 {
 mod tests {
     use tactus_model::number::whole;
 
-    use super::super::super::random::Random;
-    use super::super::goodness::anderson_darling;
+    use super::super::goodness_of_fit::anderson_darling;
     use super::super::gpd::{Excesses, Gpd};
-    use super::super::steady::{LAGS, kpss, ljung_box, normal_scores};
+    use super::super::stationarity::{LAGS, kpss, ljung_box, normal_scores};
     use super::*;
+    use crate::Random;
 
     /// Of drawn statistics what is at each chance.
     fn quantiles(mut drawn: Vec<f64>) -> [f64; CHANCES.len()] {

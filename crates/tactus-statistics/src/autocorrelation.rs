@@ -43,14 +43,14 @@ pub fn effective_size(series: &[f64]) -> f64 {
     (n / geyer.max(autoregression).max(1.0)).max(1.0)
 }
 
-pub(super) fn size(n: usize) -> f64 {
+pub(crate) fn size(n: usize) -> f64 {
     float(u64::try_from(n).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::Random;
     use super::*;
+    use crate::Random;
 
     fn autoregression(coefficient: f64, n: usize, random: &mut Random) -> Vec<f64> {
         let mut value = random.normal() / (1.0 - coefficient * coefficient).sqrt();

@@ -1,0 +1,68 @@
+//! Why there is no bound on a tail, in words.
+
+use tactus_statistics::tail::{Against, Refusal};
+
+use crate::units::{count, duration, latency};
+
+/// The reason.
+pub fn sentence(why: &Refusal) -> String {
+    match why {
+        Refusal::TooShort { blocks, least, block_ns } => format!(
+            "{} blocks of {} are too few: {} are needed",
+            count(*blocks),
+            duration(*block_ns),
+            count(*least)
+        ),
+        Refusal::Unsteady { failed, block_ns, longer } => {
+            let says: Vec<&str> = failed.iter().map(|one| says(one.against)).collect();
+            format!(
+                "not stationary or not independent, in blocks of {} still: {}{}",
+                duration(*block_ns),
+                says.join(", "),
+                more(longer.is_some())
+            )
+        }
+        Refusal::Clustered { index, block_ns, longer } => format!(
+            "the largest come in clusters, in blocks of {} still (extremal index {index:.2}){}",
+            duration(*block_ns),
+            more(longer.is_some())
+        ),
+        Refusal::Tied { part } => format!(
+            "{:.0} % of the largest values are equal to another one: they were measured too coarsely",
+            100.0 * part
+        ),
+        Refusal::TooFew { exceedances, least } => {
+            format!("{} exceedances are too few: {} are needed", count(*exceedances), count(*least))
+        }
+        Refusal::NoThreshold { p } => {
+            format!("above no threshold does the tail look like one law (Anderson-Darling, p at most {p:.2})")
+        }
+        Refusal::Disagreement { by_exceedances_ns, by_blocks_ns } => format!(
+            "methods disagree: {} by exceedances, {} by maxima of longer blocks",
+            latency(*by_exceedances_ns),
+            latency(*by_blocks_ns)
+        ),
+        Refusal::TooHeavy { xi } => {
+            format!("the tail may be so heavy that nothing bounds it (xi up to {xi:.2})")
+        }
+        Refusal::TooFar { horizon_ns, most_ns, .. } => format!(
+            "{} are too far from what was measured, which carries {} at most",
+            duration(*horizon_ns),
+            duration(*most_ns)
+        ),
+    }
+}
+
+/// What it means that a test of the blocks failed.
+const fn says(against: Against) -> &'static str {
+    match against {
+        Against::Correlation => "blocks that follow each other are alike",
+        Against::Drift => "their level drifts",
+        Against::Clusters => "the large ones come together",
+        Against::Halves => "the second half differs from the first",
+    }
+}
+
+const fn more(longer: bool) -> &'static str {
+    if longer { "; longer blocks need a longer run" } else { "" }
+}
