@@ -17,10 +17,8 @@ use crate::units::{clean, count, latency};
 /// The conditions of an answer, a sentence each.
 pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
     let all = Runs::new(contents);
-    let runs = |line: &Line| -> Vec<&RowResult> {
-        let row = contents.rows.get(line.row);
-        row.map(|row| all.of(&row.result).iter().map(|run: &&Row| &run.result).collect()).unwrap_or_default()
-    };
+    let runs =
+        |line: &Line| all.of(line.row).iter().map(|run: &&Row| &run.result).collect::<Vec<&RowResult>>();
     // What is judged is what the answer speaks of; where nothing is, everything that was measured.
     let judged = lines.iter().any(|line| line.verdict.is_some());
     let own = || lines.iter().filter(|line| line.figures.is_some() && (!judged || line.verdict.is_some()));

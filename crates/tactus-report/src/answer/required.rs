@@ -22,16 +22,15 @@ struct Judged<'a> {
     runs: Vec<&'a RowResult>,
 }
 
-fn judged<'a>(contents: &'a Contents, all: &Runs<'a>, line: &'a Line) -> Option<Judged<'a>> {
-    let row = contents.rows.get(line.row)?;
-    let runs = all.of(&row.result).iter().map(|run| &run.result).collect();
+fn judged<'a>(all: &Runs<'a>, line: &'a Line) -> Option<Judged<'a>> {
+    let runs = all.of(line.row).iter().map(|run| &run.result).collect();
     Some(Judged { line, verdict: line.verdict.as_ref()?, runs })
 }
 
 /// The answer, where anything is required.
 pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
     let all = Runs::new(contents);
-    let judged = |line| judged(contents, &all, line);
+    let judged = |line| judged(&all, line);
     let judged: Vec<Judged<'_>> = lines.iter().filter_map(judged).collect();
     let worst = judged.iter().map(|one| rank(one.verdict.outcome)).max()?;
     let own = || judged.iter().filter(|one| rank(one.verdict.outcome) == worst);

@@ -35,7 +35,7 @@ pub fn entries(contents: &Contents, classes: &[Class]) -> Vec<FitnessEntry> {
     let measurements = Runs::new(contents);
     for line in comparison(contents) {
         let Some(row) = contents.rows.get(line.row) else { continue };
-        let planned = measurements.of(&row.result);
+        let planned = measurements.of(line.row);
         let runs = judged(planned, row);
         let mut kinds: Vec<&str> = Vec::new();
         for series in runs.iter().flat_map(|run| run.result.series()) {

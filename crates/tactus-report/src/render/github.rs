@@ -31,7 +31,7 @@ pub fn render(contents: &Contents) -> String {
     say(command, &answer.led(), &answer.sentence);
     let all = Runs::new(contents);
     for line in comparison(contents) {
-        let runs = contents.rows.get(line.row).map(|row| all.of(&row.result)).unwrap_or_default();
+        let runs = all.of(line.row);
         let has_failed = runs.iter().any(|run| run.result.status == RowStatus::Failed);
         match (broke(contents, runs), &line.verdict) {
             (Some(broke), _) if has_failed => say("error", &line.name, &broke),

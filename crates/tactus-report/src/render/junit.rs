@@ -28,7 +28,7 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     let all = Runs::new(contents);
     for line in comparison(contents) {
         let Some(row) = contents.rows.get(line.row) else { continue };
-        let broke = broke(contents, all.of(&row.result));
+        let broke = broke(contents, all.of(line.row));
         let name = clean(&row.result.environment);
         let at = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
             suites.push(TestSuite::new(name));

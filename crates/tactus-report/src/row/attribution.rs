@@ -1,6 +1,8 @@
 //! Which of a guest's largest latencies are the host's: times in which the thread of the virtual CPU was kept
 //! from running, by the host's own scheduling record of it.
 
+use std::collections::BTreeMap;
+
 use tactus_model::bundle::{Contents, RowResult, Wait, Waits};
 use tactus_model::lot::Lots;
 use tactus_model::message::{Note, Outlier};
@@ -107,21 +109,21 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     })
 }
 
-/// Those of a row's latencies that are the host's, by [`attribution`], where that is claimed: with the wait that explains
-/// each, and to how many ns it is known when that was.
+/// Those of a row's latencies that are the host's, by [`attribution`], where that is claimed: by their place among the
+/// outliers of all series, with the wait that explains each, and to how many ns it is known when that was.
 #[must_use]
-pub fn hosts(result: &RowResult) -> Vec<(&Outlier, &Wait, u64)> {
-    let Some(waits) = result.waits.as_ref() else { return Vec::new() };
+pub fn hosts(result: &RowResult) -> BTreeMap<usize, (&Wait, u64)> {
+    let Some(waits) = result.waits.as_ref() else { return BTreeMap::new() };
     if !attribution(result).is_some_and(|found| found.is_claimed()) {
-        return Vec::new();
+        return BTreeMap::new();
     }
     let look = Look::of(result, waits);
     let all = result.series().iter().flat_map(|series| &series.outliers);
-    let explained = |outlier| {
+    let explained = |(place, outlier)| {
         let wait = look.alike(outlier)?;
-        Some((outlier, wait, look.slack(wait).unsigned_abs()))
+        Some((place, (wait, look.slack(wait).unsigned_abs())))
     };
-    all.filter_map(explained).collect()
+    all.enumerate().filter_map(explained).collect()
 }
 
 /// What the host knows.

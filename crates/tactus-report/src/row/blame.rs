@@ -4,9 +4,8 @@ mod account;
 mod asleep;
 
 use std::collections::HashMap;
-use std::ptr;
 
-use tactus_model::bundle::{Contents, RowResult, Wait};
+use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{BlameEntry, BlamedLatency, BlamedPart, HostSide, Owner};
 use tactus_model::facts::Facts;
 use tactus_model::interrupts::Interrupts;
@@ -89,18 +88,16 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let facts = contents.facts.get(&result.environment_key());
     let interrupts = facts.map(Interrupts::of).unwrap_or_default();
     let wakes = result.measurement.kind() == "timer";
-    let mut all: Vec<&Outlier> = outliers().collect();
-    all.sort_by_key(|outlier| std::cmp::Reverse(outlier.value_ns));
+    let mut all: Vec<(usize, &Outlier)> = outliers().enumerate().collect();
+    all.sort_by_key(|(_, outlier)| std::cmp::Reverse(outlier.value_ns));
     let known = Circumstances {
         median_ns: result.all().filter(|all| all.cycles >= FEWEST).and_then(|all| all.p50_ns).unwrap_or(0),
         hosts: false,
         is_virtual: facts.is_none_or(Facts::virtualized),
         could_run: false,
     };
-    let hosts =
-        hosts(result).into_iter().map(|(own, wait, within_ns)| (ptr::from_ref(own), (wait, within_ns)));
-    let hosts: HashMap<*const Outlier, (&Wait, u64)> = hosts.collect();
-    let latency = |outlier: &&Outlier| {
+    let hosts = hosts(result);
+    let latency = |(place, outlier): &(usize, &Outlier)| {
         // Of counters there is no account: whose a moment was none of them says.
         let events = outlier.trace.as_ref().filter(|trace| trace.source != Source::Proc);
         let (spans, could_run) =
@@ -109,7 +106,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         if spans.is_empty() {
             unaccounted_ns = outlier.value_ns;
         }
-        let host = hosts.get(&ptr::from_ref(*outlier));
+        let host = hosts.get(place);
         let known = Circumstances { hosts: host.is_some(), could_run, ..known };
         let cause = cause(outlier.value_ns, &parts, known);
         BlamedLatency {
@@ -132,7 +129,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
         }
     };
     let first = all.iter().take(LARGEST);
-    let rest = all.iter().skip(LARGEST).filter(|outlier| outlier.trace.is_some());
+    let rest = all.iter().skip(LARGEST).filter(|(_, outlier)| outlier.trace.is_some());
     let latencies: Vec<BlamedLatency> = first.chain(rest).map(latency).collect();
     let mut causes: Vec<(String, usize)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::bundle::{Contents, Row};
 
 use super::summary::figures;
 
@@ -10,18 +10,20 @@ use super::summary::figures;
 pub struct Runs<'a> {
     /// In the order of the bundle, each in the order of its runs.
     measurements: Vec<Vec<&'a Row>>,
-    /// Which of them a row belongs to.
-    places: BTreeMap<*const RowResult, usize>,
+    /// The same rows by their numbers in the bundle.
+    numbers: Vec<Vec<usize>>,
+    /// Which measurement each row of the bundle belongs to.
+    places: Vec<usize>,
 }
 
 impl<'a> Runs<'a> {
     /// Finds them.
     #[must_use]
     pub fn new(contents: &'a Contents) -> Self {
-        let mut all = Self { measurements: Vec::new(), places: BTreeMap::new() };
+        let (mut all, mut places): (Vec<Vec<(usize, &Row)>>, _) = (Vec::new(), Vec::new());
         let mut known: BTreeMap<_, usize> = BTreeMap::new();
         let mut seen: BTreeMap<_, usize> = BTreeMap::new();
-        for row in &contents.rows {
+        for (number, row) in contents.rows.iter().enumerate() {
             let result = &row.result;
             let key = result.repeat.map(|run| {
                 let own = (&result.name, &result.environment, &result.to, &result.host);
@@ -30,30 +32,45 @@ impl<'a> Runs<'a> {
                 let nth = seen.entry((own.clone(), run)).and_modify(|nth| *nth += 1).or_default();
                 (own, *nth)
             });
-            let next = all.measurements.len();
+            let next = all.len();
             let place = key.map_or(next, |key| *known.entry(key).or_insert(next));
-            all.places.insert(&raw const *result, place);
-            match all.measurements.get_mut(place) {
-                Some(runs) => runs.push(row),
-                None => all.measurements.push(vec![row]),
+            places.push(place);
+            match all.get_mut(place) {
+                Some(runs) => runs.push((number, row)),
+                None => all.push(vec![(number, row)]),
             }
         }
-        for runs in &mut all.measurements {
-            runs.sort_by_key(|row| row.result.repeat);
+        for runs in &mut all {
+            runs.sort_by_key(|(_, row)| row.result.repeat);
         }
-        all
+        let (numbers, measurements) = all.into_iter().map(|runs| runs.into_iter().unzip()).unzip();
+        Self { measurements, numbers, places }
     }
 
-    /// The rows of the same measurement as this one, in the order of their runs; itself alone where it is not repeated.
+    /// The rows of the same measurement as the row with this number in the bundle, in the order of their runs; that row
+    /// alone where it is not repeated.
     #[must_use]
-    pub fn of<'s>(&'s self, result: &RowResult) -> &'s [&'a Row] {
-        let runs = self.places.get(&(&raw const *result)).and_then(|place| self.measurements.get(*place));
+    pub fn of(&self, row: usize) -> &[&'a Row] {
+        let runs = self.places.get(row).and_then(|place| self.measurements.get(*place));
         runs.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether the row with this number is the first run of its measurement.
+    #[must_use]
+    pub fn is_first(&self, row: usize) -> bool {
+        let numbers = self.places.get(row).and_then(|place| self.numbers.get(*place));
+        numbers.and_then(|numbers| numbers.first()) == Some(&row)
     }
 
     /// Every measurement, in the order in which the bundle has its first row.
     pub fn measurements(&self) -> impl Iterator<Item = &[&'a Row]> {
         self.measurements.iter().map(Vec::as_slice)
+    }
+
+    /// Of each of them the rows with their numbers in the bundle.
+    pub fn numbered(&self) -> impl Iterator<Item = impl Iterator<Item = (usize, &'a Row)>> {
+        let runs = self.numbers.iter().zip(&self.measurements);
+        runs.map(|(numbers, rows)| numbers.iter().copied().zip(rows.iter().copied()))
     }
 }
 

@@ -88,9 +88,8 @@ const FEW: usize = 5;
 
 /// The rows that have any; of repeated runs the first.
 fn told(contents: &Contents) -> Vec<&Row> {
-    let mut rows = valued(contents);
-    rows.retain(|row| !row.result.breakdown.is_empty());
-    rows
+    let rows = valued(contents).into_iter().map(|(_, row)| row);
+    rows.filter(|row| !row.result.breakdown.is_empty()).collect()
 }
 
 /// Whose time it is, and of which phase.

@@ -82,6 +82,8 @@ impl Section for Curves {
 struct Axis<'a> {
     name: &'static str,
     rows: Vec<&'a Row>,
+    /// The number of the last of them among all rows.
+    last: Option<usize>,
     /// What each of them is called.
     names: Vec<String>,
     items: Vec<&'a ValueResult>,
@@ -100,7 +102,7 @@ type Line<'p, 'a> = (usize, usize, &'p Points<'a>);
 /// All axes, of one measurement after the other.
 fn measured<'a>(contents: &Contents, rows: &'a [Row]) -> Vec<Axis<'a>> {
     let mut all: Vec<(&str, Axis)> = Vec::new();
-    for row in rows {
+    for (number, row) in rows.iter().enumerate() {
         let kind = row.result.measurement.kind();
         for value in row.result.values() {
             let Some(at) = value.at else { continue };
@@ -109,7 +111,7 @@ fn measured<'a>(contents: &Contents, rows: &'a [Row]) -> Vec<Axis<'a>> {
                 all.push((kind, Axis::new(at.axis())));
                 all.len() - 1
             });
-            all[place].1.add(contents, row, (at, value));
+            all[place].1.add(contents, (number, row), (at, value));
         }
     }
     for points in all.iter_mut().flat_map(|(_, axis)| axis.lines.values_mut()) {
@@ -123,6 +125,7 @@ impl<'a> Axis<'a> {
         Self {
             name,
             rows: Vec::new(),
+            last: None,
             names: Vec::new(),
             items: Vec::new(),
             numbers: BTreeMap::new(),
@@ -131,8 +134,13 @@ impl<'a> Axis<'a> {
     }
 
     /// A value of a row that is the last one so far, or comes behind it.
-    fn add(&mut self, contents: &Contents, row: &'a Row, (at, value): (Point, &'a ValueResult)) {
-        if !self.rows.last().is_some_and(|last| std::ptr::eq(*last, row)) {
+    fn add(
+        &mut self,
+        contents: &Contents,
+        (number, row): (usize, &'a Row),
+        (at, value): (Point, &'a ValueResult),
+    ) {
+        if self.last.replace(number) != Some(number) {
             self.rows.push(row);
             self.names.push(title_and_evidence(contents, &row.result, NAME));
         }

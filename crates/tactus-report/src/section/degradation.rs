@@ -273,10 +273,10 @@ type Held<'p, 'a> = Vec<&'p Degraded<'a>>;
 
 /// The pairs of each such run, in the order of those.
 fn by_base<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Held<'p, 'a>> {
-    let mut of: BTreeMap<*const RowResult, usize> = BTreeMap::new();
+    let mut of: BTreeMap<usize, usize> = BTreeMap::new();
     let mut all: Vec<Held> = Vec::new();
     for pair in pairs {
-        let place = *of.entry(&raw const *pair.base).or_insert(all.len());
+        let place = *of.entry(pair.base_row).or_insert(all.len());
         if place == all.len() {
             all.push(Vec::new());
         }

@@ -8,7 +8,7 @@ use tactus_model::plan::{Environment, FigureKind};
 
 use super::Section;
 use crate::part::{Head, Part, Reader, Table};
-use crate::row::{Runs, asked, figures, left_out, published, reason, rows_of, state, title_of};
+use crate::row::{asked, figures, left_out, published, reason, rows_of, state, title_of};
 use crate::units::{clean, latency};
 
 /// The section.
@@ -46,25 +46,22 @@ impl Section for Matrices {
 /// The matrices of a plan: a cell for every measurement of the scenarios that each names.
 #[must_use]
 pub fn matrices(contents: &Contents) -> Vec<MatrixEntry> {
-    let runs = Runs::new(contents);
     asked(contents, FigureKind::Matrix)
         .map(|figure| MatrixEntry {
             title: title_of(contents, &figure.title, &figure.scenarios),
-            cells: rows_of(contents, &figure.scenarios)
-                .map(|row| cell(contents, &runs, &row.result))
-                .collect(),
+            cells: rows_of(contents, &figure.scenarios).map(|row| cell(contents, &row.result)).collect(),
         })
         .collect()
 }
 
-fn cell(contents: &Contents, runs: &Runs, result: &RowResult) -> CellEntry {
+fn cell(contents: &Contents, result: &RowResult) -> CellEntry {
     CellEntry {
         host: result.host.clone(),
         environment: result.environment.clone(),
         scenario: result.name.clone(),
         status: result.status,
         evidence: result.evidence,
-        max_ns: runs.of(result).iter().filter_map(|row| figures(&row.result)?.max_ns).max(),
+        max_ns: figures(result).and_then(|all| all.max_ns),
         published_max_ns: published(&contents.plan, &result.name, &result.environment)
             .and_then(|published| published.max_ns),
         reason: reason(contents, result),

@@ -131,6 +131,8 @@ static DIRECTIONS: [(&str, Items); 2] = [
 
 /// A stream that was measured, in one direction.
 struct Stream<'a> {
+    /// The number of its row in the bundle.
+    number: usize,
     row: &'a Row,
     table: &'a measure::Network,
     direction: &'static str,
@@ -141,16 +143,16 @@ struct Stream<'a> {
 /// Every stream that was measured, the directions of one after the other.
 fn streams(contents: &Contents) -> Vec<Stream<'_>> {
     let runs = Runs::new(contents);
-    let rows = valued(contents).into_iter().filter_map(|row| match &row.result.measurement {
-        Measure::Network(table) => Some((row, table, values_of(runs.of(&row.result), &row.result))),
+    let rows = valued(contents).into_iter().filter_map(|(number, row)| match &row.result.measurement {
+        Measure::Network(table) => Some((number, row, table, values_of(runs.of(number), &row.result))),
         _ => None,
     });
     let rows: Vec<_> = rows.collect();
     let stream = |(direction, items): &'static (&'static str, Items)| {
-        rows.iter().filter_map(move |(row, table, all)| {
+        rows.iter().filter_map(move |(number, row, table, all)| {
             let value = |item: &Item| all.iter().find(|own| own.item == item.name).cloned();
             let values = items.each_ref().map(value);
-            values[0].is_some().then_some(Stream { row, table, direction, values })
+            values[0].is_some().then_some(Stream { number: *number, row, table, direction, values })
         })
     };
     DIRECTIONS.iter().flat_map(stream).collect()
@@ -163,11 +165,11 @@ fn entries(contents: &Contents) -> Vec<NetworkEntry> {
         return Vec::new();
     }
     let degraded = degradations(contents, true);
-    let told = |Stream { row, table, direction, values }: Stream| {
+    let told = |Stream { number, row, table, direction, values }: Stream| {
         let of = |value: &Option<ValueResult>| value.as_ref().map(|value| value.value);
         let [throughput, loss, load, per_rate, switches] = &values;
         let degradation = per_rate.as_ref().and_then(|own| {
-            let pair = degraded.iter().find(|pair| std::ptr::eq(pair.with, &raw const row.result))?;
+            let pair = degraded.iter().find(|pair| pair.with_row == number)?;
             Some(pair.items.iter().find(|item| item.with.is_of(own))?.degradation)
         });
         NetworkEntry {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Published, Verdict};
 use tactus_model::event::RowStatus;
@@ -131,14 +131,10 @@ pub struct Delta {
 #[must_use]
 pub fn comparison(contents: &Contents) -> Vec<Line> {
     let all = Runs::new(contents);
-    let own = |row: &Row| {
-        let first = all.of(&row.result).first().map(|first| &raw const first.result);
-        first == Some(&raw const row.result)
-    };
     let hosts = Hosts::of(contents);
-    let lines = contents.rows.iter().enumerate().filter(|(_, row)| own(row)).map(|(n, row)| {
+    let lines = contents.rows.iter().enumerate().filter(|(n, _)| all.is_first(*n)).map(|(n, row)| {
         let result = &row.result;
-        let runs = all.of(result);
+        let runs = all.of(n);
         let each: Vec<Run> = runs.iter().map(|row| run(contents, &row.result)).collect();
         let results = || runs.iter().map(|row| &row.result);
         Line {
@@ -239,7 +235,7 @@ impl Hosts {
         Some(Against {
             row,
             name: scenario_title(contents, host),
-            figures: together(all.of(host)),
+            figures: together(all.of(row)),
             caution: caution(result.evidence, host.evidence),
         })
     }

@@ -24,8 +24,12 @@ use super::typical::{place, valued};
 pub struct Degraded<'a> {
     /// The first run of what it is held against.
     pub base: &'a RowResult,
+    /// The number of that run in the bundle.
+    pub base_row: usize,
     /// The first run of what is held against it.
     pub with: &'a RowResult,
+    /// The number of that run in the bundle.
+    pub with_row: usize,
     /// Whole runs of the same round in both.
     pub rounds: usize,
     /// Rounds in which a run broke: nothing is known of its values, and what is not shown may be in them.
@@ -53,8 +57,8 @@ pub struct DegradedItem {
 pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
     let pairs = pairs(contents);
     let all = Measured::all(contents, pairs.iter().flat_map(|(base, with)| [*base, *with]));
-    let of = |result: &RowResult| all.get(&(&raw const *result));
-    let degraded = pairs.iter().filter_map(|(base, with)| Some(Degraded::new(of(base)?, of(with)?)));
+    let degraded =
+        pairs.iter().filter_map(|(base, with)| Some(Degraded::new(all.get(&base.0)?, all.get(&with.0)?)));
     degraded.filter(|pair| !pair.items.is_empty()).collect()
 }
 
@@ -103,7 +107,15 @@ impl<'a> Degraded<'a> {
             })
         };
         let items = wholes(&with.values).filter_map(item).collect();
-        Self { base: base.first, with: with.first, rounds: rounds.len(), broken, items }
+        Self {
+            base: base.first,
+            base_row: base.row,
+            with: with.first,
+            with_row: with.row,
+            rounds: rounds.len(),
+            broken,
+            items,
+        }
     }
 
     /// Whether there are runs enough to judge at all.
@@ -198,13 +210,16 @@ const fn has_paid_for_tracing(result: &RowResult) -> bool {
     matches!(result.exits, Some(KvmExits::Counted(_)))
 }
 
+/// A run, with its number in the bundle.
+type Numbered<'a> = (usize, &'a RowResult);
+
 /// What is held against what: first runs.
-fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
-    let results = valued(contents).into_iter().map(|row| &row.result);
-    let firsts: Vec<&RowResult> = results.filter(|result| !has_paid_for_tracing(result)).collect();
-    let keys: Vec<[String; 2]> = firsts.iter().map(|own| comparable(own)).collect();
+fn pairs(contents: &Contents) -> Vec<(Numbered<'_>, Numbered<'_>)> {
+    let results = valued(contents).into_iter().map(|(number, row)| (number, &row.result));
+    let firsts: Vec<Numbered> = results.filter(|(_, result)| !has_paid_for_tracing(result)).collect();
+    let keys: Vec<[String; 2]> = firsts.iter().map(|(_, own)| comparable(own)).collect();
     let (mut hosts, mut all): (BTreeMap<&str, usize>, BTreeMap<&str, usize>) = Default::default();
-    for (at, (own, keys)) in firsts.iter().zip(&keys).enumerate() {
+    for (at, ((_, own), keys)) in firsts.iter().zip(&keys).enumerate() {
         for key in keys {
             all.entry(key).or_insert(at);
             if is_host(own) && !is_network(own) {
@@ -223,7 +238,7 @@ fn pairs(contents: &Contents) -> Vec<(&RowResult, &RowResult)> {
         .iter()
         .zip(&keys)
         .filter_map(|(own, keys)| Some((base(keys)?, *own)))
-        .filter(|(base, own)| elsewhere(base, own))
+        .filter(|((_, base), (_, own))| elsewhere(base, own))
         .collect()
 }
 

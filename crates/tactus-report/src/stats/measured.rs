@@ -10,7 +10,9 @@ use crate::row::Runs;
 
 /// A measurement that yields values.
 pub(super) struct Measured<'a> {
-    /// The run that it is known by.
+    /// The number in the bundle of the run that it is known by.
+    pub(super) row: usize,
+    /// That run.
     pub(super) first: &'a RowResult,
     /// All of its runs, in their order.
     pub(super) runs: Vec<Run<'a>>,
@@ -29,9 +31,9 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Measured<'a> {
-    /// The measurement of which this is a run.
-    pub(super) fn of(runs: &Runs<'a>, first: &'a RowResult) -> Self {
-        let runs = runs.of(first);
+    /// The measurement of which this is a run, with its number in the bundle.
+    pub(super) fn of(runs: &Runs<'a>, (row, first): (usize, &'a RowResult)) -> Self {
+        let runs = runs.of(row);
         let values = values_of(runs, first);
         let mut places: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         for (at, own) in fullest(runs, first).iter().enumerate() {
@@ -42,17 +44,17 @@ impl<'a> Measured<'a> {
             }
         }
         let run = |row: &&'a Row| Run { result: &row.result, values: by_place(row.result.values()) };
-        Self { first, runs: runs.iter().map(run).collect(), values, places }
+        Self { row, first, runs: runs.iter().map(run).collect(), values, places }
     }
 
-    /// Each of these, by the run that it is known by.
+    /// Each of these, by the number of the run that it is known by.
     pub(super) fn all(
         contents: &'a Contents,
-        firsts: impl Iterator<Item = &'a RowResult>,
-    ) -> BTreeMap<*const RowResult, Self> {
+        firsts: impl Iterator<Item = (usize, &'a RowResult)>,
+    ) -> BTreeMap<usize, Self> {
         let (runs, mut all) = (Runs::new(contents), BTreeMap::new());
         for first in firsts {
-            all.entry(&raw const *first).or_insert_with(|| Self::of(&runs, first));
+            all.entry(first.0).or_insert_with(|| Self::of(&runs, first));
         }
         all
     }

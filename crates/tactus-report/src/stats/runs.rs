@@ -8,15 +8,20 @@ use crate::row::figures;
 /// Every run of the first measurement of a scenario, in order.
 #[must_use]
 pub fn runs<'a>(contents: &'a Contents, scenario: &str) -> Vec<&'a Row> {
-    let named = || contents.rows.iter().filter(|row| row.result.name == scenario);
-    let Some(first) = named().next() else { return Vec::new() };
-    let same = |row: &&Row| {
+    numbered_runs(contents, scenario).into_iter().map(|(_, row)| row).collect()
+}
+
+/// The same, each with its number in the bundle.
+pub(super) fn numbered_runs<'a>(contents: &'a Contents, scenario: &str) -> Vec<(usize, &'a Row)> {
+    let named = || contents.rows.iter().enumerate().filter(|(_, row)| row.result.name == scenario);
+    let Some((number, first)) = named().next() else { return Vec::new() };
+    let same = |(own, row): &(usize, &Row)| {
         row.result.environment == first.result.environment
-            && (std::ptr::eq(*row, first) || row.result.repeat != first.result.repeat)
+            && (*own == number || row.result.repeat != first.result.repeat)
     };
-    let mut runs: Vec<&Row> = named().filter(same).collect();
-    runs.sort_by_key(|row| row.result.repeat);
-    runs.dedup_by_key(|row| row.result.repeat);
+    let mut runs: Vec<(usize, &Row)> = named().filter(same).collect();
+    runs.sort_by_key(|(_, row)| row.result.repeat);
+    runs.dedup_by_key(|(_, row)| row.result.repeat);
     runs
 }
 

@@ -66,20 +66,20 @@ pub(super) fn by_place(values: &[ValueResult]) -> BTreeMap<Place<'_>, &ValueResu
     all
 }
 
-/// The first run with values of each measurement that yields them.
+/// The first run with values of each measurement that yields them, with its number in the bundle.
 #[must_use]
-pub fn valued(contents: &Contents) -> Vec<&Row> {
-    let has_values = |row: &&Row| !row.result.values().is_empty();
-    Runs::new(contents).measurements().filter_map(|runs| runs.iter().copied().find(has_values)).collect()
+pub fn valued(contents: &Contents) -> Vec<(usize, &Row)> {
+    let has_values = |(_, row): &(usize, &Row)| !row.result.values().is_empty();
+    Runs::new(contents).numbered().filter_map(|mut runs| runs.find(has_values)).collect()
 }
 
 /// The rows that yield values; runs of one measurement are one row, which has the median of each item.
 #[must_use]
 pub fn typical_rows(contents: &Contents) -> Vec<Row> {
     let runs = Runs::new(contents);
-    let typical = |row: &Row| {
+    let typical = |(number, row): (usize, &Row)| {
         let mut typical = row.clone();
-        typical.result.outcome = Outcome::Values(values_of(runs.of(&row.result), &row.result));
+        typical.result.outcome = Outcome::Values(values_of(runs.of(number), &row.result));
         typical.result.repeat = None;
         typical
     };
