@@ -24,6 +24,7 @@ mod passes;
 mod proof;
 mod quantile_simulation;
 mod render;
+mod renderers;
 mod requirements;
 mod separation;
 mod separation_simulation;
