@@ -154,7 +154,7 @@ class Run:
 
     def next_command(self, tactus):
         """A measurement of a second: it finds what earlier runs have left."""
-        words = [tactus, "measure", "-D", "1", "--no-control"]
+        words = [tactus, "measure", "-D", "1", "--no-self-test"]
         environ = dict(os.environ, TACTUS_CACHE_DIR=str(self.cache))
         done = subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode not in (0, 3):

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use tactus_model::bundle::{FORMAT, Format, OLDEST};
+use tactus_model::bundle::{FORMAT, Format};
 use tactus_system::Directory;
 
 /// An error with a bundle.
@@ -34,7 +34,7 @@ pub enum BundleError {
         reason: String,
     },
     /// It was written in another format.
-    #[error("{path} was written by tactus {tactus} in format {}.{}; this tactus reads formats {} to {}", found.major, found.minor, OLDEST, FORMAT.major)]
+    #[error("{path} was written by tactus {tactus} in format {}.{}; this tactus reads format {}", found.major, found.minor, FORMAT.major)]
     OtherVersion {
         /// The directory.
         path: PathBuf,

@@ -11,7 +11,6 @@ mod lines;
 mod location;
 mod logs;
 mod names;
-mod older;
 mod pending;
 mod places;
 mod read;

@@ -32,8 +32,8 @@ impl Logs {
             .map(|(name, part)| Ok((name.as_str(), *part, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))))
     }
 
-    /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log, as in
-    /// bundles before format 1.3. What cannot be read was said when the bundle was.
+    /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log.
+    /// What cannot be read was said when the bundle was.
     ///
     /// # Errors
     /// When there is no such row, and those of `take`.

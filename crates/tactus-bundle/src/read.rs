@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use std::path::Path;
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, FORMAT, Manifest, OLDEST, Row, RowResult};
+use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
 use tactus_model::histograms::{Folding, Histograms};
@@ -18,7 +18,7 @@ use tactus_model::plan::{
     MOST_COMPARED, MOST_DISTURBED, MOST_MEASURED, MOST_PUBLISHED_THREADS, MOST_REFERENCES, MOST_SEPARATED,
     MOST_SHOWN, Plan,
 };
-use tactus_model::ticks::{TickScalars, Ticks};
+use tactus_model::ticks::Ticks;
 use tactus_model::windows::{Maxima, RowWindows};
 use tactus_system::Directory;
 
@@ -27,7 +27,7 @@ use super::limits::{self, Memory};
 use super::lines::{Line, Lines};
 use super::places::by_environment;
 use super::slices::{self, Joining, Part, Results};
-use super::{BundleError, Logs, files, hlog, largest, names, older, recover, ticks, windows};
+use super::{BundleError, Logs, files, hlog, largest, names, recover, ticks, windows};
 
 /// What a row of which nothing was logged takes, in bytes, about.
 const ROW: u64 = 4096;
@@ -114,8 +114,7 @@ fn read_rows(
             results.insert(number, (name, result));
         }
     }
-    let planned = results.iter().map(|(number, (_, result))| (*number, result.planned_ns)).collect();
-    let Happened { mut rows_of, notes, .. } = events(dir, planned, &mut memory, &mut damage);
+    let Happened { mut rows_of, notes, .. } = events(dir, results.keys().copied(), &mut memory, &mut damage);
     let (mut rows, mut names) = (Vec::new(), Vec::new());
     for parts in group(&results) {
         let mut own = Vec::new();
@@ -143,9 +142,8 @@ fn read_rows(
         }
         names.push(own);
     }
-    let of = (rows.as_slice(), manifest.format);
-    let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, of, &mut memory, &mut damage);
-    let audits = by_environment(dir, files::AUDIT, of, &mut memory, &mut damage);
+    let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
+    let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
     let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
     Ok((contents, Logs::new(dir.clone(), names)))
 }
@@ -163,7 +161,7 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     let wrong = |error| not(format!("{}: {}", files::MANIFEST, names::words(&error)));
     // The version is looked at first: another major version may have another manifest.
     if let Ok(Version { format: Some(found), tactus }) = serde_json::from_slice(&text)
-        && !(OLDEST..=FORMAT.major).contains(&found.major)
+        && found.major != FORMAT.major
     {
         let tactus = tactus.map_or_else(|| "(unknown)".to_owned(), |tactus| names::words(&tactus));
         return Err(BundleError::OtherVersion { path: path(), tactus, found });
@@ -284,8 +282,6 @@ struct Happened {
 /// What the events say of one row.
 #[derive(Default)]
 struct Told {
-    /// Up to format 1.2.
-    ticks: Ticks,
     values: Vec<ValueResult>,
     held: Vec<CacheHeld>,
 }
@@ -311,7 +307,7 @@ impl Looks {
         // A row that was done again has nothing of the first time.
         if let Some(told) = rows.get_mut(&row) {
             memory.take(self.before.iter().map(weight).sum())?;
-            *told = Told { ticks: told.ticks.emptied(), held: self.before.clone(), ..Told::default() };
+            *told = Told { held: self.before.clone(), ..Told::default() };
         }
         Ok(())
     }
@@ -356,15 +352,15 @@ fn weight(held: &CacheHeld) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Reads the events; `planned` is how long each row was to take, in ns.
+/// Reads the events of these rows.
 fn events(
     dir: &Directory,
-    planned: BTreeMap<usize, u64>,
+    rows: impl Iterator<Item = usize>,
     memory: &mut Memory,
     damage: &mut Vec<String>,
 ) -> Happened {
-    let told = |(row, ns)| (row, Told { ticks: Ticks::planned(ns), ..Told::default() });
-    let mut all = Happened { rows_of: planned.into_iter().map(told).collect(), ..Happened::default() };
+    let rows_of = rows.map(|row| (row, Told::default())).collect();
+    let mut all = Happened { rows_of, ..Happened::default() };
     let bad = match Lines::open(dir, files::EVENTS).and_then(|lines| all.read(lines, memory)) {
         Ok(bad) => bad,
         Err(error) => {
@@ -394,11 +390,6 @@ impl Happened {
                 Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut self.rows_of, memory)?,
                 Ok(Event::RowFinished { row, .. }) => looks.finished(row),
                 Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut self.rows_of, memory)?,
-                Ok(Event::Ticked(tick)) => {
-                    if let Some(told) = self.rows_of.get_mut(&tick.row) {
-                        bad += usize::from(!told.ticks.add(&tick.series, &TickScalars::from(&tick)));
-                    }
-                }
                 Ok(Event::ValueMeasured { row, value }) => {
                     let room = |told: &&mut Told| told.values.len() < limits::ITEMS;
                     match self.rows_of.get_mut(&row).filter(room) {
@@ -447,7 +438,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
     let found = memory
         .read(dir, &file, limits::RESULT)
         .map_err(|error| error.to_string())
-        .and_then(|bytes| older::result(&bytes).map_err(|error| names::words(&error)));
+        .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| names::words(&error)));
     let mut found = found.map_err(|error| damage.push(format!("{file} cannot be read: {error}"))).ok()?;
     names::of_row(&file, &mut found, damage);
     largest::limit(&file, &mut found, damage);
@@ -470,7 +461,8 @@ fn row(
     memory: &mut Memory,
     damage: &mut Vec<String>,
 ) -> Row {
-    let Told { mut ticks, values, held } = told;
+    let Told { values, held } = told;
+    let mut ticks = Ticks::planned(result.planned_ns);
     let own = memory.take(ROW).and_then(|()| dir.beneath(format!("{SCENARIOS}/{name}")));
     let (mut histograms, mut missed) = (Histograms::default(), Histograms::default());
     let mut short = RowWindows::default();

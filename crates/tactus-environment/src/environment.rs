@@ -46,8 +46,6 @@ pub struct OptionKey {
 
 /// The key that says how long an environment may take to answer.
 pub const BOOT_TIMEOUT: &str = "boot_timeout";
-/// What it was called before format 2 of the bundle: plans that have it are still read.
-pub const FORMER_BOOT_TIMEOUT: &str = "patience";
 
 /// A key of a plan's environment table that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -158,9 +156,8 @@ pub trait Environment {
         &[]
     }
 
-    /// Whether its table may have this key, by its name of today or a former one.
+    /// Whether its table may have this key.
     fn has_option(&self, key: &str) -> bool {
-        let key = if key == FORMER_BOOT_TIMEOUT { BOOT_TIMEOUT } else { key };
         self.options().iter().any(|option| option.name == key)
     }
 

@@ -17,8 +17,7 @@ pub use attachment::{Attachment, TakenCard};
 pub use card::Card;
 pub use console_file::ConsoleFile;
 pub use environment::{
-    BOOT_TIMEOUT, Environment, FORMER_BOOT_TIMEOUT, Layout, OptionError, OptionKey, Running, Setting,
-    StartError, Stream, Usable,
+    BOOT_TIMEOUT, Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable,
 };
 pub use kind::{ENVIRONMENTS, attached, find};
 pub use support::profiled;

@@ -50,13 +50,11 @@ use crate::windows::RowWindows;
 pub use clock_fit::ClockFit;
 pub use waits::{Wait, Waits};
 
-/// The version of the bundle's format that this program writes. It reads all versions from 1.0 on, and refuses newer major
-/// ones.
+/// The version of the bundle's format that this program writes. It reads bundles of this major version and refuses all
+/// others.
 pub const FORMAT: Format = Format { major: 2, minor: 0 };
-/// The oldest major version that it reads: keys of version 1 that version 2 has renamed are aliases.
-pub const OLDEST: u32 = 1;
 
-/// A version of a format: a reader accepts major versions up to its own, and any minor one.
+/// A version of a format: a reader accepts its major version, with any minor one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Format {
@@ -85,12 +83,11 @@ pub struct Manifest {
     pub machine: Machine,
     /// SHA-256 of every other file, in hex, by path; while the run goes on, of those that it leaves alone.
     pub files: BTreeMap<String, String>,
-    /// Each time that somebody sat down to this run, the first one first. Since format 1.1.
+    /// Each time that somebody sat down to this run, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(alias = "sittings")]
     pub sessions: Vec<Session>,
-    /// What the user asked for beside the plan. Since format 1.1.
-    #[serde(rename = "options", alias = "asked", default, skip_serializing_if = "Option::is_none")]
+    /// What the user asked for beside the plan.
+    #[serde(rename = "options", default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
 }
 
@@ -103,7 +100,7 @@ pub struct Session {
     pub finished: Option<String>,
     /// The machine as it was then.
     pub machine: Machine,
-    /// The job that it was, where an engine started it. Since format 1.6.
+    /// The job that it was, where an engine started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Job>,
     /// The state that the machine was in, where the plan declares states.
@@ -117,7 +114,7 @@ pub struct Present {
     /// Name of the state; `other` when it is none of the plan's.
     pub name: String,
     /// Whether the user declared it, and nothing was compared.
-    #[serde(default, alias = "said")]
+    #[serde(default)]
     pub declared: bool,
     /// For each state of the plan what does not hold, in words; nothing: it holds.
     pub lacks: BTreeMap<String, Vec<String>>,
@@ -131,27 +128,27 @@ pub struct Asked {
     pub quick: bool,
     /// A duration for every scenario, in ns.
     pub duration_ns: Option<u64>,
-    /// The time between two wake-ups, for every scenario, in ns. Since format 1.6.
+    /// The time between two wake-ups, for every scenario, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
     /// How often every scenario is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// How long scenarios are measured at one go before it is another one's turn, in ns. Since format 1.5.
+    /// How long scenarios are measured at one go before it is another one's turn, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleave_ns: Option<u64>,
-    /// Above which latency all are kept with who had the CPU, in ns. Since format 1.6.
+    /// Above which latency all are kept with who had the CPU, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blame_above_ns: Option<u64>,
-    /// The same, and which ends a measurement, in ns. Since format 1.6.
+    /// The same, and which ends a measurement, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_above_ns: Option<u64>,
-    /// How often an environment that died while it was measured is started again. Since format 2.0.
+    /// How often an environment that died while it was measured is started again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<u32>,
     /// Scenarios or environments, by name; empty: all.
     pub only: Vec<String>,
-    /// The command as it was typed, word by word. Since format 2.0.
+    /// The command as it was typed, word by word.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Leave the system as it is.
@@ -175,18 +172,17 @@ pub struct Machine {
     pub kernel: String,
     /// Distribution.
     pub system: String,
-    /// The same for as long as its system is installed: made from machine-id(5), which is not told itself. Since format
-    /// 1.6.
+    /// The same for as long as its system is installed: made from machine-id(5), which is not told itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The same for as long as its mainboard lives: made from what the firmware says it is (DMI), where root may read
-    /// that. Since format 1.6.
+    /// that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
-    /// Maker, version and date of its firmware. Since format 1.6.
+    /// Maker, version and date of its firmware.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bios: Option<String>,
-    /// The microcode of its first CPU. Since format 1.6.
+    /// The microcode of its first CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub microcode: Option<String>,
 }
@@ -226,8 +222,7 @@ pub struct RowResult {
     pub fault: Vec<serde_json::Value>,
     /// What is known of it in one word: that of `ended`.
     pub status: RowStatus,
-    /// How it ended. Since format 1.3; the reader of older bundles puts it in.
-    #[serde(default = "RowEnd::unsaid")]
+    /// How it ended.
     pub ended: RowEnd,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
@@ -239,19 +234,19 @@ pub struct RowResult {
     pub measured_ns: u64,
     /// From the environment's start to the probe's first word, in ms.
     pub start_up_ms: Option<u64>,
-    /// What it yielded: `series` and `all`, or (since format 1.3) `values`.
+    /// What it yielded: `series` and `all`, or `values`.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The threads that were to measure latency; none: not known, as in bundles before format 1.4.
+    /// The threads that were to measure latency; none: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<Thread>>,
     /// How the self-tests went.
-    #[serde(rename = "self_tests", alias = "control")]
+    #[serde(rename = "self_tests")]
     pub control: Vec<Control>,
-    /// What is known of the clock that it was measured by. Since format 1.4.
+    /// What is known of the clock that it was measured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
-    /// Where its environment died and was started again, in the order of time. Since format 2.0.
+    /// Where its environment died and was started again, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Restart>,
     /// Side effects, limitations and remarks.
@@ -260,43 +255,41 @@ pub struct RowResult {
     pub frames_lost: u64,
     /// What the plan requires.
     pub require: Option<Require>,
-    /// Which run of its scenario it is, from 1, where the plan repeats it. Since format 1.4.
+    /// Which run of its scenario it is, from 1, where the plan repeats it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
     /// Which part of its measurement it is, where that is made in slices. A row that a reader has put together has none.
-    /// Since format 1.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Slice>,
     /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// For each CPU of the environment, the CPU of the machine that it runs on. Since format 1.2.
+    /// For each CPU of the environment, the CPU of the machine that it runs on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layout: Vec<(u32, u32)>,
-    /// What the faults of the scenario did, in whichever environment. Since format 1.2.
+    /// What the faults of the scenario did, in whichever environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<InjectedIn>,
-    /// Where the time of CPUs went meanwhile, in whichever environment; empty for latencies. Since format 1.4.
+    /// Where the time of CPUs went meanwhile, in whichever environment; empty for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
-    /// Why its virtual CPUs left the guest, and for how long; none: nobody asked. Since format 1.4.
+    /// Why its virtual CPUs left the guest, and for how long; none: nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exits: Option<KvmExits>,
-    /// What became of an interrupt card's interrupts; none: it was none, or did not say. Since format 1.4.
+    /// What became of an interrupt card's interrupts; none: it was none, or did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardCounts>,
-    /// The environment at the other end of what was measured: the guest that takes a card's interrupts. Since format 1.4.
+    /// The environment at the other end of what was measured: the guest that takes a card's interrupts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// How long the threads of its virtual CPUs waited on the host meanwhile; none: it has none that are
-    /// known. Since format 1.2.
+    /// known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Length of the windows of time whose largest latencies are kept, in ns; none: there are no such. Since format
-    /// 1.4.
+    /// Length of the windows of time whose largest latencies are kept, in ns; none: there are no such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
-    /// The environment's clock against this machine's, as far as the arrival of ticks tells. Since format 1.4.
+    /// The environment's clock against this machine's, as far as the arrival of ticks tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_fit: Option<ClockFit>,
 }
@@ -544,7 +537,7 @@ pub struct Contents {
     pub plan: Plan,
     /// Raw readings of every environment.
     pub facts: BTreeMap<String, Facts>,
-    /// What the audit says of every environment (since format 1.1).
+    /// What the audit says of every environment.
     pub audits: BTreeMap<String, Audit>,
     /// The rows, in the plan's order.
     pub rows: Vec<Row>,

@@ -234,8 +234,7 @@ pub enum Event {
     },
 }
 
-/// One tick of one series: the scalars that the bundle keeps for every tick, in `ticks.csv` of its row (up to format
-/// 1.2 among the events).
+/// One tick of one series: the scalars that the bundle keeps for every tick, in `ticks.csv` of its row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ticked {
     /// The row.

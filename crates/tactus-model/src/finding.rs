@@ -39,11 +39,6 @@ pub enum State {
 }
 
 impl State {
-    /// Of findings in documents before format 2, which were all that those had.
-    const fn found() -> Self {
-        Self::Finding
-    }
-
     /// As programs read it: in JSON and labels.
     #[must_use]
     pub const fn key(self) -> &'static str {
@@ -113,7 +108,6 @@ pub struct Finding {
     /// Id of the check.
     pub id: String,
     /// What it came to.
-    #[serde(default = "State::found")]
     pub state: State,
     /// How bad it is where `state` is `finding`, else how bad it would be.
     pub severity: Severity,
@@ -124,7 +118,6 @@ pub struct Finding {
     #[serde(default)]
     pub title: String,
     /// One sentence about this system: what is wrong, or why it is no finding.
-    #[serde(alias = "said")]
     pub message: String,
     /// What was read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,7 +129,7 @@ pub struct Finding {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// How to fix it on this system.
-    #[serde(default, alias = "mend", skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fix: String,
     /// What the fix risks.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -155,7 +148,6 @@ pub struct Action {
     /// The worst of what it fixes.
     pub severity: Severity,
     /// Ids of the checks whose findings it fixes, the worst first.
-    #[serde(alias = "mends")]
     pub fixes: Vec<String>,
 }
 
@@ -228,19 +220,6 @@ impl fmt::Display for Role {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn findings_of_format_1_are_read_and_those_of_format_2_written() {
-        let old = r#"{"id":"smt","severity":"major","said":"two share a core","mend":"off","risk":"half"}"#;
-        let finding: Finding = serde_json::from_str(old).unwrap();
-        assert_eq!((finding.message.as_str(), finding.fix.as_str()), ("two share a core", "off"));
-        assert_eq!(finding.state, State::Finding, "documents had nothing else");
-        let now = serde_json::to_value(&finding).unwrap();
-        assert_eq!((&now["message"], &now["fix"]), (&"two share a core".into(), &"off".into()));
-        assert!(now.get("said").is_none() && now.get("mend").is_none());
-        let old = r#"{"title":"t","severity":"minor","mends":["smt"]}"#;
-        assert_eq!(serde_json::from_str::<Action>(old).unwrap().fixes, ["smt"]);
-    }
 
     #[test]
     fn programs_read_the_words_that_they_always_did() {

@@ -21,8 +21,7 @@ struct Begun {
     started: String,
     #[serde(default)]
     status: Option<RunStatus>,
-    // Format 1 called them sittings.
-    #[serde(default, rename = "sessions", alias = "sittings")]
+    #[serde(default)]
     sessions: Vec<Sat>,
 }
 
@@ -142,15 +141,11 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test makes the directory")]
-    fn the_last_session_is_when_somebody_began_in_either_format() {
-        for word in ["sessions", "sittings"] {
-            let dir = tempfile::tempdir().unwrap();
-            let manifest = format!(
-                r#"{{"started": "2026-03-01T10:00:00Z", "{word}": [{{"started": "2026-03-01T10:00:00Z"}}, {{"started": "2026-03-02T09:00:00Z"}}]}}"#
-            );
-            std::fs::write(dir.path().join(MANIFEST), manifest).unwrap();
-            assert_eq!(session(dir.path(), &Real), "2026-03-02T09:00:00Z".parse().ok(), "{word}");
-        }
+    fn the_last_session_is_when_somebody_began() {
+        let dir = tempfile::tempdir().unwrap();
+        let manifest = r#"{"started": "2026-03-01T10:00:00Z", "sessions": [{"started": "2026-03-01T10:00:00Z"}, {"started": "2026-03-02T09:00:00Z"}]}"#;
+        std::fs::write(dir.path().join(MANIFEST), manifest).unwrap();
+        assert_eq!(session(dir.path(), &Real), "2026-03-02T09:00:00Z".parse().ok());
     }
 
     #[test]

@@ -302,50 +302,6 @@ fn environments_of_like_names_keep_their_own_facts() {
 }
 
 #[test]
-fn facts_of_older_bundles_are_found_unless_they_are_anothers() {
-    for (names, found) in [(vec!["a/b"], true), (vec!["a/b", "a_b"], false)] {
-        let dir = tempfile::tempdir().unwrap();
-        let rows: Vec<RowResult> =
-            names.iter().map(|name| RowResult::unmeasured(*name, *name, "host")).collect();
-        drop(Writer::create(dir.path(), &Plan::default(), &rows, Machine::default()).unwrap());
-        fs::write(dir.path().join("facts/a_b.json"), "{}").unwrap();
-        let contents = read(dir.path(), Trust::Whole).unwrap();
-        assert!(!contents.facts.contains_key("a/b"), "today's format has other names");
-        says_format(dir.path(), 1, 4);
-        let contents = read(dir.path(), Trust::Whole).unwrap();
-        assert_eq!(contents.facts.contains_key("a/b"), found, "{names:?}");
-    }
-}
-
-/// A bundle that says it is of an earlier format.
-fn says_format(dir: &Path, major: u32, minor: u32) {
-    let manifest = dir.join("manifest.json");
-    let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
-    text["format"] = serde_json::json!({ "major": major, "minor": minor });
-    fs::write(manifest, text.to_string()).unwrap();
-}
-
-/// Where it was read for each of them, a small file took as much memory as there were rows.
-#[test]
-fn facts_that_may_be_of_several_environments_are_read_for_none_and_said_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let names: Vec<String> = (0..50).map(|dots| ".".repeat(dots) + "h/x").chain(["other/x".into()]).collect();
-    let rows: Vec<RowResult> =
-        names.iter().map(|name| RowResult::unmeasured(name.as_str(), name.as_str(), "host")).collect();
-    drop(Writer::create(dir.path(), &Plan::default(), &rows, Machine::default()).unwrap());
-    says_format(dir.path(), 1, 2);
-    for file in ["h_x", "other_x"] {
-        fs::write(dir.path().join(format!("facts/{file}.json")), "{}").unwrap();
-    }
-    let contents = read(dir.path(), Trust::Damaged).unwrap();
-    assert_eq!(contents.facts.keys().collect::<Vec<_>>(), ["other/x"]);
-    let said: Vec<&String> =
-        contents.damage.iter().filter(|said| said.contains("nobody knows of which of 50 ")).collect();
-    assert_eq!(said.len(), 1, "{:?}", contents.damage);
-    assert!(said[0].starts_with("facts/h_x.json"), "{said:?}");
-}
-
-#[test]
 fn a_file_that_is_there_under_many_names_brings_its_memory_once() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("0"), "x".repeat(4 << 20)).unwrap();

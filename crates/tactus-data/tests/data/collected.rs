@@ -215,7 +215,7 @@ fn versions_of_tactus_imports_and_runs_that_were_interrupted_are_taken_as_what_t
     assert!(texts(&data, &RUN, "status").contains(&"interrupted".to_owned()));
 }
 
-/// As they were recorded, by versions since 1.1: those that died are refused, and nothing else.
+/// Of the recorded bundles that of a run that died is refused, and no other.
 #[test]
 fn recorded_bundles_are_taken_unless_they_died() {
     let dir = tempfile::tempdir().unwrap();
@@ -226,7 +226,7 @@ fn recorded_bundles_are_taken_unless_they_died() {
     assert_eq!((summary.taken, summary.refused), (told.len() - 1, 1), "{told:?}");
     assert!(
         texts(&data, &RUN, "identity").iter().all(|identity| identity == "name"),
-        "none was told before 1.6"
+        "they do not say which machine it was"
     );
 }
 

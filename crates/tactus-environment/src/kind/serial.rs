@@ -282,7 +282,6 @@ mod tests {
             ("format", json!({"format": "csv"})),
             ("unit", json!({"unit": "ms"})),
             ("boot_timeout", json!({"boot_timeout": 3})),
-            ("patience", json!({"patience": 3})),
             ("device", json!({"device": 3})),
         ] {
             let error = ENTRY.check(&spec(options.clone()), &machine).expect_err(key);

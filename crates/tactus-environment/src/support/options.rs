@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tactus_model::{Nanos, plan};
 
-use crate::{BOOT_TIMEOUT, FORMER_BOOT_TIMEOUT, OptionError};
+use crate::{BOOT_TIMEOUT, OptionError};
 
 fn wrong(key: &str, value: &Value, hint: &str) -> OptionError {
     OptionError { key: key.into(), message: format!("`{key}` cannot be {value}"), hint: hint.into() }
@@ -50,10 +50,9 @@ pub fn duration(spec: &plan::Environment, key: &str) -> Result<Option<Duration>,
     Ok(Some(Duration::from_nanos(time.0)))
 }
 
-/// How long an environment may take to answer, by either name of the key.
+/// How long an environment may take to answer.
 pub fn boot_timeout(spec: &plan::Environment) -> Result<Option<Duration>, OptionError> {
-    let former = spec.options.contains_key(FORMER_BOOT_TIMEOUT) && !spec.options.contains_key(BOOT_TIMEOUT);
-    duration(spec, if former { FORMER_BOOT_TIMEOUT } else { BOOT_TIMEOUT })
+    duration(spec, BOOT_TIMEOUT)
 }
 
 /// A whole number within a range.

@@ -11,7 +11,7 @@ pub struct Waits {
     pub totals: Vec<(u32, u64)>,
     /// The longest waits, longest first.
     pub longest: Vec<Wait>,
-    /// Where not all could be kept: shorter ones than this may be missing, in ns. Since format 1.4.
+    /// Where not all could be kept: shorter ones than this may be missing, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_ns: Option<u64>,
 }
@@ -24,13 +24,12 @@ pub struct Wait {
     /// Its end, in ns since the environment began to measure, as well as the host can tell: the clocks are
     /// compared by the arrival of ticks.
     pub at_ns: i64,
-    /// How long the thread waited, in ns: one wait, at least so long. (Up to format 1.3 all waits that ended within that
-    /// look.)
+    /// How long the thread waited, in ns: one wait, at least so long.
     pub waited_ns: u64,
     /// It was stopped by a tracer, rather than waiting for a CPU.
     pub stopped: bool,
     /// Which thread had its CPU longest meanwhile, where that was kept, as `NUMBER NAME`; the end is then known to the
-    /// microsecond on this machine's clock, and not to a look. Since format 1.6.
+    /// microsecond on this machine's clock, and not to a look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// It had its CPU, and was out of its guest: what the hypervisor, and the program that runs the machine, did for it. The end is

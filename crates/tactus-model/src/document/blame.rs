@@ -9,7 +9,7 @@ use crate::trace::{Candidate, Source};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlameEntry {
     /// Why none of it can be known; then there is nothing else.
-    #[serde(rename = "unavailable", alias = "unknowable", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unavailable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<String>,
     /// Who says so: of several (an environment that was started again) the one that knows least; none: nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]

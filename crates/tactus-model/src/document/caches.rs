@@ -20,7 +20,7 @@ pub struct CachesEntry {
     /// The kind of evidence.
     pub evidence: Option<Evidence>,
     /// Why CPUs that share a cache cannot be held against CPUs that do not; `null`: they can.
-    #[serde(rename = "limitation", alias = "obstacle")]
+    #[serde(rename = "limitation")]
     pub obstacle: Option<String>,
     /// Why there are no numbers, in sentences.
     pub reasons: Vec<String>,

@@ -57,6 +57,5 @@ pub struct AuditEntry {
     /// Checks that could not be known from there or not be read.
     pub unknown: usize,
     /// The findings, worst first: those of `tactus audit --json` whose state is `finding`.
-    #[serde(alias = "found")]
     pub findings: Vec<Finding>,
 }

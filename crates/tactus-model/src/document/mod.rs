@@ -51,7 +51,7 @@ pub struct Document {
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,
-    /// What was run where, by what and when; absent in documents before format 1.7.
+    /// What was run where, by what and when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunEntry>,
     /// What a person reads first; absent in documents of older versions.
@@ -98,6 +98,6 @@ pub struct Document {
     /// How the interrupts of each environment with a kernel of its own arrive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupts: Vec<InterruptsEntry>,
-    /// What the audit found in each environment; empty for bundles before format 1.1.
+    /// What the audit found in each environment.
     pub audits: Vec<AuditEntry>,
 }

@@ -61,7 +61,7 @@ pub struct Entry {
     /// Priority of the first thread; absent where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// How the threads were scheduled; absent in documents before format 1.7.
+    /// How the threads were scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
     /// Its files in the bundle whose checksums the manifest has: ticks, histograms (HdrHistogram logs), result.
@@ -93,7 +93,6 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardCounts>,
     /// The self-test: the injected fault that every thread must see; `null` when none was made.
-    #[serde(alias = "control")]
     pub self_test: Option<SelfTestEntry>,
     /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +147,6 @@ pub struct SelfTestEntry {
     /// The latency that was measured, in ns; `null`: nothing arrived of it.
     pub seen_ns: Option<u64>,
     /// Whether every measuring thread saw it at its size.
-    #[serde(alias = "proven")]
     pub passed: bool,
 }
 

@@ -182,8 +182,8 @@ pub enum Leak {
     /// At its size, but not each time.
     #[serde(rename = "sometimes")]
     Sometimes,
-    /// Smaller than it is. (Up to format 1.3 `partly` was said of both.)
-    #[serde(rename = "weaker", alias = "partly")]
+    /// Smaller than it is.
+    #[serde(rename = "weaker")]
     Weaker,
     /// Not seen, and it would have been: in at most a tenth of all injections (95 %).
     #[serde(rename = "no")]
@@ -249,15 +249,4 @@ pub struct WordEntry {
     pub reasons: Vec<String>,
     /// Scenarios that it rests on.
     pub scenarios: Vec<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_word_of_older_documents_is_still_read() {
-        assert_eq!(serde_json::from_str::<Leak>("\"partly\"").unwrap(), Leak::Weaker);
-        assert_eq!(serde_json::to_string(&Leak::NotSeen).unwrap(), "\"not seen\"");
-    }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What is known of a row in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,11 +55,6 @@ pub enum RowEnd {
 }
 
 impl RowEnd {
-    /// What stands where a bundle before format 1.3 has no word for it, until its reader has put it in.
-    pub(crate) const fn unsaid() -> Self {
-        Self::Complete
-    }
-
     /// The same in fewer words.
     #[must_use]
     pub const fn status(self) -> RowStatus {
@@ -71,27 +67,6 @@ impl RowEnd {
         }
     }
 
-    /// How a row of a bundle before format 1.3 ended, which said it in a sentence. Nothing else reads
-    /// sentences.
-    #[must_use]
-    pub fn of_older(status: RowStatus, reason: Option<&str>) -> Self {
-        match (status, reason) {
-            (RowStatus::Failed, _) => Self::Failed,
-            (RowStatus::Skipped, None) => Self::Waiting,
-            (RowStatus::Skipped, Some(reason)) if reason.starts_with("the run was interrupted before") => {
-                Self::Waiting
-            }
-            (RowStatus::Skipped, Some(_)) => Self::Unavailable,
-            (RowStatus::Measured, None) => Self::Complete,
-            (RowStatus::Measured, Some("the run died while this was measured")) => Self::Died,
-            (RowStatus::Measured, Some(reason)) if reason.starts_with("interrupted after ") => {
-                Self::Interrupted
-            }
-            (RowStatus::Measured, Some(reason)) if reason.starts_with("stopped after ") => Self::Stopped,
-            (RowStatus::Measured, Some(_)) => Self::Broke,
-        }
-    }
-
     /// Whether it was measured to the end that the plan gave it: its duration, or a limit.
     #[must_use]
     pub const fn is_planned(self) -> bool {
@@ -100,7 +75,7 @@ impl RowEnd {
 }
 
 /// How a row ended, and why. It is written with its status beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Ending {
     /// How.
     pub ended: RowEnd,
@@ -122,26 +97,13 @@ impl Ending {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Written {
-    status: RowStatus,
-    #[serde(default)]
-    ended: Option<RowEnd>,
-    reason: Option<String>,
-}
-
 impl Serialize for Ending {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { ended, reason } = self.clone();
-        Written { status: ended.status(), ended: Some(ended), reason }.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Ending {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Written { status, ended, reason } = Written::deserialize(deserializer)?;
-        let ended = ended.unwrap_or_else(|| RowEnd::of_older(status, reason.as_deref()));
-        Ok(Self { ended, reason })
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("status", &self.ended.status())?;
+        map.serialize_entry("ended", &self.ended)?;
+        map.serialize_entry("reason", &self.reason)?;
+        map.end()
     }
 }
 
@@ -166,27 +128,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_older_bundles_said_in_sentences_is_what_this_one_says_in_a_word() {
-        use RowStatus::{Failed, Measured, Skipped};
-        for (status, reason, ended) in [
-            (Measured, None, RowEnd::Complete),
-            (Measured, Some("the run died while this was measured"), RowEnd::Died),
-            (Measured, Some("interrupted after 3.2 s"), RowEnd::Interrupted),
-            (Measured, Some("stopped after 0.5 s"), RowEnd::Stopped),
-            (Measured, Some("CPU 1 woke 200000 ns late, more than the 100 ns of `break`"), RowEnd::Broke),
-            (Failed, Some("guest ended while it measured: interrupted after all"), RowEnd::Failed),
-            (Skipped, None, RowEnd::Waiting),
-            (Skipped, Some("the run was interrupted before its turn"), RowEnd::Waiting),
-            (Skipped, Some("the run was interrupted before this was measured"), RowEnd::Waiting),
-            (Skipped, Some("podman is not installed"), RowEnd::Unavailable),
+    fn an_ending_is_written_with_its_status_and_read_back() {
+        for (ended, status) in [
+            (RowEnd::Complete, RowStatus::Measured),
+            (RowEnd::Died, RowStatus::Measured),
+            (RowEnd::Failed, RowStatus::Failed),
+            (RowEnd::Waiting, RowStatus::Skipped),
+            (RowEnd::Unavailable, RowStatus::Skipped),
         ] {
-            assert_eq!(RowEnd::of_older(status, reason), ended, "{reason:?}");
-            assert_eq!(ended.status(), status);
-            let text = serde_json::json!({ "status": status, "reason": reason });
-            let ending: Ending = serde_json::from_value(text).unwrap();
-            assert_eq!(ending, Ending { ended, reason: reason.map(str::to_owned) });
-            let again = serde_json::to_value(&ending).unwrap();
-            assert_eq!(serde_json::from_value::<Ending>(again).unwrap(), ending);
+            let ending = Ending::because(ended, "podman is not installed");
+            let written = serde_json::to_value(&ending).unwrap();
+            assert_eq!(serde_json::from_value::<RowStatus>(written["status"].clone()).unwrap(), status);
+            assert_eq!(serde_json::from_value::<Ending>(written).unwrap(), ending);
         }
     }
 

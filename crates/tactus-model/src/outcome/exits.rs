@@ -10,7 +10,7 @@ pub enum KvmExits {
     /// It was counted.
     Counted(CountedExits),
     /// It cannot be known, for this reason.
-    #[serde(rename = "unavailable", alias = "unknowable")]
+    #[serde(rename = "unavailable")]
     Unknowable(String),
 }
 

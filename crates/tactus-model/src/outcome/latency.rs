@@ -302,10 +302,10 @@ pub struct Summary {
     pub p99_ns: Option<u64>,
     /// 99.9th percentile, within 0.1 %.
     pub p999_ns: Option<u64>,
-    /// 99.99th percentile, within 0.1 %; `null` of fewer than 10 000, and before format 1.7.
+    /// 99.99th percentile, within 0.1 %; `null` of fewer than 10 000.
     #[serde(default)]
     pub p9999_ns: Option<u64>,
-    /// 99.999th percentile, within 0.1 %; `null` of fewer than 100 000, and before format 1.7.
+    /// 99.999th percentile, within 0.1 %; `null` of fewer than 100 000.
     #[serde(default)]
     pub p99999_ns: Option<u64>,
     /// Largest latency, exact.
@@ -329,10 +329,10 @@ pub struct Corrected {
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.
     pub p999_ns: Option<u64>,
-    /// 99.99th percentile; `null` of fewer than 10 000, and before format 1.7.
+    /// 99.99th percentile; `null` of fewer than 10 000.
     #[serde(default)]
     pub p9999_ns: Option<u64>,
-    /// 99.999th percentile; `null` of fewer than 100 000, and before format 1.7.
+    /// 99.999th percentile; `null` of fewer than 100 000.
     #[serde(default)]
     pub p99999_ns: Option<u64>,
 }

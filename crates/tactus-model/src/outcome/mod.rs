@@ -50,7 +50,7 @@ pub enum Yields {
 
 /// What a row yielded.
 ///
-/// In `result.json` latencies are `series` and `all`, as they were before format 1.3; a row of values has
+/// In `result.json` latencies are `series` and `all`; a row of values has
 /// `values` beside them, and they are empty.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
@@ -85,7 +85,7 @@ pub struct SeriesResult {
     pub counters: ThreadCounters,
     /// Its largest values, largest first.
     pub outliers: Vec<Outlier>,
-    /// Whether what it counted to its very end arrived: only then are its figures all of it. Since format 1.4.
+    /// Whether what it counted to its very end arrived: only then are its figures all of it.
     #[serde(default)]
     pub whole: bool,
 }

@@ -104,7 +104,7 @@ pub struct Outlier {
     pub at_ns: u64,
     /// The latency, in ns.
     pub value_ns: u64,
-    /// What the kernel did on the CPU while it lasted; none: it was not kept. Since format 1.6.
+    /// What the kernel did on the CPU while it lasted; none: it was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
 }

@@ -139,12 +139,6 @@ impl Ticks {
         Self { series: BTreeMap::new(), joined: 1, planned_ns, kept: 0 }
     }
 
-    /// None yet, of the same row.
-    #[must_use]
-    pub fn emptied(&self) -> Self {
-        Self::planned(self.planned_ns)
-    }
-
     /// Takes in the next tick of a series. One that does not follow the one before, or ends when nobody measures any
     /// more, or is of a series more than there can be, is left out; returns whether it was taken.
     pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> bool {

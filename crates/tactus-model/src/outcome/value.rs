@@ -13,7 +13,7 @@ use crate::catalogue::Item;
 pub struct ValueResult {
     /// What was measured, in the catalogue's words.
     pub item: String,
-    /// For how much of what; none: the item is no curve. Since format 1.4.
+    /// For how much of what; none: the item is no curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
     /// In which unit.
@@ -34,7 +34,7 @@ pub struct ValueResult {
     pub max: f64,
     /// Median of the repeats' distances from the value.
     pub deviation: f64,
-    /// Their coefficient of variation: the standard deviation over the mean. Since format 1.4.
+    /// Their coefficient of variation: the standard deviation over the mean.
     #[serde(default)]
     pub variation: f64,
     /// Repeats left out because something else had the CPU meanwhile.

@@ -451,7 +451,7 @@ pub enum NoteKind {
     /// Measuring changed something on the system.
     SideEffect,
     /// Something stands in the way of a good measurement.
-    #[serde(rename = "limitation", alias = "obstacle")]
+    #[serde(rename = "limitation")]
     Obstacle,
     /// Good to know.
     Info,
@@ -471,8 +471,8 @@ pub struct Note {
     /// What the user can do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What was asked for and cannot be known, for the reason that is the text. Since format 1.6.
-    #[serde(rename = "unavailable", alias = "unknowable", default, skip_serializing_if = "Option::is_none")]
+    /// What was asked for and cannot be known, for the reason that is the text.
+    #[serde(rename = "unavailable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<Unknowable>,
 }
 

@@ -1,8 +1,8 @@
 //! Values as rows of words, for the way to a probe: `key=value` for each field that is given.
 //!
-//! What travels to a probe as JSON of its own makes the probe larger by 120 KB, which is more than it has
-//! left. So a type that does is declared within [`row!`], [`choice!`] or the macros of
-//! [`crate::catalogue`]: they give the type and its row from one list of fields.
+//! What travels to a probe as JSON of its own makes the probe larger by 120 KB. So a type that does is
+//! declared within [`row!`], [`choice!`] or the macros of [`crate::catalogue`]: they give the type and its row from one
+//! list of fields.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

@@ -112,14 +112,13 @@ pub struct Control {
     /// not known.
     pub noise_ns: u64,
     /// Whether it was seen at its size ([`Control::is_seen`]).
-    #[serde(alias = "proven")]
     pub passed: bool,
     /// How often it had to be tried.
     pub attempts: u32,
     /// What was injected: the word of the plan.
     #[serde(default = "hog")]
     pub by: String,
-    /// Which of the controls it was. Since format 1.4.
+    /// Which of the controls it was.
     #[serde(default)]
     pub stage: Stage,
 }

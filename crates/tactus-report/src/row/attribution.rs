@@ -20,8 +20,6 @@ const ALIKE: u64 = 4;
 const SHIFTS: u64 = 200;
 /// What chance explains so rarely is the host's.
 const ERROR: f64 = 0.05;
-/// Up to format 1.3 so many waits were kept, and nothing said whether there were more.
-const KEPT_BEFORE: usize = 64;
 
 /// The host's part in a guest's largest latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,15 +141,7 @@ fn signed(ns: u64) -> i64 {
 impl<'a> Look<'a> {
     fn of(result: &RowResult, waits: &'a Waits) -> Self {
         let late_ns = result.clock_fit.map_or(LATE_NS, |clock| clock.late_ns);
-        Self {
-            clocks: signed(late_ns),
-            look: signed(waits.look_ns),
-            cut_ns: waits.cut_ns.or_else(|| {
-                let cut = result.clock_fit.is_none() && waits.longest.len() >= KEPT_BEFORE;
-                waits.longest.iter().map(|wait| wait.waited_ns).min().filter(|_| cut)
-            }),
-            waits,
-        }
+        Self { clocks: signed(late_ns), look: signed(waits.look_ns), cut_ns: waits.cut_ns, waits }
     }
 
     /// To how many ns it is known when a wait was.

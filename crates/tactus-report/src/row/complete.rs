@@ -25,9 +25,7 @@ const TICK_NS: u64 = 1_000_000_000;
 /// What is lacking of what was planned; none: nothing.
 pub fn lacking(result: &RowResult) -> Option<String> {
     if result.threads.is_none() {
-        return Some(
-            "this bundle does not say which threads were to measure (its format is older than 1.4)".into(),
-        );
+        return Some("this bundle does not say which threads were to measure".into());
     }
     if let Some(ended) = ended_load(result) {
         return Some(format!("the load {}", clean(ended)));

@@ -43,7 +43,6 @@ fn complete(result: &RowResult) -> Half {
     if let Some(thread) = result.missing().next() {
         return Half::Broken(format!("nothing arrived of thread {} on CPU {}", thread.thread, thread.cpu));
     }
-    // Before format 1.4 a bundle did not record what arrived.
     let cut = result.threads.is_some() && result.series().iter().any(|series| !series.whole);
     if cut || result.clock.as_ref().is_some_and(ClockCheck::jumped) {
         return Half::Unknown(lacking(result).unwrap_or_else(|| "a part of it did not arrive".into()));

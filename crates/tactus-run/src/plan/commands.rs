@@ -18,7 +18,6 @@ const PLAIN: &[&str] = &[
     "isolate",
     "lock_memory",
     "memory",
-    "patience",
     "profile",
     "unit",
 ];

@@ -12,7 +12,7 @@ use crate::place;
 #[derive(Debug, Args)]
 pub struct Audit {
     /// Audit inside a guest or container of this kind, which is started for it, or one that runs (as docker:NAME)
-    #[arg(long = "in", alias = "on", value_name = "PLACE", conflicts_with = "from", value_parser = Open(place::words), hide_possible_values = true)]
+    #[arg(long = "in", value_name = "PLACE", conflicts_with = "from", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: Option<String>,
     /// Guest kernel, with --in for kinds that boot one
     #[arg(long, value_name = "NAME|PATH", requires = "environment")]

@@ -88,7 +88,7 @@ pub struct Measure {
     #[arg(long, value_name = "NAME|PATH")]
     pub kernel: Option<String>,
     /// Leave out the self-test, which injects a fault of 1 ms
-    #[arg(long = "no-self-test", alias = "no-control")]
+    #[arg(long = "no-self-test")]
     pub no_control: bool,
     /// Leave the system as it is while measuring (cpu_dma_latency is not held, no counter of the processor is used,
     /// ftrace is not stopped)

@@ -86,7 +86,7 @@ fn wrong_words_are_named_with_what_would_be_right() {
     for (arguments, word) in [
         (vec!["audit", "--only", "nonsense"], "nonsense"),
         (vec!["audit", "--isolate", "4000"], "4000"),
-        (vec!["audit", "--on", "mainframe"], "mainframe"),
+        (vec!["audit", "--in", "mainframe"], "mainframe"),
         (vec!["audit", "--from", "/no/such/bundle"], "/no/such/bundle"),
         (vec!["explain", "nonsense"], "nonsense"),
     ] {
@@ -116,7 +116,7 @@ fn a_container_and_a_guest_are_audited_from_within_and_end_afterwards() {
             skipped(&format!("{kind} is not usable"));
             continue;
         }
-        let result = output(tactus().args(["audit", "--on", kind, "--json", "--fail-on", "never"]));
+        let result = output(tactus().args(["audit", "--in", kind, "--json", "--fail-on", "never"]));
         assert_eq!(result.status.code(), Some(0), "{kind}: {}", stderr(&result));
         let document = json(&result);
         assert_eq!(document["audits"][0]["role"], role);
@@ -131,7 +131,7 @@ fn a_guest_booted_with_isolated_cpus_is_found_to_isolate_them() {
     let cmdline = "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0";
     let result = output(tactus().args([
         "audit",
-        "--on",
+        "--in",
         "qemu",
         "--cmdline",
         cmdline,

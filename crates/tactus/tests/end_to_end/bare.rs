@@ -80,7 +80,7 @@ fn what_needs_an_operating_system_is_refused_before_a_guest_starts() {
             "{said}"
         );
     }
-    let run = output(tactus().args(["audit", "--on", "bare"]));
+    let run = output(tactus().args(["audit", "--in", "bare"]));
     assert_eq!(run.status.code(), Some(2), "{}", stderr(&run));
 }
 

@@ -179,7 +179,7 @@ fn packet_flood(over: &AtomicBool) {
 /// `tactus measure` with blame, beside what disturbs: its one row.
 fn measured(disturb: impl FnOnce(&AtomicBool) + Send) -> Value {
     let result = beside(disturb, || {
-        output(tactus().args(["measure", "-a", "1", "-D", "3", "--no-control", "--json"]).args([
+        output(tactus().args(["measure", "-a", "1", "-D", "3", "--no-self-test", "--json"]).args([
             "--blame-above",
             "300",
             "-i",
@@ -240,7 +240,7 @@ fn a_program_that_sleeps_or_waits_for_a_lock_is_blocked_and_one_that_works_is_no
                     "5000",
                     "-D",
                     "4",
-                    "--no-control",
+                    "--no-self-test",
                     "--json",
                 ])
                 .args(["--blame-above", "1000", "--file"])
@@ -295,7 +295,7 @@ fn where_nothing_disturbs_no_known_cause_is_named() {
 #[test]
 fn a_measurement_ends_with_the_first_latency_that_it_is_to_stop_above_and_says_who_had_the_cpu() {
     let Some(_alone) = alone() else { return };
-    let words = ["measure", "-a", "1", "-D", "20", "--no-control", "--quiet", "--stop-above", "300"];
+    let words = ["measure", "-a", "1", "-D", "20", "--no-self-test", "--quiet", "--stop-above", "300"];
     let (data, text) =
         beside(timer_storm, || (output(tactus().args(words).arg("--json")), output(tactus().args(words))));
     let document = json(&data);
@@ -366,7 +366,7 @@ fn where_the_kernel_refuses_bpf_and_tracefs_counters_name_candidates_and_there_i
     }
     // Without capabilities it cannot be mounted again, where it is not.
     let script = "for at in /sys/kernel/debug/tracing /sys/kernel/debug /sys/kernel/tracing; do umount -l \"$at\"; done 2>&-
-        exec /usr/sbin/capsh --drop=cap_sys_admin,cap_bpf,cap_perfmon -- -c 'exec \"$0\" measure -a 1 -D 2 --no-control \
+        exec /usr/sbin/capsh --drop=cap_sys_admin,cap_bpf,cap_perfmon -- -c 'exec \"$0\" measure -a 1 -D 2 --no-self-test \
         --blame-above 100 \"$1\"' \"$0\" \"$1\"";
     let run = |json: &str| {
         let mut command = Command::new("unshare");

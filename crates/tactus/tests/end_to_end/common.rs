@@ -274,7 +274,7 @@ pub fn measures_beside_others() -> Option<RwLockReadGuard<'static, ()>> {
 fn may_measure() -> bool {
     static ALLOWED: OnceLock<Result<(), String>> = OnceLock::new();
     let allowed = ALLOWED.get_or_init(|| {
-        let out = output(tactus().args(["measure", "-D", "1", "--json", "--no-control"]));
+        let out = output(tactus().args(["measure", "-D", "1", "--json", "--no-self-test"]));
         if out.status.code() == Some(0) { Ok(()) } else { Err(stderr(&out)) }
     });
     allowed.as_ref().inspect_err(|why| skipped(why)).is_ok()

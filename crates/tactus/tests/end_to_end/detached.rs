@@ -15,7 +15,7 @@ use crate::common::{
 use crate::watching::in_unread_terminal;
 
 /// What a detached run is asked for here; it says nothing of latencies.
-const MEASURE: [&str; 6] = ["measure", "-i", "1000", "--no-control", "--detach", "--beside"];
+const MEASURE: [&str; 6] = ["measure", "-i", "1000", "--no-self-test", "--detach", "--beside"];
 
 /// A place for bundles, in which no other test's runs are found.
 struct Place {

@@ -79,7 +79,7 @@ fn is_root() -> bool {
     root
 }
 
-const MEASURE: [&str; 4] = ["measure", "-D", "1", "--no-control"];
+const MEASURE: [&str; 4] = ["measure", "-D", "1", "--no-self-test"];
 
 #[test]
 fn a_journal_of_this_user_is_undone() {

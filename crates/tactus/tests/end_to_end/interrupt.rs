@@ -207,7 +207,7 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
     let dir = tempfile::tempdir().unwrap();
     let bundle = dir.path().join("bundle");
     let mut command = tactus();
-    command.args(CARD).args(["-i", "2ms", "-D", "60s", "--no-control", "--out"]).arg(&bundle);
+    command.args(CARD).args(["-i", "2ms", "-D", "60s", "--no-self-test", "--out"]).arg(&bundle);
     let run = std::thread::spawn(move || output(&mut command));
     await_tick(&bundle);
     let guest = marked().into_iter().find(|process| process.to_string().contains("ivshmem-doorbell"));

@@ -14,10 +14,10 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first");
     let second = |words: &[&str]| {
-        output(tactus().args(["measure", "-D", "1", "-q", "--no-control", "--json"]).args(words))
+        output(tactus().args(["measure", "-D", "1", "-q", "--no-self-test", "--json"]).args(words))
     };
     let mut running = tactus()
-        .args(["measure", "-D", "60", "-q", "--no-control", "--out"])
+        .args(["measure", "-D", "60", "-q", "--no-self-test", "--out"])
         .arg(&first)
         .stdout(Stdio::null())
         .spawn()
@@ -42,7 +42,7 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
     // Who waits goes on when the first one is gone, however it went.
     let waiting = std::thread::spawn({
         let mut command = tactus();
-        command.args(["measure", "-D", "1", "-q", "--no-control", "--json", "--wait", "2m"]);
+        command.args(["measure", "-D", "1", "-q", "--no-self-test", "--json", "--wait", "2m"]);
         move || output(&mut command)
     });
     running.kill().unwrap();
@@ -59,7 +59,7 @@ fn a_bundle_says_which_machine_and_which_job_it_is_of() {
     let manifest = |name: &str, job: &str| {
         let bundle = dir.path().join(name);
         let mut command = tactus();
-        command.args(["measure", "-D", "1", "-q", "--no-control", "--out"]).arg(&bundle);
+        command.args(["measure", "-D", "1", "-q", "--no-self-test", "--out"]).arg(&bundle);
         command.env("TACTUS_MACHINE", "rack 3").env("TACTUS_JOB", job);
         assert!(output(&mut command).status.success());
         serde_json::from_slice::<serde_json::Value>(&fs::read(bundle.join("manifest.json")).unwrap()).unwrap()
@@ -117,7 +117,7 @@ fn an_ordinary_user_measures_with_the_capabilities_of_the_file_and_not_without()
     fs::write(&command, script).unwrap();
     fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
     let load = format!("command:{}", command.display());
-    let loaded = measured_with(&["measure", "-D", "1", "-p", "80", "--no-control", "--load", &load]);
+    let loaded = measured_with(&["measure", "-D", "1", "-p", "80", "--no-self-test", "--load", &load]);
     let said = fs::read_to_string(&said).unwrap_or_else(|error| panic!("{error}: {}", stderr(&loaded)));
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
         let own = said.lines().find_map(|line| line.strip_prefix(set)).unwrap();

@@ -179,7 +179,7 @@ fn a_real_run_is_followed_from_its_first_tick_to_its_report() {
     assert!(serving.get("/").contains("There is no bundle here yet"));
     let out = dir.path().join("night");
     let mut run =
-        started(tactus().args(["measure", "-D", "600s", "-i", "1000", "--no-control", "--out"]).arg(&out));
+        started(tactus().args(["measure", "-D", "600s", "-i", "1000", "--no-self-test", "--out"]).arg(&out));
     await_tick(&out);
     let mut stream = TcpStream::connect(&serving.at).unwrap();
     write!(stream, "GET /bundle/night/events HTTP/1.1\r\nHost: {}\r\n\r\n", serving.at).unwrap();

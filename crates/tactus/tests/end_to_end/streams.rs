@@ -21,8 +21,8 @@ const FIXTURE: &str =
 const COMMANDS: &[&str] = &[
     "run --only |host, idle| -D 300ms --max 1ns",
     "run --only |host, idle| -D 300ms --max 1ns --json",
-    "measure -D 300ms --max 1ns --no-control",
-    "measure -D 300ms --no-control --json",
+    "measure -D 300ms --max 1ns --no-self-test",
+    "measure -D 300ms --no-self-test --json",
     "cyclictest -D 1",
     "oslat -D 1",
     "prove vmstat-interval --dry-run",
@@ -150,7 +150,7 @@ fn a_run_whose_guardian_is_killed_ends_with_2_and_says_so() {
     let lines = [
         "run --only |host, idle| -D 1s --max 1s",
         "run --only |host, idle| -D 1s --json",
-        "measure -D 1 --no-control",
+        "measure -D 1 --no-self-test",
         "cyclictest -q -D 1",
         "oslat -D 1",
     ];

@@ -275,7 +275,6 @@ mod tests {
             ("arch", json!("riscv64")),
             ("lock_memory", json!("yes")),
             ("boot_timeout", json!(20)),
-            ("patience", json!(20)),
             ("kernel", json!("/k/no-kernel")),
             ("cmdline", json!(["quiet"])),
             ("profile", json!("fast")),

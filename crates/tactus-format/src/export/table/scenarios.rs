@@ -102,9 +102,9 @@ columns! { row: Scenario<'_>;
     p99_ns: Whole = row.all().and_then(|all| all.p99_ns);
     /// 99.9th percentile.
     p999_ns: Whole = row.all().and_then(|all| all.p999_ns);
-    /// 99.99th percentile; empty of fewer than 10 000, and before format 1.7.
+    /// 99.99th percentile; empty of fewer than 10 000.
     p9999_ns: Whole = row.all().and_then(|all| all.p9999_ns);
-    /// 99.999th percentile; empty of fewer than 100 000, and before format 1.7.
+    /// 99.999th percentile; empty of fewer than 100 000.
     p99999_ns: Whole = row.all().and_then(|all| all.p99999_ns);
     /// Largest latency, exact.
     max_ns: Whole = row.all().and_then(|all| all.max_ns);
@@ -114,9 +114,9 @@ columns! { row: Scenario<'_>;
     corrected_p99_ns: Whole = row.all().and_then(|all| all.corrected.p99_ns);
     /// 99.9th percentile with them.
     corrected_p999_ns: Whole = row.all().and_then(|all| all.corrected.p999_ns);
-    /// 99.99th percentile with them; empty of fewer than 10 000, and before format 1.7.
+    /// 99.99th percentile with them; empty of fewer than 10 000.
     corrected_p9999_ns: Whole = row.all().and_then(|all| all.corrected.p9999_ns);
-    /// 99.999th percentile with them; empty of fewer than 100 000, and before format 1.7.
+    /// 99.999th percentile with them; empty of fewer than 100 000.
     corrected_p99999_ns: Whole = row.all().and_then(|all| all.corrected.p99999_ns);
     /// How long the self-test, a known fault before the measurement, held the CPU; empty where there was none.
     self_test_injected_ns: Whole = row.one.entry.self_test.as_ref().and_then(|test| test.injected_ns);

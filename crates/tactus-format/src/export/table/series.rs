@@ -68,9 +68,9 @@ columns! { row: Row<'_>;
     p99_ns: Whole = row.all().p99_ns;
     /// 99.9th percentile.
     p999_ns: Whole = row.all().p999_ns;
-    /// 99.99th percentile; empty of fewer than 10 000, and before format 1.7.
+    /// 99.99th percentile; empty of fewer than 10 000.
     p9999_ns: Whole = row.all().p9999_ns;
-    /// 99.999th percentile; empty of fewer than 100 000, and before format 1.7.
+    /// 99.999th percentile; empty of fewer than 100 000.
     p99999_ns: Whole = row.all().p99999_ns;
     /// Largest latency, exact.
     max_ns: Whole = row.all().max_ns;
@@ -80,9 +80,9 @@ columns! { row: Row<'_>;
     corrected_p99_ns: Whole = row.all().corrected.p99_ns;
     /// 99.9th percentile with them.
     corrected_p999_ns: Whole = row.all().corrected.p999_ns;
-    /// 99.99th percentile with them; empty of fewer than 10 000, and before format 1.7.
+    /// 99.99th percentile with them; empty of fewer than 10 000.
     corrected_p9999_ns: Whole = row.all().corrected.p9999_ns;
-    /// 99.999th percentile with them; empty of fewer than 100 000, and before format 1.7.
+    /// 99.999th percentile with them; empty of fewer than 100 000.
     corrected_p99999_ns: Whole = row.all().corrected.p99999_ns;
     /// Page faults of the thread without I/O; empty where it could not be read, as the following.
     minor_faults: Whole = row.counters().minor_faults;

@@ -18,8 +18,7 @@ pub const TABLE: Table = Table {
     rows: |source, take| source.rows().try_for_each(|one| of_row(source, one, take)),
 };
 
-/// Every tick of a row as it was logged; bundles before format 1.3 have them among their events, of which a long row
-/// keeps stretches.
+/// Every tick of a row as it was logged; where there is no log, the stretches that are in memory.
 fn of_row(source: &Source<'_>, one: Measured<'_>, take: &mut super::TakeRow<'_>) -> Result<(), ExportError> {
     let mut names: BTreeMap<SeriesKey, String> = BTreeMap::new();
     let mut failed = None;
@@ -86,7 +85,7 @@ columns! { row: Row<'_>;
     cpu: Whole = row.key.cpu;
     /// Number of the tick, from 0; one that is missing did not arrive.
     tick: Whole = row.tick.n;
-    /// Number of the first of the ticks that were joined to this row: the same, but for long rows of bundles before format 1.3.
+    /// Number of the first of the ticks that were joined to this row: the same where none were.
     first: Whole = row.first;
     /// Its end, since the measurement began.
     at_ns: Whole = row.tick.at_ns;
