@@ -1,5 +1,4 @@
-//! The checks, all together: beside the recorded machines, beside the knowledge base that they were made from, and
-//! beside the book.
+//! The checks, all together: beside the recorded machines and beside the book.
 #![expect(
     clippy::disallowed_methods,
     reason = "fixtures and the book are no machine: they are read and written beside the door"
