@@ -18,6 +18,8 @@ pub const SOURCE: &str = "source.toml";
 pub const PLAN: &str = "plan.toml";
 /// Name of the file with what happened.
 pub const EVENTS: &str = "events.jsonl";
+/// Name of the file with the last things that tactus did in a run that broke.
+pub const LOG: &str = "log.txt";
 /// The directory with one of each row.
 pub const SCENARIOS: &str = "scenarios";
 /// The directories with one file of each environment.
@@ -101,7 +103,7 @@ pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
         let named = manifest.files.contains_key(&*path.to_string_lossy());
         (!named).then(|| refused(path, "the manifest does not name it".into()))
     };
-    let alone = [SOURCE, PLAN, EVENTS].into_iter().filter(|name| dir.entry(name).is_ok());
+    let alone = [SOURCE, PLAN, EVENTS, LOG].into_iter().filter(|name| dir.entry(name).is_ok());
     let alone = alone.filter_map(|name| unnamed(Path::new(name))).next();
     alone.or_else(|| {
         [SCENARIOS, FACTS, AUDIT, CONSOLES].into_iter().find_map(|sub| {

@@ -26,9 +26,10 @@ mod windows;
 mod write;
 
 pub use error::BundleError;
+pub use files::LOG;
 pub use location::Location;
 pub use logs::Logs;
 pub use read::{Trust, manifest, open, read, read_from, read_with_logs, verify};
 pub use resume::Resumed;
 pub use room::LeftOut;
-pub use write::{RowLog, Writer};
+pub use write::{RowLog, Writer, keep_log};

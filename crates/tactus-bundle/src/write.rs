@@ -20,7 +20,7 @@ use tactus_model::series::SeriesKey;
 use tactus_model::ticks::{TickScalars, ticks_per_interval};
 use tactus_system::Directory;
 
-use super::files::{CONSOLES, EVENTS, MANIFEST, PLAN, SOURCE};
+use super::files::{CONSOLES, EVENTS, LOG, MANIFEST, PLAN, SOURCE};
 use super::lines::json_line;
 use super::location::Location;
 use super::pending::PendingLog;
@@ -45,6 +45,19 @@ pub struct Writer {
 /// The directory of a row, from the bundle's on.
 pub(super) fn row_dir(row: usize, name: &str) -> String {
     format!("scenarios/{:02}-{}", row + 1, slug(name))
+}
+
+/// Keeps these lines as the log of a run, in place of those that are there; none: there is no log. A log that cannot be
+/// written is no reason to end a run.
+pub fn keep_log(dir: &Directory, lines: Option<&str>) {
+    let kept = match lines {
+        Some(lines) => dir.replace(LOG, lines.as_bytes()),
+        None if dir.entry(LOG).is_ok() => dir.remove(LOG),
+        None => Ok(()),
+    };
+    if let Err(error) = kept {
+        tracing::warn!(%error, "{LOG} was not written");
+    }
 }
 
 /// Writes a plan down.
@@ -172,6 +185,11 @@ impl Writer {
     pub fn consoles(&self) -> Result<Directory, BundleError> {
         let made = self.dir.make_dir(CONSOLES).and_then(|()| self.dir.beneath(CONSOLES));
         made.map_err(BundleError::of(&self.dir, CONSOLES))
+    }
+
+    /// Keeps the last lines of the log, or none.
+    pub fn keep_log(&self, lines: Option<&str>) {
+        keep_log(&self.dir, lines);
     }
 
     /// Appends an event, if there is room.

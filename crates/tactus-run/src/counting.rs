@@ -33,6 +33,7 @@ impl Counting {
         let mut child = system
             .spawn(&Invocation::new(words).with_env(guardian.marker()))
             .map_err(|error| format!("it cannot be counted: {error}"))?;
+        // Where it is refused the child runs on the CPUs of this thread. The door logs it.
         let _ = system.place(child.pid(), housekeeping);
         let stdout = child.take_stdout().ok_or("who counts has no output")?;
         let mut own = Self { child, stdout: BufReader::new(stdout) };

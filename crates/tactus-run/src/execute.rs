@@ -15,6 +15,7 @@ use tactus_system::{Directory, Running, System};
 use crate::context::{Context, Resources, RunError};
 use crate::describe::{describe, job};
 use crate::interrupt::Interrupt;
+use crate::log;
 use crate::marks::Marks;
 use crate::plan::{Choices, Resolved};
 use crate::recorder::Recorder;
@@ -121,7 +122,12 @@ pub fn execute(
         Emitter::new(Box::new(Recorder::new(writer, request.resolved)), sinks).marked(request.marks);
     let on = On { system, machine: request.machine };
     let Ran { dropped, restored, killed } =
-        run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter)?;
+        run(request.resolved, on, guardian, workspace, &consoles, request.interrupt, emitter).inspect_err(
+            |error| {
+                tracing::error!(%error, "the run broke");
+                tactus_bundle::keep_log(&dir, log::last_lines().as_deref());
+            },
+        )?;
     let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
     Ok(Executed { dir, contents, dropped, restored, running, killed })
 }

@@ -13,6 +13,7 @@ mod describe;
 mod execute;
 mod exit_counter;
 mod interrupt;
+pub mod log;
 mod machine_id;
 mod marks;
 mod nested;

@@ -15,6 +15,7 @@ use tactus_model::outcome::{
 use tactus_model::series::{SeriesKey, Thread};
 
 use super::audits::Audits;
+use super::log;
 use super::sink::Record;
 use super::sync_pace::SyncPace;
 use crate::plan::Resolved;
@@ -108,6 +109,8 @@ impl Recorder {
         let of_it = self.remarks.iter().filter(|(of, _)| concerns(&state.result, of));
         let taken: Vec<Note> = of_it.map(|(_, note)| note.clone()).collect();
         state.result.notes.extend(taken);
+        // If the run is killed now, nobody writes the log later.
+        self.writer.keep_log(log::last_lines().as_deref());
         state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
         Ok(())
     }
@@ -189,6 +192,11 @@ impl Recorder {
     }
 }
 
+/// Whether a row did not end as it should have.
+fn is_broken(result: &RowResult) -> bool {
+    matches!(result.ended, RowEnd::Stopped | RowEnd::Interrupted | RowEnd::Died | RowEnd::Failed)
+}
+
 /// Whether what is said of an environment is said of a row: that is where it was measured, or the guest that took its card.
 fn concerns(result: &RowResult, environment: &str) -> bool {
     result.environment == environment || result.to.as_deref() == Some(environment)
@@ -237,6 +245,7 @@ impl SeriesState {
     fn take(&mut self, tick: &Tick) {
         // The totals are exact since the start, so that a lost tick shows as lost samples.
         self.latency.totals = tick.total;
+        // Counts that a damaged frame made absurd are left out; the totals tell that they are missing.
         let _ = tick.counts.add_to(&mut self.latency.raw);
         let _ = tick.missed.add_to(&mut self.latency.missed);
         self.counters = tick.thread;
@@ -249,6 +258,8 @@ impl Record for Recorder {
     }
 
     fn finish(self: Box<Self>, status: RunStatus) -> Result<(), BundleError> {
+        let broke = status != RunStatus::Complete || self.rows.iter().any(|row| is_broken(&row.result));
+        self.writer.keep_log(log::last_lines().filter(|_| broke).as_deref());
         self.writer.finish(status).map(drop)
     }
 

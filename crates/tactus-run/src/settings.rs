@@ -11,6 +11,7 @@ use tactus_model::undo::{Tool, Undo};
 use tactus_system::System;
 use tactus_system::guardian::Promise;
 use tactus_tune::transaction::task;
+use tracing::info;
 
 use super::context::Context;
 use crate::plan::ResolvedScenario;
@@ -53,6 +54,9 @@ pub fn settings(
             let promise = context.guardian.promise(how);
             promises.push(promise.map_err(|error| format!("the guardian cannot be told: {error}"))?);
         }
+    }
+    for Change { check, target, now, then, .. } in &changes {
+        info!(from = now, to = then, check, restore, "the probe in {name} changes {target}");
     }
     Ok(Settings { changes, restore, promises })
 }

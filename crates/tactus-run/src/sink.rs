@@ -11,6 +11,7 @@ use tactus_model::event::{Event, RunStatus, Stamped, Ticked};
 use tactus_model::message::{Note, Tick};
 
 use crate::allowance;
+use crate::log;
 use crate::marks::Marks;
 
 /// How many events may wait for a follower. A run of thirty series has some forty a second.
@@ -76,6 +77,7 @@ impl Follower {
                 left.fetch_sub(weight(&event.event), Ordering::Relaxed);
             }
             sink.end(dropped.recv().unwrap_or(0));
+            // The run waits no longer than its patience.
             let _ = done.send(());
         });
         Self { events, waiting, end, dropped: 0, ended }
@@ -98,6 +100,7 @@ impl Follower {
 
     /// Waits a moment until it has taken everything. Returns how many events it missed.
     fn finish(self) -> u64 {
+        // A sink that panicked has no end.
         let _ = self.end.send(self.dropped);
         drop(self.events);
         let _ = self.ended.recv_timeout(PATIENCE);
@@ -164,6 +167,7 @@ impl Emitter {
     }
 
     fn tell(&mut self, stamped: Stamped) -> Result<(), BundleError> {
+        log::event(&stamped.event);
         let stamped = Arc::new(stamped);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(&stamped)?;

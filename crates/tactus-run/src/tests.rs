@@ -4,6 +4,7 @@
 mod arrival;
 mod day;
 mod hostile;
+mod logged;
 mod performed;
 mod restart;
 mod resume;

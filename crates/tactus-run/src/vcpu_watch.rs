@@ -162,6 +162,7 @@ impl Watch {
         let command = Invocation::new(words).with_env(guardian.marker());
         let mut child =
             system.spawn(&command).map_err(|error| format!("the watch does not start: {error}"))?;
+        // Where it is refused the child runs on the CPUs of this thread. The door logs it.
         let _ = system.place(child.pid(), housekeeping);
         let stdout = child.take_stdout().ok_or("the watch has no output")?;
         let said = Arc::<Mutex<Said>>::default();

@@ -19,7 +19,9 @@ pub fn again(words: impl IntoIterator<Item = OsString>, log: File) -> io::Result
     let both = log.try_clone()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(words).stdin(Stdio::null()).stdout(log).stderr(both);
-    command.spawn().map(Again)
+    let process = command.spawn()?;
+    tracing::info!(pid = process.id(), "this program was started once more, without the terminal");
+    Ok(Again(process))
 }
 
 /// Begins a session without a terminal: what happens to the one that this process was started in, or what is typed there,
@@ -51,6 +53,7 @@ impl Again {
     pub fn kill(&mut self) {
         // It can only fail for a process that has ended.
         let _ = self.0.kill();
+        // Nobody asks for its exit status any more.
         let _ = self.0.wait();
     }
 }

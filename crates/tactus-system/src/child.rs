@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::Child;
+use super::log::{self, HERE};
 
 /// How much of stderr is kept, in bytes.
 pub const KEPT: usize = 64 * 1024;
@@ -16,19 +17,22 @@ pub const REST: Duration = Duration::from_millis(200);
 /// A running process whose stderr a thread collects. Dropping it kills it.
 pub struct RealChild {
     process: process::Child,
+    /// Its words, for the log.
+    line: String,
+    began: Instant,
     ended: Option<Option<i32>>,
     stderr: Arc<Mutex<Vec<u8>>>,
     collector: Option<JoinHandle<()>>,
 }
 
 impl RealChild {
-    pub fn new(mut process: process::Child) -> Self {
+    pub fn new(mut process: process::Child, line: String) -> Self {
         let stderr = Arc::new(Mutex::new(Vec::new()));
         let collector = process.stderr.take().map(|pipe| {
             let kept = Arc::clone(&stderr);
             std::thread::spawn(move || collect(pipe, &kept))
         });
-        Self { process, ended: None, stderr, collector }
+        Self { process, line, began: Instant::now(), ended: None, stderr, collector }
     }
 }
 
@@ -86,6 +90,9 @@ impl Child for RealChild {
     fn try_wait(&mut self) -> io::Result<Option<Option<i32>>> {
         if self.ended.is_none() {
             self.ended = self.process.try_wait()?.map(|status| status.code());
+            if let Some(code) = self.ended {
+                log::ended(HERE, &self.line, self.began, code);
+            }
         }
         Ok(self.ended)
     }
@@ -94,7 +101,9 @@ impl Child for RealChild {
         if self.ended.is_none() {
             // It can only fail for a process that has ended, and then waiting is all there is to do.
             let _ = self.process.kill();
-            self.ended = Some(self.process.wait().ok().and_then(|status| status.code()));
+            let code = self.process.wait().ok().and_then(|status| status.code());
+            self.ended = Some(code);
+            log::ended(HERE, &self.line, self.began, code);
         }
     }
 }

@@ -322,6 +322,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         let id = self.connection.number();
         let close = Call { id, verb: Verb::Input, child: self.child, ..Call::default() };
+        // A probe that has gone has closed it.
         let _ = self.connection.say(&ToProbe::Call(close));
     }
 }

@@ -25,6 +25,7 @@ pub fn facts(system: &dyn System, machine: &Topology, thread: u32) -> io::Result
     let finished =
         system.run(&Invocation::new([program.display().to_string(), "facts".into()]).within(PATIENCE));
     if placed {
+        // If it is refused, this thread stays where it reads. The door logs it.
         let _ = system.place(thread, &machine.allowed);
     }
     let finished = finished?;

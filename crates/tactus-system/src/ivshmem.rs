@@ -59,6 +59,7 @@ impl Ivshmem {
 
 impl Drop for Ivshmem {
     fn drop(&mut self) {
+        // An eventfd takes a 1 as long as nobody has filled it, and then it wakes the thread all the same.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -19,6 +19,7 @@ mod house;
 mod hypervisor;
 pub mod ivshmem;
 mod listening;
+mod log;
 mod machine_lock;
 mod memory;
 mod output;

@@ -26,6 +26,7 @@ use tactus_model::undo::{self, Files};
 use super::capped::at_most;
 use super::child::RealChild;
 use super::command::MOST_OUTPUT;
+use super::log::{self, HERE};
 use super::output::Output;
 use super::{
     Child, Directory, Finished, Invocation, System, UNPLACED, capabilities, house, own, sys, too_large,
@@ -114,6 +115,54 @@ fn regular(path: &Path) -> io::Result<(fs::File, u64)> {
     Ok((file, found.len()))
 }
 
+/// Puts a file in its place in one step.
+fn install(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::create_dir_all(dir)?;
+    let mut file = tempfile::Builder::new().prefix(UNPLACED).tempfile_in(dir)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+    file.as_file().sync_data()?;
+    file.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// Runs a command to its end.
+fn run(invocation: &Invocation) -> io::Result<Finished> {
+    let mut command = command(invocation)?;
+    let command = command.stdin(no_input()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = begin(sys::awaited(command)).map_err(|error| named(&error, invocation))?;
+    drop(child.stdin.take());
+    let stdout = Output::of(child.stdout.take());
+    let stderr = Output::of(child.stderr.take());
+    let status = match invocation.patience {
+        None => child.wait()?,
+        Some(patience) => {
+            let until = Instant::now() + patience;
+            loop {
+                if let Some(status) = child.try_wait()? {
+                    break status;
+                }
+                if Instant::now() > until {
+                    // It can only fail for a process that has ended.
+                    let _ = child.kill();
+                    child.wait()?;
+                    let words = format!("{} took more than {patience:?}", invocation.argv.join(" "));
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+                }
+                std::thread::sleep(POLL_INTERVAL);
+            }
+        }
+    };
+    let (stdout, mut stderr) = (stdout.end(), stderr.end());
+    let most = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
+    if stdout.len() > most {
+        return Err(named(&too_large(MOST_OUTPUT), invocation));
+    }
+    // Of what is said beside it the begin tells enough: one that says much ends nothing.
+    stderr.truncate(most);
+    Ok(Finished { code: status.code(), stdout, stderr })
+}
+
 impl System for Real {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         process_files::read(path)
@@ -143,21 +192,16 @@ impl System for Real {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        fs::write(path, bytes)
+        log::wrote(HERE, path, bytes, fs::write(path, bytes))
     }
 
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        fs::create_dir_all(dir)?;
-        let mut file = tempfile::Builder::new().prefix(UNPLACED).tempfile_in(dir)?;
-        file.write_all(bytes)?;
-        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-        file.as_file().sync_data()?;
-        file.persist(path).map(drop).map_err(|error| error.error)
+        log::wrote(HERE, path, bytes, install(path, bytes, mode))
     }
 
     fn install_beneath(&self, dir: &Path, name: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        Directory::open(dir)?.install_for_others(name, bytes, mode)
+        let installed = Directory::open(dir).and_then(|dir| dir.install_for_others(name, bytes, mode));
+        log::wrote(HERE, &dir.join(name), bytes, installed)
     }
 
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -208,23 +252,29 @@ impl System for Real {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        tactus_model::undo::remove(path, self)
+        if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Ok(());
+        }
+        let removed = tactus_model::undo::remove(path, self);
+        log::changed(HERE, format_args!("removed {}", path.display()), removed)
     }
 
     fn remove_empty(&self, path: &Path) -> io::Result<()> {
-        fs::remove_dir(path)
+        log::changed(HERE, format_args!("removed {}", path.display()), fs::remove_dir(path))
     }
 
     fn unmount(&self, path: &Path) -> io::Result<()> {
-        match unmount(path, UnmountFlags::DETACH) {
+        let unmounted = match unmount(path, UnmountFlags::DETACH) {
             // Not a mount point, or not there.
-            Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => return Ok(()),
+            unmounted => unmounted.map_err(io::Error::from),
+        };
+        log::changed(HERE, format_args!("unmounted {}", path.display()), unmounted)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+        let what = format_args!("renamed {} to {}", from.display(), to.display());
+        log::changed(HERE, what, fs::rename(from, to))
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -275,38 +325,7 @@ impl System for Real {
     }
 
     fn run(&self, invocation: &Invocation) -> io::Result<Finished> {
-        let mut command = command(invocation)?;
-        let command = command.stdin(no_input()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = begin(sys::awaited(command)).map_err(|error| named(&error, invocation))?;
-        drop(child.stdin.take());
-        let stdout = Output::of(child.stdout.take());
-        let stderr = Output::of(child.stderr.take());
-        let status = match invocation.patience {
-            None => child.wait()?,
-            Some(patience) => {
-                let until = Instant::now() + patience;
-                loop {
-                    if let Some(status) = child.try_wait()? {
-                        break status;
-                    }
-                    if Instant::now() > until {
-                        let _ = child.kill();
-                        child.wait()?;
-                        let words = format!("{} took more than {patience:?}", invocation.argv.join(" "));
-                        return Err(io::Error::new(io::ErrorKind::TimedOut, words));
-                    }
-                    std::thread::sleep(POLL_INTERVAL);
-                }
-            }
-        };
-        let (stdout, mut stderr) = (stdout.end(), stderr.end());
-        let most = usize::try_from(MOST_OUTPUT).unwrap_or(usize::MAX);
-        if stdout.len() > most {
-            return Err(named(&too_large(MOST_OUTPUT), invocation));
-        }
-        // Of what is said beside it the begin tells enough: one that says much ends nothing.
-        stderr.truncate(most);
-        Ok(Finished { code: status.code(), stdout, stderr })
+        log::run(HERE, invocation, || run(invocation))
     }
 
     fn spawn(&self, invocation: &Invocation) -> io::Result<Box<dyn Child>> {
@@ -318,11 +337,15 @@ impl System for Real {
             true => capabilities::handed_on(|| begin(command)),
             false => begin(command),
         };
-        Ok(Box::new(RealChild::new(begun.map_err(|error| named(&error, invocation))?)))
+        let process = begun.map_err(|error| named(&error, invocation))?;
+        log::started(HERE, invocation, process.id());
+        Ok(Box::new(RealChild::new(process, log::line(invocation))))
     }
 
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {
-        Ok(sched_setaffinity(Some(pid(thread)?), &house::mask(cpus)?)?)
+        let mask = house::mask(cpus)?;
+        let placed = sched_setaffinity(Some(pid(thread)?), &mask).map_err(io::Error::from);
+        log::changed(HERE, format_args!("thread {thread} may run on CPUs {cpus} only"), placed)
     }
 
     fn keep_house(&self, cpus: &CpuSet) -> Option<Box<dyn Any>> {
@@ -330,13 +353,13 @@ impl System for Real {
     }
 
     fn make_fifo(&self, thread: u32, priority: u32) -> io::Result<()> {
-        sys::schedule(thread, Policy::Fifo, priority)
+        log::scheduled(thread, Policy::Fifo, priority, sys::schedule(thread, Policy::Fifo, priority))
     }
 
     fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
         // 0 would be this thread.
         pid(thread)?;
-        sys::schedule(thread, policy, priority)
+        log::scheduled(thread, policy, priority, sys::schedule(thread, policy, priority))
     }
 
     fn hold(&self, process: u32) -> io::Result<Box<dyn undo::Held + '_>> {
@@ -390,17 +413,16 @@ struct Held {
 
 impl undo::Held for Held {
     fn kill(&self) -> io::Result<()> {
-        match pidfd_send_signal(&self.directory, Signal::KILL) {
+        let killed = match pidfd_send_signal(&self.directory, Signal::KILL) {
             Ok(()) => Ok(()),
-            Err(Errno::SRCH) => Err(Errno::SRCH.into()),
+            Err(Errno::SRCH) => Err(Errno::SRCH),
             // Before Linux 5.1, or where a filter refuses it: the process is looked at once more, and its number meant at
             // once.
-            Err(_) => {
-                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-                openat(&self.directory, "stat", flags, Mode::empty())?;
-                Ok(kill_process(self.number, Signal::KILL)?)
-            }
-        }
+            Err(_) => openat(&self.directory, "stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .and_then(|_| kill_process(self.number, Signal::KILL)),
+        };
+        let what = format_args!("killed process {}", self.number.as_raw_nonzero());
+        log::changed(HERE, what, killed.map_err(io::Error::from))
     }
 }
 

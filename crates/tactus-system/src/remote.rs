@@ -16,6 +16,7 @@ use tactus_model::undo::{Entry, Undo};
 use super::child::{KEPT, REST, collect, ends_within};
 use super::command::MOST_OUTPUT;
 use super::connection::{Connection, Reader, Writer};
+use super::log::{self, THERE};
 use super::too_large;
 use super::{Child, Finished, Invocation, System, UNPLACED};
 use crate::probe;
@@ -85,6 +86,58 @@ impl Remote {
             .map_err(|error| named(&error, Path::new(program)))?;
         Ok(RemoteChild::new(Arc::clone(&self.connection), number, pid))
     }
+
+    /// Puts a file in its place in one step.
+    fn install_there(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        self.ask_with(Verb::MakeDir, dir, 0o755, &[])?;
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let part = dir.join(format!("{UNPLACED}{}-{name}", self.connection.number()));
+        let is_probe = probe::bytes(&self.arch).is_some_and(|probe| std::ptr::eq(probe, bytes));
+        let written = if is_probe {
+            // What is there already needs not travel.
+            self.ask_with(Verb::Own, &part, mode.into(), &[]).map(drop)
+        } else {
+            self.create(&part, bytes, mode)
+        };
+        written.and_then(|()| self.rename(&part, path)).inspect_err(|_| {
+            // The probe removes it at the end of its session, if not now.
+            let _ = self.remove(&part);
+        })
+    }
+
+    /// Runs a command to its end.
+    fn run_there(&self, command: &Invocation) -> io::Result<Finished> {
+        let mut child = self.start(command)?;
+        drop(child.take_stdin());
+        let stdout = child.take_stdout().map(|pipe| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                // What was read until an error is what there is.
+                let _ = pipe.take(MOST_OUTPUT + 1).read_to_end(&mut bytes);
+                bytes
+            })
+        });
+        let patience = command.patience.unwrap_or(PATIENCE);
+        let late = |what: &str| {
+            let words = format!("{}{what} more than {patience:?}", command.argv.join(" "));
+            io::Error::new(io::ErrorKind::TimedOut, words)
+        };
+        let Some(code) = self.connection.await_end(child.number, patience) else {
+            child.kill();
+            return Err(late(" took"));
+        };
+        // Whoever says that it has ended may leave its streams open.
+        if stdout.as_ref().is_some_and(|thread| !ends_within(thread, patience)) || !child.has_said(patience) {
+            return Err(late(", which has ended, goes on writing for"));
+        }
+        let stdout = stdout.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        if u64::try_from(stdout.len()).unwrap_or(u64::MAX) > MOST_OUTPUT {
+            let program = command.argv.first().map_or("", String::as_str);
+            return Err(named(&too_large(MOST_OUTPUT), Path::new(program)));
+        }
+        Ok(Finished { code, stdout, stderr: child.all_errors() })
+    }
 }
 
 /// The most bytes of a file that are read from there: the largest of /proc and /sys have some MB.
@@ -122,24 +175,11 @@ impl System for Remote {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.create(path, bytes, 0)
+        log::wrote(THERE, path, bytes, self.create(path, bytes, 0))
     }
 
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-        let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        self.ask_with(Verb::MakeDir, dir, 0o755, &[])?;
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        let part = dir.join(format!("{UNPLACED}{}-{name}", self.connection.number()));
-        let is_probe = probe::bytes(&self.arch).is_some_and(|probe| std::ptr::eq(probe, bytes));
-        let written = if is_probe {
-            // What is there already needs not travel.
-            self.ask_with(Verb::Own, &part, mode.into(), &[]).map(drop)
-        } else {
-            self.create(&part, bytes, mode)
-        };
-        written.and_then(|()| self.rename(&part, path)).inspect_err(|_| {
-            let _ = self.remove(&part);
-        })
+        log::wrote(THERE, path, bytes, self.install_there(path, bytes, mode))
     }
 
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -161,7 +201,8 @@ impl System for Remote {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        self.undo(Undo::Remove(path.into()), path)
+        let removed = self.undo(Undo::Remove(path.into()), path);
+        log::changed(THERE, format_args!("removed {}", path.display()), removed)
     }
 
     fn remove_empty(&self, path: &Path) -> io::Result<()> {
@@ -197,39 +238,13 @@ impl System for Remote {
     }
 
     fn run(&self, command: &Invocation) -> io::Result<Finished> {
-        let mut child = self.start(command)?;
-        drop(child.take_stdin());
-        let stdout = child.take_stdout().map(|pipe| {
-            std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                // What was read until an error is what there is.
-                let _ = pipe.take(MOST_OUTPUT + 1).read_to_end(&mut bytes);
-                bytes
-            })
-        });
-        let patience = command.patience.unwrap_or(PATIENCE);
-        let late = |what: &str| {
-            let words = format!("{}{what} more than {patience:?}", command.argv.join(" "));
-            io::Error::new(io::ErrorKind::TimedOut, words)
-        };
-        let Some(code) = self.connection.await_end(child.number, patience) else {
-            child.kill();
-            return Err(late(" took"));
-        };
-        // Whoever says that it has ended may leave its streams open.
-        if stdout.as_ref().is_some_and(|thread| !ends_within(thread, patience)) || !child.has_said(patience) {
-            return Err(late(", which has ended, goes on writing for"));
-        }
-        let stdout = stdout.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        if u64::try_from(stdout.len()).unwrap_or(u64::MAX) > MOST_OUTPUT {
-            let program = command.argv.first().map_or("", String::as_str);
-            return Err(named(&too_large(MOST_OUTPUT), Path::new(program)));
-        }
-        Ok(Finished { code, stdout, stderr: child.all_errors() })
+        log::run(THERE, command, || self.run_there(command))
     }
 
     fn spawn(&self, command: &Invocation) -> io::Result<Box<dyn Child>> {
-        Ok(Box::new(self.start(command)?))
+        let child = self.start(command)?;
+        log::started(THERE, command, child.pid);
+        Ok(Box::new(child))
     }
 
     fn place(&self, _thread: u32, _cpus: &CpuSet) -> io::Result<()> {
@@ -295,6 +310,7 @@ impl RemoteChild {
     /// All that it wrote to stderr (the last 64 KiB), once that has ended.
     fn all_errors(&mut self) -> Vec<u8> {
         if let Some(collector) = self.collector.take() {
+            // One that panicked has collected what is there.
             let _ = collector.join();
         }
         std::mem::take(&mut *self.stderr.lock().unwrap_or_else(PoisonError::into_inner))

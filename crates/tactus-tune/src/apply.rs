@@ -148,7 +148,9 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
         Err(broken) => {
             let nothing = broken.left.is_empty() && log.phase == Phase::Nothing;
             // The next call would finish it, if this cannot.
-            let _ = if nothing { journal.close() } else { journal.commit() };
+            if let Err(error) = if nothing { journal.close() } else { journal.commit() } {
+                tracing::warn!(%error, "the journal was not brought to its end; the next call does it");
+            }
             Err(TuneError::Broken(broken))
         }
     }

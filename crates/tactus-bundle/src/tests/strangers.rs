@@ -226,6 +226,7 @@ fn a_file_that_a_finished_bundle_did_not_have_is_refused_by_its_name_where_it_wo
         "facts/guest.json",
         "audit/guest.json",
         "console/02-guest.log",
+        "log.txt",
     ] {
         let (_home, dir) = made();
         assert!(!dir.join(name).exists(), "{name}");

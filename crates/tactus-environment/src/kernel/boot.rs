@@ -69,6 +69,7 @@ pub fn bootable(kernel: &Path, system: &dyn System) -> io::Result<Bootable> {
         Ok(_) => "it has no PVH note (CONFIG_PVH)".to_owned(),
         Err(error) => format!("its payload cannot be unpacked: {error}"),
     };
+    // A cache that cannot be written costs time and nothing else, and the door logs it.
     let _ = system.install(&refused, why.as_bytes(), 0o644);
     Ok(as_it_is(why))
 }

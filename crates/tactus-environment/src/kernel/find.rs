@@ -8,6 +8,7 @@ use serde::Serialize;
 
 pub use crate::StartError as KernelError;
 use tactus_system::{System, cache_dir};
+use tracing::info;
 
 use super::arch::OWN;
 use super::image::{Image, identify};
@@ -202,8 +203,10 @@ fn parts(release: &str) -> Vec<(u64, &str)> {
 /// # Errors
 /// When there is none, or the file is no kernel, or one for another architecture.
 pub fn find(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
-    let found = look(wanted, arch, system)?;
+    let found = look(wanted, arch, system)
+        .inspect_err(|error| info!(wanted, arch, why = error.reason, "no kernel was chosen"))?;
     if found.arch == arch {
+        info!(wanted, arch, path = %found.path.display(), "the kernel {} was chosen", found.name);
         return Ok(found);
     }
     Err(KernelError {

@@ -161,6 +161,7 @@ writes such a pod), and let it run as root",
         let (sender, sent) = channel();
         std::thread::spawn(move || {
             let outcome = writer.write_all(bytes).and_then(|()| writer.flush());
+            // Nobody waits for it after its time.
             let _ = sender.send(outcome.map(|()| writer));
         });
         let mut client = Piped::new(child, Vec::new(), Vec::new());

@@ -35,6 +35,7 @@ pub fn deliver(stream: Stream, patience: Duration) -> Result<Stream, Failure> {
     let (sender, greeting) = channel();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
+        // Nobody waits for it after its time.
         let _ = sender.send(greet(&mut reader).map(|arch| (arch, reader)));
     });
     let (arch, reader) = match greeting.recv_timeout(patience) {

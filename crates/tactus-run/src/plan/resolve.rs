@@ -23,6 +23,7 @@ use super::filter::chosen;
 use super::resolved::{Choices, Resolved, ResolvedEnvironment, RowPlan, measured_in};
 use super::serialize::written;
 use super::{PlanError, Source, separation};
+use crate::log;
 
 /// Resolves a checked plan.
 ///
@@ -79,7 +80,9 @@ pub fn resolve(
     }
     let mut plan = written(plan, &scenarios, &environments);
     plan.seed = scenarios.iter().any(|one| one.repeat.is_some() || one.slice.is_some()).then_some(seed);
-    Ok(Resolved { plan, environments, scenarios, rows, measured })
+    let resolved = Resolved { plan, environments, scenarios, rows, measured };
+    log::resolved(&resolved);
+    Ok(resolved)
 }
 
 /// Limits were asked for, and nothing that is measured has what they limit.
@@ -109,6 +112,10 @@ fn with_kinds(plan: &Plan, system: &dyn System) -> Plan {
         if !others.is_empty()
             && let Some(word) = std::iter::once(&spec.kind).chain(&others).find(usable).cloned()
         {
+            tracing::info!(
+                others = others.join(" "),
+                "{word} is chosen: it is the first kind that is usable here"
+            );
             spec.kind = word;
         }
     }

@@ -27,7 +27,10 @@ pub fn recover(system: &dyn System) -> Vec<String> {
     }
     let journals = system.list(&dir).unwrap_or_default();
     let journals = journals.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    journals.flat_map(|path| recover_one(&path, system)).collect()
+    journals
+        .flat_map(|path| recover_one(&path, system))
+        .inspect(|sentence| tracing::info!("recovered: {sentence}"))
+        .collect()
 }
 
 fn recover_one(path: &Path, system: &dyn System) -> Vec<String> {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tactus_model::message::Note;
 use tactus_model::undo::{Entry, MARKER, Undo, undo};
+use tracing::{debug, info, warn};
 
 use super::actions::SystemActions;
 use super::journal::Journal;
@@ -99,6 +100,7 @@ impl Guardian {
         ];
         // The standard library opens pipes close-on-exec: no other child holds this one open.
         let mut process = system.spawn(&Invocation::new(words))?;
+        info!(run = id, journal = %path.display(), "the guardian of the run has started");
         let pipe = process.take_stdin();
         let state = State { ledger: Ledger::Journal(journal), pipe, process: Some(process), next: 0 };
         Self::begin(system, id, state, Warnings::default())
@@ -146,6 +148,7 @@ impl Guardian {
     /// When it cannot be written down. It must then not be done.
     pub fn promise(&self, how: Undo) -> io::Result<Promise> {
         let id = self.inner.write_down(&how)?;
+        debug!("promised to undo: {how}");
         Ok(Promise { inner: Arc::clone(&self.inner), id, how: Some(how) })
     }
 
@@ -220,6 +223,7 @@ impl Guardian {
             Err(error) => vec![error.to_string()],
         };
         let what = "the guardian was killed; the run itself took back what was left";
+        warn!("{what}");
         self.warnings()
             .add(Note::obstacle(what, "a run whose guardian is killed starts nothing more: run it again"));
         for what in left {
@@ -316,14 +320,18 @@ impl Promise {
     }
 
     fn take_back(&self, how: &Undo) -> io::Result<()> {
-        undo(how, &SystemActions(&*self.inner.system))?;
+        undo(how, &SystemActions(&*self.inner.system))
+            .inspect(|()| info!("undone: {how}"))
+            .inspect_err(|error| warn!(%error, "not undone: {how}"))?;
         self.done();
         Ok(())
     }
 
     fn done(&self) {
         // If this cannot be written down it is undone twice, which is harmless.
-        let _ = self.inner.state().tell(&Entry::Done { id: self.id });
+        if let Err(error) = self.inner.state().tell(&Entry::Done { id: self.id }) {
+            warn!(%error, "the guardian was not told that promise {} is kept", self.id);
+        }
     }
 }
 

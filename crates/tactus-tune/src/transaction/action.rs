@@ -10,6 +10,7 @@ use tactus_model::CpuSet;
 use tactus_model::change::{Form, Thread};
 use tactus_model::threads::Policy;
 use tactus_system::{Invocation, System};
+use tracing::{info, warn};
 
 use super::state::task;
 
@@ -202,6 +203,7 @@ impl Action {
                 command(system, &["tuned-adm".into(), "profile".into(), then.clone()])
             }
         };
+        self.logged("changed", self.former(), self.then(), &result);
         result.map_err(|error| self.failed(&error))
     }
 
@@ -238,7 +240,21 @@ impl Action {
                 command(system, &words)
             }
         };
+        self.logged("reverted", self.then(), self.former(), &result);
         result.map_err(|error| self.failed(&error))
+    }
+
+    /// Logs what was done. Texts of whole files are left out.
+    fn logged(&self, what: &str, from: Option<&str>, to: Option<&str>, result: &io::Result<()>) {
+        let value = |text: Option<&str>| match self {
+            Self::Install { .. } => None,
+            _ => text.map(|text| text.trim().to_owned()),
+        };
+        let (from, to, subject) = (value(from), value(to), self.subject());
+        match result {
+            Ok(()) => info!(from, to, "{what}: {subject}"),
+            Err(error) => warn!(from, to, %error, "not {what}: {subject}"),
+        }
     }
 
     fn failed(&self, error: &io::Error) -> Failed {
@@ -314,7 +330,7 @@ fn wake(system: &dyn System, path: &str, former: &str) {
     const ALL: &str = "/proc/sys/kernel/watchdog";
     let one = ["/proc/sys/kernel/soft_watchdog", "/proc/sys/kernel/nmi_watchdog"].contains(&path);
     if one && former.trim() == "1" && system.text(ALL).is_some_and(|all| all.trim() == "0") {
-        // Where this is refused the write that follows says so.
+        // Where this is refused the write that follows says so; the door logs both.
         let _ = system.write(Path::new(ALL), b"1\n");
     }
 }

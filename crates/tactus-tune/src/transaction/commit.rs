@@ -3,6 +3,7 @@
 use std::io;
 
 use tactus_system::System;
+use tracing::warn;
 
 use super::ours::is_ours;
 use super::undo::{Undone, undo_all};
@@ -66,6 +67,7 @@ pub fn commit(
     let mut outcomes = Vec::new();
     for batch in batches(steps) {
         if let Err((check, failed)) = together(system, journal, boot, batch, &mut did, &mut outcomes) {
+            warn!(check, why = failed.word, "a step failed, so all are taken back: {}", failed.what);
             let (_, left) = undo_all(system, journal, &did, boot, false);
             return Err(Box::new(Broken { check, failed, left }));
         }

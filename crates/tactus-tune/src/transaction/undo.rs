@@ -131,7 +131,9 @@ pub fn undo_all(
     }
     if !ids.is_empty() {
         // If this cannot be written down they are taken back twice, which is harmless.
-        let _ = journal.undone(&ids);
+        if let Err(error) = journal.undone(&ids) {
+            tracing::warn!(%error, "the journal does not say what was taken back");
+        }
     }
     (over, left)
 }
