@@ -16,7 +16,7 @@ use tactus_run::Sink;
 use tactus_run::plan::Resolved;
 use tactus_watch::screen::{figure, human};
 
-use crate::say::{lines, say};
+use crate::say::{self, say};
 use crate::time_left::TimeLeft;
 
 /// A progress line per scenario, with the time left of the whole run.
@@ -59,6 +59,10 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{prefix:.bold} {wide_msg} [{bar:24}]") {
             bar.set_style(style.progress_chars("=> "));
         }
+        if terminal {
+            let bar = bar.clone();
+            say::above(move |write| bar.suspend(write));
+        }
         let rows = resolved
             .rows
             .iter()
@@ -69,10 +73,6 @@ impl Progress {
             })
             .collect();
         Self { terminal, bar, rows, running: BTreeMap::new(), measuring_ms: 0, left: TimeLeft::of(resolved) }
-    }
-
-    fn say(&self, line: &str) {
-        if self.terminal { self.bar.println(lines(line)) } else { say(line) }
     }
 
     fn time_left(&self, done_ns: u64) -> String {
@@ -141,7 +141,7 @@ impl Sink for Progress {
                 if !self.terminal {
                     let of = self.rows.len();
                     let time = duration(*duration_ns);
-                    self.say(&format!(
+                    say(format_args!(
                         "[{}/{of}] {name}: measuring for {time}, {} left",
                         row + 1,
                         self.time_left(0)
@@ -153,18 +153,21 @@ impl Sink for Progress {
             Event::ValueMeasured { row, value } => self.value(*row, value, stamped.at_ms),
             Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
                 let place = environment.as_deref().unwrap_or("run");
-                self.say(&format!("note: {place}: {}", note.text));
+                say(format_args!("note: {place}: {}", note.text));
                 if let Some(hint) = &note.hint {
-                    self.say(&format!("hint: {hint}"));
+                    say(format_args!("hint: {hint}"));
                 }
             }
             Event::RowFinished { row, ending, .. } => {
                 self.left.row_ended(*row, stamped.at_ms);
                 if let Some(line) = self.finished(*row, ending) {
-                    self.say(&line);
+                    say(line);
                 }
             }
-            Event::RunFinished { .. } => self.bar.finish_and_clear(),
+            Event::RunFinished { .. } => {
+                say::alone();
+                self.bar.finish_and_clear();
+            }
             _ => {}
         }
     }
@@ -185,14 +188,12 @@ impl Lines {
     /// `plain`: no lines that change, whatever stderr is.
     pub fn new(quiet: bool, plain: bool, interval_ns: u64) -> Self {
         let terminal = !plain && std::io::stderr().is_terminal();
-        Self {
-            quiet,
-            terminal,
-            all: MultiProgress::new(),
-            threads: BTreeMap::new(),
-            values: BTreeMap::new(),
-            interval_ns,
+        let all = MultiProgress::new();
+        if terminal && !quiet {
+            let all = all.clone();
+            say::above(move |write| all.suspend(write));
         }
+        Self { quiet, terminal, all, threads: BTreeMap::new(), values: BTreeMap::new(), interval_ns }
     }
 
     fn tick(&mut self, ticked: &Ticked) {
@@ -228,6 +229,7 @@ impl Sink for Lines {
     fn take(&mut self, stamped: &Stamped) {
         match &stamped.event {
             Event::RunFinished { .. } => {
+                say::alone();
                 for bar in self.threads.values().chain(self.values.values().map(|(_, bar)| bar)) {
                     bar.finish_and_clear();
                 }

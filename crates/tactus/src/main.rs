@@ -29,10 +29,29 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(answer) => return told(&answer),
     };
+    if let Err(failure) = log(arguments.verbose) {
+        return failure.report().into();
+    }
     match commands::dispatch(arguments.command) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report().into(),
     }
+}
+
+/// The variable that says which levels of the log are shown.
+const LOG: &str = "TACTUS_LOG";
+
+/// Begins the log, which stderr shows as far as the user asked for it.
+fn log(verbose: bool) -> Result<(), exit::Failure> {
+    let asked = std::env::var_os(LOG).filter(|asked| !asked.is_empty());
+    let asked = asked.map(|asked| asked.to_string_lossy().into_owned());
+    let shown = asked.or_else(|| verbose.then(|| "info".to_owned()));
+    let levels = shown.map(|text| tactus_run::log::levels(&text)).transpose().map_err(|error| {
+        let hint = "levels are error, warn, info, debug, trace and off; of one crate: tactus_system=debug";
+        exit::Failure::say(format!("{LOG}: {error}"), hint)
+    })?;
+    tactus_run::log::begin(levels, |line| say::say(line));
+    Ok(())
 }
 
 /// The words of the command line. Under the name of an instrument whose options tactus takes, its command is meant.

@@ -13,6 +13,21 @@ static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 /// Most lines that are held; the bundle has all that happened.
 const MOST_HELD: usize = 10_000;
 
+/// Clears a line that changes, lets something be written, and draws the line again.
+type Draws = Box<dyn Fn(&dyn Fn()) + Send>;
+/// What draws such a line on stderr now.
+static DRAWS: Mutex<Option<Draws>> = Mutex::new(None);
+
+/// What is said from now on stands above a line that changes, such as a progress bar, until [`alone`].
+pub fn above(draws: impl Fn(&dyn Fn()) + Send + 'static) {
+    *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(draws));
+}
+
+/// There is no line that changes any more.
+pub fn alone() {
+    *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
 /// What is said from now on is held until [`release`].
 pub fn hold() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
@@ -22,6 +37,7 @@ pub fn hold() {
 pub fn release() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     for line in held.unwrap_or_default() {
+        // A stderr that is gone ends nothing.
         let _ = io::stderr().lock().write_all(line.as_bytes());
     }
 }
@@ -41,8 +57,12 @@ pub fn say(text: impl Display) {
         Some(held) => return held.push(line),
         None => drop(held),
     }
-    // One write, so that the lines of two threads do not mix.
-    let _ = io::stderr().lock().write_all(line.as_bytes());
+    // One write, so that the lines of two threads do not mix. A stderr that is gone ends nothing.
+    let write = || drop(io::stderr().lock().write_all(line.as_bytes()));
+    match &*DRAWS.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(draws) => draws(&write),
+        None => write(),
+    }
 }
 
 /// A text without what drives a terminal. Lines after the first are indented: none of them is taken for one of ours.

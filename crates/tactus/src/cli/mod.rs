@@ -61,6 +61,11 @@ pub use words::{Completions, Explain, Man};
     arg_required_else_help = true
 )]
 pub struct Cli {
+    /// Say on stderr what is done: commands, changes and decisions, with time
+    ///
+    /// `TACTUS_LOG=debug` says more, `TACTUS_LOG=tactus_system=debug,warn` chooses by crate.
+    #[arg(long, global = true, display_order = 1000)]
+    pub verbose: bool,
     #[command(subcommand)]
     pub command: Command,
 }

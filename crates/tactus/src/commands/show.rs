@@ -28,6 +28,9 @@ pub fn show(arguments: &Show) -> Result<Exit, Failure> {
     } else {
         output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
     }
+    if opened.entry(bundle::LOG).is_ok() {
+        say(format_args!("note: {} says what tactus did last", opened.path().join(bundle::LOG).display()));
+    }
     Ok(Exit::Good)
 }
 

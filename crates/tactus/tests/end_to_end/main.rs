@@ -29,6 +29,7 @@ mod housekeeping;
 mod import;
 mod install;
 mod interrupt;
+mod logged;
 mod lots;
 mod metrics;
 mod nested;
