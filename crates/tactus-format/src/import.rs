@@ -6,24 +6,37 @@
 //! counts of one histogram, however long it measured.
 
 mod bare_guest;
+mod conditions;
 mod cyclictest;
 mod error;
+mod formats;
 mod hlog;
+mod hwlat;
 mod jitterdebugger;
 mod json;
+mod oslat;
+mod pairs;
 mod plain;
+mod prefix;
 mod recording;
 mod rt_tests;
 mod rteval;
 mod rtla;
+mod rtla_top;
+mod stress_ng;
+mod sysjitter;
 mod text;
 mod unpack;
+mod xenomai;
 
-use std::io::{BufRead, Read};
+use std::io::Read;
 
 pub use error::{ImportError, Place};
-pub use recording::{Recording, Series, Values};
+pub use formats::{Declared, FORMATS};
+pub use recording::{Ended, Policy, Recording, Series, Values};
 
+use formats::Format;
+use prefix::Prefix;
 use text::Lines;
 use unpack::{Packing, TELLING};
 
@@ -41,26 +54,14 @@ pub struct Options {
     pub unit_ns: Option<u64>,
 }
 
-/// A format that is recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    BareGuest,
-    Json,
-    Xml,
-    HistogramLog,
-    Rtla,
-    JitterCsv,
-    Cyclictest,
-    JitterRaw,
-}
-
-/// What can be read, in words.
-const KNOWN: &str = "cyclictest (JSON, -h and -H and --histfile, -v, its last lines), other rt-tests and oslat \
-(JSON), rtla timerlat hist and osnoise hist, jitterdebugger (results.json, samples.raw, CSV), rteval's summary.xml, \
-logs of HdrHistogram, and what tactus's guest without an operating system says on a serial line";
-
 fn known() -> String {
-    format!("what can be imported: {KNOWN}")
+    let mut tools: Vec<&str> = Vec::new();
+    FORMATS.iter().filter(|one| one.made_by.contains(' ')).for_each(|one| {
+        if !tools.contains(&one.tool) {
+            tools.push(one.tool);
+        }
+    });
+    format!("what can be imported: {} (`tactus import --formats` says more)", tools.join(", "))
 }
 
 /// Reads a file, packed or not: one recording for each kind of values in it.
@@ -88,22 +89,57 @@ fn beginning(input: &mut impl Read, most: usize) -> Result<Vec<u8>, ImportError>
 
 fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, ImportError> {
     let beginning = beginning(&mut input, LOOKED_AT)?;
+    let input: Box<dyn Read + '_> = Box::new(beginning.as_slice().chain(input));
+    let (input, beginning) = without_prefix(input, &beginning, 0)?;
     let format = recognize(&beginning)?;
-    let input = beginning.as_slice().chain(input);
     let recordings = match format {
         Format::BareGuest => bare_guest::read(input),
         Format::Json => document(json::read(input)?),
         Format::Xml => rteval::read(input),
         Format::HistogramLog => hlog::read(Lines::new(input), options.unit_ns),
         Format::Rtla => rtla::read(Lines::new(input)),
+        Format::RtlaTop => rtla_top::read(Lines::new(input)),
+        Format::Oslat => oslat::read(Lines::new(input)),
+        Format::Hwlat => hwlat::read(Lines::new(input)),
+        Format::Pairs => pairs::read(Lines::new(input)),
+        Format::Xenomai => xenomai::read(Lines::new(input)),
+        Format::StressNg => stress_ng::read(Lines::new(input)),
+        Format::Sysjitter => sysjitter::read(Lines::new(input)),
+        Format::JitterLive => {
+            // What it prints at its end has more than the lines before.
+            let all = json::whole(input)?;
+            match json::begin(&all) {
+                Some(_) => document(json::read(all.as_slice())?),
+                None => jitterdebugger::verbose(Lines::new(all.as_slice())),
+            }
+        }
         Format::JitterCsv => jitterdebugger::csv(Lines::new(input), options.unit_ns),
         Format::Cyclictest => cyclictest::read(Lines::new(input), options.unit_ns),
         Format::JitterRaw => jitterdebugger::raw(input, options.unit_ns),
     }?;
-    match recordings.iter().all(|recording| recording.series.is_empty()) {
+    let empty = |recording: &Recording| recording.series.is_empty() && recording.found_nothing.is_none();
+    match recordings.iter().all(empty) {
         true => Err(ImportError::whole("it has no measured values")),
         false => Ok(recordings),
     }
+}
+
+/// The most prefixes that stand before one another: a quote of a log of a container.
+const MOST_PREFIXES: usize = 3;
+
+/// The input and its beginning without what a log put before every line.
+fn without_prefix<'a>(
+    mut input: Box<dyn Read + 'a>,
+    first: &[u8],
+    taken: usize,
+) -> Result<(Box<dyn Read + 'a>, Vec<u8>), ImportError> {
+    let indented = || Some(Prefix::Indent).filter(|prefix| recognize(first).is_err() && prefix.fits(first));
+    let found = Prefix::of(first).or_else(indented).filter(|_| taken < MOST_PREFIXES);
+    let Some(prefix) = found else { return Ok((input, first.to_vec())) };
+    input = prefix.off(input);
+    let first = beginning(&mut input, LOOKED_AT)?;
+    let again: Box<dyn Read + 'a> = Box::new(std::io::Cursor::new(first.clone()).chain(input));
+    without_prefix(again, &first, taken + 1)
 }
 
 /// What a document in JSON has.
@@ -112,7 +148,7 @@ fn document(document: json::Document) -> Result<Vec<Recording>, ImportError> {
         json::Document { thread: Some(_), .. } => rt_tests::read(document),
         json::Document { cpu: Some(_), .. } => jitterdebugger::results(document),
         _ => {
-            let what = "it has no `thread` and no `cpu`: no known instrument writes such JSON";
+            let what = "it has no `thread` and no `cpu`: no instrument that is read writes such JSON";
             Err(ImportError::whole(what).hint(known()))
         }
     }
@@ -135,21 +171,21 @@ fn recognize(beginning: &[u8]) -> Result<Format, ImportError> {
         Some(b'<') => return Ok(Format::Xml),
         _ => {}
     }
-    let lines = || start.lines().map_while(Result::ok);
-    let has = |is: &dyn Fn(&str) -> bool| lines().any(|line| is(&line));
-    if has(&hlog::is_line) {
-        Ok(Format::HistogramLog)
-    } else if has(&rtla::is_line) {
-        Ok(Format::Rtla)
-    } else if has(&cyclictest::is_line) {
-        Ok(Format::Cyclictest)
-    } else if lines().next().is_some_and(|line| jitterdebugger::is_csv(&line)) {
-        Ok(Format::JitterCsv)
-    } else if jitterdebugger::is_raw(beginning) {
-        Ok(Format::JitterRaw)
-    } else {
-        Err(ImportError::whole("it is of no known format").hint(known()))
+    if let Some(format) = formats::of_lines(start) {
+        return Ok(format);
     }
+    if json::begin(start).is_some() && formats::looks_like(start).is_none() {
+        return Ok(Format::Json);
+    }
+    if jitterdebugger::is_raw(beginning) {
+        return Ok(Format::JitterRaw);
+    }
+    Err(match formats::looks_like(start) {
+        Some((tool, help)) => {
+            ImportError::whole(format!("it looks like what {tool} writes, which is not read")).hint(help)
+        }
+        None => ImportError::whole("it is of no known format").hint(known()),
+    })
 }
 
 #[cfg(test)]

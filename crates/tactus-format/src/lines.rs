@@ -101,7 +101,7 @@ pub fn recognize(line: &str) -> Option<Format> {
 }
 
 /// The line without terminal sequences and carriage returns.
-fn plain(line: &str) -> String {
+pub(crate) fn plain(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -141,16 +141,32 @@ impl Fields<'_> {
     }
 }
 
-/// `T: 0 ( 2759) P:80 I:1000 C:   1938 Min:     15 Act:   24 Avg:   33 Max:    1936[ SMI:       3]`
-fn status(line: &str) -> Option<Reading> {
+/// The status of a thread of any of rt-tests: some have no priority, some no interval.
+pub(crate) struct AnyStatus {
+    /// What all of them have. What it lacks is 0.
+    pub status: Status,
+    /// The thread's id.
+    pub tid: u64,
+    /// Whether it says a priority.
+    pub has_priority: bool,
+    /// Whether it says an interval.
+    pub has_interval: bool,
+}
+
+/// `T: 0 ( 2759) P:80 I:1000 C:   1938 Min:     15 Act:   24 Avg:   33 Max:    1936[ SMI:       3]`, of cyclictest; without
+/// `P:` of cyclicdeadline, without `I:` of signaltest.
+pub(crate) fn any_status(line: &str) -> Option<AnyStatus> {
     line.match_indices("T:").find_map(|(at, _)| {
         let mut fields = Fields(&line[at..]);
         let thread = fields.number("T:", 2)?;
         // The id of the thread is as wide as it is.
-        fields.number("(", 1)?;
+        let tid = fields.number("(", 1)?;
         fields.label(")")?;
-        let priority = fields.number("P:", 2)?;
-        let interval_us = fields.number("I:", 1)?;
+        let has = |fields: &Fields, label: &str| fields.0.trim_start().starts_with(label);
+        let has_priority = has(&fields, "P:");
+        let priority = if has_priority { fields.number("P:", 2)? } else { 0 };
+        let has_interval = has(&fields, "I:");
+        let interval_us = if has_interval { fields.number("I:", 1)? } else { 0 };
         let cycles = fields.number("C:", 7)?;
         let min = fields.number("Min:", 7)?;
         let act = fields.number("Act:", 5)?;
@@ -170,8 +186,13 @@ fn status(line: &str) -> Option<Reading> {
         };
         let sound = fields.is_empty() && (cycles == 0 || (min <= avg && avg <= max && act <= max));
         // Before its first wake-up a thread's minimum is a placeholder.
-        (sound && cycles > 0).then_some(Reading::Status(status))
+        (sound && cycles > 0).then_some(AnyStatus { status, tid, has_priority, has_interval })
     })
+}
+
+fn status(line: &str) -> Option<Reading> {
+    let any = any_status(line)?;
+    (any.has_priority && any.has_interval).then_some(Reading::Status(any.status))
 }
 
 /// `       0:       3:      52`

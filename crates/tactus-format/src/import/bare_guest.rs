@@ -204,12 +204,11 @@ not",
         let series = Series {
             thread: 0,
             cpu: Some(0),
-            priority: None,
             totals,
-            beyond: 0,
-            least_beyond_ns: None,
+            knows_min: true,
             counts: self.counts.pack(),
             missed: self.missed.pack(),
+            ..Series::default()
         };
         recording.series.push(series);
         Ok(Some(recording))

@@ -1,18 +1,22 @@
 //! cyclictest's text: the histogram of `-h` and `-H` (of whichever version: with its empty rows or without), the stream
-//! of `-v`, and its status lines.
+//! of `-v`, and its status lines. Those of cyclicdeadline and signaltest are read as well.
 
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use super::recording::{Rows, Stated};
+use tactus_model::scheduling::Policy;
+
+use super::conditions::{Conditions, without_priority};
+use super::recording::{Rows, Stated, has_option, option};
 use super::text::{Lines, MOST_IDLE, NO_UNIT, short, too_idle};
 use super::{ImportError, Recording, Values, plain};
-use crate::lines::{self, Figure, Format, MOST_THREADS, Reading, Status};
+use crate::lines::{self, AnyStatus, Figure, Format, MOST_THREADS, Reading, any_status};
 
 /// Whether a line is cyclictest's.
 pub(super) fn is_line(line: &str) -> bool {
     line == "# Histogram"
         || line.starts_with("# /dev/cpu_dma_latency set")
+        || any_status(&lines::plain(line)).is_some()
         || lines::recognize(line) == Some(Format::Cyclictest)
         || matches!(lines::read(Format::Cyclictest, line), Some(Reading::Bucket(..)))
 }
@@ -22,7 +26,7 @@ pub(super) fn read<R: Read>(
     mut lines: Lines<R>,
     unit_ns: Option<u64>,
 ) -> Result<Vec<Recording>, ImportError> {
-    let mut text = Text::new(unit_ns.unwrap_or(1_000));
+    let mut text = Text::new(unit_ns);
     let mut counts = Vec::new();
     while let Some(line) = lines.next_bytes()? {
         // Nearly all of a long file are lines of two kinds as they are printed; whatever else is looked at with patience.
@@ -33,14 +37,20 @@ pub(super) fn read<R: Read>(
         } else {
             let line = lines.text()?;
             match lines::read(Format::Cyclictest, line) {
-                Some(reading) => text.take(reading),
-                None => text.other(line),
+                Some(
+                    reading @ (Reading::Histogram
+                    | Reading::Bucket(..)
+                    | Reading::Figure(..)
+                    | Reading::Sample { .. }),
+                ) => text.take(reading),
+                _ => text.other(line),
             }
         };
         what.map_err(|what| lines.error(what))?;
     }
+    let says_unit = text.says_unit;
     let mut recording = text.recording().map_err(|what| lines.error(what))?;
-    if unit_ns.is_none() {
+    if !says_unit {
         recording.notes.push(NO_UNIT.into());
     }
     Ok(vec![recording])
@@ -49,7 +59,16 @@ pub(super) fn read<R: Read>(
 /// What was read so far.
 struct Text {
     unit_ns: u64,
+    /// Whether the user or the command says that unit.
+    says_unit: bool,
     interval_ns: Option<u64>,
+    conditions: Conditions,
+    /// Ids of the threads, by their number.
+    ids: BTreeMap<u32, u64>,
+    break_thread: Option<u64>,
+    break_value: Option<u64>,
+    /// CPUs that threads were bound to.
+    cpus: BTreeMap<u32, u32>,
     /// Threads of the histogram.
     columns: Vec<Rows>,
     last_row: Option<u64>,
@@ -57,7 +76,7 @@ struct Text {
     /// Threads of `-v` by their number: the number of the next value, and the values.
     samples: Vec<Option<(u64, Rows)>>,
     missing: u64,
-    status: BTreeMap<u32, Status>,
+    status: BTreeMap<u32, AnyStatus>,
     /// Lines that are no readings, comments among them.
     idle: u64,
     /// Those that nobody expects, and the first of them.
@@ -66,10 +85,16 @@ struct Text {
 }
 
 impl Text {
-    const fn new(unit_ns: u64) -> Self {
+    fn new(unit_ns: Option<u64>) -> Self {
         Self {
-            unit_ns,
+            unit_ns: unit_ns.unwrap_or(1_000),
+            says_unit: unit_ns.is_some(),
             interval_ns: None,
+            conditions: Conditions::default(),
+            ids: BTreeMap::new(),
+            break_thread: None,
+            break_value: None,
+            cpus: BTreeMap::new(),
             columns: Vec::new(),
             last_row: None,
             figures: BTreeMap::new(),
@@ -94,16 +119,21 @@ impl Text {
                 None => Ok(()),
             },
             Reading::Sample { thread, cycle, value, .. } => self.sample(thread, cycle.unwrap_or(0), value),
-            Reading::Status(status) => {
-                if status.thread == 0 {
-                    self.interval_ns = status.interval_us.checked_mul(1_000);
-                }
-                let before = self.status.insert(status.thread, status);
-                match before.is_some_and(|before| before.cycles > status.cycles) {
-                    true => Err("a second run begins: put each run into a file of its own".into()),
-                    false => Ok(()),
-                }
-            }
+            Reading::Status(_) => Ok(()),
+        }
+    }
+
+    fn status(&mut self, any: AnyStatus) -> Result<(), String> {
+        let status = &any.status;
+        if status.thread == 0 && any.has_interval {
+            self.interval_ns = status.interval_us.checked_mul(1_000);
+        }
+        self.ids.insert(status.thread, any.tid);
+        let cycles = status.cycles;
+        let before = self.status.insert(status.thread, any);
+        match before.is_some_and(|before| before.status.cycles > cycles) {
+            true => Err("a second run begins: put each run into a file of its own".into()),
+            false => Ok(()),
         }
     }
 
@@ -153,22 +183,73 @@ impl Text {
         if self.idle > MOST_IDLE {
             return Err(too_idle());
         }
-        let text = line.trim();
+        let plain = lines::plain(line);
+        if let Some(status) = any_status(&plain) {
+            return self.status(status);
+        }
+        let text = plain.trim();
         let figure = ["# Total:", "# Min Lat", "# Avg Lat", "# Max Lat", "# Histogram Overflows"];
         let unmeasured = text.starts_with("T:") && text.contains("C:      0 ");
         let begins = text.starts_with("T:") || text.starts_with(|c: char| c.is_ascii_digit());
         if (begins && !unmeasured) || figure.iter().any(|figure| text.starts_with(figure)) {
             return Err(format!("cut or damaged: `{}`", short(line)));
         }
+        if self.event(text)? || self.conditions.line("cyclictest", text) {
+            return self.unit();
+        }
         // What -v says before its values of the interval is that of the next thread: the status has it right.
         let preamble = text.starts_with("Thread ") && text.contains("Interval:");
-        if !(text.is_empty() || text.starts_with('#') || text.contains("CPUs = ") || unmeasured || preamble) {
+        let debug = text.starts_with("DEBUG: ") || (text.starts_with("Using ") && text.ends_with(" cpus."));
+        let known = text.starts_with('#') || text.contains("CPUs = ") || preamble || debug;
+        if !(text.is_empty() || known || unmeasured) {
             if self.strange == 0 {
                 self.first = short(line);
             }
             self.strange += 1;
         }
         Ok(())
+    }
+
+    /// `# Thread Ids: 15142`, `# Break thread: 15142`, `# Break value: 115`, `Thread 0 using cpu 1.`; false: none of them.
+    fn event(&mut self, text: &str) -> Result<bool, String> {
+        let damaged = || format!("cut or damaged: `{}`", short(text));
+        if let Some(ids) = text.strip_prefix("# Thread Ids:") {
+            for (number, id) in (0..MOST_THREADS).zip(ids.split_whitespace()) {
+                self.ids.insert(number, id.parse().map_err(|_| damaged())?);
+            }
+        } else if let Some(thread) = text.strip_prefix("# Break thread:") {
+            self.break_thread = Some(thread.trim().parse().map_err(|_| damaged())?);
+        } else if let Some(value) = text.strip_prefix("# Break value:") {
+            self.break_value = Some(value.trim().parse().map_err(|_| damaged())?);
+        } else if let Some((thread, cpu)) =
+            text.strip_prefix("Thread ").and_then(|text| text.strip_suffix('.')?.split_once(" using cpu "))
+        {
+            if let (Ok(thread), Ok(cpu)) = (thread.parse(), cpu.parse())
+                && thread < MOST_THREADS
+                && cpu < 4096
+            {
+                self.cpus.insert(thread, cpu);
+            }
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// With `-N` it prints ns.
+    fn unit(&mut self) -> Result<(), String> {
+        let Some(command) = self.conditions.command.as_deref().filter(|_| !self.says_unit) else {
+            return Ok(());
+        };
+        self.says_unit = true;
+        if !has_option(command, 'N', "nsecs") {
+            return Ok(());
+        }
+        self.unit_ns = 1;
+        match self.last_row.is_some() || !self.samples.is_empty() {
+            true => Err("the command behind the values says `-N`: import it with `--unit ns`".into()),
+            false => Ok(()),
+        }
     }
 
     fn recording(mut self) -> Result<Recording, String> {
@@ -186,7 +267,7 @@ impl Text {
                 recording.series.push(rows.series(Stated::default())?.at(thread, None));
             }
         } else {
-            for (thread, status) in &self.status {
+            for (thread, AnyStatus { status, .. }) in &self.status {
                 let (min, mean, max) =
                     (self.time(status.min)?, self.time(status.avg)?, self.time(status.max)?);
                 let stated = Stated {
@@ -201,10 +282,8 @@ impl Text {
             }
             recording.notes.push("it has totals and no histogram: no quantile is known".into());
         }
-        for series in &mut recording.series {
-            series.priority = self.status.get(&series.thread).map(|status| status.priority);
-        }
         recording.interval_ns = self.interval_ns;
+        self.around(&mut recording)?;
         recording.remark();
         if self.missing > 0 {
             recording.notes.push(format!("{} values that it numbers are not in the file", self.missing));
@@ -214,6 +293,42 @@ impl Text {
             recording.notes.push(format!("{lines} lines of it are no readings; the first is `{first}`"));
         }
         Ok(recording)
+    }
+
+    /// What the lines around the values say of them.
+    fn around(&mut self, recording: &mut Recording) -> Result<(), String> {
+        let some = self.status.values().next();
+        if some.is_some_and(|any| !any.has_priority) {
+            (recording.instrument, recording.policy) = ("cyclicdeadline".into(), Some(Policy::Deadline));
+        } else if some.is_some_and(|any| !any.has_interval) {
+            recording.instrument = "signaltest".into();
+        }
+        for series in &mut recording.series {
+            series.cpu = self.cpus.get(&series.thread).copied();
+            let Some(AnyStatus { status, has_priority, has_interval, .. }) = self.status.get(&series.thread)
+            else {
+                continue;
+            };
+            series.priority = has_priority.then_some(status.priority);
+            series.interval_ns = status.interval_us.checked_mul(1_000).filter(|_| *has_interval);
+        }
+        let unscheduled = some.is_some_and(|any| any.has_priority)
+            && recording.series.iter().all(|series| series.priority == Some(0));
+        std::mem::take(&mut self.conditions).tell(recording);
+        if unscheduled && recording.policy.is_none() {
+            recording.policy = Some(Policy::Other);
+        }
+        default_of_cyclictest(recording);
+        if self.break_value.is_some() || self.break_thread.is_some() {
+            let thread = self.break_thread.and_then(|id| self.ids.iter().find(|(_, own)| **own == id));
+            let value_ns = self.break_value.map(|value| self.time(value)).transpose()?;
+            let said = match self.break_value {
+                Some(value) => format!("# Break value: {value}"),
+                None => "# Break thread".into(),
+            };
+            recording.ended(thread.map(|(number, _)| *number), value_ns, said);
+        }
+        Ok(())
     }
 
     /// The threads of a histogram. With `-H` a last column adds them up, of which minimum and mean have none.
@@ -266,5 +381,30 @@ impl Text {
             recording.series.push(series.at(number, None));
         }
         Ok(())
+    }
+}
+
+/// What cyclictest does where its command does not ask for anything else: an interval of 1 ms, each further thread 500 us
+/// more, and SCHED_OTHER.
+pub(super) fn default_of_cyclictest(recording: &mut Recording) {
+    let Some(command) = recording.command.clone().filter(|_| recording.instrument.starts_with("cyclictest"))
+    else {
+        return;
+    };
+    let at_zero =
+        !recording.series.is_empty() && recording.series.iter().all(|series| series.priority == Some(0));
+    if recording.policy.is_none() && (at_zero || without_priority(&command)) {
+        recording.policy = Some(Policy::Other);
+        recording.series.iter_mut().for_each(|series| series.priority = series.priority.or(Some(0)));
+    }
+    let interval_ns = *recording.interval_ns.get_or_insert(1_000_000);
+    // Relative sleeps begin anew behind a late wake-up, and miss no period.
+    let misses = !has_option(&command, 'r', "relative");
+    let together = has_option(&command, 'S', "smp") || has_option(&command, 'h', "histogram");
+    let step_us = option(&command, 'd', "distance").unwrap_or(if together { 0 } else { 500 });
+    for series in recording.series.iter_mut() {
+        let step_ns = step_us.saturating_mul(1_000).saturating_mul(series.thread.into());
+        let own = series.interval_ns.unwrap_or(interval_ns.saturating_add(step_ns));
+        series.interval_ns = misses.then_some(own);
     }
 }

@@ -1,4 +1,5 @@
-//! Logs of HdrHistogram (interval logs, format 1.3 and older), whatever the layout of their histograms.
+//! Logs of HdrHistogram (interval logs, format 1.3 and older), whatever the layout and the encoding (V0, V1, V2) of their
+//! histograms.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -15,8 +16,16 @@ use crate::lines::MOST_THREADS;
 /// Cookies of the encoding V2, compressed and not.
 const COMPRESSED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
+/// Those of the older ones, in which a count is a word whose size stands in these bits.
+const WORD: u32 = 0xf0;
+const COMPRESSED_V1: u32 = 0x1c84_9302;
+const PLAIN_V1: u32 = 0x1c84_9301;
+const COMPRESSED_V0: u32 = 0x1c84_9309;
+const PLAIN_V0: u32 = 0x1c84_9308;
 /// What stands before the counts: cookie, length, offset, digits, lowest, highest, ratio.
 const HEADER: usize = 40;
+/// The same in V0: cookie, digits, lowest, highest, total.
+const HEADER_V0: usize = 32;
 /// The longest histogram that is unpacked, in bytes.
 const LONGEST: usize = 16 << 20;
 /// All histograms together are at most so many times longer than their lines, or as one that is the longest: those that
@@ -28,7 +37,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(super) fn is_line(line: &str) -> bool {
     line.contains("[Histogram log format version")
         || line.starts_with("\"StartTimestamp\"")
-        || line.split(',').nth_back(0).is_some_and(|last| last.starts_with("HISTFAAA"))
+        || line.split(',').nth_back(0).is_some_and(|last| last.starts_with("HIST") && last.len() > 30)
 }
 
 /// Reads one.
@@ -132,10 +141,11 @@ fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
     let bytes = bytes.map_err(|error| format!("its histogram is no base64: {error}"))?;
     let word =
         |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_be_bytes);
-    match word(0) {
-        Some(PLAIN) => return Ok(bytes),
-        Some(COMPRESSED) => {}
-        _ => return Err("its histogram is not in HdrHistogram's encoding V2".into()),
+    let Some(cookie) = word(0) else { return Err("its histogram is cut".into()) };
+    match (cookie, cookie & !WORD) {
+        (PLAIN, _) | (_, PLAIN_V1 | PLAIN_V0) => return Ok(bytes),
+        (COMPRESSED, _) | (_, COMPRESSED_V1 | COMPRESSED_V0) => {}
+        _ => return Err("its histogram is in no encoding of HdrHistogram (V0, V1, V2)".into()),
     }
     let length = word(4).and_then(|length| usize::try_from(length).ok()).unwrap_or(usize::MAX);
     let packed = bytes.get(8..).filter(|packed| packed.len() == length).ok_or("its histogram is cut")?;
@@ -161,18 +171,43 @@ fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
 
 /// Adds the counts of an unpacked histogram.
 fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
-    let (header, mut rest) = plain.split_at_checked(HEADER).ok_or("its histogram is cut")?;
+    let cookie = plain.first_chunk::<4>().map(|word| u32::from_be_bytes(*word)).unwrap_or(0);
+    let is_v0 = cookie & !WORD == PLAIN_V0;
+    let (header, mut rest) =
+        plain.split_at_checked(if is_v0 { HEADER_V0 } else { HEADER }).ok_or("its histogram is cut")?;
     let word = |at: usize| header[at..at + 4].iter().fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
     let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
-    let (digits, lowest) = (word(12), long(16));
-    if word(0) != PLAIN || usize::try_from(word(4)).ok() != Some(rest.len()) || word(8) != 0 {
+    let (digits, lowest) = if is_v0 { (word(4), long(8)) } else { (word(12), long(16)) };
+    let is_plain = cookie == PLAIN || is_v0 || cookie & !WORD == PLAIN_V1;
+    let length = if is_v0 { Some(rest.len()) } else { usize::try_from(word(4)).ok() };
+    // In V1 zeros at the end may be left out, or in.
+    let fits = if cookie == PLAIN { length == Some(rest.len()) } else { length <= Some(rest.len()) };
+    if !is_plain || !fits || (!is_v0 && word(8) != 0) {
         return Err("its histogram is damaged, or of another encoding".into());
     }
-    if digits > 5 || lowest == 0 || long(32) != 1.0_f64.to_bits() {
+    if digits > 5 || lowest == 0 || (!is_v0 && long(32) != 1.0_f64.to_bits()) {
         return Err("its histogram has a layout that no HdrHistogram of whole numbers has".into());
     }
     let layout = Layout { half_bits: half_bits(digits), unit_bits: lowest.ilog2() };
     let gap = "its counts have a gap that cannot be";
+    if cookie != PLAIN {
+        let size = usize::try_from((cookie & WORD) >> 4).unwrap_or(0) & 0xe;
+        if !matches!(size, 2 | 4 | 8) {
+            return Err(format!("its counts are words of {size} bytes, which cannot be"));
+        }
+        let rest = &rest[..length.unwrap_or(0)];
+        if !rest.len().is_multiple_of(size) {
+            return Err("its counts are cut".into());
+        }
+        for (index, count) in (0_u64..).zip(rest.chunks_exact(size)) {
+            let count = count.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+            if count > 0 {
+                let value = layout.largest(index).and_then(|value| value.checked_mul(unit_ns));
+                rows.add(value.ok_or("it counts values that cannot be")?, count)?;
+            }
+        }
+        return Ok(());
+    }
     let mut index = 0_u64;
     while !rest.is_empty() {
         let number = zigzag(&mut rest).ok_or("its counts are cut")?;

@@ -5,9 +5,9 @@ use std::io::{BufReader, ErrorKind, Read};
 
 use super::json::Document;
 use super::recording::{Rows, Stated};
-use super::text::{Lines, NO_UNIT, decimal, short};
+use super::text::{Lines, MOST_IDLE, NO_UNIT, decimal, short, too_idle};
 use super::{ImportError, Recording, Values, rt_tests};
-use crate::lines::MOST_THREADS;
+use crate::lines::{MOST_THREADS, plain};
 
 /// Bytes of a sample: CPU (4), seconds (8), ns (8), value (8); little endian, packed.
 const SAMPLE: usize = 28;
@@ -160,4 +160,60 @@ pub(super) fn csv<R: Read>(mut lines: Lines<R>, unit_ns: Option<u64>) -> Result<
         samples.add(cpu, at_ns, value).map_err(|what| lines.error(what))?;
     }
     samples.recording("samples.csv")
+}
+
+/// `T: 0 (15873) A: 0 C:       134 Min:         8 Avg:   16.01 Max:       153`: CPU, count, minimum, mean in ns, maximum.
+fn live(line: &str) -> Option<(u32, u64, u64, u64, u64)> {
+    let line = plain(line);
+    let rest = &line[line.find("T:")?..];
+    let number = |name: &str| rest.split_once(name)?.1.split_whitespace().next();
+    let parse = |name: &str| number(name)?.parse::<u64>().ok();
+    let cpu = u32::try_from(parse(" A:")?).ok().filter(|cpu| *cpu < 4096)?;
+    let (cycles, mean) = (parse(" C:")?, decimal(number(" Avg:")?, 1_000)?);
+    Some((cpu, cycles, parse(" Min:")?, mean, parse(" Max:")?))
+}
+
+/// Whether a line is one that `-v` prints while it measures.
+pub(super) fn is_live(line: &str) -> bool {
+    live(line).is_some()
+}
+
+/// Reads the lines of `-v`.
+pub(super) fn verbose<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    let (mut by_cpu, mut idle) = (BTreeMap::new(), 0);
+    while let Some(line) = lines.next()? {
+        if let Some((cpu, cycles, min, mean, max)) = live(line).filter(|(_, cycles, ..)| *cycles > 0) {
+            let before = by_cpu.insert(cpu, (cycles, min, mean, max));
+            if before.is_some_and(|(before, ..)| before > cycles) {
+                return Err(lines.error("a second run begins: put each run into a file of its own"));
+            }
+            if by_cpu.len() > MOST_THREADS as usize {
+                return Err(lines.error("more CPUs than can be"));
+            }
+            continue;
+        }
+        if plain(line).trim_start().starts_with("T:") && live(line).is_none() {
+            let what = format!("cut or damaged: `{}`", short(line));
+            return Err(lines.error(what));
+        }
+        idle += 1;
+        if idle > MOST_IDLE {
+            return Err(lines.error(too_idle()));
+        }
+    }
+    let mut recording = Recording::of("jitterdebugger (-v)", Values::Wakeups);
+    for (cpu, (cycles, min, mean, max)) in by_cpu {
+        let wrong = |what: String| ImportError::whole(format!("CPU {cpu}: {what}"));
+        let us = |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} is no latency")));
+        let stated = Stated {
+            cycles: Some(cycles),
+            min: Some(us(min)?),
+            mean: Some(tactus_model::number::float(mean)),
+            max: Some(us(max)?),
+            ..Stated::default()
+        };
+        recording.series.push(Rows::default().series(stated).map_err(wrong)?.at(cpu, Some(cpu)));
+    }
+    recording.notes.push("it has totals and no histogram: no quantile is known".into());
+    Ok(vec![recording])
 }

@@ -25,6 +25,8 @@ pub(super) struct Document {
     pub sysinfo: Option<Sysinfo>,
     /// Whether cyclictest counted in ns: 0 or 1.
     pub resolution_in_ns: Option<u64>,
+    /// When it began, as the tool writes it.
+    pub start_time: Option<String>,
     /// What each thread measured, by its number.
     pub thread: Option<Map<Thread>>,
     /// The same in jitterdebugger's, by its CPU.
@@ -40,6 +42,8 @@ pub(super) struct Sysinfo {
     pub release: Option<String>,
     /// Its version.
     pub version: Option<String>,
+    /// Whether the kernel has PREEMPT_RT: 0 or 1.
+    pub realtime: Option<u64>,
     /// jitterdebugger's unit, in ns.
     pub resolution_in_ns: Option<u64>,
 }
@@ -62,6 +66,29 @@ pub(super) struct Thread {
     pub cpu: Option<u32>,
     /// oslat: how long it measured, in s.
     pub duration: Option<f64>,
+    /// Who wakes, in pmqtest and its kin.
+    pub sender: Option<Sender>,
+    /// Who is woken: the latencies are its.
+    pub receiver: Option<Receiver>,
+}
+
+/// A thread that wakes another.
+#[derive(Deserialize)]
+pub(super) struct Sender {
+    pub priority: Option<u32>,
+    /// Values in all.
+    pub samples: Option<u64>,
+    /// In us.
+    pub interval: Option<u64>,
+}
+
+/// A thread that another wakes.
+#[derive(Deserialize)]
+pub(super) struct Receiver {
+    pub cpu: Option<i64>,
+    pub min: Option<Number>,
+    pub max: Option<Number>,
+    pub avg: Option<f64>,
 }
 
 /// Entries of an object, in their order.
@@ -120,7 +147,27 @@ impl Key for String {
 pub(super) fn read(input: impl Read) -> Result<Document, ImportError> {
     let bytes = whole(input)?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    serde_json::from_slice(text).map_err(|error| placed(text, &error))
+    // What an instrument printed while it measured may stand before it.
+    let before = begin(text).unwrap_or(0);
+    let document = &text[before..];
+    serde_json::from_slice(document).map_err(|error| placed(document, &error, lines(&text[..before])))
+}
+
+/// Where the first line begins that is a document's.
+pub(super) fn begin(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        if line.trim_ascii_start().starts_with(b"{") {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// How many lines end in these bytes.
+fn lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 /// The bytes of a document.
@@ -135,12 +182,12 @@ pub(super) fn whole(input: impl Read) -> Result<Vec<u8>, ImportError> {
 }
 
 /// What serde_json says, with the line that it says it of.
-fn placed(text: &[u8], error: &serde_json::Error) -> ImportError {
+fn placed(text: &[u8], error: &serde_json::Error, before: usize) -> ImportError {
     let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let said = error.to_string();
     let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
     let line = short(&String::from_utf8_lossy(line));
-    let line_number = u64::try_from(error.line()).unwrap_or(u64::MAX);
+    let line_number = u64::try_from(error.line() + before).unwrap_or(u64::MAX);
     let at = if line.is_empty() { String::new() } else { format!(": {line}") };
     ImportError::line(line_number, format!("column {}: {said}{at}", error.column()))
 }

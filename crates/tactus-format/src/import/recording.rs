@@ -2,8 +2,9 @@
 
 use tactus_model::buckets::{Counts, Packed, bucket_of};
 use tactus_model::histograms::MOST_COUNTED;
-use tactus_model::latency::{Latency, Sparse, Totals};
+use tactus_model::latency::{Latency, Sparse, Summary, Totals, swallowed};
 use tactus_model::number::{float, whole};
+pub use tactus_model::scheduling::Policy;
 
 /// The longest value that is believed, in ns: 100 years.
 pub(super) const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
@@ -17,6 +18,15 @@ pub enum Values {
     Gaps,
     /// How late a timer's interrupts were, at the first instruction of their handler.
     Interrupts,
+}
+
+/// What ended a run before its time: a latency above a limit that the user had set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// How large that latency was, in ns, where the file says it.
+    pub value_ns: Option<u64>,
+    /// The file's own words, as `# Break value: 115`.
+    pub said: String,
 }
 
 /// What one instrument measured.
@@ -40,6 +50,14 @@ pub struct Recording {
     pub duration_ns: Option<u64>,
     /// Whether the periods that late wake-ups missed were counted.
     pub counts_missed: bool,
+    /// How its threads were scheduled, where it says so.
+    pub policy: Option<Policy>,
+    /// What ended it, where it did not end by itself.
+    pub ended_by: Option<Ended>,
+    /// What its file says of the conditions, as `load average 3.71 4.06 3.51`.
+    pub conditions: Vec<String>,
+    /// What it looked for and did not find: a good result without a value.
+    pub found_nothing: Option<String>,
     /// What each thread measured.
     pub series: Vec<Series>,
     /// What a reader must know of its numbers.
@@ -59,9 +77,21 @@ impl Recording {
             interval_ns: None,
             duration_ns: None,
             counts_missed: false,
+            policy: None,
+            ended_by: None,
+            conditions: Vec::new(),
+            found_nothing: None,
             series: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// The figures of a series of it, or of all: what the file does not have is unknown.
+    #[must_use]
+    pub fn summary<'a>(&self, latency: &Latency, of: impl IntoIterator<Item = &'a Series>) -> Summary {
+        let known_min = of.into_iter().all(|series| series.knows_min);
+        let summary = latency.summary();
+        Summary { overruns: self.overruns(latency), min_ns: summary.min_ns.filter(|_| known_min), ..summary }
     }
 
     /// How many periods late wake-ups missed; none: that was not counted.
@@ -70,17 +100,60 @@ impl Recording {
         self.counts_missed.then_some(latency.totals.overruns)
     }
 
-    /// Notes what a command line says of interval and priority.
+    /// How many periods late wake-ups missed at least, by the largest latency of each thread and its interval, where nobody
+    /// counted them.
+    #[must_use]
+    pub fn least_missed(&self) -> u64 {
+        if self.counts_missed || self.values != Values::Wakeups {
+            return 0;
+        }
+        let missed = |series: &Series| swallowed(series.totals.max_ns, series.interval_ns.unwrap_or(0));
+        let measured = self.series.iter().filter(|series| series.totals.cycles > 0);
+        measured.map(missed).fold(0, u64::saturating_add)
+    }
+
+    /// Notes what a command line says of interval, priority and policy.
     pub(super) fn called(&mut self, command: &str) {
         if self.interval_ns.is_none() {
             self.interval_ns = option(command, 'i', "interval").and_then(|us| us.checked_mul(1_000));
         }
-        let priority = option(command, 'p', "priority").and_then(|priority| u32::try_from(priority).ok());
+        let priority = option(command, 'p', "priority").or_else(|| option(command, 'p', "prio"));
+        let priority = priority.and_then(|priority| u32::try_from(priority).ok());
         let priority = priority.filter(|priority| *priority < 100);
         for series in &mut self.series {
             series.priority = series.priority.or(priority);
         }
+        let named = word_behind(command, "--policy").and_then(policy_of);
+        let policy = named.or_else(|| (priority > Some(0)).then_some(Policy::Fifo));
+        self.policy = self.policy.or(policy);
         self.command = Some(command.to_owned());
+    }
+
+    /// Notes that a latency ended it: it is in the maximum of the thread whose it was, or of the first one. It is added where
+    /// it is larger than all of that thread: else nobody knows whether the rows have it.
+    pub(super) fn ended(&mut self, thread: Option<u32>, value_ns: Option<u64>, said: impl Into<String>) {
+        self.ended_by = Some(Ended { value_ns, said: said.into() });
+        let Some(value_ns) = value_ns.filter(|value_ns| *value_ns <= MOST_NS) else { return };
+        let largest = self.series.iter().map(|series| series.totals.max_ns).max().unwrap_or(0);
+        let at = match thread {
+            Some(thread) => self.series.iter().position(|series| series.thread == thread),
+            // Nobody says whose it was: it is one of them, and is counted where it changes nothing but the maximum.
+            None if value_ns > largest => {
+                self.series.iter().position(|series| series.totals.max_ns == largest)
+            }
+            None => return,
+        };
+        match at.map(|at| &mut self.series[at]) {
+            Some(series) if series.totals.cycles == 0 || value_ns > series.totals.max_ns => {
+                series.add(value_ns)
+            }
+            Some(_) => {}
+            None => {
+                let mut series = Series::default().at(thread.unwrap_or(0), None);
+                series.add(value_ns);
+                self.series.push(series);
+            }
+        }
     }
 
     /// Says what is uncertain in its series, as notes.
@@ -100,13 +173,40 @@ counted at the largest value, so that no quantile is too small"
     }
 }
 
+/// A policy by its name in any of the field's spellings: `fifo`, `SCHED_FIFO`, `f`.
+pub(super) fn policy_of(word: &str) -> Option<Policy> {
+    let word = word.to_ascii_lowercase();
+    match word.strip_prefix("sched_").unwrap_or(&word) {
+        "fifo" | "f" => Some(Policy::Fifo),
+        "rr" | "r" => Some(Policy::Rr),
+        "deadline" | "d" => Some(Policy::Deadline),
+        "other" | "normal" | "batch" | "idle" | "o" | "default" => Some(Policy::Other),
+        _ => None,
+    }
+}
+
+/// The word behind an option with a long name, as `fifo` of `--policy=fifo`.
+fn word_behind<'a>(command: &'a str, long: &str) -> Option<&'a str> {
+    let mut words = command.split_whitespace();
+    let rest = words.find_map(|word| word.strip_prefix(long))?;
+    if rest.is_empty() { words.next() } else { rest.strip_prefix('=') }
+}
+
+/// Whether a command line has an option, with a value or without.
+pub(super) fn has_option(command: &str, short: char, long: &str) -> bool {
+    command.split_whitespace().skip(1).any(|word| match word.strip_prefix("--") {
+        Some(word) => word.split('=').next().is_some_and(|name| name.len() > 1 && long.starts_with(name)),
+        None => word.strip_prefix('-').is_some_and(|word| word.contains(short)),
+    })
+}
+
 /// The number behind an option of a command line.
 pub(super) fn option(command: &str, short: char, long: &str) -> Option<u64> {
     let mut words = command.split_whitespace();
     while let Some(word) = words.next() {
         let rest = if let Some(rest) = word.strip_prefix("--").and_then(|word| word.strip_prefix(long)) {
             rest.strip_prefix('=').unwrap_or(rest)
-        } else if let Some(rest) = word.strip_prefix('-').and_then(|word| word.strip_prefix(short)) {
+        } else if let Some(rest) = word.strip_prefix('-').and_then(|word| short_option(word, short)) {
             rest
         } else {
             continue;
@@ -116,8 +216,15 @@ pub(super) fn option(command: &str, short: char, long: &str) -> Option<u64> {
     None
 }
 
+/// What stands behind a short option in its word; others without a value may stand before it, as in `-qmp95`.
+fn short_option(word: &str, short: char) -> Option<&str> {
+    let (before, rest) = word.split_once(short)?;
+    let alone = before.chars().all(|c| c.is_ascii_alphabetic());
+    (alone && (before.is_empty() || rest.chars().all(|c| c.is_ascii_digit()))).then_some(rest)
+}
+
 /// What one thread measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// Its number.
     pub thread: u32,
@@ -125,8 +232,12 @@ pub struct Series {
     pub cpu: Option<u32>,
     /// Its priority, where that is known.
     pub priority: Option<u32>,
-    /// Counts, minimum, maximum and sum, as the file has them.
+    /// Time between two of its wake-ups, in ns, where that is known.
+    pub interval_ns: Option<u64>,
+    /// Counts, minimum, maximum and sum, as the file has them. Where the mean is not known, the sum is `u64::MAX`.
     pub totals: Totals,
+    /// Whether the smallest value is known.
+    pub knows_min: bool,
     /// How many of the values are beyond the histogram: they are in `counts`, at the largest value.
     pub beyond: u64,
     /// What those are at least, in ns; none: there are no such.
@@ -157,6 +268,21 @@ impl Series {
             [step, count]
         });
         Sparse(steps.collect())
+    }
+
+    /// Adds one value.
+    fn add(&mut self, value_ns: u64) {
+        // Only totals are known of a thread without a histogram.
+        let whole = self.totals.cycles == 0 || !self.counts.is_empty();
+        self.knows_min |= self.totals.cycles == 0;
+        let one = Totals { cycles: 1, overruns: 0, min_ns: value_ns, max_ns: value_ns, sum_ns: value_ns };
+        self.totals.add(&one);
+        if whole {
+            let mut counts = Counts::default();
+            self.counts.buckets().for_each(|(value, count)| counts.add(bucket_of(value), count));
+            counts.add(bucket_of(value_ns), 1);
+            self.counts = counts.pack();
+        }
     }
 
     /// Its number and CPU.
@@ -270,18 +396,8 @@ impl Rows {
                 "{counted} values stand in its histogram, but {cycles} were measured: rows are missing"
             ));
         }
-        let none = Series {
-            thread: 0,
-            cpu: None,
-            priority: None,
-            totals: Totals::default(),
-            beyond: 0,
-            least_beyond_ns: None,
-            counts: Packed::default(),
-            missed: Packed::default(),
-        };
         if cycles == 0 {
-            return Ok(none);
+            return Ok(Series::default());
         }
         let most = self.most();
         let largest = stated.max.or(most).ok_or("it has values, but no largest one")?;
@@ -301,6 +417,9 @@ impl Rows {
         if beyond > 0 {
             self.counts.add(bucket_of(largest), beyond);
         }
+        // A smallest row is the smallest value only where every value is in a row.
+        let knows_min =
+            stated.min.is_some() || (self.least.is_some() && self.missing == 0 && cycles == counted);
         let least = stated.min.or(self.least).unwrap_or(largest);
         if least > largest {
             return Err(format!("the smallest value is {least} ns, but the largest is {largest} ns"));
@@ -309,29 +428,31 @@ impl Rows {
         if let Some(mean) = stated_mean.filter(|mean| !(0.0..=float(MOST_NS)).contains(mean)) {
             return Err(format!("its mean, {mean} ns, cannot be"));
         }
-        // Some tools print 0 for a mean that they do not keep: then it is that of the rows.
+        // Some tools print 0 for a mean that they do not keep: then it is that of the rows, where they are all of it.
         let sum_ns = match stated_mean.filter(|mean| (float(least)..=float(largest)).contains(mean)) {
-            Some(mean) => whole(mean * float(cycles)),
-            None => self.sum_of(cycles, u128::from(beyond), largest)?,
+            Some(mean) => Some(whole(mean * float(cycles))),
+            None if stated.coarse => None,
+            None => self.sum_of(cycles)?,
         };
         // Rows are cut to their lower end, the smallest value is not.
-        let sum_ns = sum_ns.clamp(least.saturating_mul(cycles), largest.saturating_mul(cycles));
+        let bounds = (least.saturating_mul(cycles), largest.saturating_mul(cycles));
+        let sum_ns = sum_ns.map_or(u64::MAX, |sum_ns| sum_ns.clamp(bounds.0, bounds.1));
         let totals = Totals { cycles, overruns: 0, min_ns: least, max_ns: largest, sum_ns };
-        Ok(Series { totals, beyond, least_beyond_ns, counts: self.counts.pack(), ..none })
+        let counts = self.counts.pack();
+        Ok(Series { totals, beyond, least_beyond_ns, counts, knows_min, ..Series::default() })
     }
 
-    /// What all values add up to: those that are missing as the others do, in the mean.
-    fn sum_of(&self, cycles: u64, beyond: u128, largest: u64) -> Result<u64, String> {
-        let known = u128::from(self.values) + beyond;
-        if known == 0 {
-            return Err("it has values, but neither a histogram nor a mean".into());
+    /// What all values add up to: those that are numbered and missing as the others do, in the mean. Not known where some are
+    /// beyond the histogram.
+    fn sum_of(&self, cycles: u64) -> Result<Option<u64>, String> {
+        if self.values == 0 || self.values + self.missing < cycles {
+            return Ok(None);
         }
-        let sum = self.sum + u128::from(largest) * beyond;
-        let sum = match known == u128::from(cycles) {
-            true => Some(sum),
-            false => sum.checked_mul(cycles.into()).map(|sum| sum / known),
+        let sum = match self.values == cycles {
+            true => Some(self.sum),
+            false => self.sum.checked_mul(cycles.into()).map(|sum| sum / u128::from(self.values)),
         };
-        sum.and_then(|sum| u64::try_from(sum).ok())
-            .ok_or_else(|| "its values add up to more than can be".into())
+        let sum = sum.and_then(|sum| u64::try_from(sum).ok());
+        sum.map(Some).ok_or_else(|| "its values add up to more than can be".into())
     }
 }

@@ -1,13 +1,15 @@
 //! JSON of rt-tests: cyclictest, cyclicdeadline, signaltest and others, and oslat.
 
+use super::cyclictest::default_of_cyclictest;
 use super::json::{Document, Thread};
 use super::recording::{Rows, Stated, option};
-use super::text::decimal;
-use super::{ImportError, Recording, Series, Values};
+use super::text::{decimal, short};
+use super::{ImportError, Policy, Recording, Series, Values};
 
 /// Reads one.
 pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
-    let threads = document.thread.map_or_else(Vec::new, |threads| threads.0);
+    let mut threads = document.thread.map_or_else(Vec::new, |threads| threads.0);
+    threads.iter_mut().for_each(|(_, thread)| woken(thread));
     let command = document.command.unwrap_or_default();
     let program = command.split_whitespace().next().and_then(|word| word.rsplit('/').next());
     let program = program.unwrap_or("rt-tests").to_owned();
@@ -30,7 +32,19 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
             true => gaps(thread),
             false => wakeups(thread, unit_ns, asked),
         };
-        recording.series.push(series.map_err(wrong)?.at(*number, thread.cpu));
+        let mut series = series.map_err(wrong)?.at(*number, thread.cpu);
+        if let Some(sender) = &thread.sender {
+            series.priority = sender.priority.filter(|priority| *priority < 100);
+            let interval_ns = sender.interval.and_then(|us| us.checked_mul(1_000));
+            recording.interval_ns = recording.interval_ns.or(interval_ns);
+        }
+        recording.series.push(series);
+    }
+    if let Some(priority) = recording.series.first().and_then(|series| series.priority) {
+        recording.policy = Some(if priority > 0 { Policy::Fifo } else { Policy::Other });
+    }
+    if let Some(time) = document.start_time {
+        recording.conditions.push(format!("measured on {}", short(&time)));
     }
     let durations = threads.iter().filter_map(|(_, thread)| thread.duration);
     recording.duration_ns = durations
@@ -39,10 +53,12 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
     if !command.is_empty() {
         recording.called(&command);
     }
-    if program == "cyclictest" && recording.interval_ns.is_none() {
-        recording.interval_ns = Some(1_000_000);
-    }
+    default_of_cyclictest(&mut recording);
     if let Some(machine) = document.sysinfo {
+        if let Some(realtime) = machine.realtime {
+            let yes = if realtime > 0 { "yes" } else { "no" };
+            recording.conditions.push(format!("kernel with PREEMPT_RT: {yes}"));
+        }
         recording.node = machine.nodename;
         recording.kernel =
             machine.release.map(|release| format!("{release} {}", machine.version.unwrap_or_default()));
@@ -52,6 +68,14 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
         recording.notes.push("it has totals and no histogram: no quantile is known".into());
     }
     Ok(vec![recording])
+}
+
+/// pmqtest and its kin have pairs: what is measured is when the receiver wakes.
+fn woken(thread: &mut Thread) {
+    let Some(receiver) = thread.receiver.take() else { return };
+    (thread.min, thread.max, thread.avg) = (receiver.min, receiver.max, receiver.avg);
+    thread.cpu = receiver.cpu.and_then(|cpu| u32::try_from(cpu).ok());
+    thread.cycles = thread.sender.as_ref().and_then(|sender| sender.samples);
 }
 
 /// Seconds as ns.

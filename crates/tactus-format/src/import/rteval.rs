@@ -1,4 +1,4 @@
-//! rteval's `summary.xml`: what its cyclictest measured on each CPU.
+//! rteval's `summary.xml`: what its cyclictest, or its timerlat, measured on each CPU.
 
 use std::io::Read;
 
@@ -34,6 +34,7 @@ pub(super) fn read(input: impl Read) -> Result<Vec<Recording>, ImportError> {
     let mut recording: Option<Recording> = None;
     let mut command = None;
     let mut core: Option<Core> = None;
+    let mut around = Around::default();
     loop {
         let before = reader.buffer_position();
         let wrong = |what: String| ImportError::byte(before, what);
@@ -43,6 +44,7 @@ pub(super) fn read(input: impl Read) -> Result<Vec<Recording>, ImportError> {
             Event::Start(start) => {
                 let name = String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
                 open(&name, &start, &mut recording, &mut command, &mut core).map_err(wrong)?;
+                around.open(&name, &start).map_err(wrong)?;
                 path.push(name);
                 if path.len() > DEEPEST {
                     return Err(wrong(format!("elements are nested deeper than {DEEPEST}")));
@@ -51,11 +53,14 @@ pub(super) fn read(input: impl Read) -> Result<Vec<Recording>, ImportError> {
             Event::Empty(start) => {
                 let name = String::from_utf8_lossy(start.local_name().as_ref()).into_owned();
                 open(&name, &start, &mut recording, &mut command, &mut core).map_err(wrong)?;
+                around.open(&name, &start).map_err(wrong)?;
             }
             Event::Text(text) => {
                 if let (Some(core), Some(name)) = (&mut core, path.last()) {
                     let text = text.decode().map_err(|error| wrong(error.to_string()))?;
                     figure(core, name, text.trim()).map_err(wrong)?;
+                } else if let Some(name) = path.last() {
+                    around.text(name, text.decode().map_err(|error| wrong(error.to_string()))?.trim());
                 }
             }
             Event::End(_) => {
@@ -88,12 +93,107 @@ histogram: those are not in the file, nor is their maximum"
             _ => {}
         }
     }
-    let mut recording = recording.ok_or_else(|| ImportError::whole("it has no element <cyclictest>"))?;
-    if let Some(command) = command {
-        recording.called(&command);
+    let mut recording = recording.ok_or_else(|| {
+        ImportError::whole("it has no element <cyclictest> or <timerlat>")
+            .hint("rteval measures with one of them: its other modules have no latencies")
+    })?;
+    match command {
+        // `-p` of rtla is a period.
+        Some(command) if command.starts_with("rtla") => recording.command = Some(command),
+        Some(command) => recording.called(&command),
+        None => {}
     }
+    around.tell(&mut recording);
     recording.remark();
     Ok(vec![recording])
+}
+
+/// What it says of the run and its machine.
+#[derive(Default)]
+struct Around {
+    duration_ns: Option<u64>,
+    abort: Option<String>,
+    measured_us: Option<u64>,
+    node: Option<String>,
+    kernel: Option<String>,
+    conditions: Vec<String>,
+}
+
+impl Around {
+    fn open(&mut self, name: &str, start: &BytesStart<'_>) -> Result<(), String> {
+        let number = |name: &str| -> Result<Option<u64>, String> {
+            Ok(attribute(start, name)?.and_then(|number| number.parse().ok()))
+        };
+        match name {
+            "run_info" => {
+                let mut seconds = Some(0_u64);
+                for (part, most) in [("days", 1), ("hours", 24), ("minutes", 60), ("seconds", 60)] {
+                    let own = number(part)?;
+                    seconds =
+                        seconds.zip(own).and_then(|(so_far, own)| so_far.checked_mul(most)?.checked_add(own));
+                }
+                self.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
+            }
+            "abort_report" => {
+                let reason = attribute(start, "reason")?.unwrap_or_else(|| "no reason is said".into());
+                self.abort.get_or_insert(format!("rteval stopped it: {}", short(&reason)));
+            }
+            "breaktrace" => {
+                self.measured_us = number("measured_latency")?;
+                let threshold = number("latency_threshold")?;
+                let threshold = threshold.map_or_else(String::new, |us| format!(" above {us} us"));
+                self.abort = Some(format!("rteval's breaktrace: a latency{threshold}"));
+            }
+            "loads" => {
+                if let Some(load) = attribute(start, "load_average")? {
+                    self.conditions.push(format!("load average {}", short(&load)));
+                }
+            }
+            "kernel" => {
+                if let Some(rt) = attribute(start, "is_RT")? {
+                    self.conditions
+                        .push(format!("kernel with PREEMPT_RT: {}", if rt == "1" { "yes" } else { "no" }));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        let place = match name {
+            "node" => &mut self.node,
+            "kernel" => &mut self.kernel,
+            "date"
+                if !text.is_empty()
+                    && !self.conditions.iter().any(|said| said.starts_with("measured on ")) =>
+            {
+                return self.conditions.push(format!("measured on {}", short(text)));
+            }
+            _ => return,
+        };
+        if !text.is_empty() && place.is_none() {
+            *place = Some(short(text));
+        }
+    }
+
+    fn tell(self, recording: &mut Recording) {
+        (recording.node, recording.kernel, recording.duration_ns) =
+            (self.node, self.kernel, self.duration_ns);
+        recording.conditions.extend(self.conditions);
+        if let Some(said) = self.abort {
+            let value_ns = self.measured_us.and_then(|us| us.checked_mul(1_000));
+            let before = recording.series.iter().map(|series| series.totals.max_ns).max();
+            recording.ended(None, value_ns, said);
+            if value_ns > before {
+                recording.notes.push(
+                    "the file does not say on which CPU the latency was that ended it: it is counted with the CPU \
+that had the largest"
+                        .into(),
+                );
+            }
+        }
+    }
 }
 
 /// What an element begins.
@@ -105,11 +205,11 @@ fn open(
     core: &mut Option<Core>,
 ) -> Result<(), String> {
     match name {
-        "cyclictest" => {
+        "cyclictest" | "timerlat" => {
             if recording.is_some() {
-                return Err("a second <cyclictest>".into());
+                return Err(format!("a second <{name}>"));
             }
-            *recording = Some(Recording::of("rteval (cyclictest)", Values::Wakeups));
+            *recording = Some(Recording::of(format!("rteval ({name})"), Values::Wakeups));
             *command = attribute(start, "command_line")?;
         }
         "core" if recording.is_some() && core.is_none() => {

@@ -1,0 +1,347 @@
+//! Every format that is read, declared once: what tells it apart, what makes it, its unit, and what is not in it. And what
+//! looks like a tool's output and is not read.
+
+use std::io::BufRead;
+
+use super::{
+    cyclictest, hlog, hwlat, jitterdebugger, oslat, pairs, rtla, rtla_top, stress_ng, sysjitter, xenomai,
+};
+
+/// A format that is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    BareGuest,
+    Json,
+    Xml,
+    HistogramLog,
+    Rtla,
+    RtlaTop,
+    Oslat,
+    Hwlat,
+    Pairs,
+    Xenomai,
+    StressNg,
+    Sysjitter,
+    JitterLive,
+    JitterCsv,
+    Cyclictest,
+    JitterRaw,
+}
+
+/// What is said of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared {
+    /// The tool, or tools.
+    pub tool: &'static str,
+    /// What of it is read.
+    pub what: &'static str,
+    /// A command that makes it.
+    pub made_by: &'static str,
+    /// The unit of its numbers.
+    pub unit: &'static str,
+    /// What is not in it.
+    pub lacks: &'static str,
+    format: Format,
+    /// Whether a line is certainly of it; none: that is told by its first bytes.
+    is_line: Option<fn(&str) -> bool>,
+}
+
+const fn text(
+    format: Format,
+    tool: &'static str,
+    what: &'static str,
+    made_by: &'static str,
+    unit: &'static str,
+    lacks: &'static str,
+    is_line: fn(&str) -> bool,
+) -> Declared {
+    Declared { tool, what, made_by, unit, lacks, format, is_line: Some(is_line) }
+}
+
+const fn bytes(
+    format: Format,
+    tool: &'static str,
+    what: &'static str,
+    made_by: &'static str,
+    unit: &'static str,
+    lacks: &'static str,
+) -> Declared {
+    Declared { tool, what, made_by, unit, lacks, format, is_line: None }
+}
+
+/// Every format, in the order in which lines are tried: the first one that knows a line.
+pub const FORMATS: [Declared; 21] = [
+    bytes(
+        Format::Json,
+        "cyclictest",
+        "JSON",
+        "cyclictest -m -p 95 -i 1000 -D 10m -h 400 --json=run.json",
+        "us (ns with -N)",
+        "at which moment a latency was; which one ended the run (-b)",
+    ),
+    bytes(
+        Format::Json,
+        "signaltest, cyclicdeadline, pmqtest, ptsematest, svsematest, sigwaittest",
+        "JSON",
+        "pmqtest -a -t -p 90 -l 100000 -q --json=run.json",
+        "us",
+        "a histogram; missed periods",
+    ),
+    bytes(
+        Format::Json,
+        "oslat",
+        "JSON",
+        "oslat -c 2-3 -D 10m --json=run.json",
+        "us",
+        "at which moment a gap was",
+    ),
+    bytes(
+        Format::Json,
+        "jitterdebugger",
+        "results.json",
+        "jitterdebugger -o out -D 10m",
+        "us (ns as it says)",
+        "values of 1 ms and more one by one; missed periods",
+    ),
+    bytes(
+        Format::Xml,
+        "rteval",
+        "summary.xml, with cyclictest or timerlat",
+        "rteval --duration 10m",
+        "us",
+        "values beyond its histogram one by one; missed periods",
+    ),
+    bytes(
+        Format::JitterRaw,
+        "jitterdebugger",
+        "samples.raw",
+        "jitterdebugger -o out -s -D 1m",
+        "us (--unit ns where it ran with -N)",
+        "interval and priority; missed periods",
+    ),
+    bytes(
+        Format::BareGuest,
+        "tactus's guest without an operating system",
+        "what it says on a serial line",
+        "docs/guide/bare-metal.md",
+        "ns",
+        "nothing",
+    ),
+    text(
+        Format::HistogramLog,
+        "HdrHistogram",
+        "interval logs, in the encodings V0, V1 and V2",
+        "java -javaagent:jHiccup.jar -jar program.jar",
+        "ns (--unit us where it is another)",
+        "the exact minimum and maximum; CPUs",
+        hlog::is_line,
+    ),
+    text(
+        Format::Rtla,
+        "rtla timerlat hist, rtla osnoise hist",
+        "text",
+        "rtla timerlat hist -d 10m",
+        "us (ns with -n)",
+        "the width of its rows (-b); the priority; missed periods",
+        rtla::is_line,
+    ),
+    text(
+        Format::RtlaTop,
+        "rtla timerlat top, rtla osnoise top",
+        "text: the last table counts",
+        "rtla timerlat top -q -d 10m",
+        "us (ns with -n)",
+        "a histogram; the smallest noise; missed periods",
+        rtla_top::is_line,
+    ),
+    text(
+        Format::Oslat,
+        "oslat",
+        "its table, and that of tactus oslat",
+        "oslat -c 2-3 -f 1 -D 10m",
+        "us",
+        "how large each overflow was, but the largest",
+        oslat::is_line,
+    ),
+    text(
+        Format::Hwlat,
+        "hwlatdetect",
+        "its report",
+        "hwlatdetect --duration=10m --threshold=10",
+        "us",
+        "gaps below the threshold, and outside of the sample windows",
+        hwlat::is_line,
+    ),
+    text(
+        Format::Pairs,
+        "pmqtest, ptsematest, svsematest, sigwaittest",
+        "text: the last totals count",
+        "ptsematest -a -t -p 90 -l 100000 -q",
+        "us",
+        "a histogram; missed periods",
+        pairs::is_line,
+    ),
+    text(
+        Format::Xenomai,
+        "latency of Xenomai, latmus of EVL",
+        "text",
+        "latency -p 1000 -T 600",
+        "us",
+        "a histogram; how many values there were",
+        xenomai::is_line,
+    ),
+    text(
+        Format::StressNg,
+        "stress-ng",
+        "text of --cyclic",
+        "stress-ng --cyclic 1 --cyclic-policy fifo -t 60",
+        "ns",
+        "a histogram; CPUs; missed periods",
+        stress_ng::is_line,
+    ),
+    text(
+        Format::Sysjitter,
+        "sysjitter",
+        "its table",
+        "sysjitter --runtime 60 200",
+        "ns",
+        "gaps below its threshold; a histogram",
+        sysjitter::is_line,
+    ),
+    text(
+        Format::JitterLive,
+        "jitterdebugger",
+        "lines of -v: the last totals count",
+        "jitterdebugger -v -D 1m",
+        "us",
+        "a histogram; interval and priority; missed periods",
+        jitterdebugger::is_live,
+    ),
+    text(
+        Format::Cyclictest,
+        "cyclictest",
+        "text of -h, -H and --histfile, the stream of -v, status lines",
+        "cyclictest -m -p 95 -i 1000 -D 10m -h 400 -q",
+        "us (--unit ns where it ran with -N)",
+        "missed periods; with -h the interval, the priority and the CPUs",
+        cyclictest::is_line,
+    ),
+    text(
+        Format::Cyclictest,
+        "cyclicdeadline",
+        "status lines",
+        "cyclicdeadline -t 4 -i 1000 -D 1m -q",
+        "us",
+        "a histogram; missed periods",
+        cyclictest::is_line,
+    ),
+    text(
+        Format::Cyclictest,
+        "signaltest",
+        "status lines",
+        "signaltest -t 2 -p 90 -l 100000 -q",
+        "us",
+        "a histogram; how often it measured",
+        cyclictest::is_line,
+    ),
+    text(
+        Format::JitterCsv,
+        "jitterdebugger",
+        "the table CPU;seconds;value of jittersamples",
+        "jittersamples out/samples.raw",
+        "us (--unit ns where it ran with -N)",
+        "interval and priority; missed periods",
+        jitterdebugger::is_csv,
+    ),
+];
+
+/// The format of lines that begin a file.
+pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
+    let lines: Vec<String> = start.lines().map_while(Result::ok).collect();
+    let knows = |declared: &&Declared| {
+        let Some(is_line) = declared.is_line else { return false };
+        // A table of numbers may be anybody's: its first line must be one.
+        let most = if declared.format == Format::JitterCsv { 1 } else { usize::MAX };
+        lines.iter().take(most).any(|line| is_line(line))
+    };
+    FORMATS.iter().find(knows).map(|declared| declared.format)
+}
+
+/// What looks like the output of a tool that is not read: a part of a line of it, its name, and what would help.
+const UNREAD: [(&str, &str, &str); 20] = [
+    (
+        " groups using ",
+        "hackbench",
+        "it measures how long messages take in all, and no latency: measure one beside it, as cyclictest -D 1m --json=run.json",
+    ),
+    (
+        "total number of tasks in use",
+        "hackbench",
+        "it measures how long messages take in all, and no latency: measure one beside it, as cyclictest -D 1m --json=run.json",
+    ),
+    ("Current Inversions:", "pi_stress", "it counts inversions of priorities, and has no latency"),
+    ("Total inversion performed:", "pi_stress", "it counts inversions of priorities, and has no latency"),
+    ("forktest#", "ssdd", "it tests ptrace, and has no latency"),
+    (
+        "queuelat V",
+        "queuelat",
+        "it says whether a queue ran over, and has no distribution: measure with oslat --json=run.json",
+    ),
+    (
+        "Task                  |   Runtime ms",
+        "perf sched latency",
+        "its delays are of whichever tasks ran: measure with cyclictest --json=run.json, or rtla timerlat hist",
+    ),
+    (
+        "# Running 'sched/",
+        "perf bench",
+        "it measures throughput, and no latency: measure with cyclictest --json=run.json",
+    ),
+    ("# tracer: timerlat", "the kernel's tracer timerlat", "rtla timerlat hist writes a histogram of it"),
+    ("# tracer: osnoise", "the kernel's tracer osnoise", "rtla osnoise hist writes a histogram of it"),
+    ("# tracer: hwlat", "the kernel's tracer hwlat", "hwlatdetect writes a report of it"),
+    (
+        "# tracer: ",
+        "a tracer of the kernel",
+        "a trace has no latencies of wake-ups: rtla timerlat hist writes a histogram",
+    ),
+    (
+        "Latency Histogram",
+        "latency-histogram of LinuxCNC",
+        "its window shows numbers, and what it writes is not read: measure with latency-test or cyclictest --json=run.json",
+    ),
+    (
+        "stressor       bogo ops",
+        "stress-ng",
+        "its throughput is no latency: stress-ng --cyclic 1 prints latencies",
+    ),
+    ("stress-ng: ", "stress-ng", "only the lines of stress-ng --cyclic 1 are latencies"),
+    (
+        "system-info:",
+        "stress-ng (YAML)",
+        "its throughput is no latency: import what stress-ng --cyclic 1 prints",
+    ),
+    (
+        "hwlat tracer not available",
+        "hwlatdetect",
+        "the kernel has no hwlat tracer (CONFIG_HWLAT_TRACER): nothing was measured",
+    ),
+    (
+        "tracer timerlat not found",
+        "rtla",
+        "the kernel has no timerlat tracer (CONFIG_TIMERLAT_TRACER): nothing was measured",
+    ),
+    (
+        "cyclictest V ",
+        "cyclictest",
+        "it printed its help or its version: give it -q -h 400 or --json=run.json",
+    ),
+    ("rteval", "rteval", "its report in text is not read: import its summary.xml"),
+];
+
+/// What a text of no format that is read looks like: a tool, and what would help.
+pub(super) fn looks_like(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
+    let text = String::from_utf8_lossy(beginning).to_lowercase();
+    let found = UNREAD.iter().find(|(part, ..)| text.contains(&part.to_lowercase()));
+    found.map(|(_, tool, help)| (*tool, *help))
+}

@@ -1,0 +1,270 @@
+//! Files as people have them: outputs of the field's tools with what surrounds them, and what is right of each. Names of
+//! people and machines in them are neutral.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use tactus_format::import::{FORMATS, Options, Recording, Series, read};
+
+/// Where a file is from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// A public mail, page or repository.
+    Public,
+    /// The tool, run in a virtual machine.
+    Tool,
+    /// Made after the tool's source or documentation.
+    Layout,
+}
+use Source::{Layout, Public, Tool};
+
+/// Each file, its source, and what must be said of it; a file that is not read must be refused in these words.
+const CASES: &[(&str, Source, &[&str])] = &[
+    // Its own column says 1895.825 ms: the largest value of the last bucket.
+    (
+        "jhiccup-v1.hlog",
+        Public,
+        &["HdrHistogram log of jHiccup version 2.0.6", "cycles 65964, max 1895825407"],
+    ),
+    (
+        "oslat-1.10.txt",
+        Public,
+        &["oslat 1.10, Some(Fifo)", "cpu Some(6) priority Some(1)", "largest 17000", "duration 10003000000"],
+    ),
+    ("oslat-2.40.txt", Tool, &["oslat 2.40, None", "largest 16174000", "it set no priority"]),
+    ("hwlatdetect.txt", Public, &["cycles 6, max 48000", "duration 900000000000", "SMIs during run: 0"]),
+    ("hwlatdetect-nothing.txt", Layout, &["nothing: it saw no gap above 10 us"]),
+    ("hwlatdetect-without-tracer.txt", Tool, &["REFUSED", "hwlatdetect", "CONFIG_HWLAT_TRACER"]),
+    (
+        "rtla-timerlat-rows-far-apart.txt",
+        Public,
+        &["IRQ", "max 6000, min 6000", "max 21000, min 21000", "cycles 0"],
+    ),
+    (
+        "rtla-osnoise-nothing.txt",
+        Public,
+        &["nothing: it saw no noise above its threshold", "duration 5000000000"],
+    ),
+    (
+        "rtla-osnoise-top.txt",
+        Public,
+        &["largest 277000", "min unknown", "duration 60000000000", "Max Single"],
+    ),
+    ("rtla-timerlat-top.txt", Layout, &["IRQ", "largest 51200", "ended by Some(51200)", "hit stop tracing"]),
+    ("rtla-without-tracer.txt", Tool, &["REFUSED", "rtla", "CONFIG_TIMERLAT_TRACER"]),
+    ("xenomai-latency.txt", Public, &["max 49833, min 4374, mean 6187", "overruns 0", "duration 4000000000"]),
+    ("latmus.txt", Layout, &["cpu Some(1) priority Some(98)", "max 3899, min 1182, mean 1313"]),
+    (
+        "cyclicdeadline-break.txt",
+        Public,
+        &["cyclicdeadline, Some(Deadline)", "ended by Some(51000)", "largest 51000", "max 18000"],
+    ),
+    (
+        "cyclictest-sched-other.txt",
+        Public,
+        &["cyclictest, Some(Other)", "largest 2199000", "load average 3.71 4.06 3.51", "missed 2"],
+    ),
+    ("cyclictest-v-break.txt", Public, &["ended by Some(115000)", "cycles 11, max 115000"]),
+    ("cyclictest-v-break-2.4.txt", Tool, &["ended by Some(210000)", "max 210000", "cpu Some(1)"]),
+    (
+        "cyclictest-status-200us.txt",
+        Public,
+        &["Some(Fifo)", "largest 1076000", "missed 5", "priority Some(80)"],
+    ),
+    (
+        "stress-ng-cyclic.txt",
+        Public,
+        &["stress-ng --cyclic, Some(Deadline)", "cycles 10000, max 3145065, min 2413", "99.90% 1360837 ns"],
+    ),
+    ("rteval-timerlat.xml", Layout, &["rteval (timerlat)", "largest 48000", "duration 60000000000"]),
+    (
+        "rteval-breaktrace.xml",
+        Layout,
+        &[
+            "ended by Some(2718000)",
+            "largest 2718000",
+            "load average 9.25",
+            "kernel 2.6.33.9-rt31.75.el6rt.x86_64",
+        ],
+    ),
+    ("pmqtest.json", Tool, &["pmqtest 2.40, Some(Fifo)", "largest 44000", "cycles 338", "missed 0"]),
+    ("ptsematest.json", Tool, &["ptsematest 2.40", "max 34000", "max 31000"]),
+    ("sigwaittest.json", Tool, &["sigwaittest 2.40", "largest 40000", "measured on Sat, 28 Nov 2026"]),
+    ("svsematest.json", Tool, &["svsematest 2.40", "largest 35000", "PREEMPT_RT: no"]),
+    ("pmqtest.txt", Tool, &["pmqtest, Some(Other)", "cycles 180, max 161000, min 4000, mean 9000"]),
+    ("ptsematest.txt", Tool, &["Some(Other)", "cycles 200, max 7963000", "cycles 146, max 38000"]),
+    ("sigwaittest.txt", Tool, &["Some(Other)", "cycles 200, max 1605000"]),
+    ("svsematest.txt", Tool, &["Some(Other)", "cycles 200, max 27000"]),
+    ("signaltest.txt", Tool, &["signaltest, Some(Other)", "max 26032000", "largest 29832000"]),
+    ("jitterdebugger-v.txt", Tool, &["jitterdebugger", "cycles 234, max 153000, min 7000, mean 16620"]),
+    ("jitterdebugger-live-then-json.txt", Tool, &["jitterdebugger", "cycles 50, max 48000"]),
+    ("sysjitter.txt", Layout, &["sysjitter", "cycles 812, max 14321, min 246, mean 1330", "cpu Some(3)"]),
+    (
+        "kubectl-timestamps.txt",
+        Public,
+        &["largest 34000", "Some(Fifo)", "priority Some(1)", "interval 1000000"],
+    ),
+    ("journald-short.txt", Layout, &["Some(Other)", "largest 2199000"]),
+    ("journald-iso.txt", Layout, &["oslat 1.10", "largest 17000"]),
+    ("compose.txt", Layout, &["nothing: it saw no noise"]),
+    ("ci-log.txt", Layout, &["pmqtest 2.40", "largest 44000"]),
+    ("quoted.md", Layout, &["largest 1076000"]),
+    ("indented.md", Layout, &["max 49833"]),
+    ("hackbench.txt", Tool, &["REFUSED", "hackbench", "no latency"]),
+    ("pi_stress.txt", Tool, &["REFUSED", "pi_stress", "no latency"]),
+    ("ssdd.txt", Tool, &["REFUSED", "ssdd", "no latency"]),
+    ("queuelat-help.txt", Tool, &["REFUSED", "queuelat", "oslat"]),
+];
+
+fn file(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/field").join(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Everything that is read of a file, in words.
+fn said(bytes: &[u8]) -> String {
+    let recordings = match read(bytes, Options::default()) {
+        Ok(recordings) => recordings,
+        Err(error) => return format!("REFUSED: {error}\nhint: {}", error.hint.as_deref().unwrap_or("none")),
+    };
+    let mut text = String::new();
+    for one in &recordings {
+        let part = one.part.unwrap_or("all");
+        let _ = writeln!(text, "{}, {:?}, {part}", one.instrument, one.policy);
+        for series in &one.series {
+            let mean = series
+                .latency()
+                .totals
+                .mean_ns()
+                .map_or_else(|| "unknown".into(), |mean| format!("{mean:.0}"));
+            let totals = &series.totals;
+            let min = if series.knows_min { totals.min_ns.to_string() } else { "unknown".into() };
+            let _ = writeln!(
+                text,
+                "cpu {:?} priority {:?}: cycles {}, max {}, min {min}, mean {mean}, overruns {}",
+                series.cpu, series.priority, totals.cycles, totals.max_ns, totals.overruns
+            );
+        }
+        let _ = writeln!(
+            text,
+            "largest {}",
+            one.series.iter().map(|series| series.totals.max_ns).max().unwrap_or(0)
+        );
+        let _ = writeln!(
+            text,
+            "interval {}, duration {}",
+            one.interval_ns.unwrap_or(0),
+            one.duration_ns.unwrap_or(0)
+        );
+        let _ = writeln!(
+            text,
+            "missed {}, kernel {}",
+            one.least_missed(),
+            one.kernel.as_deref().unwrap_or("unknown")
+        );
+        if let Some(ended) = &one.ended_by {
+            let _ = writeln!(text, "ended by {:?}: {}", ended.value_ns, ended.said);
+        }
+        if let Some(nothing) = &one.found_nothing {
+            let _ = writeln!(text, "nothing: {nothing}");
+        }
+        one.conditions.iter().chain(&one.notes).for_each(|line| text += &format!("{line}\n"));
+    }
+    text
+}
+
+#[test]
+fn every_file_of_the_field_is_right_or_refused_with_what_would_help() {
+    let (mut right, mut refused, mut wrong) = (0, 0, Vec::new());
+    for (name, source, wanted) in CASES {
+        let found = said(&file(name));
+        match wanted.iter().find(|words| !found.contains(**words)) {
+            Some(words) => wrong.push(format!("{name} ({source:?}): `{words}` is not in:\n{found}")),
+            None if found.starts_with("REFUSED") => refused += 1,
+            None => right += 1,
+        }
+    }
+    println!("tried {}, right {right}, refused with reason {refused}, wrong {}", CASES.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_that_is_kept_is_a_case() {
+    let kept = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/field")).unwrap();
+    for entry in kept {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(CASES.iter().any(|(known, ..)| *known == name), "{name} is no case");
+    }
+}
+
+/// Whether a part of a file says no more than all of it.
+fn says_no_more(part: &Recording, whole: &Recording) -> Result<(), String> {
+    if part.policy.is_some() && whole.policy.is_some() && part.policy != whole.policy {
+        return Err(format!("policy {:?}", part.policy));
+    }
+    if part.found_nothing.is_some() && whole.found_nothing.is_none() {
+        return Err("nothing was found".into());
+    }
+    let of = |series: &Series| whole.series.iter().find(|own| own.thread == series.thread).cloned();
+    for series in part.series.iter().filter(|series| series.totals.cycles > 0) {
+        let Some(own) = of(series) else {
+            return Err(format!("a thread {} that is not there", series.thread));
+        };
+        // A latency that ended the run may be counted with another thread, where the file no longer says whose it was.
+        let most = if whole.ended_by.is_some() {
+            whole.series.iter().map(|series| series.totals.max_ns).max().unwrap_or(0)
+        } else {
+            own.totals.max_ns
+        };
+        let more = u64::from(whole.ended_by.is_some());
+        let sound = series.totals.max_ns <= most
+            && series.totals.cycles <= own.totals.cycles + more
+            && (!series.knows_min || series.totals.min_ns >= own.totals.min_ns);
+        if !sound {
+            return Err(format!("{:?} of {:?}", series.totals, own.totals));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn whatever_line_is_lost_the_rest_is_the_same_says_less_or_is_refused() {
+    for (name, ..) in CASES {
+        let bytes = file(name);
+        let Ok(whole) = read(bytes.as_slice(), Options::default()) else { continue };
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let step = (lines.len() / 200).max(1);
+        for lost in (0..lines.len()).step_by(step) {
+            let rest: Vec<u8> = lines
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| *at != lost)
+                .flat_map(|(_, line)| *line)
+                .copied()
+                .collect();
+            let Ok(part) = read(rest.as_slice(), Options::default()) else { continue };
+            for own in &part {
+                let Some(whole) = whole.iter().find(|whole| whole.part == own.part) else {
+                    panic!("{name} without line {}: a part that is not there", lost + 1)
+                };
+                if let Err(what) = says_no_more(own, whole) {
+                    panic!(
+                        "{name} without line {}: {what}\n{}",
+                        lost + 1,
+                        String::from_utf8_lossy(lines[lost])
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_format_is_declared_with_the_command_that_makes_it() {
+    for one in &FORMATS {
+        for words in [one.tool, one.what, one.made_by, one.unit, one.lacks] {
+            assert!(!words.is_empty(), "{one:?}");
+        }
+    }
+}
