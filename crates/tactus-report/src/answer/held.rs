@@ -35,25 +35,28 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
 
 /// "Held within 26.1 us (10 s, bare metal) by host; 31.0 us by podman."
 fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
-    let mut places: Vec<(&str, u64, u64)> = Vec::new();
+    let mut places: Vec<(&str, u64, u64, &str)> = Vec::new();
     for line in lines.iter().filter(|line| line.evidence == Some(evidence)) {
         let Some(max) = line.figures.as_ref().and_then(|all| all.max_ns) else { continue };
+        let about = if evidence == Evidence::Imported { about(line) } else { "" };
         match places.iter_mut().find(|(place, ..)| *place == line.subject) {
-            Some((_, most, shortest)) => {
-                *most = max.max(*most);
+            Some((_, most, shortest, said)) => {
+                if max > *most {
+                    (*most, *said) = (max, about);
+                }
                 *shortest = line.measured_ns.min(*shortest);
             }
-            None => places.push((&line.subject, max, line.measured_ns)),
+            None => places.push((&line.subject, max, line.measured_ns, about)),
         }
     }
     // Where not all are named, those are that were worst.
     if places.len() > NAMED {
-        places.sort_by_key(|(_, most, _)| std::cmp::Reverse(*most));
+        places.sort_by_key(|(_, most, ..)| std::cmp::Reverse(*most));
     }
-    let shortest = places.iter().map(|(.., ns)| *ns).min()?;
+    let shortest = places.iter().map(|(_, _, ns, _)| *ns).min()?;
     let names: Vec<String> = places
         .iter()
-        .map(|(place, max, _)| format!("{} in {}", latency(float(*max)), clean(place)))
+        .map(|(place, max, _, about)| format!("{} in {}{about}", latency(float(*max)), clean(place)))
         .collect();
     let what = match evidence {
         Evidence::Emulated => "Under emulation, which says nothing about hardware, the largest latency was",
@@ -67,4 +70,14 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
         ns => format!("{} and more", duration(ns)),
     };
     Some(format!("{what} {} ({lasted}{place}).", listed(&names, ", ")))
+}
+
+/// What a reader must know of an imported maximum.
+const fn about(line: &Line) -> &'static str {
+    match (line.broke, line.ordinary) {
+        (true, true) => " (it ended the run; SCHED_OTHER, not real-time)",
+        (true, false) => " (it ended the run)",
+        (false, true) => " (SCHED_OTHER, not real-time)",
+        (false, false) => "",
+    }
 }

@@ -9,7 +9,7 @@ use tactus_model::event::RowStatus;
 use tactus_model::{Evidence, Nanos};
 
 use super::condition::Run;
-use crate::row::{control, died, lacking, never_made};
+use crate::row::{control, died, lacking, never_made, policy};
 use crate::units::clean;
 
 /// What runs must agree in.
@@ -84,7 +84,7 @@ impl Alike {
             Self::Measurement => serde_json::to_string(&result.measurement).unwrap_or_default(),
             Self::Evidence => result.evidence.map_or_else(|| "not known".into(), |kind| kind.to_string()),
             Self::Interval => known(result, result.interval_ns),
-            Self::Policy => result.policy.to_string(),
+            Self::Policy => policy(result).map_or_else(|| "not known".into(), |policy| policy.to_string()),
             Self::Priority => result.priority.to_string(),
             Self::Cpus => cpus(run),
             Self::Load => tables(&result.load),

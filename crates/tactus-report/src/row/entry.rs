@@ -5,6 +5,7 @@ use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{AttributionEntry, Entry, SeriesEntry, ValueEntry};
 use tactus_model::number::float;
 use tactus_model::outcome::{ValueResult, Yields};
+use tactus_model::scheduling::Policy;
 
 use super::attribution::attribution;
 use super::blame::blame;
@@ -38,7 +39,7 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         duration_s: measured_s(result),
         interval_ns: (result.interval_ns > 0).then_some(result.interval_ns),
         priority: (result.priority > 0).then_some(result.priority),
-        policy: Some(result.policy),
+        policy: policy(result),
         files: files(contents, row),
         restarts: result.restarts.clone(),
         notes: result.notes.clone(),
@@ -74,6 +75,15 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
         published: published(&contents.plan, &result.name, &result.environment),
         verdict: verdict(row),
     }
+}
+
+/// How it was scheduled; none where a file of another tool does not say it: it has a real-time policy without a priority.
+#[must_use]
+pub fn policy(result: &RowResult) -> Option<Policy> {
+    let unknown = result.evidence == Some(Evidence::Imported)
+        && matches!(result.policy, Policy::Fifo | Policy::Rr)
+        && result.priority == 0;
+    (!unknown).then_some(result.policy)
 }
 
 /// How long it measured, in seconds; none where a file of another tool does not say it.

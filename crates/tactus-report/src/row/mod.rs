@@ -37,7 +37,7 @@ pub(crate) use complete::{looked_ns, time_words};
 pub use conditions::{audit_anchor, conditions, conditions_by_id};
 pub(crate) use control::unproven;
 pub use control::{control, control_sentence, controls, spared};
-pub use entry::entry;
+pub use entry::{entry, policy};
 pub use grounds::{died, never_made};
 pub use judged::{Quantity, is_corrected};
 pub use name::{

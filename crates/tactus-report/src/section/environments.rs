@@ -10,7 +10,7 @@ use tactus_model::scheduling::Policy;
 use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time};
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
-use crate::row::{figures, title, worst_runs};
+use crate::row::{figures, policy, title, worst_runs};
 use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
 
 /// The section.
@@ -159,7 +159,10 @@ fn scheduled(result: &RowResult, one: &SeriesResult) -> String {
             format!("{} {} (the kernel's)", Policy::Fifo, result.priority)
         }
         Measure::Timerlat(_) => "an interrupt".into(),
-        _ => format!("{} {}", result.policy, one.key.priority),
+        _ => match policy(result) {
+            Some(policy) => format!("{policy} {}", one.key.priority),
+            None => NONE.into(),
+        },
     }
 }
 

@@ -8,7 +8,8 @@ use tactus_model::dependence::{Dependence, dependence};
 use tactus_model::document::{Published, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::latency::{Corrected, Summary};
-use tactus_model::outcome::{ValueResult, Yields};
+use tactus_model::outcome::{RowEnd, ValueResult, Yields};
+use tactus_model::scheduling::Policy;
 
 use super::conditions::{keys, measures};
 use super::together::{medians, together};
@@ -45,6 +46,10 @@ pub struct Line {
     pub status: RowStatus,
     /// Why it has no numbers, or fewer than planned.
     pub reason: Option<String>,
+    /// Whether a latency ended it.
+    pub broke: bool,
+    /// Whether it was scheduled as an ordinary program is, where that is known.
+    pub ordinary: bool,
     /// How long it measured, in ns; of several runs the shortest that has numbers.
     pub measured_ns: u64,
     /// Frames that did not arrive, of all runs.
@@ -150,6 +155,8 @@ pub fn comparison(contents: &Contents) -> Vec<Line> {
             load: load_words(result),
             status: each.iter().map(|run| run.status).max_by_key(severity).unwrap_or(result.status),
             reason: reasons(&each),
+            broke: results().any(|run| run.ended == RowEnd::Broke),
+            ordinary: result.policy == Policy::Other,
             measured_ns: results()
                 .filter(|run| has_numbers(run))
                 .map(|run| run.measured_ns)

@@ -78,8 +78,11 @@ pub struct Fitness {
 #[derive(Debug, Args)]
 pub struct Import {
     /// Files of other tools, packed (gzip, xz, zstd) or not; - for stdin. What they are is seen by their content
-    #[arg(required = true, value_name = "FILE|-")]
+    #[arg(required_unless_present = "formats", value_name = "FILE|-")]
     pub files: Vec<PathBuf>,
+    /// Say which formats are read, with the command that makes each, its unit, and what is not in it
+    #[arg(long)]
+    pub formats: bool,
     /// Directory of the bundle, new or empty. Default: ./tactus-import-TIME
     #[arg(long, value_name = "BUNDLE")]
     pub out: Option<PathBuf>,

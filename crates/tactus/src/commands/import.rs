@@ -5,14 +5,15 @@ use std::fs::File;
 use std::path::Path;
 
 use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
-use tactus_format::import::{self, Options, Recording, Series, Values};
+use tactus_format::import::{self, Ended, FORMATS, Options, Recording, Series, Values};
 use tactus_model::bundle::{Machine, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Spin, Timer};
 use tactus_model::event::{RunStatus, Ticked};
-use tactus_model::latency::{Latency, Sparse, Summary};
+use tactus_model::latency::{Latency, Sparse, Totals};
 use tactus_model::message::{Note, ThreadCounters, Tick};
-use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, SeriesResult};
+use tactus_model::number::float;
+use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, RowEnd, SeriesResult};
 use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::{SeriesKey, Thread};
@@ -43,6 +44,10 @@ struct Row {
 }
 
 pub fn import(arguments: &Import) -> Result<Exit, Failure> {
+    if arguments.formats {
+        output::data(&formats())?;
+        return Ok(Exit::Good);
+    }
     let options = Options { unit_ns: arguments.unit.map(crate::cli::Unit::ns) };
     let mut plan = Plan { name: "import".into(), title: Some("Imported".into()), ..Plan::default() };
     let (mut rows, mut names) = (Vec::new(), BTreeSet::new());
@@ -88,6 +93,17 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
     say(format_args!("bundle: {}", dir.path().display()));
     Ok(Exit::of(&contents))
+}
+
+/// Every format that is read, with the command that makes it.
+fn formats() -> String {
+    let said = |one: &import::Declared| {
+        format!(
+            "{}: {}\n  made by: {}\n  unit: {}\n  not in it: {}\n",
+            one.tool, one.what, one.made_by, one.unit, one.lacks
+        )
+    };
+    FORMATS.iter().map(said).collect::<Vec<_>>().join("\n")
 }
 
 /// What stands for standard input, and what it is called.
@@ -177,7 +193,8 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
         }
     };
     let priority = recording.series.iter().find_map(|series| series.priority);
-    let mut notes = vec![Note::info(format!(
+    let mut notes: Vec<Note> = first_notes(recording);
+    notes.push(Note::info(format!(
         "read from {} ({}): {}",
         name_of(file).display(),
         recording.instrument,
@@ -185,10 +202,14 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
             Values::Interrupts => "nobody watched, and whether the machine is what it says cannot be proven",
             _ => "tactus did not measure, and can prove nothing there",
         }
-    ))];
+    )));
     notes.extend(recording.command.iter().map(|command| Note::info(format!("it was called as `{command}`"))));
-    // An interrupt has none.
-    if priority.is_none() && recording.values != Values::Interrupts {
+    if !recording.conditions.is_empty() {
+        notes.push(Note::info(format!("the file says: {}", recording.conditions.join("; "))));
+    }
+    // An interrupt has none, nor has SCHED_DEADLINE.
+    let has_none = recording.values == Values::Interrupts || recording.policy == Some(Policy::Deadline);
+    if priority.is_none() && !has_none {
         notes.push(Note::info("the file does not say at which priority it measured"));
     }
     if recording.interval_ns.is_none() && recording.values != Values::Gaps {
@@ -208,11 +229,45 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
         measurement,
         interval_ns: recording.interval_ns.unwrap_or(0),
         priority: priority.unwrap_or(0),
-        policy: if priority > Some(0) { Policy::Fifo } else { Policy::Other },
+        // SCHED_FIFO at priority 0, which no thread has, where it is not known.
+        policy: recording.policy.unwrap_or(Policy::Fifo),
         planned_ns: duration_ns,
         measured_ns: duration_ns,
         notes,
         ..RowResult::unmeasured(name, place, KIND)
+    }
+}
+
+/// What must be said before anything else.
+fn first_notes(recording: &Recording) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(ended) = &recording.ended_by {
+        notes.push(Note::info(format!("{}: {}", ended_words(ended), ended.said)));
+    }
+    if recording.policy == Some(Policy::Other) {
+        notes.push(Note::info(
+            "it was not measured in real time: its threads ran with SCHED_OTHER, the policy of ordinary programs, and waited \
+for every other one",
+        ));
+    }
+    if let Some(nothing) = &recording.found_nothing {
+        notes.push(Note::info(nothing.clone()));
+    }
+    let missed = recording.least_missed();
+    if missed > 0 {
+        let periods = if missed == 1 { "period was" } else { "periods were" };
+        notes.push(Note::info(format!(
+            "at least {missed} {periods} missed, by its largest latencies and its interval: the file does not count them"
+        )));
+    }
+    notes
+}
+
+/// Which latency ended a run.
+fn ended_words(ended: &Ended) -> String {
+    match ended.value_ns {
+        Some(ns) => format!("a latency of {} ended the run", tactus_report::units::latency(float(ns))),
+        None => "a latency above its limit ended the run".into(),
     }
 }
 
@@ -253,12 +308,15 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     for series in &recording.series {
         let key = key(&recording, series);
         let latency = series.latency();
+        // As of an instrument that tells totals alone: what is not known is no figure of a tick either.
+        let is_known = series.knows_min && latency.totals.sum_ns < u64::MAX;
+        let min_ns = if is_known { latency.totals.min_ns } else { u64::MAX };
         let tick = Tick {
             activity: 0,
             series: key.clone(),
             n: 0,
             at_ns: result.measured_ns.max(1),
-            now: latency.totals,
+            now: Totals { min_ns, ..latency.totals },
             total: latency.totals,
             counts: Sparse::of(&latency.raw),
             missed: series.missed(),
@@ -266,7 +324,7 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
         };
         log.tick(&Ticked::of(number, tick, latency.summary().p99_ns))?;
         all.merge(&latency);
-        let summary = Summary { overruns: recording.overruns(&latency), ..latency.summary() };
+        let summary = recording.summary(&latency, [series]);
         found.push(SeriesResult {
             key,
             summary,
@@ -278,8 +336,13 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     result.notes.extend(log.finish()?.note());
     result.threads =
         Some(found.iter().map(|series| Thread { cpu: series.key.cpu, thread: series.key.thread }).collect());
-    let summary = Summary { overruns: recording.overruns(&all), ..all.summary() };
-    result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: Some(summary) });
-    result.end(Ending::complete());
+    let summary =
+        Some(recording.summary(&all, &recording.series)).filter(|_| recording.found_nothing.is_none());
+    result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: summary });
+    result.end(match (&recording.ended_by, recording.found_nothing) {
+        (Some(ended), _) => Ending::because(RowEnd::Broke, ended_words(ended)),
+        (None, Some(nothing)) => Ending::because(RowEnd::Complete, nothing),
+        (None, None) => Ending::complete(),
+    });
     writer.result(number, &result)
 }

@@ -317,3 +317,55 @@ fn what_cyclictest_measures_here_is_what_is_imported() {
         }
     }
 }
+
+/// Files as people have them.
+const FIELD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/field");
+
+#[test]
+fn what_ended_a_run_and_how_it_was_scheduled_is_said_first() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let said = |file: &str| imported(&dir.path().join(file), &[&format!("{FIELD}/{file}")]);
+    let document = said("cyclictest-v-break.txt");
+    let answer = document["answer"]["sentence"].as_str().unwrap();
+    assert!(answer.contains("115 us in cyclictest-v-break (it ended the run)"), "{answer}");
+    let row = &document["scenarios"][0];
+    assert_eq!((&row["all"]["max_ns"], &row["ended"]), (&115_000.into(), &"broke".into()));
+    assert!(row["notes"][0]["text"].as_str().unwrap().contains("# Break value: 115"), "{row:#}");
+    assert!(row["policy"].is_null() && row["priority"].is_null(), "{row:#}");
+    let document = said("cyclictest-sched-other.txt");
+    let answer = document["answer"]["sentence"].as_str().unwrap();
+    assert!(answer.contains("(SCHED_OTHER, not real-time)"), "{answer}");
+    let row = &document["scenarios"][0];
+    assert_eq!(row["policy"], "other");
+    assert!(row["all"]["overruns"].is_null(), "{row:#}");
+    let notes: Vec<&str> =
+        row["notes"].as_array().unwrap().iter().filter_map(|note| note["text"].as_str()).collect();
+    assert!(
+        notes[0].contains("SCHED_OTHER") && notes[1].contains("at least 2 periods were missed"),
+        "{notes:?}"
+    );
+    assert!(notes.iter().any(|note| note.contains("load average 3.71 4.06 3.51")), "{notes:?}");
+}
+
+#[test]
+fn an_instrument_that_found_nothing_is_imported_as_that() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let document = imported(&dir.path().join("bundle"), &[&format!("{FIELD}/rtla-osnoise-nothing.txt")]);
+    let row = &document["scenarios"][0];
+    assert_eq!(row["status"], "measured", "{row:#}");
+    assert_eq!(row["reason"], "it saw no noise above its threshold", "{row:#}");
+    assert!(row["all"]["max_ns"].is_null(), "{row:#}");
+    let document = imported(&dir.path().join("top"), &[&format!("{FIELD}/rtla-osnoise-top.txt")]);
+    let all = &document["scenarios"][0]["all"];
+    assert_eq!((&all["max_ns"], all["min_ns"].is_null()), (&277_000.into(), true), "{all:#}");
+}
+
+#[test]
+fn every_format_is_listed_with_the_command_that_makes_it() {
+    let result = output(tactus().args(["import", "--formats"]));
+    assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
+    let said = stdout(&result);
+    assert!(said.contains("hwlatdetect: its report\n  made by: hwlatdetect --duration=10m"), "{said}");
+}
