@@ -49,7 +49,7 @@ fuzz() {
   mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
   # Nobody may wait for a fuzzer that hangs: libFuzzer ends at max_total_time, an input at timeout. Entropic weighs
   # every input against each other by tens of thousands of features, which takes longer than to try ten.
-  if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target"* \
+  if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
     -max_total_time="$seconds" -entropic=0 -timeout=60 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1; then
     tail -n 40 "$log"
