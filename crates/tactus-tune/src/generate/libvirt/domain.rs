@@ -1,9 +1,12 @@
 //! A user's own domain: what it has already, and what is made of it.
 
-use super::edit::{Setting, What, apply};
-use super::settings::{Guest, drops, settings};
+use tactus_model::facts::Facts;
+
+use super::edit::{Setting, Wanted, What, apply};
+use super::settings::{Guest, OVERHEAD, drops, settings};
 use super::tree::{Element, Tree};
-use crate::generate::{Accel, GenerateError, GenerateRequest, GuestOptions, Output, Size};
+use super::{limits, threads};
+use crate::generate::{Accel, GenerateError, GenerateRequest, GuestOptions, Output, Page, Size};
 
 /// Changes a domain so that it is a real-time guest: in place, and nothing but what must be.
 /// What the request does not say is taken from the domain: its name, vCPUs, memory and accelerator.
@@ -39,7 +42,7 @@ pub fn patch(
         }
     };
     let accel = request.options.accel.unwrap_or(own);
-    let options = GuestOptions {
+    let mut options = GuestOptions {
         vcpus: Some(match request.options.vcpus {
             Some(count) => count,
             None => number(&tree, "vcpu")
@@ -54,14 +57,24 @@ pub fn patch(
         accel: Some(accel),
         ..request.options.clone()
     };
+    let pages = Pages::of(&tree);
+    options.page = options.page.or_else(|| {
+        let placement = GenerateRequest { options: &options, ..*request }.placement(2).ok()?;
+        pages.choose(request.subject.facts, options.memory?, placement.node)
+    });
     let request = GenerateRequest { options: &options, ..*request };
     let placement = request.placement(2)?;
     let (memory, page) = request.memory()?;
-    let iothreads = number(&tree, "iothreads").unwrap_or(0).clamp(1, 64);
-    let said = ["memory", "currentMemory"]
-        .into_iter()
-        .filter(|name| self::memory(&tree, name) == Some(memory))
-        .collect();
+    let stays = pages == Pages::Other && request.options.page.is_none();
+    let page = (!stays).then_some(page);
+    let some = usize::from(threads::is_of_use(&tree));
+    let iothreads = threads::ids(&tree, number(&tree, "iothreads").unwrap_or(0).clamp(some, 64));
+    let amounts = ["memory", "currentMemory"].into_iter();
+    let mut said: Vec<&str> = amounts.filter(|name| self::memory(&tree, name) == Some(memory)).collect();
+    let limit = amount(tree.find(&["memtune", "hard_limit"]));
+    if limit.is_some_and(|limit| limit.0 >= memory.0 + OVERHEAD) {
+        said.push("hard_limit");
+    }
     let usb = plugged(&tree);
     let guest = Guest { request: &request, placement, memory, page, accel, iothreads, said, usb };
 
@@ -70,10 +83,15 @@ pub fn patch(
         output.notes.extend(drops(&request));
     }
     let mut new = text.to_owned();
-    for setting in strangers(&tree, &guest).into_iter().chain(settings(&guest)) {
+    let all = limits::removed(&tree).into_iter().chain(strangers(&tree, &guest)).chain(settings(&guest));
+    for setting in all.chain(cell(&tree, &guest)) {
         let said = apply(&mut new, &setting).map_err(|reason| refuse(reason, DUMP))?;
         let check = if setting.check.is_empty() { String::new() } else { format!(" ({})", setting.check) };
         output.notes.extend(said.into_iter().map(|what| format!("changed: {what}{check}")));
+    }
+    if let Some(thread) = guest.iothreads.first() {
+        let said = threads::assign(&mut new, *thread).map_err(|reason| refuse(reason, DUMP))?;
+        output.notes.extend(said.into_iter().map(|what| format!("changed: {what} (iothread-pin)")));
     }
     Ok((new, output))
 }
@@ -82,10 +100,19 @@ fn number(tree: &Tree, name: &str) -> Option<usize> {
     tree.find(&[name])?.text.trim().parse().ok().filter(|count| (1..=4096).contains(count))
 }
 
-/// The domain's memory. libvirt counts in KiB where no unit is said.
+/// The domain's memory.
 fn memory(tree: &Tree, name: &str) -> Option<Size> {
-    let element = tree.find(&[name])?;
-    let unit: u64 = match element.attribute("unit").unwrap_or("KiB") {
+    amount(tree.find(&[name]))
+}
+
+/// An amount of memory. libvirt counts in KiB where no unit is said.
+fn amount(element: Option<&Element>) -> Option<Size> {
+    let element = element?;
+    sized(element.text.trim(), element.attribute("unit"))
+}
+
+fn sized(number: &str, unit: Option<&str>) -> Option<Size> {
+    let unit: u64 = match unit.unwrap_or("KiB") {
         "b" | "bytes" => 1,
         "KB" => 1000,
         "k" | "KiB" => 1 << 10,
@@ -97,7 +124,7 @@ fn memory(tree: &Tree, name: &str) -> Option<Size> {
         "T" | "TiB" => 1 << 40,
         _ => return None,
     };
-    let bytes = element.text.trim().parse::<u64>().ok()?.checked_mul(unit)?;
+    let bytes = number.parse::<u64>().ok()?.checked_mul(unit)?;
     // 64 TiB is more than libvirt takes anywhere; above it sums could overflow.
     (1 << 20..=64 << 40).contains(&bytes).then_some(Size(bytes))
 }
@@ -117,23 +144,99 @@ fn plugged(tree: &Tree) -> bool {
         || has("serial", &|e| tree.children(e, "target").any(|t| t.attribute("type") == Some("usb-serial")))
 }
 
-/// Pins of vCPUs and threads that there will not be, and limits that would stop a vCPU.
+/// The pages that a domain has its memory in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    /// It does not say.
+    Unsaid,
+    /// Huge pages of the size that is the host's default.
+    Default,
+    /// Those of this size.
+    Of(Page),
+    /// Of several sizes, for nodes of its own, or of one that x86 has not: they stay.
+    Other,
+}
+
+impl Pages {
+    fn of(tree: &Tree) -> Self {
+        let Some(huge) = tree.find(&["memoryBacking", "hugepages"]) else { return Self::Unsaid };
+        let pages: Vec<&Element> = tree.children(huge, "page").collect();
+        match pages[..] {
+            [] => Self::Default,
+            [page] if page.attribute("nodeset").is_none() => {
+                let size = sized(page.attribute("size").unwrap_or_default(), page.attribute("unit"));
+                let known = [Page::M2, Page::G1].into_iter().find(|page| size == Some(Size(page.bytes())));
+                known.map_or(Self::Other, Self::Of)
+            }
+            _ => Self::Other,
+        }
+    }
+
+    /// The pages that it is to have: its own, where they fit; else those of which the host has enough. `None`: what is best, had
+    /// the host enough of it.
+    fn choose(self, facts: &Facts, memory: Size, node: Option<u32>) -> Option<Page> {
+        let fits = |page: &Page| memory.0.is_multiple_of(page.bytes());
+        let own = match self {
+            Self::Of(page) => Some(page),
+            Self::Default => {
+                let told = tactus_model::cmdline::Cmdline::of(facts);
+                let large =
+                    told.get("default_hugepagesz").is_some_and(|size| size.eq_ignore_ascii_case("1g"));
+                Some(if large { Page::G1 } else { Page::M2 })
+            }
+            Self::Unsaid | Self::Other => None,
+        };
+        let enough =
+            |page: &Page| reserved(facts, *page, node).is_some_and(|has| has >= memory.0 / page.bytes());
+        own.filter(fits).or_else(|| [Page::G1, Page::M2].into_iter().filter(fits).find(enough))
+    }
+}
+
+/// How many huge pages the host has reserved, on the node where it matters.
+fn reserved(facts: &Facts, page: Page, node: Option<u32>) -> Option<u64> {
+    let pool = format!("hugepages-{}kB/nr_hugepages", page.bytes() / 1024);
+    let of_node =
+        node.and_then(|node| facts.number(&format!("/sys/devices/system/node/node{node}/hugepages/{pool}")));
+    of_node.or_else(|| facts.number(&format!("/sys/kernel/mm/hugepages/{pool}")))
+}
+
+/// The one NUMA node that a guest has, with the guest's vCPUs and memory, on the host's node that its vCPUs are on.
+fn cell(tree: &Tree, guest: &Guest<'_>) -> Vec<Setting> {
+    let Some(numa) = tree.find(&["cpu", "numa"]) else { return Vec::new() };
+    let cells: Vec<&Element> = tree.children(numa, "cell").collect();
+    let [cell] = cells[..] else { return Vec::new() };
+    let setting =
+        |wanted| Setting { check: "numa-locality", why: String::new(), what: What::Element(wanted) };
+    let last = guest.placement.count() - 1;
+    let cpus = if last == 0 { "0".to_owned() } else { format!("0-{last}") };
+    let mut attributes = vec![("cpus", Some(cpus))];
+    if sized(cell.attribute("memory").unwrap_or_default(), cell.attribute("unit")) != Some(guest.memory) {
+        let kib = guest.memory.0 / 1024;
+        attributes.extend([("memory", Some(kib.to_string())), ("unit", Some("KiB".to_owned()))]);
+    }
+    let mut all =
+        vec![setting(Wanted { path: &["cpu", "numa"], name: "cell", attributes, ..Wanted::default() })];
+    let nodes = tree.find(&["numatune"]).map(|tune| tree.children(tune, "memnode").collect::<Vec<_>>());
+    if let (Some([_]), Some(node)) = (nodes.as_deref(), guest.placement.node) {
+        let attributes = vec![("nodeset", Some(node.to_string()))];
+        all.push(setting(Wanted { path: &["numatune"], name: "memnode", attributes, ..Wanted::default() }));
+    }
+    all
+}
+
+/// Pins of vCPUs and threads that there will not be.
 fn strangers(tree: &Tree, guest: &Guest<'_>) -> Vec<Setting> {
     let no = |path, with, check| Setting { check, why: String::new(), what: What::No(path, with) };
-    let mut all = vec![
-        no(&["cputune", "quota"], Vec::new(), "ctr-cfs-quota"),
-        no(&["cputune", "global_quota"], Vec::new(), "ctr-cfs-quota"),
-    ];
+    let mut all = Vec::new();
     let Some(tune) = tree.find(&["cputune"]) else { return all };
-    let mut strange =
-        |path: &'static [&'static str], key: &'static str, good: std::ops::Range<usize>, check| {
-            let values = tree.children(tune, path[path.len() - 1]).filter_map(|pin| pin.attribute(key));
-            let stray =
-                values.filter(|value| !value.parse().is_ok_and(|number: usize| good.contains(&number)));
-            all.extend(stray.map(|value| no(path, vec![(key, value.to_owned())], check)));
-        };
-    strange(&["cputune", "vcpupin"], "vcpu", 0..guest.placement.count(), "vcpu-pin");
-    strange(&["cputune", "iothreadpin"], "iothread", 1..guest.iothreads + 1, "iothread-pin");
+    let vcpus: Vec<usize> = (0..guest.placement.count()).collect();
+    let mut strange = |path: &'static [&'static str], key: &'static str, good: &[usize], check| {
+        let values = tree.children(tune, path[path.len() - 1]).filter_map(|pin| pin.attribute(key));
+        let stray = values.filter(|value| !value.parse().is_ok_and(|number: usize| good.contains(&number)));
+        all.extend(stray.map(|value| no(path, vec![(key, value.to_owned())], check)));
+    };
+    strange(&["cputune", "vcpupin"], "vcpu", &vcpus, "vcpu-pin");
+    strange(&["cputune", "iothreadpin"], "iothread", &guest.iothreads, "iothread-pin");
     all
 }
 
@@ -146,15 +249,29 @@ fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
     if tree.find(&["vcpus"]).is_some() {
         notes.push("vcpu-pin: <vcpus> names single vCPUs; see that all of them are on".into());
     }
-    if tree.find(&["cpu", "numa"]).is_some() || tree.find(&["numatune", "memnode"]).is_some() {
-        notes.push("numa-locality: the guest has NUMA nodes of its own, which stay; give it one".into());
+    let cells = tree.find(&["cpu", "numa"]).map_or(0, |numa| tree.children(numa, "cell").count());
+    if cells > 1 {
+        notes.push(format!(
+            "numa-locality: the guest has {cells} NUMA nodes, which stay; see that their vCPUs and memory are where the pins are, \
+             or give it one"
+        ));
     }
-    if tree.find(&["iothreadids"]).is_some() {
-        notes.push(
-            "iothread-pin: <iothreadids> gives threads other numbers than 1, 2, ...; see that each is pinned"
-                .into(),
-        );
+    if !guest.iothreads.is_empty() && !threads::is_of_use(tree) {
+        notes.push("iothread-pin: no disk of the guest can use its <iothreads>, which stay".into());
     }
+    if let Some(page) = guest.page.filter(|page| *page != Page::Base) {
+        let needed = guest.memory.0 / page.bytes();
+        let node = guest.placement.node;
+        if let Some(has) = reserved(guest.request.subject.facts, page, node).filter(|has| *has < needed) {
+            let place = node.map(|node| format!(" on node {node}")).unwrap_or_default();
+            notes.push(format!(
+                "guest-hugepages: the host has {has} pages of {}iB{place}, and the guest needs {needed}: it does not start before \
+                 they are reserved",
+                page.word()
+            ));
+        }
+    }
+    notes.extend(limits::kept(tree));
     if let Some(devices) = tree.find(&["devices"]) {
         for name in ["graphics", "video", "sound", "rng", "watchdog"] {
             if tree.children(devices, name).next().is_some() {

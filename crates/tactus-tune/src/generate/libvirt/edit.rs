@@ -177,7 +177,7 @@ fn change(text: &mut String, found: &Element, wanted: &Wanted, said: &mut Vec<St
 }
 
 /// Sets, adds or removes an attribute of a start tag (without its `>`).
-fn set_attribute(tag: &mut String, name: &str, value: Option<&str>) {
+pub fn set_attribute(tag: &mut String, name: &str, value: Option<&str>) {
     match (attribute_place(tag, name), value) {
         (Some((_, inside)), Some(value)) => tag.replace_range(inside, &escape(value)),
         (Some((all, _)), None) => tag.replace_range(all, ""),

@@ -2,10 +2,12 @@
 
 mod domain;
 mod edit;
+mod limits;
 mod place;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod tree;
 
 pub use domain::patch;

@@ -65,9 +65,9 @@ pub fn place(text: &mut String, placed: &Placed<'_>) -> Result<(), String> {
             isolated: CpuSet::default(),
         },
         memory: placed.memory,
-        page: Page::Base,
+        page: Some(Page::Base),
         accel: placed.accel,
-        iothreads: 0,
+        iothreads: Vec::new(),
         said: Vec::new(),
         usb: false,
     };

@@ -8,18 +8,19 @@ use crate::generate::{Accel, GenerateError, GenerateRequest, Page, Placement, Si
 
 /// Memory beside the guest's own that QEMU may lock: 2 GiB. Too little of it ends the guest at start or
 /// in the middle of its life.
-const OVERHEAD: u64 = 2 << 30;
+pub const OVERHEAD: u64 = 2 << 30;
 
 /// What is known before the elements are written.
 pub struct Guest<'a> {
     pub request: &'a GenerateRequest<'a>,
     pub placement: Placement,
     pub memory: Size,
-    pub page: Page,
+    /// `None`: what the domain says stays.
+    pub page: Option<Page>,
     pub accel: Accel,
-    /// Threads for disks.
-    pub iothreads: usize,
-    /// Amounts that the domain says already, perhaps in other units.
+    /// The numbers of the threads for disks.
+    pub iothreads: Vec<usize>,
+    /// Amounts that the domain says already, perhaps in other units, or more of them.
     pub said: Vec<&'static str>,
     /// Whether it keeps USB, because something is plugged into it.
     pub usb: bool,
@@ -92,19 +93,22 @@ fn memory(guest: &Guest<'_>) -> Vec<Setting> {
     let limit = ((memory.0 + OVERHEAD) / 1024).to_string();
     let amounts = ["memory", "currentMemory"].into_iter().filter(|name| !guest.said.contains(name));
     let mut all: Vec<Setting> = amounts.map(|name| some("", "", amount(name))).collect();
-    all.push(some(
-        "mem-lock",
-        "what QEMU may lock: the guest's memory and 2 GiB for QEMU itself. Without enough of it <locked/> ends the \
+    if !guest.said.contains(&"hard_limit") {
+        all.push(some(
+            "mem-lock",
+            "what QEMU may lock: the guest's memory and 2 GiB for QEMU itself. Without enough of it <locked/> ends the \
 guest",
-        one(&["memtune"], "hard_limit").with("unit", "KiB").saying(limit),
-    ));
+            one(&["memtune"], "hard_limit").with("unit", "KiB").saying(limit),
+        ));
+    }
     match page {
-        Page::Base => all.push(Setting {
+        None => {}
+        Some(Page::Base) => all.push(Setting {
             check: "guest-hugepages",
             why: String::new(),
             what: What::No(&["memoryBacking", "hugepages"], Vec::new()),
         }),
-        Page::M2 | Page::G1 => {
+        Some(page @ (Page::M2 | Page::G1)) => {
             let (size, unit) = if *page == Page::G1 { ("1", "G") } else { ("2", "M") };
             all.push(some(
                 "guest-hugepages",
@@ -136,22 +140,19 @@ guest",
 fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
     let Guest { placement, .. } = guest;
     let count = placement.count();
-    let mut all = vec![
-        some(
-            "",
-            "",
-            one(&[], "vcpu")
-                .with("placement", "static")
-                .without("current")
-                .without("cpuset")
-                .saying(count.to_string()),
-        ),
-        some(
-            "iothread-pin",
-            "disks have a thread of their own",
-            one(&[], "iothreads").saying(guest.iothreads.to_string()),
-        ),
-    ];
+    let mut all = vec![some(
+        "",
+        "",
+        one(&[], "vcpu")
+            .with("placement", "static")
+            .without("current")
+            .without("cpuset")
+            .saying(count.to_string()),
+    )];
+    if !guest.iothreads.is_empty() {
+        let threads = one(&[], "iothreads").saying(guest.iothreads.len().to_string());
+        all.push(some("iothread-pin", "disks have a thread of their own", threads));
+    }
     for (vcpu, cpu) in placement.cpus.iter().enumerate() {
         let why = match vcpu {
             0 => "each vCPU has an isolated CPU for itself; vCPU 0 keeps house inside the guest",
@@ -167,8 +168,8 @@ fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
         "QEMU's other threads and vhost's keep off the vCPUs' CPUs, where they would starve below FIFO",
         one(&["cputune"], "emulatorpin").with("cpuset", house.clone()),
     ));
-    for thread in 1..=guest.iothreads {
-        let why = if thread == 1 { "and the disks' threads" } else { "" };
+    for (n, thread) in guest.iothreads.iter().enumerate() {
+        let why = if n == 0 { "and the disks' threads" } else { "" };
         let pin = one(&["cputune"], "iothreadpin").keyed("iothread", thread.to_string());
         all.push(some("iothread-pin", why, pin.with("cpuset", house.clone())));
     }
@@ -294,9 +295,9 @@ pub fn guest<'a>(request: &'a GenerateRequest<'a>) -> Result<Guest<'a>, Generate
         request,
         placement,
         memory,
-        page,
+        page: Some(page),
         accel: request.accel(),
-        iothreads: 1,
+        iothreads: vec![1],
         said: Vec::new(),
         usb: false,
     })
