@@ -16,6 +16,7 @@ macro_rules! room {
 
 mod actions;
 mod arch;
+mod asked;
 mod catalogue;
 mod check;
 mod evaluate;

@@ -139,6 +139,11 @@ pub fn is_file(path: &str) -> bool {
     FILES.iter().any(|pattern| is_of_pattern(path, pattern))
 }
 
+/// The parameters of the kernel's command line that a check or a profile may set.
+pub fn kernel_parameters() -> impl Iterator<Item = &'static str> {
+    KERNEL.iter().copied()
+}
+
 /// Whether a check or a profile may set this parameter of the kernel's command line.
 #[must_use]
 pub fn is_kernel_parameter(name: &str) -> bool {

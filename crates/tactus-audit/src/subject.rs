@@ -13,7 +13,7 @@ use tactus_model::threads::{Thread, Threads};
 use tactus_model::topology::Topology;
 
 use super::vm::Vm;
-use super::{Arch, Judgement, Verdict, sentence, settable};
+use super::{Arch, Judgement, Verdict, asked, sentence, settable};
 
 /// A thread as a change names it.
 fn as_it_is(thread: &Thread) -> change::Thread {
@@ -172,6 +172,13 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn isolated(&self) -> &CpuSet {
         &self.isolation.isolated
+    }
+
+    /// Whether no CPU is set apart yet: those for real-time work are what tactus would choose, or what is asked for at boot
+    /// and not in effect.
+    #[must_use]
+    pub fn sets_none_apart(&self) -> bool {
+        matches!(self.isolation.by, By::Assumed | By::Intended)
     }
 
     /// CPUs for everything else.
@@ -471,7 +478,10 @@ fn set_apart(facts: &Facts, topology: &Topology, intent: &Intent) -> Isolation {
             let by = if topology.isolated == topology.booted { By::Boot } else { By::Cpuset };
             (topology.isolated.clone(), by)
         }
-        None => (assumed(facts, topology), By::Assumed),
+        None => match asked::isolation(facts, &topology.online) {
+            Some(cpus) => (cpus, By::Intended),
+            None => (assumed(facts, topology), By::Assumed),
+        },
     };
     let housekeeping = topology.online.minus(&isolated);
     Isolation { isolated, housekeeping, by }

@@ -86,6 +86,8 @@ pub enum By {
     Boot,
     /// A cpuset (a partition of cgroup v2, or balancing that is off in v1), and perhaps the kernel's command line.
     Cpuset,
+    /// What is asked for at boot and not in effect: a profile of TuneD, a misspelt parameter, a file of the next boot.
+    Intended,
     /// Nobody: it is what tactus would choose.
     #[default]
     Assumed,

@@ -1,7 +1,7 @@
 //! How the kernel was built, and what is known of its version.
 
 use tactus_model::facts::Reading;
-use tactus_model::finding::{By, Role, Severity, State};
+use tactus_model::finding::{Role, Severity, State};
 
 use crate::sentence::{few, within};
 use crate::{
@@ -173,7 +173,7 @@ fn regressions(subject: &Subject<'_>) -> Verdict {
     };
     let found: Vec<&Regression> = REGRESSIONS.iter().filter(concerned).collect();
     // What befalls isolated CPUs is as yet to come where none is isolated.
-    let yet = |one: &Regression| one.ticking && subject.isolation.by == By::Assumed;
+    let yet = |one: &Regression| one.ticking && subject.sets_none_apart();
     let severity = |one: &&Regression| if yet(one) { Severity::Info } else { one.severity };
     let Some(worst) = found.iter().map(severity).max() else {
         let good = format!("no problem of {major}.{minor} is known to this version of tactus");

@@ -2,7 +2,7 @@
 
 use tactus_model::CpuSet;
 use tactus_model::change::{self, Change, Form};
-use tactus_model::finding::{By, Severity};
+use tactus_model::finding::Severity;
 use tactus_model::interrupts::Interrupt;
 use tactus_model::isolation::{Isolcpus, last_cpu};
 
@@ -131,7 +131,7 @@ fn is_owned(interrupt: &Interrupt) -> bool {
 
 /// Whether CPUs are set apart, and the interrupt may arrive on these alone because somebody chose that.
 pub fn is_placed(subject: &Subject<'_>, interrupt: &Interrupt) -> bool {
-    subject.isolation.by != By::Assumed && !is_owned(interrupt) && is_chosen(subject, interrupt)
+    !subject.sets_none_apart() && !is_owned(interrupt) && is_chosen(subject, interrupt)
 }
 
 /// Whether somebody chose that the interrupt may arrive on the CPUs for real-time work alone: every default has

@@ -8,10 +8,11 @@ use tactus_model::facts::Reading;
 use tactus_model::finding::{By, Severity, State};
 use tactus_model::isolation::{BOOT, PARTITIONS};
 
+use super::asked::asked_and_not_built;
 use crate::sentence::{cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
-const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
+pub(super) const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
 pub static CHECKS: &[Check] = &[
     Check {
@@ -127,6 +128,7 @@ fn whose(subject: &Subject<'_>) -> &'static str {
         By::Asked => "as asked for",
         By::Boot => "as booted",
         By::Cpuset => "isolated by a cpuset",
+        By::Intended => "as asked for at boot, and not in effect",
         By::Assumed => "as tactus would choose: nothing is isolated yet",
     }
 }
@@ -205,6 +207,15 @@ fn isolcpus(subject: &Subject<'_>) -> Verdict {
 }
 
 fn nohz_full(subject: &Subject<'_>) -> Verdict {
+    if let Some(asked) = asked_and_not_built(subject, "nohz_full") {
+        let cpus = cpus_or_none(subject.need_parted()?.0);
+        let said = format!(
+            "{asked} is on the command line, and this kernel is built without CONFIG_NO_HZ_FULL: the tick interrupts {cpus}"
+        );
+        return Ok(Judgement::finding(said).at(Severity::Minor).read("/proc/cmdline", asked).fix(
+            "See not-built-in: boot a kernel with CONFIG_NO_HZ_FULL, or take nohz_full= off the command line.",
+        ));
+    }
     let text = subject.value(NOHZ_FULL)?;
     let (isolated, _) = subject.need_parted()?;
     // Without the parameter the kernel prints `(null)`, the mask that it has not made.

@@ -1,6 +1,7 @@
 //! Kernel and isolation.
 
 room! {
+    asked,
     callbacks,
     configuration,
     efi_runtime,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tactus_model::facts::{Facts, Reading};
-use tactus_model::finding::{By, Severity};
+use tactus_model::finding::Severity;
 
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
@@ -113,7 +113,7 @@ fn none(subject: &Subject<'_>) -> Judgement {
 fn on_real_time_cpus(subject: &Subject<'_>) -> HashMap<u32, bool> {
     let mut on = HashMap::new();
     for thread in subject.threads.user().filter(|thread| thread.policy.is_realtime()) {
-        let here = subject.isolation.by == By::Assumed || !thread.cpus.and(subject.isolated()).is_empty();
+        let here = subject.sets_none_apart() || !thread.cpus.and(subject.isolated()).is_empty();
         *on.entry(thread.pid).or_default() |= here;
     }
     on

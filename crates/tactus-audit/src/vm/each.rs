@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tactus_model::finding::{By, State};
+use tactus_model::finding::State;
 
 use super::Vm;
 use crate::{Judgement, Subject, Verdict};
@@ -20,7 +20,7 @@ pub fn realtime<'a>(subject: &'a Subject<'_>) -> (Vec<&'a Vm>, Vec<&'a Vm>) {
             || !vm.cpus().and(subject.isolated()).is_empty()
     };
     let (meant, others): (Vec<_>, Vec<_>) = subject.vms.iter().partition(meant);
-    if meant.is_empty() || subject.isolation.by == By::Assumed {
+    if meant.is_empty() || subject.sets_none_apart() {
         return (subject.vms.iter().collect(), Vec::new());
     }
     (meant, others)

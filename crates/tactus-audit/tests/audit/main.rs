@@ -7,6 +7,7 @@
 mod audited;
 mod catalogue;
 mod denied;
+mod field;
 mod fixtures;
 #[path = "../machines/mod.rs"]
 mod machines;

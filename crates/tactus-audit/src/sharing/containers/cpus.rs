@@ -70,7 +70,7 @@ fn isolated(subject: &Subject<'_>) -> Result<CpuSet, Judgement> {
         // Whoever names CPUs may mean others than those of the container's own partition.
         By::Asked => subject.isolated().or(&subject.topology.isolated.minus(&subject.topology.booted)),
         By::Boot | By::Cpuset => subject.isolated().clone(),
-        By::Assumed => CpuSet::default(),
+        By::Intended | By::Assumed => CpuSet::default(),
     })
 }
 
