@@ -3,6 +3,7 @@
 use tactus_model::change::{Change, Form};
 use tactus_model::finding::Severity;
 
+use crate::sentence::cpus_or_none;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
 
 const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -24,16 +25,45 @@ pub static CHECKS: &[Check] = &[
         reads: "current_clocksource, available_clocksource, the processor's flags, the kernel's messages on the TSC",
         expected: "tsc, on a processor with constant_tsc and nonstop_tsc",
         why: "Every timer and every clock_gettime() reads it. The TSC is read without a system call; HPET and the \
-ACPI timer are devices, read over the bus through a system call and in a guest by an exit to the hypervisor. Without tsc=nowatchdog or tsc=reliable a watchdog may check the TSC twice a second, on one CPU \
-after the other, isolated ones too.",
+ACPI timer are devices, read over the bus through a system call and in a guest by an exit to the hypervisor.",
         fix: "Boot with tsc=reliable clocksource=tsc, where the kernel's log (dmesg | grep -i tsc) \
-has nothing against the TSC; tsc=nowatchdog, which the kernel's document offers where interruptions by the watchdog are \
-not acceptable, keeps the checks at boot, which reliable skips. In a guest let the hypervisor pass invtsc: \
+has nothing against the TSC (tsc-checks says what tsc=reliable switches off). In a guest let the hypervisor pass invtsc: \
 <feature policy='require' name='invtsc'/>.",
-        risk: "With either nobody notices any more when a TSC runs wrong; with invtsc a guest can be \
+        risk: "With tsc=reliable the kernel does not notice any more when a TSC runs wrong; with invtsc a guest can be \
 migrated only to hosts of the same rate.",
         judge: judge_clocksource,
         changes,
+    },
+    Check {
+        id: "tsc-checks",
+        title: "the kernel checks the time stamp counter on real-time CPUs",
+        sources: &[
+            Source::Kernel("arch/x86/kernel/tsc_sync.c"),
+            Source::Kernel("commit c7719e793478"),
+            Source::Tuned("realtime"),
+        ],
+        applies: &[Applies::Host, Applies::Guest],
+        severity: Severity::Minor,
+        arch: Arch::X86,
+        set: &[SetBy::KernelCommandLine],
+        reversible: Reversible::Reboot,
+        hardware: false,
+        reads: "tsc= of /proc/cmdline, the processor's flags and model, the kernel's version, current_clocksource",
+        expected: "tsc=reliable, on a processor whose TSC the kernel has nothing against",
+        why: "Since Linux 5.16 (in RHEL 9's 5.14, too) a timer moves from CPU to CPU, isolated ones too, and compares TSC_ADJUST \
+with its value at boot, because some firmware changes it: an interrupt every 10 minutes on the CPU whose turn it is, which \
+nohz_full and isolcpus do not keep away. tsc=nowatchdog leaves this timer running; it switches off only the watchdog of the \
+clock, which may interrupt one CPU after the other twice a second. tsc=reliable switches off both. TuneD's realtime profiles \
+changed from nowatchdog to reliable for it.",
+        fix: "Boot with tsc=reliable, where the kernel's log (dmesg | grep -i tsc) has nothing against the TSC and no firmware \
+changes TSC_ADJUST (`TSC ADJUST differs` in the log).",
+        risk: "The kernel does not notice any more when a TSC runs wrong: neither at boot, when it compares the TSCs of the CPUs, \
+nor later. Times of different CPUs may then disagree.",
+        judge: judge_checks,
+        changes: |subject| match is_sound(subject) && subject.facts.text(CURRENT).is_some() {
+            true => vec![subject.boot("tsc-checks", "tsc", "reliable")],
+            false => Vec::new(),
+        },
     },
     Check {
         id: "hpet",
@@ -115,11 +145,73 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Only where the processor vouches for its TSC and the kernel has said nothing against it.
+/// Whether the processor vouches for its TSC and the kernel has said nothing against it.
+fn is_sound(subject: &Subject<'_>) -> bool {
+    missing_flags(subject).is_ok_and(|missing| missing.is_empty()) && distrusted(subject).is_none()
+}
+
+/// Whether the processor has TSC_ADJUST: by its flags, or by its model where these are not all told. Intel's have it since
+/// Haswell.
+fn has_adjust(subject: &Subject<'_>) -> bool {
+    let number = |key| subject.facts.field(CPUINFO, key, ':').and_then(|text| text.parse::<u32>().ok());
+    let haswell = || number("cpu family") == Some(6) && number("model").is_some_and(|model| model >= 60);
+    subject.flag("tsc_adjust") == Some(true) || (subject.is(Arch::Intel) && !subject.virtualized && haswell())
+}
+
+fn judge_checks(subject: &Subject<'_>) -> Verdict {
+    let current = subject.value(CURRENT)?;
+    let (isolated, _) = subject.need_parted()?;
+    if current != "tsc" {
+        return Err(
+            Judgement::not_applicable("the time is not read from the TSC").read(CURRENT, short(current))
+        );
+    }
+    let told = |wanted: &str| subject.cmdline.all("tsc").flatten().any(|value| value == wanted);
+    let read = |judgement: Judgement| {
+        let values: Vec<&str> =
+            subject.cmdline.all("tsc").flatten().map(|value| value.get(..40).unwrap_or(value)).collect();
+        let value =
+            if values.is_empty() { "no tsc=".to_owned() } else { format!("tsc={}", values.join(" tsc=")) };
+        judgement.read("/proc/cmdline", value)
+    };
+    subject.told()?;
+    if told("reliable") || subject.flag("tsc_reliable") == Some(true) {
+        let said = "the kernel takes the TSC for reliable: no timer and no watchdog checks it";
+        return Ok(read(Judgement::ok(said)));
+    }
+    let place = cpus_or_none(isolated);
+    let release = subject.facts.text("uname:release").unwrap_or_default();
+    let adjust = has_adjust(subject);
+    let timer =
+        adjust && (subject.kernel.since(5, 16) || (subject.kernel.since(5, 14) && release.contains(".el9")));
+    // Since the same version no watchdog looks after such a TSC on a machine of few packages.
+    let nodes = subject
+        .facts
+        .under("/sys/devices/system/node/node")
+        .filter(|(name, _)| name.ends_with("/cpulist"))
+        .count();
+    let watchdog = !told("nowatchdog") && !(timer && nodes <= 2);
+    let by_timer =
+        format!("a timer checks TSC_ADJUST on one CPU after the other every 10 minutes, {place} among them");
+    let by_watchdog = format!(
+        "the clock's watchdog may interrupt one CPU after the other twice a second, {place} among them"
+    );
+    let said = match (timer, watchdog, told("nowatchdog")) {
+        (true, true, _) => format!("without tsc=reliable {by_timer}, and {by_watchdog}"),
+        (true, false, true) => format!("tsc=nowatchdog leaves the other check running: {by_timer}"),
+        (true, false, false) => format!("without tsc=reliable {by_timer}"),
+        (false, true, _) => format!("without tsc=reliable or tsc=nowatchdog {by_watchdog}"),
+        (false, false, _) => {
+            let said =
+                "tsc=nowatchdog: no watchdog checks the TSC, and this kernel or processor has no other check";
+            return Ok(read(Judgement::ok(said)));
+        }
+    };
+    Ok(read(Judgement::finding(said)))
+}
+
 fn changes(subject: &Subject<'_>) -> Vec<Change> {
-    let sound =
-        missing_flags(subject).is_ok_and(|missing| missing.is_empty()) && distrusted(subject).is_none();
-    if !sound || subject.facts.text(CURRENT).is_none() {
+    if !is_sound(subject) || subject.facts.text(CURRENT).is_none() {
         return Vec::new();
     }
     let offered =
@@ -128,9 +220,7 @@ fn changes(subject: &Subject<'_>) -> Vec<Change> {
     if offered {
         changes.extend(subject.set("clocksource", CURRENT, Form::Plain, "tsc"));
     }
-    // Who chose the milder of the two keeps it.
-    let kept = subject.cmdline.get("tsc").filter(|value| *value == "nowatchdog");
-    changes.push(subject.boot("clocksource", "tsc", kept.unwrap_or("reliable")));
+    changes.push(subject.boot("clocksource", "tsc", "reliable"));
     changes.push(subject.boot("clocksource", "clocksource", "tsc"));
     changes
 }
@@ -208,8 +298,43 @@ mod tests {
                 "kernel parameter clocksource = tsc".into()
             ]
         );
-        let milder = calm.and("/proc/cmdline", "tsc=nowatchdog").wanted("clocksource");
-        assert!(!milder.iter().any(|change| change.contains("reliable")), "{milder:?}");
+    }
+
+    #[test]
+    fn nowatchdog_leaves_the_timer_that_checks_tsc_adjust() {
+        let on = |line: &str, release: &str, flags: &str| {
+            let cpuinfo = format!("vendor_id\t: GenuineIntel\nflags\t: tsc constant_tsc nonstop_tsc {flags}");
+            intel(&[
+                (CURRENT, "tsc"),
+                (CPUINFO, &cpuinfo),
+                ("/proc/cmdline", line),
+                ("uname:release", release),
+            ])
+        };
+        let new = on("tsc=nowatchdog", "6.12.0", "tsc_adjust");
+        assert_eq!(
+            new.said("tsc-checks"),
+            "tsc=nowatchdog leaves the other check running: a timer checks TSC_ADJUST on one CPU after the other every 10 \
+             minutes, CPUs 2,3 among them"
+        );
+        assert_eq!(new.wanted("tsc-checks"), ["kernel parameter tsc = reliable"]);
+        assert_eq!(on("tsc=reliable", "6.12.0", "tsc_adjust").state("tsc-checks"), State::Ok);
+        let nothing = on("quiet", "6.12.0", "tsc_adjust").said("tsc-checks");
+        assert!(
+            nothing.starts_with("without tsc=reliable a timer") && !nothing.contains("watchdog"),
+            "{nothing}"
+        );
+        let old = on("quiet", "5.4.0", "tsc_adjust").said("tsc-checks");
+        assert!(old.starts_with("without tsc=reliable or tsc=nowatchdog the clock's watchdog"), "{old}");
+        assert_eq!(on("tsc=nowatchdog", "5.4.0", "tsc_adjust").state("tsc-checks"), State::Ok);
+        assert_eq!(
+            on("tsc=nowatchdog", "5.14.0-427.el9.x86_64", "tsc_adjust").state("tsc-checks"),
+            State::Finding
+        );
+        assert_eq!(on("tsc=nowatchdog", "6.12.0", "").state("tsc-checks"), State::Ok, "it has no TSC_ADJUST");
+        assert_eq!(new.and(CURRENT, "hpet").state("tsc-checks"), State::NotApplicable);
+        let bad = on("quiet", "6.12.0", "tsc_adjust").and("dmesg:tsc", "tsc: Marking TSC unstable");
+        assert!(bad.wanted("tsc-checks").is_empty(), "nobody relies on it");
     }
 
     #[test]

@@ -30,6 +30,20 @@ fn said(audit: &Audit, id: &str) -> (State, String) {
 }
 
 #[test]
+fn nowatchdog_leaves_the_timer_of_tsc_adjust_on_isolated_cpus() {
+    let audit = audited(&told(&[("tsc=reliable", "tsc=nowatchdog")]));
+    let (state, message) = said(&audit, "tsc-checks");
+    assert_eq!(state, State::Finding);
+    assert!(
+        message.starts_with("tsc=nowatchdog leaves the other check running: a timer checks TSC_ADJUST"),
+        "{message}"
+    );
+    let boot = audit.actions.iter().find(|action| action.fixes.contains(&"tsc-checks".to_owned())).unwrap();
+    assert!(boot.title.contains("tsc=reliable") || boot.command.is_empty(), "{boot:?}");
+    assert_eq!(said(&audited(&told(&[])), "tsc-checks").0, State::Ok);
+}
+
+#[test]
 fn a_list_up_to_the_last_cpu_is_in_effect() {
     let audit = audited(&told(&[
         ("isolcpus=managed_irq,domain,2-15", "isolcpus=managed_irq,domain,2-N"),
