@@ -20,8 +20,8 @@ pub mod wire;
 
 // What is said often is found at the root.
 pub use machine::{
-    caches, cmdline, dependence, facts, hypervisor, interrupts, isolation, partition, patience, process_files,
-    qemu_arguments, resctrl, scheduling, threads, topology,
+    caches, cmdline, dependence, facts, hypervisor, interrupts, isolation, own_groups, partition, patience,
+    process_files, qemu_arguments, resctrl, scheduling, threads, topology,
 };
 pub use outcome::{buckets, clock, control, evidence, histograms, latency, series, ticks, trace, windows};
 pub use unit::{cpus, duration, lot, number, random, size};

@@ -12,6 +12,7 @@ room! {
     latency_tracers,
     network,
     own_irq,
+    own_limits,
     partition,
     placement,
     preempt_mode,

@@ -135,3 +135,14 @@ fn nohz_full_on_a_kernel_without_it_is_asked_for_and_not_built_in() {
     );
     assert_eq!(said(&audit, "nohz-full").0, State::Finding, "it is no matter of another machine");
 }
+
+#[test]
+fn a_quota_of_the_session_is_seen_without_a_container() {
+    let mut facts = told(&[]);
+    let session = "/sys/fs/cgroup/user.slice/user-0.slice/session-1.scope";
+    facts.keep(format!("{session}/cpu.max"), "20000 100000");
+    facts.keep(format!("{session}/cpu.stat"), "nr_periods 40\nnr_throttled 13\nthrottled_usec 307500");
+    let (state, message) = said(&audited(&facts), "own-limits");
+    assert_eq!(state, State::Finding);
+    assert!(message.contains("throttled 13 times, 308 ms"), "{message}");
+}

@@ -7,6 +7,7 @@ pub mod facts;
 pub mod hypervisor;
 pub mod interrupts;
 pub mod isolation;
+pub mod own_groups;
 pub mod partition;
 pub mod patience;
 pub mod process_files;

@@ -1,0 +1,136 @@
+//! The cgroups that a process is in, from its own up to the root, and what they limit.
+//!
+//! A limit of any of them holds for the process: a service's quota may be that of its slice.
+
+/// Groups above each other that are looked at.
+const DEEPEST: usize = 16;
+
+/// A cgroup that a process is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnGroup {
+    /// As `/proc/PID/cgroup` names it: `/system.slice/x.service`; `/` is the root of what can be seen.
+    pub path: String,
+    /// Where its files are.
+    pub directory: String,
+}
+
+/// The groups of a `/proc/PID/cgroup` that may have files of a controller: the own one first, the root last. Of version 2 that
+/// may be any.
+#[must_use]
+pub fn own_groups(table: &str, controller: &str) -> Vec<OwnGroup> {
+    let mut groups = Vec::new();
+    for line in table.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
+        let mounts = match controllers {
+            "" => vec!["/sys/fs/cgroup".to_owned(), "/sys/fs/cgroup/unified".to_owned()],
+            _ if controllers.split(',').any(|one| one == controller) => {
+                vec![format!("/sys/fs/cgroup/{controller}")]
+            }
+            _ => continue,
+        };
+        // A path beyond what this process may see begins with `/..`.
+        if !path.starts_with('/') || path.starts_with("/..") {
+            continue;
+        }
+        for mount in mounts {
+            let mut at = path.trim_end_matches('/');
+            for _ in 0..DEEPEST {
+                let path = if at.is_empty() { "/" } else { at };
+                groups.push(OwnGroup { path: path.to_owned(), directory: format!("{mount}{at}") });
+                match at.rsplit_once('/') {
+                    Some((above, _)) => at = above,
+                    None => break,
+                }
+            }
+        }
+    }
+    groups
+}
+
+/// A quota of CPU time: `20000 100000` of cpu.max; microseconds, and those of its period where that file says them. `None`: no
+/// limit, or nothing that says one.
+#[must_use]
+pub fn quota(text: &str) -> Option<(u64, Option<u64>)> {
+    let mut fields = text.split_whitespace();
+    let quota = fields.next()?.parse().ok()?;
+    Some((quota, fields.next().and_then(|period| period.parse().ok())))
+}
+
+/// How often a group stood still because its quota was used up, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttled {
+    /// Times.
+    pub times: u64,
+    /// Nanoseconds, of all CPUs together.
+    pub ns: u64,
+}
+
+impl Throttled {
+    /// Reads a cpu.stat: microseconds in version 2, nanoseconds in version 1. `None` where it does not count.
+    #[must_use]
+    pub fn of(stat: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
+            lines.find(|(key, _)| *key == name)?.1.trim().parse::<u64>().ok()
+        };
+        let us = |us: u64| us.saturating_mul(1000);
+        let ns = field("throttled_usec").map(us).or_else(|| field("throttled_time"));
+        Some(Self { times: field("nr_throttled")?, ns: ns.unwrap_or_default() })
+    }
+
+    /// What was added since an earlier look; `None`: nothing.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Option<Self> {
+        let times = self.times.checked_sub(earlier.times).filter(|times| *times > 0)?;
+        Some(Self { times, ns: self.ns.saturating_sub(earlier.ns) })
+    }
+
+    /// `throttled 13 times, 308 ms, by /system.slice/x.service`.
+    #[must_use]
+    pub fn by(self, group: &str) -> String {
+        let times = if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) };
+        format!("throttled {times}, {} ms, by {group}", self.ns.div_ceil(1_000_000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_group_comes_first_and_the_root_last() {
+        let paths = |table: &str| {
+            let groups = own_groups(table, "cpu");
+            groups.into_iter().map(|group| group.directory).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            paths("0::/a.slice/b.service\n"),
+            [
+                "/sys/fs/cgroup/a.slice/b.service",
+                "/sys/fs/cgroup/a.slice",
+                "/sys/fs/cgroup",
+                "/sys/fs/cgroup/unified/a.slice/b.service",
+                "/sys/fs/cgroup/unified/a.slice",
+                "/sys/fs/cgroup/unified",
+            ]
+        );
+        assert_eq!(
+            paths("2:cpuacct,cpu:/x\n1:name=systemd:/y"),
+            ["/sys/fs/cgroup/cpu/x", "/sys/fs/cgroup/cpu"]
+        );
+        assert_eq!(paths("0::/../x\n3:memory:/\nrubbish"), [""; 0]);
+        assert_eq!(own_groups(&format!("0::{}", "/x".repeat(500)), "cpu").len(), 2 * DEEPEST);
+    }
+
+    #[test]
+    fn what_was_throttled_is_told_by_both_versions() {
+        let two = Throttled::of("usage_usec 1\nnr_periods 9\nnr_throttled 4\nthrottled_usec 99000").unwrap();
+        let one = Throttled::of("nr_periods 9\nnr_throttled 17\nthrottled_time 407000000").unwrap();
+        assert_eq!(two, Throttled { times: 4, ns: 99_000_000 });
+        assert_eq!(one.since(two).unwrap().by("/x"), "throttled 13 times, 308 ms, by /x");
+        assert_eq!((two.since(two), two.since(one), Throttled::of("usage_usec 1")), (None, None, None));
+        assert_eq!(quota("20000 100000"), Some((20_000, Some(100_000))));
+        assert_eq!((quota("max 100000"), quota("-1"), quota("5")), (None, None, Some((5, None))));
+    }
+}
