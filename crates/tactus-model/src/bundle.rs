@@ -13,6 +13,7 @@
 //! scenarios/<row>-<name>/missed.hlog  the missed periods, where there are any
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
 //! console/<environment>.log           a guest's console
+//! log.txt                             what tactus did last, of a run that broke
 //! ```
 //! A scenario that is measured in slices has a row's directory for each of them; a reader makes one row of them.
 
