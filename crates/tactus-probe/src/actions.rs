@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
+use rustix::process::{Pid, Signal, geteuid, kill_process, pidfd_send_signal};
 use tactus_model::process_files;
 use tactus_model::undo::{self, Actions, Files, MARKER, Owned, is_believed, remove};
 
@@ -87,7 +87,7 @@ impl Actions for LocalSystem {
     }
 
     fn is_believed(&self, path: &Path) -> io::Result<()> {
-        is_believed(&fs::canonicalize(path)?, rustix::process::geteuid().as_raw(), |step| {
+        is_believed(&fs::canonicalize(path)?, geteuid().as_raw(), |step| {
             let found = fs::symlink_metadata(step)?;
             Ok(Owned { user: found.uid(), mode: found.mode(), links: found.nlink() })
         })

@@ -47,7 +47,7 @@ fn command(invocation: &Invocation) -> io::Result<Command> {
         true => PathBuf::from(program),
         // Nor does the system look for it, which takes every entry of PATH.
         false => {
-            Real.find_program(program).ok_or_else(|| named(&rustix::io::Errno::NOENT.into(), invocation))?
+            Real.find_program(program).ok_or_else(|| named(&Errno::NOENT.into(), invocation))?
         }
     };
     let mut command = Command::new(found);
@@ -223,7 +223,7 @@ impl System for Real {
         let file = own::open(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Box::new(file))),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
