@@ -255,7 +255,7 @@ impl System for Real {
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Ok(());
         }
-        let removed = tactus_model::undo::remove(path, self);
+        let removed = undo::remove(path, self);
         log::changed(HERE, format_args!("removed {}", path.display()), removed)
     }
 
@@ -266,7 +266,7 @@ impl System for Real {
     fn unmount(&self, path: &Path) -> io::Result<()> {
         let unmounted = match unmount(path, UnmountFlags::DETACH) {
             // Not a mount point, or not there.
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOENT) => return Ok(()),
+            Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
             unmounted => unmounted.map_err(io::Error::from),
         };
         log::changed(HERE, format_args!("unmounted {}", path.display()), unmounted)
