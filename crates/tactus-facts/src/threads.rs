@@ -177,7 +177,9 @@ impl List {
         let Stat { ppid, flags, priority, policy, name, started, .. } = stat;
         let name = name.replace(|c: char| c.is_control(), " ");
         let policy = policy_word(*policy);
-        self.lines.push(format!("{tid}\t{pid}\t{ppid}\t{flags:x}\t{policy}\t{priority}\t{cpus}\t{name}\t{started}"));
+        self.lines.push(format!(
+            "{tid}\t{pid}\t{ppid}\t{flags:x}\t{policy}\t{priority}\t{cpus}\t{name}\t{started}"
+        ));
     }
 }
 

@@ -237,8 +237,12 @@ mod tests {
             format!("16 ({name}) S 1 16 16 0 -1 4194304 0 0 0 0 0 0 0 0 -2 0 1 0 {started} 0 0")
         };
         let thread = |started| Thread { tid: 16, name: "CPU 0/KVM".into(), started };
-        assert!(thread(Some(400)).is_in(&stat("CPU 0/KVM", 400)) && thread(None).is_in(&stat("CPU 0/KVM", 7)));
-        for other in [stat("CPU 0/KVM", 401), stat("CPU 1/KVM", 400), "16 (CPU 0/KVM) S 1".into(), String::new()] {
+        assert!(
+            thread(Some(400)).is_in(&stat("CPU 0/KVM", 400)) && thread(None).is_in(&stat("CPU 0/KVM", 7))
+        );
+        for other in
+            [stat("CPU 0/KVM", 401), stat("CPU 1/KVM", 400), "16 (CPU 0/KVM) S 1".into(), String::new()]
+        {
             assert!(!thread(Some(400)).is_in(&other), "{other}");
         }
         let odd = Thread { tid: 16, name: "a) (b".into(), started: Some(4) };

@@ -46,9 +46,7 @@ fn command(invocation: &Invocation) -> io::Result<Command> {
     let found = match program.contains('/') {
         true => PathBuf::from(program),
         // Nor does the system look for it, which takes every entry of PATH.
-        false => {
-            Real.find_program(program).ok_or_else(|| named(&Errno::NOENT.into(), invocation))?
-        }
+        false => Real.find_program(program).ok_or_else(|| named(&Errno::NOENT.into(), invocation))?,
     };
     let mut command = Command::new(found);
     command.env("PATH", std::env::join_paths(absolute_path()).unwrap_or_else(|_| USUAL.into()));
@@ -499,7 +497,9 @@ mod tests {
         let script = "sleep 600 & echo $!; echo said >&2";
         let finished =
             Real.run(&Invocation::new(["sh", "-c", script]).within(Duration::from_secs(60))).unwrap();
-        Real.hold(finished.text().trim().parse().unwrap()).and_then(|left| left.kill()).expect("it holds both streams, and is there yet");
+        Real.hold(finished.text().trim().parse().unwrap())
+            .and_then(|left| left.kill())
+            .expect("it holds both streams, and is there yet");
         assert!(finished.success() && finished.words() == "said", "{finished:?}");
     }
 

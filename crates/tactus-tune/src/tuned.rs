@@ -123,7 +123,10 @@ fn conf(plan: &Plan, persist: bool) -> String {
             }
             // TuneD knows threads by what they are called, and any user's process can call itself `[ksoftirqd`: they get
             // their policy from us, by their numbers.
-            Target::Scheduling(_) | Target::Module { .. } | Target::Kernel { .. } | Target::Service { .. } => {}
+            Target::Scheduling(_)
+            | Target::Module { .. }
+            | Target::Kernel { .. }
+            | Target::Service { .. } => {}
         }
     }
     for (module, options) in modules {

@@ -95,7 +95,10 @@ mod tests {
         let (held, locked) = channel::<()>();
         let look = move || Ok(locked.recv().is_ok());
         let error = in_time(&own, look).unwrap_err();
-        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::TimedOut, "its process keeps its memory locked"));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::TimedOut, "its process keeps its memory locked")
+        );
         drop(held);
         // No process has this number: it is not known to be ours.
         for _ in 0..500 {
@@ -103,6 +106,9 @@ mod tests {
         }
         assert!(began.elapsed() < PATIENCE * 25, "hundreds of them are not waited for each");
         assert_eq!(in_time(&own, || Ok(7)).unwrap(), 7, "one's own are looked at all the same");
-        assert_eq!(in_time(&own, || Err::<(), _>(io::ErrorKind::NotFound.into())).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            in_time(&own, || Err::<(), _>(io::ErrorKind::NotFound.into())).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

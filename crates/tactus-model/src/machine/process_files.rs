@@ -33,7 +33,17 @@ pub fn most(path: &Path) -> Option<u64> {
 
 /// What shows a process's memory or waits for it (`proc_mem_open`, `access_remote_vm`, `lock_trace` in fs/proc/base.c).
 const OF_MEMORY: [&str; 12] = [
-    "auxv", "cmdline", "environ", "maps", "mem", "numa_maps", "pagemap", "personality", "smaps", "smaps_rollup", "stack",
+    "auxv",
+    "cmdline",
+    "environ",
+    "maps",
+    "mem",
+    "numa_maps",
+    "pagemap",
+    "personality",
+    "smaps",
+    "smaps_rollup",
+    "stack",
     "syscall",
 ];
 

@@ -130,7 +130,8 @@ mod tests {
             };
             is_believed(Path::new("/opt/jailhouse"), 7, look).map_err(|error| error.kind())
         };
-        let (file, dir) = (Owned { user: 0, mode: 0o100_755, links: 1 }, Owned { user: 7, mode: 0o040_755, links: 2 });
+        let (file, dir) =
+            (Owned { user: 0, mode: 0o100_755, links: 1 }, Owned { user: 7, mode: 0o040_755, links: 2 });
         assert_eq!(of(file, dir), Ok(()));
         for (file, dir) in [
             (Owned { user: 8, ..file }, dir),

@@ -73,18 +73,16 @@ impl Look {
         let Some(first) = self.late.first() else { return Ok(()) };
         let others = self.late.len() - 1;
         let others = if others == 0 { String::new() } else { format!(" and of {others} more") };
-        let words = format!("the environment of process {first}{others} could not be read in time: whether it belongs to the run is not known");
+        let words = format!(
+            "the environment of process {first}{others} could not be read in time: whether it belongs to the run is not known"
+        );
         Err(io::Error::new(ErrorKind::TimedOut, words))
     }
 }
 
 /// Looks at each process and gives those that are marked to `then`, at once and held: its number may be another's before
 /// all are looked at.
-fn each_marked<A: Actions>(
-    marker: &str,
-    actions: &A,
-    then: impl Fn(u32, &dyn Held),
-) -> io::Result<Look> {
+fn each_marked<A: Actions>(marker: &str, actions: &A, then: impl Fn(u32, &dyn Held)) -> io::Result<Look> {
     let wanted = format!("{MARKER}={marker}");
     // A few environments that are longer than usual are somebody's; thousands are there to hold us up.
     let mut room = ROOM;

@@ -367,7 +367,10 @@ mod tests {
             Tool::Jailhouse { program: "tools/jailhouse".into() },
             Tool::Cell { program: "jailhouse".into(), name: "--help".into() },
             Tool::Terminal { path: "/dev/ttyS0".into(), settings: "raw".into() },
-            Tool::Scheduling { thread: Thread { tid: 1, name: "init".into(), started: None }, was: "DEADLINE 0".into() },
+            Tool::Scheduling {
+                thread: Thread { tid: 1, name: "init".into(), started: None },
+                was: "DEADLINE 0".into(),
+            },
         ] {
             assert_eq!(said(&forged), None, "{forged}");
         }

@@ -119,7 +119,14 @@ mod tests {
         for here in ["localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:9000", "[::1]", "[::1]:9000"] {
             assert!(is_here(here), "{here}");
         }
-        for elsewhere in ["[::1].evil.com", "[::1]evil.com", "[::1]:80.evil.com", "localhost:x", "localhost.evil.com", "[::2]"] {
+        for elsewhere in [
+            "[::1].evil.com",
+            "[::1]evil.com",
+            "[::1]:80.evil.com",
+            "localhost:x",
+            "localhost.evil.com",
+            "[::2]",
+        ] {
             assert!(!is_here(elsewhere), "{elsewhere}");
         }
         assert!(!request("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").is_for_here());

@@ -38,7 +38,10 @@ pub fn stop(arguments: &Stop) -> Result<Exit, Failure> {
         let (process, user) = (run.process(), run.user());
         return Err(Failure::say(
             format!("{shown}: the run (process {process}) is that of user {user}"),
-            format!("ask user {user}, or end it as that user: `sudo -u '#{user}' tactus stop {}`", typed(&path)),
+            format!(
+                "ask user {user}, or end it as that user: `sudo -u '#{user}' tactus stop {}`",
+                typed(&path)
+            ),
         ));
     }
     let interrupt = Interrupt::listen()?;

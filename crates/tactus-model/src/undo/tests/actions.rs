@@ -12,7 +12,8 @@ use crate::change::Thread;
 use crate::undo::execute::{PAUSE, TRIES};
 use crate::undo::processes::{DYING, POLL, SPARED};
 use crate::undo::{
-    Actions, Held, MARKER, Runtime, Tool, Undo, WORKER, attempt, in_order, is_over, marked, settings_first, undo,
+    Actions, Held, MARKER, Runtime, Tool, Undo, WORKER, attempt, in_order, is_over, marked, settings_first,
+    undo,
 };
 
 /// A process and how it takes being killed.
@@ -123,7 +124,8 @@ impl Actions for Recorded {
             "environ" => {
                 format!("A={}\0{MARKER}={}\0", "1".repeat(self.before_marks), process.mark).into_bytes()
             }
-            "stat" => format!("7 (program) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0", process.started).into_bytes(),
+            "stat" => format!("7 (program) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {} 0", process.started)
+                .into_bytes(),
             _ => format!("program\0{}\0", process.argument).into_bytes(),
         })
     }
