@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tactus_audit::{Intent, Subject};
 use tactus_environment::profiled;
-use tactus_model::change::{Change, Target, Thread};
+use tactus_model::change::{Change, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::undo::{Tool, Undo};
@@ -123,7 +123,7 @@ fn former(change: &Change, system: &dyn System) -> Option<Undo> {
 #[cfg(test)]
 mod tests {
     use tactus_model::CpuSet;
-    use tactus_model::change::{Effect, Form};
+    use tactus_model::change::{Effect, Form, Thread};
     use tactus_system::Memory;
 
     use super::*;
