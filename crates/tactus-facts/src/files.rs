@@ -12,6 +12,7 @@ pub const FILES: &[&str] = &[
     "/proc/self/cgroup",
     "/proc/self/limits",
     "/proc/self/status",
+    "/proc/self/timerslack_ns",
     "/proc/self/uid_map",
     "/proc/stat",
     "/proc/swaps",
@@ -82,9 +83,20 @@ pub const FILES: &[&str] = &[
 /// Readings that are there on some systems: a directory, and names below it. A directory is listed
 /// once for all its names.
 pub const PATTERNS: &[(&str, &[&str])] = &[
+    // What the next boot is told.
+    ("/boot/", &["firmware/cmdline.txt", "cmdline.txt", "loader/entries/*.conf"]),
     (
         "/etc/",
-        &["os-release", "default/irqbalance", "sysconfig/irqbalance", "default/stalld", "sysconfig/stalld"],
+        &[
+            "os-release",
+            "default/grub",
+            "default/grub.d/*.cfg",
+            "default/irqbalance",
+            "sysconfig/irqbalance",
+            "default/stalld",
+            "sysconfig/stalld",
+            "kernel/cmdline",
+        ],
     ),
     ("/etc/tuned/", &["profile_mode", "bootcmdline", "*-variables.conf"]),
     (
@@ -239,6 +251,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
 
 /// Readings of the own cgroup, below its directory.
 pub const OF_CGROUP: &[&str] = &[
+    "cpu.cfs_period_us",
     "cpu.cfs_quota_us",
     "cpu.max",
     "cpu.rt_period_us",
@@ -252,6 +265,21 @@ pub const OF_CGROUP: &[&str] = &[
     "cpuset.cpus.partition",
     "cpuset.effective_cpus",
     "cpuset.mems.effective",
+    "memory.high",
+    "memory.limit_in_bytes",
+    "memory.max",
+];
+
+/// Limits of the groups above it, which are its own as well.
+pub const ABOVE_CGROUP: &[&str] = &[
+    "cpu.cfs_period_us",
+    "cpu.cfs_quota_us",
+    "cpu.max",
+    "cpu.rt_period_us",
+    "cpu.rt_runtime_us",
+    "cpu.stat",
+    "memory.high",
+    "memory.limit_in_bytes",
     "memory.max",
 ];
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use rustix::process::{Resource, getrlimit};
 use tactus_model::facts::{Facts, Reading};
 use tactus_model::isolation;
+use tactus_model::own_groups::own_groups;
 
 use crate::Door;
-use crate::files::OF_CGROUP;
+use crate::files::{ABOVE_CGROUP, OF_CGROUP};
 use crate::read::{Collector, of_process, refused, text};
 
 /// Keeps all of it.
@@ -24,23 +25,25 @@ pub fn keep(it: &mut Collector, door: &Door) {
     it.facts.0.insert("container:kind".into(), kind);
 }
 
-/// Readings of the cgroups that this process is in, as far as they are mounted in the usual places.
+/// Readings of the cgroups that this process is in, and of those above them, as far as they are mounted in the usual places.
 fn keep_cgroup(it: &mut Collector) {
     let Some(text) = it.facts.text("/proc/self/cgroup").map(str::to_owned) else { return };
-    for line in text.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else { continue };
-        let mounts: &[&str] = match controllers {
-            "" => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
-            "cpu" | "cpu,cpuacct" => &["/sys/fs/cgroup/cpu"],
-            "cpuset" => &["/sys/fs/cgroup/cpuset"],
-            _ => continue,
-        };
-        let path = path.trim_end_matches('/');
-        for mount in mounts {
-            for name in OF_CGROUP {
-                it.maybe(format!("{mount}{path}/{name}"));
+    let mut seen: Vec<String> = Vec::new();
+    for controller in ["cpu", "cpuset", "memory"] {
+        for group in own_groups(&text, controller) {
+            if seen.contains(&group.directory) {
+                continue;
             }
+            let is_own = text.lines().any(|line| line.ends_with(&format!(":{}", group.path)));
+            let names = match (is_own, controller) {
+                (true, _) => OF_CGROUP,
+                (false, "cpuset") => continue,
+                (false, _) => ABOVE_CGROUP,
+            };
+            for name in names {
+                it.maybe(format!("{}/{name}", group.directory));
+            }
+            seen.push(group.directory);
         }
     }
 }
@@ -73,6 +76,9 @@ fn keep_system(facts: &mut Facts, door: &Door) {
         facts.keep(name, text.to_string_lossy());
     }
     facts.keep("sched:affinity", door.allowed.to_string());
+    if let Ok(nice) = rustix::process::getpriority_process(None) {
+        facts.keep("sched:nice", nice.to_string());
+    }
     for (name, resource) in [("limit:rtprio", Resource::Rtprio), ("limit:memlock", Resource::Memlock)] {
         let text = getrlimit(resource).current.map_or("unlimited".to_owned(), |limit| limit.to_string());
         facts.keep(name, text);
