@@ -85,7 +85,7 @@ fn the_variable_chooses_levels_and_a_wrong_one_is_named() {
 
 #[test]
 fn an_interrupted_and_a_killed_run_leave_the_log_in_their_bundle_which_show_names() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(dir.path(), "60s");
     for (name, signal, said) in
@@ -102,12 +102,12 @@ fn an_interrupted_and_a_killed_run_leave_the_log_in_their_bundle_which_show_name
         let shown = output(tactus().arg("show").arg(&out));
         assert!(stderr(&shown).contains("log.txt says what tactus did last"), "{name}: {}", stderr(&shown));
     }
-    turn.leaves_nothing();
+    nothing_is_left();
 }
 
 #[test]
 fn lines_of_the_log_stand_above_the_progress_line_and_not_in_it() {
-    let Some(mut turn) = measures_beside_others() else { return };
+    let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(dir.path(), "1s");
     let program = env!("CARGO_BIN_EXE_tactus");
@@ -119,7 +119,7 @@ fn lines_of_the_log_stand_above_the_progress_line_and_not_in_it() {
     // The end of a terminal is an error.
     let _ = terminal.read_to_end(&mut drawn);
     child.wait().unwrap();
-    turn.leaves_nothing();
+    nothing_is_left();
     let drawn = String::from_utf8_lossy(&drawn).into_owned();
     assert!(drawn.contains("left [") || drawn.contains(" left"), "a progress line was drawn: {drawn}");
     // What is cleared before a line is not there any more.
