@@ -4,6 +4,7 @@
 use tactus_model::bundle::Contents;
 
 use super::conditions::conditions;
+use super::headline::without_rows;
 use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
 use crate::stats::comparison;
@@ -31,8 +32,9 @@ pub fn answer(contents: &Contents) -> Answer {
 fn found(contents: &Contents) -> Answer {
     let lines = comparison(contents);
     let under_conditions = |answer: Answer| {
-        let said = std::iter::once(answer.sentence).chain(conditions(contents, &lines));
-        Answer { sentence: said.collect::<Vec<_>>().join(" "), ..answer }
+        let mut said = conditions(contents, &lines, &answer.sentence);
+        said.insert(0, answer.sentence);
+        Answer { sentence: said.join(" "), ..answer }
     };
     if let Some(decided) = required::answer(contents, &lines) {
         return under_conditions(decided);
@@ -47,13 +49,15 @@ fn found(contents: &Contents) -> Answer {
         return under_conditions(cost);
     }
     let sentence = match lines.iter().any(crate::stats::Line::has_numbers) {
-        true => "no latency was measured, and no deadline was asked for: the values are in the tables below",
-        false => "nothing was measured",
+        true => "no latency was measured, and no deadline was asked for: the values are in the tables below."
+            .into(),
+        false if lines.is_empty() => without_rows(contents),
+        false => "nothing was measured.".into(),
     };
     under_conditions(Answer {
         word: "NO ANSWER",
         tone: Tone::Doubt,
-        sentence: format!("{sentence}."),
+        sentence,
         evidence: Vec::new(),
         next: None,
     })

@@ -6,16 +6,15 @@ use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::{Note, Unknowable};
-use tactus_model::number::float;
 use tactus_model::scheduling::Policy;
 
 use super::required::listed;
-use crate::row::{Runs, died, ended_early, figures, under};
+use crate::row::{Runs, died, ended_early, figures, missed_words, under};
 use crate::stats::Line;
-use crate::units::{clean, count, latency};
+use crate::units::clean;
 
-/// The conditions of an answer, a sentence each.
-pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
+/// The conditions of an answer, a sentence each; not what it says itself.
+pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {
     let all = Runs::new(contents);
     let runs =
         |line: &Line| all.of(line.row).iter().map(|run: &&Row| &run.result).collect::<Vec<&RowResult>>();
@@ -31,13 +30,18 @@ pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
         broken("Died and was started again", lines, |line| {
             line.verdict.is_none() && runs(line).into_iter().any(|run| died(run).is_some())
         }),
-        interrupted(contents),
+        interrupted(contents).filter(|_| !answer.contains("the run was interrupted")),
         broken("Ended early", lines, |line| {
             contents.manifest.status == RunStatus::Complete && runs(line).into_iter().any(ended_early)
         }),
-        broken("Failed", lines, |line| runs(line).iter().any(|run| run.status == RowStatus::Failed)),
+        broken("Failed", lines, |line| {
+            !is_told(answer, line) && runs(line).iter().any(|run| run.status == RowStatus::Failed)
+        }),
         broken("Not measured", lines, |line| {
             let runs = runs(line);
+            if is_told(answer, line) {
+                return false;
+            }
             runs.iter().all(|run| run.status == RowStatus::Skipped)
                 || (!line.has_numbers() && runs.iter().all(|run| run.status != RowStatus::Failed))
         }),
@@ -45,6 +49,12 @@ pub fn conditions(contents: &Contents, lines: &[Line]) -> Vec<String> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Whether an answer begins with why something has no numbers.
+fn is_told(answer: &str, line: &Line) -> bool {
+    let why = answer.strip_prefix(&clean(&line.name)).and_then(|rest| rest.strip_prefix(": "));
+    why.is_some_and(|why| ["skipped: ", "failed: ", "nothing was"].iter().any(|word| why.starts_with(word)))
 }
 
 /// That nothing ran beside any of it: then nobody knows what it does under load.
@@ -81,12 +91,7 @@ fn missed(results: &[&RowResult]) -> Option<String> {
         own().filter_map(|result| figures(result)).fold(0, |sum: u64, all| sum.saturating_add(all.missed()));
     let first = own().next()?;
     let alike = own().all(|result| result.interval_ns == first.interval_ns);
-    let of = if alike { format!(" of {}", latency(float(first.interval_ns))) } else { String::new() };
-    let (periods, were) = if overruns == 1 { ("period", "was") } else { ("periods", "were") };
-    Some(format!(
-        "{} {periods}{of} {were} missed, which no limit forbids (`--overruns 0` does).",
-        count(overruns)
-    ))
+    Some(format!("{}.", missed_words(overruns, if alike { first.interval_ns } else { 0 })))
 }
 
 fn interrupted(contents: &Contents) -> Option<String> {

@@ -30,15 +30,15 @@ pub fn headline(contents: &Contents) -> Vec<String> {
 
 fn counts(contents: &Contents) -> String {
     let with = |status| contents.rows.iter().filter(|row| row.result.status == status).count();
-    let (measured, skipped, failed) =
-        (with(RowStatus::Measured), with(RowStatus::Skipped), with(RowStatus::Failed));
+    let (skipped, failed) = (with(RowStatus::Skipped), with(RowStatus::Failed));
+    let measured = measured_rows(contents).count();
     let mut environments: Vec<&str> =
         measured_rows(contents).map(|row| row.result.environment.as_str()).collect();
     environments.sort_unstable();
     environments.dedup();
     let total = contents.rows.len();
     let mut said = match (measured, total) {
-        (_, 0) => return "The plan has no measurements.".into(),
+        (_, 0) => return without_rows(contents),
         (0, _) => format!("None of {total} measurements could be made"),
         (_, _) => {
             let longest = measured_rows(contents).map(|row| row.result.measured_ns).max().unwrap_or(0);
@@ -57,7 +57,9 @@ fn counts(contents: &Contents) -> String {
     let is = |of: fn(&RowResult) -> bool| contents.rows.iter().filter(|row| of(&row.result)).count();
     let early = is(ended_early);
     let died = is(|result| died(result).is_some());
+    let nothing = with(RowStatus::Measured).saturating_sub(measured);
     let all = [
+        (nothing, "measured nothing"),
         (early, "ended early"),
         (died, "went on after their environment had died"),
         (skipped, "skipped"),
@@ -69,6 +71,17 @@ fn counts(contents: &Contents) -> String {
         }
     }
     said + "."
+}
+
+/// Why there is no measurement at all. What the plan asks for may be in files that cannot be read.
+#[must_use]
+pub fn without_rows(contents: &Contents) -> String {
+    match contents.plan.scenario.len() {
+        0 if contents.damage.is_empty() => "The plan has no measurements.".into(),
+        0 => "No measurement can be read from this bundle.".into(),
+        1 => "Of the one scenario of the plan nothing can be read from this bundle.".into(),
+        all => format!("Of the {all} scenarios of the plan nothing can be read from this bundle."),
+    }
 }
 
 /// What ran beside the measurements: ", idle", ", under load" or ", idle and under load"; empty where it is not known.

@@ -1,5 +1,7 @@
 //! What was held where no deadline was asked for.
 
+use std::collections::BTreeSet;
+
 use tactus_model::Evidence;
 use tactus_model::number::float;
 
@@ -23,7 +25,7 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
     let evidence = kinds(own.iter().filter_map(|line| line.evidence));
     let emulated = evidence.first() == Some(&Evidence::Emulated);
     let ask = if evidence.as_slice() == [Evidence::Imported] { MEASURE } else { ASK };
-    let said: Vec<String> = evidence.iter().filter_map(|kind| held(&own, *kind)).collect();
+    let said: Vec<String> = evidence.iter().map(|kind| held(&own, *kind)).collect();
     Some(Answer {
         word: "NO DEADLINE ASKED FOR",
         tone: if emulated { Tone::Doubt } else { Tone::Quiet },
@@ -34,29 +36,26 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
 }
 
 /// "Held within 26.1 us (10 s, bare metal) by host; 31.0 us by podman."
-fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
-    let mut places: Vec<(&str, u64, u64, &str)> = Vec::new();
+fn held(lines: &[&Line], evidence: Evidence) -> String {
+    let mut places: Vec<(&str, u64, &str)> = Vec::new();
+    let mut times: BTreeSet<u64> = BTreeSet::new();
     for line in lines.iter().filter(|line| line.evidence == Some(evidence)) {
+        times.extend(line.lasted());
         let Some(max) = line.figures.as_ref().and_then(|all| all.max_ns) else { continue };
         let about = if evidence == Evidence::Imported { about(line) } else { "" };
         match places.iter_mut().find(|(place, ..)| *place == line.subject) {
-            Some((_, most, shortest, said)) => {
-                if max > *most {
-                    (*most, *said) = (max, about);
-                }
-                *shortest = line.measured_ns.min(*shortest);
-            }
-            None => places.push((&line.subject, max, line.measured_ns, about)),
+            Some((_, most, said)) if max > *most => (*most, *said) = (max, about),
+            Some(_) => {}
+            None => places.push((&line.subject, max, about)),
         }
     }
     // Where not all are named, those are that were worst.
     if places.len() > NAMED {
-        places.sort_by_key(|(_, most, ..)| std::cmp::Reverse(*most));
+        places.sort_by_key(|(_, most, _)| std::cmp::Reverse(*most));
     }
-    let shortest = places.iter().map(|(_, _, ns, _)| *ns).min()?;
     let names: Vec<String> = places
         .iter()
-        .map(|(place, max, _, about)| format!("{} in {}{about}", latency(float(*max)), clean(place)))
+        .map(|(place, max, about)| format!("{} in {}{about}", latency(float(*max)), clean(place)))
         .collect();
     let what = match evidence {
         Evidence::Emulated => "Under emulation, which says nothing about hardware, the largest latency was",
@@ -65,11 +64,17 @@ fn held(lines: &[&Line], evidence: Evidence) -> Option<String> {
     };
     let place = if evidence == Evidence::Emulated { String::new() } else { format!(", {evidence}") };
     // An imported file need not say it.
-    let lasted = match shortest {
-        0 => "for a time that is not known".to_owned(),
-        ns => format!("{} and more", duration(ns)),
+    let [shortest, longest] = [times.first(), times.last()].map(|ns| ns.map_or(0, |ns| *ns));
+    let lasted = match (duration(shortest), duration(longest)) {
+        _ if shortest == 0 => "for a time that is not known".to_owned(),
+        (short, long) if short == long => short,
+        (short, _) => format!("{short} and more"),
     };
-    Some(format!("{what} {} ({lasted}{place}).", listed(&names, ", ")))
+    if names.is_empty() {
+        return format!("The largest latency is not known ({lasted}{place}).");
+    }
+    let names = listed(&names, ", ");
+    format!("{what} {names} ({lasted}{place}).")
 }
 
 /// What a reader must know of an imported maximum.

@@ -13,7 +13,7 @@ mod tested;
 use tactus_model::Evidence;
 
 pub use chosen::{answer, question};
-pub use headline::headline;
+pub use headline::{headline, without_rows};
 
 /// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one
 /// sentence or figure has one of them.

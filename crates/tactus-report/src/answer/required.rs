@@ -1,13 +1,13 @@
 //! Whether what was required is kept.
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::bundle::{Contents, Row};
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 use tactus_model::outcome::RowEnd;
 
 use super::{kinds, next};
 use crate::part::{Answer, Next, Tone};
-use crate::row::{Runs, enough, time_words, under};
+use crate::row::{Runs, enough, time_words, under, verdict};
 use crate::stats::Line;
 use crate::units::{clean, duration, latency, number};
 
@@ -19,12 +19,11 @@ struct Judged<'a> {
     line: &'a Line,
     verdict: &'a Verdict,
     /// All of its runs.
-    runs: Vec<&'a RowResult>,
+    runs: Vec<&'a Row>,
 }
 
 fn judged<'a>(all: &Runs<'a>, line: &'a Line) -> Option<Judged<'a>> {
-    let runs = all.of(line.row).iter().map(|run| &run.result).collect();
-    Some(Judged { line, verdict: line.verdict.as_ref()?, runs })
+    Some(Judged { line, verdict: line.verdict.as_ref()?, runs: all.of(line.row).to_vec() })
 }
 
 /// The answer, where anything is required.
@@ -46,7 +45,7 @@ pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
     Some(Answer {
         word,
         tone,
-        sentence: format!("{}.{}", said(decides), others(&judged, outcome)),
+        sentence: format!("{}.{}", said(decides), others(&judged, decides)),
         evidence: kinds(own().filter_map(|one| one.line.evidence)),
         next: match outcome {
             Outcome::Fail | Outcome::Warn => next::step(contents),
@@ -74,10 +73,10 @@ const fn rank(outcome: Outcome) -> u8 {
 /// How much of its limit a measurement takes; of those that are not decided, whether time would.
 fn weight(judged: &Judged<'_>) -> f64 {
     if judged.verdict.outcome == Outcome::Inconclusive {
-        return match (is_emulated(judged), judged.verdict.longer_ns) {
-            (true, _) => 0.0,
-            (false, None) => 1.0,
-            (false, Some(_)) => 2.0,
+        return match judged.verdict.longer_ns {
+            _ if is_emulated(judged) || !judged.line.has_numbers() => 0.0,
+            None => 1.0,
+            Some(_) => 2.0,
         };
     }
     deciding(judged).map_or(0.0, part)
@@ -128,12 +127,19 @@ fn said(judged: &Judged<'_>) -> String {
         true => format!("{} (at most {}, 95 %)", shown(limit.low), shown(limit.high)),
         false => shown(limit.high),
     };
-    format!("{name}: {quantity} {taken} {relation} {} ({}){doubt}", shown(limit.limit), over(judged))
+    format!("{name}: {quantity} {taken} {relation} {} ({}){doubt}", shown(limit.limit), over(judged, limit))
 }
 
 /// Over what a limit was judged: `5 runs of 10 s, under scheduler load, bare metal`.
-fn over(judged: &Judged<'_>) -> String {
-    let times: Vec<String> = judged.runs.iter().map(|run| time_words(run)).collect();
+fn over(judged: &Judged<'_>, limit: &LimitEntry) -> String {
+    let all = judged.runs.len();
+    let runs = match run_of(judged, limit) {
+        Some(run) => vec![run],
+        None => judged.runs.clone(),
+    };
+    let number = runs.first().and_then(|run| run.result.repeat).filter(|_| runs.len() < all);
+    let number = number.map(|number| format!("run {number} of {all}"));
+    let times: Vec<String> = runs.iter().map(|run| time_words(&run.result)).collect();
     let time = match times.as_slice() {
         [] => duration(judged.line.measured_ns),
         [one] => one.clone(),
@@ -141,17 +147,47 @@ fn over(judged: &Judged<'_>) -> String {
             format!("{} runs of {first}", times.len())
         }
         all => {
-            let sum = judged.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.measured_ns));
+            let sum = runs.iter().fold(0, |sum: u64, run| sum.saturating_add(run.result.measured_ns));
             format!("{} runs, {} in all", all.len(), duration(sum))
         }
     };
-    let under = judged.runs.first().and_then(|run| under(run));
+    let under = runs.first().and_then(|run| under(&run.result));
     let evidence = judged.line.evidence.map(|kind| kind.to_string());
-    std::iter::once(time).chain(under).chain(evidence).collect::<Vec<_>>().join(", ")
+    number.into_iter().chain([time]).chain(under).chain(evidence).collect::<Vec<_>>().join(", ")
 }
 
-/// What came of the other environments: "Met in host. Not decided in qemu."
-fn others(judged: &[Judged<'_>], outcome: Outcome) -> String {
+/// The run whose figure a limit has; none: it is that of all runs. A maximum is.
+fn run_of<'a>(judged: &Judged<'a>, limit: &LimitEntry) -> Option<&'a Row> {
+    if limit.quantity == "max" {
+        return None;
+    }
+    let own = |row: &&'a Row| {
+        let is_of = |one: &LimitEntry| (&one.quantity, one.warns) == (&limit.quantity, limit.warns);
+        verdict(row)?.limits.iter().find(|one| is_of(one)).map(|one| one.high)
+    };
+    let is_it = |row: &&'a Row| own(row).is_some_and(|high| high.total_cmp(&limit.high).is_eq());
+    let all_alike = judged.runs.iter().all(is_it);
+    judged.runs.iter().copied().find(is_it).filter(|_| !all_alike)
+}
+
+/// What came of the others: "Not met either: host, idle. Met in qemu."
+fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
+    let outcome = decides.verdict.outcome;
+    // What measured nothing is told of with the conditions.
+    let alike = judged.iter().filter(|one| {
+        one.verdict.outcome == outcome && one.line.row != decides.line.row && one.line.has_numbers()
+    });
+    let alike: Vec<String> = alike.map(|one| clean(&one.line.name)).collect();
+    let word = match outcome {
+        Outcome::Fail => "Not met either",
+        Outcome::Inconclusive => "Not decided either",
+        Outcome::Warn => "With a warning as well",
+        Outcome::Pass => "",
+    };
+    let mut words = String::new();
+    if !alike.is_empty() && outcome != Outcome::Pass {
+        words = format!(" {word}: {}.", listed(&alike, "; "));
+    }
     let mut places: Vec<(&str, u8)> = Vec::new();
     for one in judged {
         let (name, own) = (one.line.subject.as_str(), rank(one.verdict.outcome));
@@ -160,27 +196,25 @@ fn others(judged: &[Judged<'_>], outcome: Outcome) -> String {
             None => places.push((name, own)),
         }
     }
-    let said = |of: Outcome, word: &str| {
-        let names: Vec<String> =
-            places.iter().filter(|(_, own)| *own == rank(of)).map(|(name, _)| clean(name)).collect();
-        (!names.is_empty()).then(|| format!(" {word} in {}.", listed(&names, ", ")))
-    };
-    // One environment is no list; what decides is named already.
-    let words = [
+    // One environment is no list.
+    if places.len() < 2 {
+        return words;
+    }
+    for (of, word) in [
         (Outcome::Fail, "Not met"),
         (Outcome::Inconclusive, "Not decided"),
         (Outcome::Warn, "Met with a warning"),
         (Outcome::Pass, "Met"),
-    ];
-    if places.len() < 2 {
-        return String::new();
+    ] {
+        let own = places.iter().filter(|(_, own)| *own == rank(of));
+        let names: Vec<String> = own.map(|(name, _)| clean(name)).collect();
+        // What decides is named already, and what came out as it did.
+        let is_told = of == outcome && (of != Outcome::Pass || names.len() == 1);
+        if !names.is_empty() && !is_told {
+            words += &format!(" {word} in {}.", listed(&names, ", "));
+        }
     }
-    let alone = places.iter().filter(|(_, own)| *own == rank(outcome)).count() == 1;
     words
-        .iter()
-        .filter(|(of, _)| !(alone && *of == outcome))
-        .filter_map(|(of, word)| said(*of, word))
-        .collect()
 }
 
 /// Names in a phrase, the first of them where there are many.
@@ -195,7 +229,7 @@ pub(super) fn listed(names: &[String], between: &str) -> String {
 fn longer(judged: &Judged<'_>) -> Option<Next> {
     let longer = judged.verdict.longer_ns?;
     // A run that a latency ends would be ended again.
-    if judged.runs.iter().any(|run| run.ended == RowEnd::Broke) {
+    if judged.runs.iter().any(|run| run.result.ended == RowEnd::Broke) {
         return None;
     }
     let seconds = judged.line.measured_ns.saturating_add(longer).div_ceil(1_000_000_000);

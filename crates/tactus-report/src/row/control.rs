@@ -199,8 +199,8 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
             true => format!("no self-test was made {of}"),
             false => format!("{}: not at its size {of}", range(&seen)),
         };
-        let names: Vec<String> = rows.iter().map(|result| clean(&result.name)).collect();
-        (false, format!("{}: {how}; not passed: {}", clean(place), names.join(", ")))
+        let names: Vec<String> = rows.iter().map(|result| clean(&title(contents, result))).collect();
+        (false, format!("{}: {how}; not passed: {}", clean(place), names.join("; ")))
     }));
     said
 }

@@ -51,4 +51,4 @@ pub use standing::standing;
 pub(crate) use summary::ended_early;
 pub use summary::{figures, has_numbers, left_out, reason};
 pub use tail::{NoTail, provisional, tail};
-pub use verdict::{enough, missed, verdict};
+pub use verdict::{enough, missed, missed_words, verdict};

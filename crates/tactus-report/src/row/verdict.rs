@@ -52,10 +52,13 @@ pub fn missed(result: &RowResult) -> Option<String> {
     let counts = |require: &Require| require.overruns.is_some();
     let judged =
         result.require.as_ref().is_some_and(|own| counts(own) || own.warn.as_deref().is_some_and(counts));
-    (overruns > 0 && !judged).then(|| {
-        let period = latency(float(result.interval_ns));
-        let verb =
-            if overruns == 1 { "period of {} was" } else { "periods of {} were" }.replace("{}", &period);
-        format!("{} {verb} missed, which no limit forbids (`--overruns 0` does)", count(overruns))
-    })
+    (overruns > 0 && !judged).then(|| missed_words(overruns, result.interval_ns))
+}
+
+/// How many periods were missed, in words; `interval_ns`: 0 where it is not known, or not one.
+#[must_use]
+pub fn missed_words(overruns: u64, interval_ns: u64) -> String {
+    let of = if interval_ns > 0 { format!(" of {}", latency(float(interval_ns))) } else { String::new() };
+    let (periods, were) = if overruns == 1 { ("period", "was") } else { ("periods", "were") };
+    format!("{} {periods}{of} {were} missed, which no limit forbids (`--overruns 0` does)", count(overruns))
 }

@@ -103,6 +103,13 @@ impl Line {
         self.figures.is_some() || !self.values.is_empty()
     }
 
+    /// How long each run measured that has numbers, in ns.
+    pub fn lasted(&self) -> impl Iterator<Item = u64> {
+        let runs = self.repeated.iter().flat_map(|repeated| &repeated.runs);
+        let runs: Vec<u64> = runs.filter(|run| run.has_numbers).map(|run| run.measured_ns).collect();
+        if runs.is_empty() { vec![self.measured_ns] } else { runs }.into_iter()
+    }
+
     /// Quantiles corrected for missed periods, where there are any.
     #[must_use]
     pub fn corrected(&self) -> Option<&Corrected> {

@@ -161,6 +161,19 @@ fn a_fault_of_which_nobody_says_how_long_and_how_often_it_was_made_is_unknown() 
     nothing_impossible("a fault", &contents);
 }
 
+#[test]
+fn missed_periods_of_unknown_length_have_none() {
+    let mut contents = this_machine();
+    for row in &mut contents.rows {
+        row.result.interval_ns = 0;
+        row.result.require = None;
+        row.result.outcome.latency_mut().unwrap().all.as_mut().unwrap().overruns = Some(81);
+    }
+    for (format, text) in texts(&contents) {
+        assert!(!text.contains("of 0 us"), "{format}");
+    }
+}
+
 /// A sum beyond what a word holds is no mean.
 #[test]
 fn a_mean_whose_sum_overflowed_is_unknown() {

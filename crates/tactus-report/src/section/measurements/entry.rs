@@ -7,6 +7,7 @@ use tactus_model::document::{Document, RepeatedEntry};
 use tactus_model::outcome::Yields;
 
 use super::{latency_columns, value_columns};
+use crate::answer::without_rows;
 use crate::part::{Grid, Item, List, Part, Reader, Tone};
 use crate::section::Section;
 use crate::stats::{Line, Repeated, comparison};
@@ -51,7 +52,7 @@ impl Section for Measurements {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let mut lines = comparison(contents);
         if lines.is_empty() {
-            return vec![Part::Remark("The plan has no measurements.".into())];
+            return vec![Part::Remark(without_rows(contents))];
         }
         // A long list that says nothing which the tables of the study do not.
         let all = lines.len();
