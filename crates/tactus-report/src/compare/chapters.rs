@@ -23,8 +23,8 @@ impl From<Judgement> for Tone {
     }
 }
 
-/// `baseline against new`.
-fn title(document: &CompareDocument) -> String {
+/// `new against baseline`.
+pub fn title(document: &CompareDocument) -> String {
     let names: Vec<String> = document.conditions.iter().map(|own| clean(&own.name)).collect();
     match names.split_first() {
         Some((base, [])) => format!("{base} against itself"),

@@ -19,6 +19,7 @@ mod sampled;
 
 pub use baseline::{LEAST_RUNS, baseline};
 pub use chapters::page;
+pub(crate) use chapters::title;
 pub use condition::Condition;
 pub use formats::{FORMATS, Format};
 pub use judge::{LEAST_BASELINE, LEAST_REPEATS};

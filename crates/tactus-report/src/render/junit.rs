@@ -6,10 +6,12 @@ use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{CompareDocument, ComparedEntry, Judgement, LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
+use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
 
 use super::RenderError;
-use crate::answer::answer;
+use crate::answer::{answer, without_rows};
+use crate::compare::title;
 use crate::row::{Runs, broke};
 use crate::stats::{Line, comparison};
 use crate::units::{clean, latency, number};
@@ -17,7 +19,8 @@ use crate::units::{clean, latency, number};
 /// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
 /// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
 /// server that counts what was skipped as passed would be told that it holds. A measurement of which nothing is required has
-/// one case: that each of its runs was made whole. What passes says in its output over what and under which load; the
+/// one case: that each of its runs was made whole; it is skipped where this machine cannot make it, and an error where the
+/// run measured nothing at all, or was interrupted before it. What passes says in its output over what and under which load; the
 /// property `answer` of each suite is the answer to all of it.
 ///
 /// # Errors
@@ -26,15 +29,27 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     let mut report = Report::new(clean(contents.plan.title.as_deref().unwrap_or(&contents.manifest.plan)));
     let mut suites: Vec<TestSuite> = Vec::new();
     let all = Runs::new(contents);
-    for line in comparison(contents) {
+    let lines = comparison(contents);
+    let has_any = lines.iter().any(Line::has_numbers);
+    for line in lines {
         let Some(row) = contents.rows.get(line.row) else { continue };
-        let broke = broke(contents, all.of(line.row));
+        let runs = all.of(line.row);
+        let waiting = runs.iter().filter(|run| run.result.ended == RowEnd::Waiting).count();
+        let not_begun = || format!("the run was interrupted before {waiting} of {} runs", runs.len());
+        let broke = broke(contents, runs).or_else(|| (waiting > 0).then(not_begun));
         let name = clean(&row.result.environment);
         let at = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
             suites.push(TestSuite::new(name));
             suites.len() - 1
         });
-        suites[at].add_test_cases(cases(&line, &row.result, broke.as_deref()));
+        // A run that measured nothing, or was interrupted before this, has not shown that it holds.
+        let may_skip = has_any && row.result.ended != RowEnd::Waiting;
+        suites[at].add_test_cases(cases(&line, &row.result, broke.as_deref(), may_skip));
+    }
+    if suites.is_empty() {
+        let mut suite = TestSuite::new(clean(&contents.manifest.plan));
+        suite.add_test_case(TestCase::new("measured", error(&without_rows(contents))));
+        suites.push(suite);
     }
     let answer = clean(&answer(contents).line());
     suites.iter_mut().for_each(|suite| _ = suite.add_property(("answer", answer.as_str())));
@@ -48,8 +63,7 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
 /// # Errors
 /// When the XML cannot be written.
 pub fn comparison_of(document: &CompareDocument) -> Result<String, RenderError> {
-    let names: Vec<String> = document.conditions.iter().map(|own| clean(&own.name)).collect();
-    let mut report = Report::new(names.join(" against "));
+    let mut report = Report::new(title(document));
     report.add_test_suites(document.scenarios.iter().map(compared));
     let mut missing = TestSuite::new("scenarios");
     for one in &document.unmatched {
@@ -88,7 +102,7 @@ fn failure(reason: &str) -> TestCaseStatus {
     status
 }
 
-fn cases(line: &Line, result: &RowResult, broke: Option<&str>) -> Vec<TestCase> {
+fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -> Vec<TestCase> {
     let case = |what: &str, status: TestCaseStatus| {
         let mut case = TestCase::new(clean(&format!("{}: {what}", line.name)), status);
         case.set_classname(clean(&result.environment));
@@ -96,6 +110,9 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>) -> Vec<TestCase> 
     };
     match (&line.verdict, line.status) {
         (None, RowStatus::Measured) if !line.has_numbers() => vec![case("measured", error(reason(line)))],
+        (None, RowStatus::Skipped) if !line.has_numbers() && !may_skip => {
+            vec![case("measured", error(&format!("skipped: {}", reason(line))))]
+        }
         (None, RowStatus::Skipped) if !line.has_numbers() => {
             vec![case("measured", skipped(reason(line)))]
         }

@@ -1,11 +1,11 @@
 //! The first line: whether the deadline is held, on which evidence, and what would help most.
 
-use tactus_model::bundle::{Asked, Contents};
+use tactus_model::bundle::{Asked, Contents, RowResult};
 use tactus_model::event::RunStatus;
 use tactus_model::message::{Note, Unknowable};
 use tactus_model::number::float;
-use tactus_model::outcome::{Ending, RowEnd};
-use tactus_model::plan::Require;
+use tactus_model::outcome::{Ending, Outcome, RowEnd};
+use tactus_model::plan::{Require, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{Evidence, Nanos};
 use tactus_report::answer::{answer, headline};
@@ -279,6 +279,118 @@ fn what_is_said_in_short_is_made_from_what_was_measured() {
             format.name
         );
     }
+}
+
+/// Of three runs of two scenarios only the last has a passed self-test.
+#[test]
+fn a_limit_that_one_run_broke_is_said_to_be_of_that_run_and_what_else_broke_it_is_named() {
+    let mut contents = empty();
+    for (name, missed) in [("host, idle", [9, 7, 3]), ("host, loaded", [8, 6, 5])] {
+        for (number, missed) in (1..).zip(missed) {
+            let mut row = whole_minute();
+            (row.result.name, row.result.repeat) = (name.into(), Some(number));
+            row.result.require = Some(Require { overruns: Some(0), cycles: Some(1), ..Require::default() });
+            if number < 3 {
+                row.result.control.iter_mut().for_each(|control| control.seen_ns = 0);
+            }
+            let own = latency(&mut row);
+            own.series[0].summary.overruns = Some(missed);
+            own.all.as_mut().unwrap().overruns = Some(missed);
+            contents.rows.push(row);
+        }
+    }
+    let sentence = answer(&contents).sentence;
+    let said =
+        "host, loaded: overruns 5 > 0 (run 3 of 3, 1 min, idle, bare metal). Not met either: host, idle.";
+    assert!(sentence.starts_with(said), "{sentence}");
+    let text = render(&contents, Style::default()).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("host, idle (run 1); host, idle (run 2); host, loaded (run 1)"), "{text}");
+}
+
+#[test]
+fn what_was_interrupted_before_its_turn_is_told_once() {
+    let mut contents = empty();
+    contents.manifest.status = RunStatus::Interrupted;
+    let limit = Require { max: Some(Nanos::from_us(100)), ..Require::default() };
+    let waits = RowResult { require: Some(limit), ..planned("host, timer", "host", "host", Vec::new()) };
+    let why = "the run was interrupted before this was measured";
+    contents.rows.push(unmeasured(waits, RowEnd::Waiting, why));
+    assert_eq!(answer(&contents).sentence, format!("host, timer: skipped: {why}."));
+    let xml = junit::render(&contents).unwrap();
+    assert!(xml.contains("errors=\"1\""), "{xml}");
+}
+
+#[test]
+fn what_measured_nothing_is_an_error_to_a_server_that_counts_what_was_skipped_as_passed() {
+    let mut contents = empty();
+    let skipped = planned("host, timer", "host", "host", Vec::new());
+    contents.rows.push(unmeasured(skipped, RowEnd::Refused, "SCHED_DEADLINE was refused"));
+    let xml = |contents: &Contents| junit::render(contents).unwrap();
+    assert!(xml(&contents).contains("skipped=\"0\" failures=\"0\" errors=\"1\""), "{}", xml(&contents));
+    contents.rows.push(whole_minute());
+    assert!(xml(&contents).contains("skipped=\"1\""), "{}", xml(&contents));
+}
+
+#[test]
+fn a_bundle_of_which_no_measurement_can_be_read_does_not_say_that_its_plan_has_none() {
+    let mut contents = kept();
+    contents.rows.clear();
+    contents.plan.scenario.push(Scenario::default());
+    contents.damage.push("scenarios/01-host-timer/result.json cannot be read".into());
+    let said = "Of the one scenario of the plan nothing can be read from this bundle.";
+    assert_eq!(answer(&contents).sentence, said);
+    assert_eq!(headline(&contents)[0], said);
+    for format in ["text", "markdown", "html", "json", "junit", "github"] {
+        let format = FORMATS.iter().find(|known| known.name == format).unwrap();
+        let shown = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains("NO ANSWER") && shown.contains(said), "{}: {shown}", format.name);
+        assert!(!shown.contains("has no measurements"), "{}", format.name);
+    }
+    let xml = junit::render(&contents).unwrap();
+    assert!(xml.contains("errors=\"1\""), "{xml}");
+}
+
+#[test]
+fn a_time_is_more_only_where_something_was_measured_for_longer() {
+    let mut contents = kept();
+    contents.rows[0].result.require = None;
+    assert!(answer(&contents).sentence.contains("(1 min, bare metal)"), "{}", answer(&contents).sentence);
+    let mut longer = whole_minute();
+    longer.result.require = None;
+    longer.result.name = "host, loaded".into();
+    longer.result.measured_ns *= 2;
+    contents.rows.push(longer);
+    let sentence = answer(&contents).sentence;
+    assert!(sentence.contains("(1 min and more, bare metal)"), "{sentence}");
+    for row in &mut contents.rows {
+        latency(row).all.as_mut().unwrap().max_ns = None;
+    }
+    let sentence = answer(&contents).sentence;
+    assert!(sentence.starts_with("The largest latency is not known (1 min and more"), "{sentence}");
+}
+
+/// A part of a file that has no values was not measured: what the others say is not changed by it.
+#[test]
+fn an_imported_part_without_values_is_not_counted_as_made() {
+    let mut contents = empty();
+    for (name, ended) in [("input, IRQ", None), ("input, user", Some(RowEnd::Unavailable))] {
+        let mut row = whole_minute();
+        (row.result.name, row.result.environment) = (name.into(), "input".into());
+        row.result.evidence = Some(Evidence::Imported);
+        row.result.control.clear();
+        if let Some(ended) = ended {
+            let nothing = RowResult { outcome: Outcome::default(), ..row.result };
+            row = unmeasured(nothing, ended, "the file has no values of it");
+        }
+        contents.rows.push(row);
+    }
+    let sentence = answer(&contents).sentence;
+    assert!(sentence.starts_with("input, IRQ: imported: "), "{sentence}");
+    assert!(sentence.ends_with(" Not measured: input, user."), "{sentence}");
+    let said = headline(&contents).join(" ");
+    assert!(said.contains("1 of 2 measurements were made") && said.contains("1 skipped"), "{said}");
+    assert!(said.contains("0 of 1 measurements only"), "{said}");
 }
 
 #[test]

@@ -7,16 +7,19 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tactus_format::export::Options;
 use tactus_model::bundle::{Contents, Row, RowResult};
-use tactus_model::event::RowStatus;
+use tactus_model::document::Outcome as Verdict;
+use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::latency::{Latency, Summary};
 use tactus_model::number::float;
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, RowEnd};
 use tactus_model::plan::Require;
 use tactus_model::{Evidence, Nanos};
+use tactus_report::answer::{answer, headline};
 use tactus_report::part::{Group, Part, Reader};
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{github, html, json, junit, markdown};
 use tactus_report::section::SECTIONS;
+use tactus_report::stats::{Line, comparison};
 use tactus_report::units::{count, latency, latency_up};
 
 use crate::common::{self, Shape, Span, empty, environment, measured, planned, unmeasured};
@@ -34,6 +37,10 @@ enum Run {
     Unread,
     Skipped,
     Failed,
+    /// Nothing came of it, though it ended as planned.
+    Nothing,
+    /// The run was interrupted before its turn.
+    Waiting,
 }
 
 /// A scenario.
@@ -55,6 +62,8 @@ fn run() -> impl Strategy<Value = (Run, u64)> {
         1 => Just(Run::Unread),
         1 => Just(Run::Skipped),
         1 => Just(Run::Failed),
+        1 => Just(Run::Nothing),
+        1 => Just(Run::Waiting),
     ];
     (run, 1u64..1_000)
 }
@@ -77,11 +86,20 @@ fn row(of: &Made, name: &str, number: Option<u32>, (run, seed): (Run, u64)) -> R
     let mut result =
         RowResult { interval_ns: 20_000, repeat: number, ..planned(name, of.kind, of.kind, Vec::new()) };
     let max = of.limit_us.map(|us| Nanos(us * 1_000));
-    result.require = max.map(|max| Require { max: Some(max), cycles: Some(1), ..Require::default() });
+    let overruns = Some(1).filter(|_| max.is_none() && of.series == 2);
+    result.require = (max.is_some() || overruns.is_some()).then(|| Require {
+        max,
+        overruns,
+        cycles: Some(1),
+        ..Require::default()
+    });
     match run {
         Run::Skipped => return unmeasured(result, RowEnd::Unavailable, "it is not installed"),
         Run::Failed => return unmeasured(result, RowEnd::Failed, "it broke"),
-        Run::Whole | Run::Short | Run::Restarted | Run::Unread => {}
+        Run::Waiting => {
+            return unmeasured(result, RowEnd::Waiting, "the run was interrupted before this was measured");
+        }
+        Run::Whole | Run::Short | Run::Restarted | Run::Unread | Run::Nothing => {}
     }
     let shape = Shape { late: 0.1, lateness: float(seed) * 100.0, ..Shape::IDLE };
     let span = Span { ticks: 3, samples: 40, per_interval: 1, series: of.series };
@@ -96,7 +114,13 @@ fn row(of: &Made, name: &str, number: Option<u32>, (run, seed): (Run, u64)) -> R
             row.result.restarts.push(Restart { at_ns, first_tick, gap_ns, reason: "it died".into() });
         }
         Run::Unread => row = Row::of(row.result),
-        Run::Whole | Run::Skipped | Run::Failed => {}
+        Run::Nothing => {
+            let own = row.result.outcome.latency_mut().unwrap();
+            own.series.iter_mut().for_each(|series| series.summary = Summary::default());
+            own.all = None;
+            row = Row::of(row.result);
+        }
+        Run::Whole | Run::Skipped | Run::Failed | Run::Waiting => {}
     }
     if of.evidence == Evidence::Imported {
         (row.result.interval_ns, row.result.planned_ns, row.result.measured_ns) = (0, 0, 0);
@@ -119,6 +143,10 @@ fn contents(all: &[Made]) -> Contents {
         for (number, run) in (1..).zip(&of.runs) {
             contents.rows.push(row(of, &format!("s{n}"), repeated.then_some(number), *run));
         }
+    }
+    let waits = |row: &Row| row.result.ended == RowEnd::Waiting;
+    if contents.rows.iter().any(waits) {
+        contents.manifest.status = RunStatus::Interrupted;
     }
     contents
 }
@@ -347,6 +375,53 @@ fn fitness_is_of_the_worst(contents: &Contents) {
     }
 }
 
+/// What is said of how many were measured, and for how long, is the same everywhere.
+fn what_was_made_is_counted_once(contents: &Contents) {
+    let made: Vec<&Row> = contents.rows.iter().filter(|row| row.result.all().is_some()).collect();
+    let (many, all) = (made.len(), contents.rows.len());
+    let wanted = match many {
+        0 => format!("None of {all} measurements could be made"),
+        _ => format!("{many} of {all} measurements were made"),
+    };
+    let said = headline(contents).join(" ");
+    assert!(said.contains(&wanted) && !said.contains("in ."), "{wanted} is not in: {said}");
+    let answer = answer(contents).sentence;
+    let interrupted = answer.to_lowercase().matches("the run was interrupted").count();
+    assert!(interrupted <= 1, "it is said once: {answer}");
+    let alike =
+        |rows: &[&Row]| rows.windows(2).all(|two| two[0].result.measured_ns == two[1].result.measured_ns);
+    assert!(!(answer.contains(" and more") && alike(&made)), "all measured for as long: {answer}");
+    let xml = junit::render(contents).unwrap();
+    assert!(xml.contains("<property name=\"answer\""), "{xml}");
+    let waits = contents.rows.iter().any(|row| row.result.ended == RowEnd::Waiting);
+    if made.is_empty() || waits {
+        assert!(!xml.contains("failures=\"0\" errors=\"0\""), "it has not shown that it holds: {xml}");
+    }
+}
+
+/// What breaks a limit is named, and a number that is that of one run is said to be.
+fn answer_names_what_breaks(contents: &Contents) {
+    let sentence = answer(contents).sentence;
+    let lines = comparison(contents);
+    let broken: Vec<&Line> = lines
+        .iter()
+        .filter(|line| line.verdict.as_ref().is_some_and(|verdict| verdict.outcome == Verdict::Fail))
+        .collect();
+    assert!(broken.iter().all(|line| sentence.contains(&line.name)), "{sentence}");
+    let Some((number, rest)) = sentence.split_once("overruns ").and_then(|(_, rest)| rest.split_once(" > "))
+    else {
+        return;
+    };
+    let missed = |row: &Row| row.result.all().and_then(|all| all.overruns).map(count);
+    let of_run = rest.split_once("(run ").and_then(|(_, rest)| rest.split_once(" of "));
+    let known = contents.rows.iter().filter(|row| {
+        broken.iter().any(|line| sentence.starts_with(&line.name) && line.name == row.result.name)
+    });
+    let known = known.filter(|row| of_run.is_none_or(|(run, _)| row.result.repeat == run.parse().ok()));
+    let known: Vec<Option<String>> = known.filter(|row| row.result.all().is_some()).map(missed).collect();
+    assert!(known.iter().all(|own| own.as_deref() == Some(number)), "{known:?} in: {sentence}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -359,6 +434,8 @@ proptest! {
         verdicts_quote_the_worst(&contents, &wanted);
         exports_have_the_same(&contents);
         fitness_is_of_the_worst(&contents);
+        what_was_made_is_counted_once(&contents);
+        answer_names_what_breaks(&contents);
     }
 }
 

@@ -126,6 +126,10 @@ fn every_format_says_it() {
     let found = slower_kernel();
     insta::assert_snapshot!("markdown", written("markdown", &found));
     insta::assert_snapshot!("junit", written("junit", &found));
+    let page = written("markdown", &found);
+    let heading = page.lines().find_map(|line| line.strip_prefix("## ")).unwrap();
+    let named = format!("<testsuites name=\"{heading}\"");
+    assert!(written("junit", &found).contains(&named), "{named}: one direction in every format");
     insta::assert_snapshot!("github", written("github", &found));
     let page = written("html", &found);
     for said in ["new against base", "regression", "times worse", "mitigations=off", "99.9 %", "<svg"] {
