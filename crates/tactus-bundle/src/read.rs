@@ -142,6 +142,7 @@ fn read_rows(
         }
         names.push(own);
     }
+    rows.iter_mut().for_each(|row| row.result.forget_uncounted());
     let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
     let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
@@ -489,7 +490,7 @@ fn row(
         directories: Vec::new(),
     };
     let file = format!("{SCENARIOS}/{name}/result.json");
-    let told = possible(&file, &mut row.result, damage);
+    let told = possible(&file, &mut row, damage);
     if row.result.status == RowStatus::Measured && row.result.outcome.is_empty() {
         match &mut row.result.outcome {
             Outcome::Latency(_) => recover::result(&mut row),
@@ -500,7 +501,7 @@ fn row(
         }
     }
     // What the logs say instead may be no better.
-    if let Some(why) = possible(&file, &mut row.result, damage).or(told) {
+    if let Some(why) = possible(&file, &mut row, damage).or(told) {
         let why = format!("its figures cannot be: {why}");
         match row.result.outcome.is_empty() {
             true => row.result.end(Ending::because(RowEnd::Failed, why)),
@@ -510,16 +511,15 @@ fn row(
     row
 }
 
-/// Takes figures away that cannot be, and says why.
-fn possible(file: &str, row: &mut RowResult, damage: &mut Vec<String>) -> Option<String> {
-    let lasted_ns = match row.evidence {
-        // A file of another tool need not say how long it measured.
-        Some(Evidence::Imported) => u64::MAX - 1,
-        _ => row.planned_ns.max(row.measured_ns),
+/// Takes figures away that cannot be, with the time that they were measured for, and says why.
+fn possible(file: &str, row: &mut Row, damage: &mut Vec<String>) -> Option<String> {
+    let logged = || {
+        let ticks = row.ticks.series.values().map(|series| series.totals.max_ns);
+        ticks.fold(row.histogram().max(), u64::max)
     };
-    let latencies = row.outcome.latency_mut()?;
-    let why = impossible(latencies, lasted_ns)?;
-    *latencies = LatencyOutcome::default();
+    let why = impossible(&row.result, logged)?;
+    row.result.outcome = Outcome::Latency(LatencyOutcome::default());
+    row.result.measured_ns = 0;
     damage.push(format!("{file}: its figures cannot be: {why}"));
     Some(why)
 }

@@ -354,6 +354,15 @@ pub struct BreakdownIn {
 }
 
 impl RowResult {
+    /// Makes counts of missed periods unknown that nobody made: of what has no periods, and of what measured nothing.
+    pub fn forget_uncounted(&mut self) {
+        let has_periods = self.measurement.has_periods();
+        let Some(own) = self.outcome.latency_mut() else { return };
+        let summaries = own.series.iter_mut().map(|series| &mut series.summary).chain(&mut own.all);
+        let uncounted = summaries.filter(|all| !has_periods || (all.cycles == 0 && all.missed() == 0));
+        uncounted.for_each(|all| all.overruns = None);
+    }
+
     /// A row of which nothing is known yet but where it belongs: a timer every 200 us at SCHED_FIFO 95, for no
     /// time, skipped.
     #[must_use]

@@ -159,6 +159,7 @@ impl Recorder {
         if let Outcome::Latency(latency) = &mut result.outcome {
             *latency = latencies(measured);
         }
+        result.forget_uncounted();
         if !state.running
             && let Some((evidence, after_ms)) = self.up.get(&result.environment)
         {

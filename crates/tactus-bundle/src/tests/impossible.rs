@@ -9,18 +9,26 @@ use tactus_model::outcome::RowStatus;
 use super::bundle;
 use crate::{Trust, read};
 
-/// Changes what the only row says of all its threads.
-fn say(dir: &Path, key: &str, value: Value) {
+/// Changes what the only row says.
+fn change(dir: &Path, change: impl FnOnce(&mut Value)) {
     let path = dir.join("scenarios/01-host-idle/result.json");
     let mut result: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    result["all"][key] = value;
+    change(&mut result);
     fs::write(&path, result.to_string()).unwrap();
+}
+
+/// Changes what the only row says of all its threads.
+fn say(dir: &Path, key: &str, value: Value) {
+    change(dir, |result| result["all"][key] = value);
 }
 
 #[test]
 fn figures_that_cannot_be_are_those_of_the_logs_and_that_is_said() {
     for (key, value) in [
         ("max_ns", json!(u64::MAX)),
+        ("max_ns", json!(3_600_000_000_000_u64)),
+        ("max_ns", Value::Null),
+        ("overruns", json!(1_000_000_000_000_000_000_u64)),
         ("min_ns", json!(3_700_000)),
         ("mean_ns", json!(0.0)),
         ("p999_ns", json!(2_000_000)),
@@ -39,6 +47,56 @@ fn figures_that_cannot_be_are_those_of_the_logs_and_that_is_said() {
             contents.damage
         );
     }
+}
+
+#[test]
+fn a_time_that_cannot_be_is_that_of_the_logs() {
+    for measured_ns in [0, 36_000_000_000_000_u64] {
+        let dir = tempfile::tempdir().unwrap();
+        let total = bundle(dir.path(), 10, 10, true).summary();
+        change(dir.path(), |result| result["measured_ns"] = json!(measured_ns));
+        let contents = read(dir.path(), Trust::Damaged).unwrap();
+        let result = &contents.rows[0].result;
+        assert_eq!((result.measured_ns, result.all().unwrap().max_ns), (10_000_000_000, total.max_ns));
+        let said = |said: &String| said.contains("figures cannot be");
+        assert!(contents.damage.iter().any(said), "{:?}", contents.damage);
+    }
+}
+
+#[test]
+fn missed_periods_that_nobody_counted_are_unknown() {
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 10, true);
+    change(dir.path(), |result| result["measurement"] = json!({ "kind": "spin" }));
+    let overruns = |dir: &Path| {
+        let contents = read(dir, Trust::Damaged).unwrap();
+        let result = &contents.rows[0].result;
+        (result.series()[0].summary.overruns, result.all().and_then(|all| all.overruns))
+    };
+    assert_eq!(overruns(dir.path()), (None, None), "what polls has no periods");
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 10, true);
+    change(dir.path(), |result| {
+        result["measurement"] = json!({ "kind": "timer" });
+        result["status"] = json!("failed");
+        result["ended"] = json!("failed");
+        let empty = serde_json::to_value(tactus_model::latency::Latency::new().summary()).unwrap();
+        result["series"][0]["summary"] = empty;
+        result["all"] = Value::Null;
+    });
+    assert_eq!(overruns(dir.path()), (None, None), "nothing was measured");
+}
+
+#[test]
+fn periods_of_no_length_are_not_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    bundle(dir.path(), 10, 10, true);
+    change(dir.path(), |result| {
+        result["interval_ns"] = json!(0);
+        result["all"]["overruns"] = json!(81);
+    });
+    let contents = read(dir.path(), Trust::Damaged).unwrap();
+    assert!(contents.damage.iter().any(|said| said.contains("there is no period")), "{:?}", contents.damage);
 }
 
 #[test]

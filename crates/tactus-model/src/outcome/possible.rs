@@ -1,24 +1,70 @@
 //! Figures that cannot be, whoever wrote them: no report shows one.
 
+use crate::Evidence;
+use crate::bundle::RowResult;
 use crate::latency::{Corrected, HIGHEST_NS, Summary};
 use crate::number::float;
-use crate::outcome::LatencyOutcome;
+use crate::outcome::{Outcome, RowEnd};
 
 /// By how much a mean may be outside of what it is the mean of: sums are kept in whole ns, and divided in floating point.
 const ROUNDING: f64 = 1e-9;
+/// How many times as many periods as fit into its time a thread may have: clocks differ, and the last period is a whole one.
+const PERIODS: u64 = 2;
 
-/// Why the latencies of a row that was to measure, or did measure, so long cannot be; none: they can. A thread that is held
-/// beyond the end of its measurement is late for longer than that lasted, but nobody waits for hours.
-#[must_use]
-pub fn impossible(latencies: &LatencyOutcome, lasted_ns: u64) -> Option<String> {
-    let longest_ns = lasted_ns.max(HIGHEST_NS);
-    let series = latencies.series.iter().map(|series| (series.key.to_string(), &series.summary));
-    let all = latencies.all.iter().map(|all| ("all threads".to_owned(), all));
-    series.chain(all).find_map(|(who, summary)| Some(format!("of {who} {}", of(summary, longest_ns)?)))
+/// Why the latencies of a row cannot be; none: they can. A latency is longer than its measurement only where a pause held
+/// the thread beyond its end: then what was written as it came has it too. `logged_ns` finds the largest latency that is there.
+pub fn impossible(row: &RowResult, logged_ns: impl FnOnce() -> u64) -> Option<String> {
+    let Outcome::Latency(latencies) = &row.outcome else { return None };
+    let series = latencies.series.iter().map(|series| (series.key.to_string(), &series.summary, 1));
+    let threads = latencies.series.len().max(1);
+    let all = latencies.all.iter().map(|all| ("all threads".to_owned(), all, threads));
+    let each: Vec<_> = series.chain(all).collect();
+    let lasted_ns = row.planned_ns.max(row.measured_ns);
+    let longest_ns = match row.evidence {
+        // A file of another tool need not say how long it measured.
+        Some(Evidence::Imported) => u64::MAX - 1,
+        _ if each.iter().all(|(_, summary, _)| summary.max_ns <= Some(lasted_ns)) => lasted_ns,
+        _ => {
+            let outliers = latencies.series.iter().flat_map(|series| &series.outliers);
+            let logged_ns = outliers.map(|outlier| outlier.value_ns).fold(logged_ns(), u64::max);
+            lasted_ns.max(logged_ns.min(HIGHEST_NS))
+        }
+    };
+    each.into_iter().find_map(|(who, summary, threads)| {
+        let why = of(summary, longest_ns).or_else(|| of_row(row, summary, lasted_ns, threads))?;
+        Some(format!("of {who} {why}"))
+    })
+}
+
+/// Why figures do not go with the time and the period of their row. What another tool leaves out is unknown.
+fn of_row(row: &RowResult, all: &Summary, lasted_ns: u64, threads: usize) -> Option<&'static str> {
+    if row.evidence == Some(Evidence::Imported) || all.cycles == 0 {
+        return None;
+    }
+    if row.ended == RowEnd::Complete && row.measured_ns == 0 {
+        return Some("there are latencies, and no time in which they were measured");
+    }
+    let gaps = row.restarts.iter().fold(row.planned_ns / 200, |sum, own| sum.saturating_add(own.gap_ns));
+    if row.planned_ns > 0 && row.measured_ns > row.planned_ns.saturating_add(gaps) {
+        return Some("the measurement is longer than it was to be");
+    }
+    if !row.measurement.has_periods() || row.measurement.only_reads() {
+        return None;
+    }
+    if row.interval_ns == 0 {
+        return (all.missed() > 0).then_some("periods were missed, and there is no period");
+    }
+    let threads = u64::try_from(threads).unwrap_or(u64::MAX);
+    let fit = (lasted_ns / row.interval_ns).saturating_add(1).saturating_mul(PERIODS).saturating_mul(threads);
+    (all.cycles.saturating_add(all.missed()) > fit)
+        .then_some("there are more periods than fit into the time of the measurement")
 }
 
 fn of(all: &Summary, longest_ns: u64) -> Option<&'static str> {
     let Summary { min_ns, max_ns, mean_ns, .. } = *all;
+    if all.cycles > 0 && max_ns.is_none() {
+        return Some("there are cycles, and no largest latency");
+    }
     let (least, most) = (min_ns.unwrap_or(0), max_ns.unwrap_or(u64::MAX));
     if max_ns.is_some_and(|max| max > longest_ns) {
         return Some("the largest latency is longer than the measurement");
@@ -47,25 +93,42 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::catalogue::Measure;
     use crate::latency::Latency;
+    use crate::outcome::LatencyOutcome;
 
-    fn alone(all: Summary) -> LatencyOutcome {
-        LatencyOutcome { series: Vec::new(), all: Some(all) }
+    const S: u64 = 1_000_000_000;
+
+    /// Ten seconds at 1 ms.
+    fn alone(all: Summary) -> RowResult {
+        RowResult {
+            interval_ns: S / 1_000,
+            planned_ns: 10 * S,
+            measured_ns: 10 * S,
+            ended: RowEnd::Complete,
+            outcome: Outcome::Latency(LatencyOutcome { series: Vec::new(), all: Some(all) }),
+            ..RowResult::unmeasured("host, timer", "host", "host")
+        }
     }
 
-    #[test]
-    fn each_figure_that_cannot_be_is_named() {
-        let sound = Summary {
+    fn sound() -> Summary {
+        Summary {
             cycles: 3,
+            overruns: Some(2),
             min_ns: Some(1_000),
             mean_ns: Some(2_000.0),
             p50_ns: Some(2_000),
             p99_ns: Some(3_000),
             max_ns: Some(3_000),
             ..Summary::default()
-        };
-        assert_eq!(impossible(&alone(sound.clone()), 10), None);
-        let why = |summary: Summary| impossible(&alone(summary), 10).unwrap();
+        }
+    }
+
+    #[test]
+    fn each_figure_that_cannot_be_is_named() {
+        let sound = sound();
+        assert_eq!(impossible(&alone(sound.clone()), || 0), None);
+        let why = |summary: Summary| impossible(&alone(summary), || 0).unwrap();
         assert!(
             why(Summary { max_ns: Some(u64::MAX), ..sound.clone() }).contains("longer than the measurement")
         );
@@ -74,7 +137,36 @@ mod tests {
         assert!(why(Summary { mean_ns: Some(f64::NAN), ..sound.clone() }).contains("the mean"));
         assert!(why(Summary { mean_ns: Some(9_000.0), ..sound.clone() }).contains("above the largest"));
         assert!(why(Summary { p99_ns: Some(4_000), ..sound.clone() }).contains("a quantile"));
-        assert!(why(Summary { p50_ns: Some(3_001), ..sound }).contains("a quantile"));
+        assert!(why(Summary { p50_ns: Some(3_001), ..sound.clone() }).contains("a quantile"));
+        assert!(why(Summary { max_ns: None, ..sound.clone() }).contains("no largest latency"));
+        assert!(why(Summary { overruns: Some(1 << 60), ..sound.clone() }).contains("more periods"));
+        assert!(why(Summary { cycles: 1 << 60, ..sound }).contains("more periods"));
+    }
+
+    #[test]
+    fn a_latency_longer_than_its_measurement_is_one_that_the_logs_have_too() {
+        let all = Summary { max_ns: Some(11 * S), ..sound() };
+        let row = alone(all);
+        assert!(impossible(&row, || 0).unwrap().contains("longer than the measurement"));
+        assert_eq!(impossible(&row, || 11 * S), None, "the thread was held beyond the end");
+        let beyond = alone(Summary { max_ns: Some(2 * HIGHEST_NS), ..sound() });
+        assert!(impossible(&beyond, || u64::MAX).is_some(), "nobody waits for hours");
+        let imported = RowResult { evidence: Some(Evidence::Imported), planned_ns: 0, measured_ns: 0, ..row };
+        assert_eq!(impossible(&imported, || 0), None, "another tool need not say how long it measured");
+    }
+
+    #[test]
+    fn figures_go_with_the_time_and_the_period_of_their_row() {
+        let whole = || alone(sound());
+        let why = |row: RowResult| impossible(&row, || 0).unwrap();
+        assert!(why(RowResult { measured_ns: 0, ..whole() }).contains("no time"));
+        assert!(why(RowResult { measured_ns: 10_000 * S, ..whole() }).contains("longer than it was to be"));
+        assert!(why(RowResult { interval_ns: 0, ..whole() }).contains("there is no period"));
+        let spin = Measure::Spin(crate::catalogue::measure::Spin::default());
+        let polled = Summary { cycles: 1 << 40, overruns: None, ..sound() };
+        assert_eq!(impossible(&RowResult { measurement: spin, ..alone(polled) }, || 0), None);
+        // It has ended before anything said how long it was.
+        assert_eq!(impossible(&RowResult { measured_ns: 0, ended: RowEnd::Failed, ..whole() }, || 0), None);
     }
 
     proptest! {
@@ -82,11 +174,16 @@ mod tests {
         fn whatever_is_measured_can_be(
             values in proptest::collection::vec(0u64..HIGHEST_NS, 0..100), interval in 10_000_000u64..1_000_000_000,
         ) {
-            let mut latency = Latency::new();
-            values.iter().for_each(|value| latency.record(*value, interval));
-            prop_assert_eq!(impossible(&alone(latency.summary()), 1), None);
+            let (mut latency, mut lasted) = (Latency::new(), interval);
+            for value in &values {
+                latency.record(*value, interval);
+                lasted += interval.max(*value);
+            }
+            let (planned_ns, measured_ns, interval_ns) = (lasted, lasted, interval);
+            let row = |all| RowResult { planned_ns, measured_ns, interval_ns, ..alone(all) };
+            prop_assert_eq!(impossible(&row(latency.summary()), || 0), None);
             let again = Latency { totals: latency.summary().totals(), ..latency };
-            prop_assert_eq!(impossible(&alone(again.summary()), 1), None);
+            prop_assert_eq!(impossible(&row(again.summary()), || 0), None);
         }
     }
 }
