@@ -164,7 +164,7 @@ impl Thread {
             max: micro(series.max_ns()),
             beyond: series.max_ns().is_some_and(|max| row.is_above(max)),
             cycles: count(series.totals.cycles),
-            missed: count(series.totals.overruns),
+            missed: row.missed(series).map_or_else(|| "-".to_owned(), count),
             path: path(&maxima),
             // The first few are no wall.
             width: 2 * maxima.len().max(COLUMNS / 2),
@@ -182,14 +182,14 @@ impl Line {
             Stage::Ended(RowStatus::Failed) => ("failed", "badge fail"),
         };
         let max = row.series.values().filter_map(Series::max_ns).max();
-        let missed: u64 = row.series.values().map(|own| own.totals.overruns).fold(0, u64::saturating_add);
+        let missed = row.series.values().filter_map(|own| row.missed(own)).reduce(u64::saturating_add);
         Self {
             name: shortened(&row.planned.name, NAME),
             place: shortened(&row.planned.environment, NAME),
             stage: stage.into(),
             class,
             max: max.map(|max| micro(Some(max))).unwrap_or_default(),
-            missed: if max.is_some() { count(missed) } else { String::new() },
+            missed: missed.map(count).unwrap_or_default(),
         }
     }
 }

@@ -66,6 +66,7 @@ fn planned(result: &RowResult) -> Planned {
         name: result.name.clone() + &run,
         environment: result.environment.clone(),
         measurement: result.measurement.entry().name.to_owned(),
+        periods: result.measurement.has_periods(),
         beside: result.load.iter().chain(&result.fault).map(word).collect(),
         planned_ns: result.planned_ns,
         limit_ns: result.require.as_ref().and_then(|require| require.max).map(|max| max.0),

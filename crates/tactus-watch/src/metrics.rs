@@ -108,11 +108,11 @@ fn of_rows(watched: &Watched, text: &mut String) {
 
 fn of_series(watched: &Watched, text: &mut String) {
     let rows = watched.rows.iter().enumerate();
-    let all: Vec<(String, &Series)> = rows
+    let all: Vec<(String, &Row, &Series)> = rows
         .flat_map(|(number, row)| {
             row.series.iter().map(move |(key, series)| {
                 let (id, cpu) = (key.to_string(), key.cpu.to_string());
-                (format!("{},{}", known(number, row), labels(&[("series", &id), ("cpu", &cpu)])), series)
+                (format!("{},{}", known(number, row), labels(&[("series", &id), ("cpu", &cpu)])), row, series)
             })
         })
         .collect();
@@ -121,7 +121,7 @@ fn of_series(watched: &Watched, text: &mut String) {
     }
     let about = "What was measured, without the periods that late wake-ups missed.";
     family(text, "tactus_latency_seconds", "histogram", Some("seconds"), about);
-    for (labels, series) in &all {
+    for (labels, _, series) in &all {
         let count = cumulative(text, labels, series.packed().buckets());
         let seconds = series.totals.mean_ns().unwrap_or(0.0) * float(count) / 1e9;
         let _ = writeln!(text, "tactus_latency_seconds_sum{{{labels}}} {seconds}");
@@ -134,21 +134,23 @@ fn of_series(watched: &Watched, text: &mut String) {
     ];
     for (name, about, of) in gauges {
         family(text, name, "gauge", Some("seconds"), about);
-        for (labels, series) in &all {
+        for (labels, _, series) in &all {
             if let Some(ns) = of(series) {
                 let _ = writeln!(text, "{name}{{{labels}}} {}", float(ns) / 1e9);
             }
         }
     }
-    type Count = fn(&Series) -> u64;
+    type Count = fn(&Row, &Series) -> Option<u64>;
     let counters: [(&str, &str, Count); 2] = [
-        ("tactus_overruns", "Periods that late wake-ups missed.", |series| series.totals.overruns),
-        ("tactus_cycles", "Wake-ups that were measured.", |series| series.totals.cycles),
+        ("tactus_overruns", "Periods that late wake-ups missed.", Row::missed),
+        ("tactus_cycles", "Wake-ups that were measured.", |_, series| Some(series.totals.cycles)),
     ];
     for (name, about, of) in counters {
         family(text, name, "counter", None, about);
-        for (labels, series) in &all {
-            let _ = writeln!(text, "{name}_total{{{labels}}} {}", of(series));
+        for (labels, row, series) in &all {
+            if let Some(count) = of(row, series) {
+                let _ = writeln!(text, "{name}_total{{{labels}}} {count}");
+            }
         }
     }
 }
@@ -200,6 +202,14 @@ mod tests {
     #[test]
     fn metrics_of_a_run_that_goes_on() {
         insta::assert_snapshot!(text(&two_at_once(12), "1.2.3"));
+    }
+
+    #[test]
+    fn of_what_has_no_periods_there_is_no_count_of_missed_ones() {
+        let mut watched = two_at_once(12);
+        watched.rows.iter_mut().for_each(|row| row.planned.periods = false);
+        let text = text(&watched, "1");
+        assert!(text.contains("tactus_cycles_total{") && !text.contains("tactus_overruns_total{"), "{text}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tactus_model::Evidence;
 use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::finding::Severity;
+use tactus_model::latency::Totals;
 use tactus_model::message::{NoteKind, Total};
 use tactus_model::outcome::{RowStatus, RunStatus, ValueResult};
 use tactus_model::series::SeriesKey;
@@ -35,6 +36,8 @@ pub struct Planned {
     pub environment: String,
     /// What it measures, in the plan's word.
     pub measurement: String,
+    /// Whether that has periods, which can be missed.
+    pub periods: bool,
     /// The loads and faults beside it, in the plan's words.
     pub beside: Vec<String>,
     /// How long it measures, in ns.
@@ -258,6 +261,13 @@ impl Planned {
 }
 
 impl Row {
+    /// How many periods one of its series missed; none: nobody counts them.
+    #[must_use]
+    pub fn missed(&self, series: &Series) -> Option<u64> {
+        let Totals { cycles, overruns, .. } = series.totals;
+        (self.planned.periods && (cycles > 0 || overruns > 0)).then_some(overruns)
+    }
+
     /// The series of a key, while there are not too many of them.
     fn of(&mut self, key: &SeriesKey) -> Option<&mut Series> {
         if self.series.len() >= MOST_SERIES && !self.series.contains_key(key) {

@@ -160,6 +160,7 @@ fn planned(resolved: &Resolved, number: usize, row: &RowPlan) -> Planned {
         name: result.name.clone() + &run,
         environment: result.environment.clone(),
         measurement: result.measurement.entry().name.to_owned(),
+        periods: result.measurement.has_periods(),
         beside: result.load.iter().chain(&result.fault).map(word).collect(),
         planned_ns: result.planned_ns,
         limit_ns: required.and_then(|require| require.max).map(|max| max.0),

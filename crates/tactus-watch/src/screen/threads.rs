@@ -115,7 +115,8 @@ fn thread<'a>(row: &Row, key: &SeriesKey, series: &Series, look: Look, width: u1
     let figures =
         format!("{mark} {:>3} {who:<9.9} {:>8} {:>8}", key.cpu, micro(series.now_ns), micro(series.p99_ns()));
     let max = format!(" {:>8}", micro(series.max_ns()));
-    let missed = format!(" {:>7} ", series.totals.overruns);
+    let missed = row.missed(series).map_or_else(|| "-".to_owned(), |missed| missed.to_string());
+    let missed = format!(" {missed:>7} ");
     let room = usize::from(width.saturating_sub(FIGURES));
     let maxima = series.maxima.in_columns(room);
     let most = maxima.iter().flatten().copied().max().unwrap_or(0);

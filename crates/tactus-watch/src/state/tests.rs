@@ -38,6 +38,7 @@ pub(crate) fn planned(name: &str, environment: &str) -> Planned {
         name: name.into(),
         environment: environment.into(),
         measurement: "timer".into(),
+        periods: true,
         beside: vec!["scheduler".into()],
         planned_ns: 60_000_000_000,
         limit_ns: Some(100_000),
