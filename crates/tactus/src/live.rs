@@ -246,7 +246,7 @@ impl Sink for Lines {
 }
 
 /// A thread's line, with its number among all threads: latencies in us; polled gaps, which have no
-/// interval, to the ns.
+/// interval, to the ns. Quantiles have the missed periods, as those of reports have.
 pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary) -> String {
     let gap = key.kind == "gap";
     let us = |value: Option<u64>| match value {
@@ -262,8 +262,8 @@ pub fn line(number: usize, key: &SeriesKey, interval_ns: u64, summary: &Summary)
         summary.cycles,
         us(summary.min_ns),
         us(summary.mean_rounded()),
-        us(summary.p99_ns),
-        us(summary.p999_ns),
+        us(summary.corrected.p99_ns),
+        us(summary.corrected.p999_ns),
         us(summary.max_ns),
         summary.overruns.map_or_else(|| "-".to_owned(), |overruns| overruns.to_string()),
     )
@@ -305,6 +305,20 @@ mod tests {
     use tactus_model::series::SeriesKey;
 
     use super::*;
+
+    #[test]
+    fn a_line_has_the_quantiles_that_the_report_of_its_bundle_has() {
+        let mut latency = tactus_model::latency::Latency::new();
+        (0..1_000).for_each(|_| latency.record(10_000, 200_000));
+        latency.record(40_000_000, 200_000);
+        let (key, all) =
+            (SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() }, latency.summary());
+        let said = line(0, &key, 200_000, &all);
+        let p99 = whole(float(all.corrected.p99_ns.unwrap()) / 1e3);
+        assert!(p99 > 30_000 && said.contains(&format!("P99:{p99:>7} ")), "{said}");
+        let nothing = Summary { overruns: None, ..Summary::default() };
+        assert!(line(0, &key, 200_000, &nothing).ends_with("Overruns:-"), "nobody counted them");
+    }
 
     #[test]
     fn a_value_that_nothing_measures_is_no_page_of_digits() {
