@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use tactus_bundle::BundleError;
 use tactus_environment::kernel::KernelError;
-use tactus_model::bundle::Contents;
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, Row};
 use tactus_model::document::{Document, Entry, Outcome, ProofEntry};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::outcome::RowEnd;
@@ -41,7 +42,10 @@ impl Exit {
         let verdicts = document.scenarios.iter().filter_map(|entry| entry.verdict.as_ref());
         let mut outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
         // A value that ends a measurement asks whether it is exceeded.
-        if contents.rows.iter().any(|row| row.result.ended == RowEnd::Broke) {
+        let broke = |row: &Row| {
+            row.result.ended == RowEnd::Broke && row.result.evidence != Some(Evidence::Imported)
+        };
+        if contents.rows.iter().any(broke) {
             outcomes.push(Outcome::Fail);
         }
         let is_untested = |proof: &ProofEntry| proof.reason.is_some();

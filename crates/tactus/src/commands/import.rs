@@ -336,13 +336,16 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     result.notes.extend(log.finish()?.note());
     result.threads =
         Some(found.iter().map(|series| Thread { cpu: series.key.cpu, thread: series.key.thread }).collect());
-    let summary =
-        Some(recording.summary(&all, &recording.series)).filter(|_| recording.found_nothing.is_none());
+    let is_empty = all.totals.cycles == 0;
+    let summary = recording.summary(&all, &recording.series);
+    let summary = Some(summary).filter(|_| !is_empty && recording.found_nothing.is_none());
     result.outcome = Outcome::Latency(LatencyOutcome { series: found, all: summary });
     result.end(match (&recording.ended_by, recording.found_nothing) {
         (Some(ended), _) => Ending::because(RowEnd::Broke, ended_words(ended)),
         (None, Some(nothing)) => Ending::because(RowEnd::Complete, nothing),
+        (None, None) if is_empty => Ending::because(RowEnd::Unavailable, "the file has no values of it"),
         (None, None) => Ending::complete(),
     });
+    result.forget_uncounted();
     writer.result(number, &result)
 }

@@ -42,6 +42,45 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
 }
 
+/// What `rtla timerlat hist -u -T 1` writes that stops before user space ran.
+const STOPPED: &str = "\
+# RTLA timerlat histogram
+# Time unit is microseconds (us)
+# Duration:   0 00:00:01
+Index   IRQ-000   Thr-000   Usr-000
+6             1         0         0
+21            0         1         0
+over:         0         0         0
+count:        1         1         0
+min:          6        21         -
+avg:          6        21         -
+max:          6        21         -
+";
+
+#[test]
+fn a_part_of_a_file_that_has_no_values_was_not_measured_and_the_others_were() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("stopped.txt");
+    fs::write(&file, STOPPED).unwrap();
+    for (name, limits, code) in [("free", &[][..], 0), ("limited", &["--max", "100us", "--overruns", "0"], 3)]
+    {
+        let out = dir.path().join(name);
+        let result = output(tactus().arg("import").arg(&file).args(limits).arg("--out").arg(&out));
+        assert_eq!(result.status.code(), Some(code), "{name}: {}", stderr(&result));
+        let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        let status: Vec<&str> = document["scenarios"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|own| own["status"].as_str().unwrap())
+            .collect();
+        assert_eq!(status, ["measured", "measured", "skipped"], "{name}");
+        let said = document["answer"]["sentence"].as_str().unwrap();
+        assert!(said.ends_with("Not measured: stopped, user."), "{name}: {said}");
+    }
+}
+
 /// Nothing is known of the instrument, so that a limit is neither kept nor broken.
 #[test]
 fn what_is_required_of_an_import_is_judged_and_cannot_be_told() {
