@@ -150,10 +150,15 @@ impl Known {
         let key = by_hardware.or_else(by_installation).cloned().unwrap_or_else(|| match identity {
             Identity::Hardware => short(&["hardware", machine.hardware.as_deref().unwrap_or_default()]),
             Identity::Installation => short(&["installation", machine.id.as_deref().unwrap_or_default()]),
-            Identity::Name => format!("name:{}", machine.name),
+            Identity::Name => named(&machine.name),
         });
         (key, identity)
     }
+}
+
+/// The key of a machine of which nothing but a name is known, if that.
+pub(crate) fn named(name: &str) -> String {
+    format!("name:{name}")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tactus_format::export::columnar::{Found, Values};
 
-use crate::identity::{MOST_NAME, cut};
+use crate::identity::{MOST_NAME, cut, named};
 use crate::table::{FINDING, RUN, SERIES, Table, columns};
 use crate::{DataError, DataSet};
 
@@ -256,9 +256,32 @@ impl Set {
             let short: String = key.chars().take(8).collect();
             match times.get(name) {
                 Some(1) if !name.is_empty() => name.to_owned(),
+                // A file of another tool need not say which machine it is of.
+                _ if name.is_empty() && **key == named(name) => "unknown".to_owned(),
+                _ if name.is_empty() => format!("unknown ({short})"),
                 _ => format!("{name} ({short})"),
             }
         };
         machines.iter().map(|(key, runs)| (*key, called((key, runs)))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_name_is_called_unknown() {
+        let run =
+            |machine: &str, name: &str| Run { machine: machine.into(), name: name.into(), ..Run::default() };
+        let runs = vec![
+            run("name:", ""),
+            run("0123456789abcdef", ""),
+            run("name:vm", "vm"),
+            run("name:node", "node"),
+        ];
+        let set = Set { runs, places: Vec::new() };
+        let called: Vec<String> = set.called().into_values().collect();
+        assert_eq!(called, ["unknown (01234567)", "unknown", "node", "vm"]);
     }
 }
