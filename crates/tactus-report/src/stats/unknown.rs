@@ -6,7 +6,7 @@ use tactus_statistics::{ENOUGH, Unknown};
 /// 89 of 100 runs of ten slots, in 24 of twenty, and in none of sixty.
 const SEEN: usize = 60;
 /// What tells more in the same time, however the noise is correlated.
-const SLICES: &str = "slices tell more in the same time: `--interleave 1s`";
+const SLICES: &str = "slices, or more time, tell more: `--interleave 1s`";
 
 /// In two or three words.
 #[must_use]
