@@ -42,9 +42,8 @@ impl Exit {
         let verdicts = document.scenarios.iter().filter_map(|entry| entry.verdict.as_ref());
         let mut outcomes: Vec<Outcome> = verdicts.map(|verdict| verdict.outcome).collect();
         // A value that ends a measurement asks whether it is exceeded.
-        let broke = |row: &Row| {
-            row.result.ended == RowEnd::Broke && row.result.evidence != Some(Evidence::Imported)
-        };
+        let broke =
+            |row: &Row| row.result.ended == RowEnd::Broke && row.result.evidence != Some(Evidence::Imported);
         if contents.rows.iter().any(broke) {
             outcomes.push(Outcome::Fail);
         }
