@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 use std::path::Path;
 
-use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;

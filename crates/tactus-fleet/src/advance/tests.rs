@@ -79,7 +79,7 @@ fn manifest(machine: &str, finished: bool) -> String {
     let machine: String = machine.chars().filter(|letter| !letter.is_control()).collect();
     let (sum, plan) = (crate::name::sha256(b"events\n"), crate::name::sha256(PLAN));
     serde_json::json!({
-        "format": {"major": 1, "minor": 7}, "tactus": "0.1.0", "plan": "lab", "started": "2026-03-02T10:00:00Z",
+        "format": {"major": 2, "minor": 0}, "tactus": "0.1.0", "plan": "lab", "started": "2026-03-02T10:00:00Z",
         "finished": finished.then_some("now"), "status": if finished { "complete" } else { "interrupted" },
         "machine": {"name": machine, "processor": "", "cpus": "", "kernel": "", "system": "", "id": "same"},
         "files": {"events.jsonl": sum, "source.toml": plan},

@@ -112,14 +112,13 @@ impl Text {
             Reading::Histogram if self.last_row.is_some() || !self.figures.is_empty() => {
                 Err("a second histogram: put each run into a file of its own".into())
             }
-            Reading::Histogram => Ok(()),
+            Reading::Histogram | Reading::Status(_) => Ok(()),
             Reading::Bucket(value, counts) => self.row(value, &counts),
             Reading::Figure(figure, numbers) => match self.figures.insert(figure as u8, numbers) {
                 Some(_) => Err("this stands behind the histogram twice".into()),
                 None => Ok(()),
             },
             Reading::Sample { thread, cycle, value, .. } => self.sample(thread, cycle.unwrap_or(0), value),
-            Reading::Status(_) => Ok(()),
         }
     }
 
@@ -402,7 +401,7 @@ pub(super) fn default_of_cyclictest(recording: &mut Recording) {
     let misses = !has_option(&command, 'r', "relative");
     let together = has_option(&command, 'S', "smp") || has_option(&command, 'h', "histogram");
     let step_us = option(&command, 'd', "distance").unwrap_or(if together { 0 } else { 500 });
-    for series in recording.series.iter_mut() {
+    for series in &mut recording.series {
         let step_ns = step_us.saturating_mul(1_000).saturating_mul(series.thread.into());
         let own = series.interval_ns.unwrap_or(interval_ns.saturating_add(step_ns));
         series.interval_ns = misses.then_some(own);

@@ -43,8 +43,11 @@ fn pair(line: &str) -> Option<(u32, Pair)> {
         .then_some((number / 2, Pair { priority, cpu, interval_us, cycles }))
 }
 
+/// Minimum, mean and maximum.
+type Figures = (u64, u64, u64);
+
 /// `#1 -> #0, Min    5, Cur    6, Avg   14, Max  161`: minimum, mean and maximum; before its first value the minimum is -1.
-fn totals(line: &str) -> Option<(u32, Option<(u64, u64, u64)>)> {
+fn totals(line: &str) -> Option<(u32, Option<Figures>)> {
     let (receiver, rest) = line.trim().strip_prefix('#')?.split_once(" -> #")?;
     let (_, rest) = rest.split_once(',')?;
     let number = |name: &str| -> Option<i64> {

@@ -145,7 +145,7 @@ impl Recording {
         };
         match at.map(|at| &mut self.series[at]) {
             Some(series) if series.totals.cycles == 0 || value_ns > series.totals.max_ns => {
-                series.add(value_ns)
+                series.add(value_ns);
             }
             Some(_) => {}
             None => {

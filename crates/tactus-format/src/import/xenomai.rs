@@ -67,8 +67,9 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
     let mut conditions = Conditions::default();
     let (mut period_us, mut priority, mut cpu, mut idle, mut negative) = (None, None, None, 0, false);
     // Totals of the rows so far, and the last line.
-    let (mut so_far, mut last, mut seconds): (Option<(u64, u64, u64)>, Option<(u64, u64, u64, u64)>, u64) =
-        (None, None, 0);
+    let mut so_far: Option<(u64, u64, u64)> = None;
+    let mut last: Option<(u64, u64, u64, u64)> = None;
+    let mut seconds: u64 = 0;
     while let Some(line) = lines.next()? {
         let text = line.trim();
         let damaged = || format!("cut or damaged: `{}`", short(text));

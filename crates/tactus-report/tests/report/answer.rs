@@ -212,7 +212,7 @@ fn of_a_few_cycles_how_long_more_take_is_not_less_than_their_interval() {
     let result = &mut contents.rows[0].result;
     (result.interval_ns, result.measured_ns) = (10_000_000_000, 1_000_000_000);
     result.require.as_mut().unwrap().cycles = Some(100_000);
-    let tactus_model::outcome::Outcome::Latency(outcome) = &mut result.outcome else { panic!() };
+    let Outcome::Latency(outcome) = &mut result.outcome else { panic!() };
     outcome.series.iter_mut().for_each(|series| series.summary.cycles = 1);
     let longer = document(&contents).scenarios[0].verdict.clone().unwrap().longer_ns.unwrap();
     assert_eq!(longer, 99_999 * 10_000_000_000);
@@ -448,7 +448,7 @@ fn a_program_reads_the_same_answer_as_a_person() {
         assert_eq!(said["next"]["command"].as_str(), command);
     }
     // What was written before there was an answer is still read.
-    let mut older = serde_json::to_value(tactus_report::document(&kept())).unwrap();
+    let mut older = serde_json::to_value(document(&kept())).unwrap();
     older.as_object_mut().unwrap().remove("answer");
     let read: tactus_model::document::Document = serde_json::from_value(older).unwrap();
     assert_eq!(read.answer, None);

@@ -126,7 +126,7 @@ fn a_program_that_overruns_in_known_cycles_is_counted_exactly_whatever_it_does_w
         assert!(number(&all["max_ns"]) >= 350_000_000, "it ends half a period after the third: {all:#}");
         // Nothing but the long cycles is as long as they are, and each has its own length.
         let executed = &of("execution")["all"];
-        assert_eq!(executed["overruns"], 0);
+        assert!(executed["overruns"].is_null(), "it has no periods: {executed:#}");
         assert!(number(&executed["max_ns"]) <= number(&all["max_ns"]));
         let in_all = cycles + if late { 9 } else { 0 };
         assert!(number(&executed["cycles"]).abs_diff(in_all) <= 1, "{executed:#}");

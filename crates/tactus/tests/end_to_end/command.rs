@@ -207,7 +207,7 @@ fn a_latency_above_the_break_value_ends_the_measurement_and_says_so() {
     let document = json(&result);
     let entry = &document["scenarios"][0];
     assert!(entry["duration_s"].as_f64().unwrap() < 30.0, "{entry:#}");
-    assert!(entry["reason"].as_str().unwrap().to_lowercase().contains("break"), "{entry:#}");
+    assert!(entry["reason"].as_str().unwrap().contains("at which it stops"), "{entry:#}");
     assert_eq!(result.status.code(), Some(1), "a gate asks whether it is exceeded");
 }
 
@@ -230,7 +230,7 @@ fn gaps_are_measured_too() {
     let entry = &document["scenarios"][0];
     assert_eq!(entry["measurement"], "spin", "{}", stderr(&result));
     assert!(entry["all"]["cycles"].as_u64().unwrap() > 1000, "{entry:#}");
-    assert_eq!(entry["all"]["overruns"], 0);
+    assert!(entry["all"]["overruns"].is_null(), "gaps have no periods: {entry:#}");
 }
 
 #[test]
