@@ -139,11 +139,11 @@ pub struct Tuned {
 pub fn tuned(facts: &Facts, online: &CpuSet) -> Option<Tuned> {
     profiles(facts)?.split_whitespace().find_map(|profile| {
         let file = format!("/etc/tuned/{profile}-variables.conf");
-        let values = facts.text(&file)?.lines().filter_map(|line| {
+        let mut values = facts.text(&file)?.lines().filter_map(|line| {
             let (key, value) = line.trim().split_once('=')?;
             (key.trim() == "isolated_cores").then(|| value.trim().trim_matches(['"', '\'']).to_owned())
         });
-        let value = values.last()?;
+        let value = values.next_back()?;
         let cpus = excluding(&value, last_cpu(facts))?.and(online);
         (!cpus.is_empty()).then(|| Tuned { profile: profile.to_owned(), file, value, cpus })
     })
@@ -214,10 +214,9 @@ fn meant(name: &str, said: bool) -> Option<&'static str> {
         let known_name = known.replace('-', "_");
         let apart = strsim::osa_distance(&name, &known_name);
         let most = match (said, known_name.len()) {
-            (true, 0..5) => return None,
+            (true, 0..5) | (false, 0..8) => return None,
             (true, 5..8) => 1,
             (true, _) => 2,
-            (false, 0..8) => return None,
             (false, _) => 1,
         };
         (apart <= most).then_some((apart, known))

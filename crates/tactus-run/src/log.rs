@@ -164,7 +164,7 @@ pub(crate) fn event(event: &RunEvent) {
         }
         RunEvent::Restarted { row, restart } => warn!(row = row + 1, "{}", restart.sentence()),
         RunEvent::FramesLost { environment, frames } => {
-            warn!(frames, "environment {environment} lost frames")
+            warn!(frames, "environment {environment} lost frames");
         }
         RunEvent::Noted { environment, note } => {
             info!(environment, hint = note.hint, "note: {}", note.text);

@@ -1,19 +1,19 @@
 //! What is asked for at boot beside what is in effect.
 
+use crate::asked::{self, UNKNOWN};
+use crate::sentence::{cpus_or_none, few};
+use crate::{
+    Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change, settable,
+};
 use tactus_model::CpuSet;
 use tactus_model::cmdline::Parameter;
 use tactus_model::facts::Reading;
 use tactus_model::finding::Severity;
 use tactus_model::isolation::{BOOT, Isolcpus, last_cpu, same_value};
 
-use super::isolation::NOHZ_FULL;
-use crate::asked::{self, UNKNOWN};
-use crate::sentence::{cpus_or_none, few};
-use crate::{
-    Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change, settable,
-};
-
 const CMDLINE: &str = "/proc/cmdline";
+/// CPUs without a tick, as the kernel tells them.
+pub(super) const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
 pub static CHECKS: &[Check] = &[
     Check {

@@ -8,11 +8,9 @@ use tactus_model::facts::Reading;
 use tactus_model::finding::{By, Severity, State};
 use tactus_model::isolation::{BOOT, PARTITIONS};
 
-use super::asked::asked_and_not_built;
+use super::asked::{NOHZ_FULL, asked_and_not_built};
 use crate::sentence::{cpus_or_none, few, meet, within};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict, no_change};
-
-pub(super) const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 
 pub static CHECKS: &[Check] = &[
     Check {

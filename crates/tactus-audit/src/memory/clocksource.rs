@@ -190,7 +190,7 @@ fn judge_checks(subject: &Subject<'_>) -> Verdict {
         .under("/sys/devices/system/node/node")
         .filter(|(name, _)| name.ends_with("/cpulist"))
         .count();
-    let watchdog = !told("nowatchdog") && !(timer && nodes <= 2);
+    let watchdog = !(told("nowatchdog") || timer && nodes <= 2);
     let by_timer =
         format!("a timer checks TSC_ADJUST on one CPU after the other every 10 minutes, {place} among them");
     let by_watchdog = format!(
