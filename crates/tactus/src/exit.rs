@@ -79,7 +79,9 @@ pub fn is_measured(document: &Document) -> bool {
     let has_figures = |row: &Entry| {
         let cycles = row.all.as_ref().is_some_and(|all| all.cycles > 0);
         let values = row.values.as_ref().is_some_and(|values| !values.is_empty());
-        row.status == RowStatus::Measured && (cycles || values)
+        // A file of another tool may say that it found nothing.
+        let found_nothing = row.evidence == Some(Evidence::Imported) && row.reason.is_some();
+        row.status == RowStatus::Measured && (cycles || values || found_nothing)
     };
     let mut rows = document.scenarios.iter().filter(|row| row.status != RowStatus::Skipped).peekable();
     rows.peek().is_some() && rows.all(has_figures)

@@ -9,7 +9,7 @@ use tactus_model::message::{Note, Unknowable};
 use tactus_model::scheduling::Policy;
 
 use super::required::listed;
-use crate::row::{Runs, died, ended_early, figures, missed_words, under};
+use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, under};
 use crate::stats::Line;
 use crate::units::clean;
 
@@ -39,7 +39,7 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
         }),
         broken("Not measured", lines, |line| {
             let runs = runs(line);
-            if is_told(answer, line) {
+            if is_told(answer, line) || runs.iter().any(|run| found_nothing(run).is_some()) {
                 return false;
             }
             runs.iter().all(|run| run.status == RowStatus::Skipped)

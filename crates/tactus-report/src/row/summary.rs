@@ -1,8 +1,10 @@
 //! The figures of a row, and why it has none, or fewer than planned.
 
+use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::latency::Summary;
+use tactus_model::outcome::RowEnd;
 use tactus_model::topology::Topology;
 
 use crate::units::duration;
@@ -11,6 +13,13 @@ use crate::units::duration;
 #[must_use]
 pub fn figures(result: &RowResult) -> Option<&Summary> {
     result.all().filter(|all| all.cycles > 0)
+}
+
+/// What an imported file says that found nothing, as a noise above a threshold: a good result without numbers.
+#[must_use]
+pub fn found_nothing(result: &RowResult) -> Option<&str> {
+    let imported = result.evidence == Some(Evidence::Imported) && result.ended == RowEnd::Complete;
+    result.reason.as_deref().filter(|_| imported && !has_numbers(result))
 }
 
 /// Whether a row has numbers, of whichever kind.
