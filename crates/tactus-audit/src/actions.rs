@@ -352,9 +352,8 @@ mod tests {
                 assert!(leader.is_some_and(|leader| only.iter().any(|id| id == leader)), "{follower}");
             }
             for change in only.iter().flat_map(|id| wanted(&subject, id)) {
-                let parameter = match change.target {
-                    Target::Kernel { parameter } | Target::Module { parameter, .. } => parameter,
-                    _ => continue,
+                let (Target::Kernel { parameter } | Target::Module { parameter, .. }) = change.target else {
+                    continue;
                 };
                 assert!(action.title.contains(&parameter), "{parameter} is not in: {}", action.title);
                 said += 1;

@@ -215,9 +215,8 @@ fn meant(name: &str, said: bool) -> Option<&'static str> {
         let apart = strsim::osa_distance(&name, &known_name);
         let most = match (said, known_name.len()) {
             (true, 0..5) | (false, 0..8) => return None,
-            (true, 5..8) => 1,
+            (true, 5..8) | (false, _) => 1,
             (true, _) => 2,
-            (false, _) => 1,
         };
         (apart <= most).then_some((apart, known))
     });

@@ -1,6 +1,8 @@
 //! Files as people have them: outputs of the field's tools with what surrounds them, and what is right of each. Names of
 //! people and machines in them are neutral.
 
+#![expect(clippy::disallowed_methods, reason = "fixtures are read beside the door")]
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;

@@ -22,7 +22,7 @@ fn the_list_has_every_bundle_the_newest_first_with_what_it_answers() {
     place("second &amp; last");
     place("NOT DECIDED");
     place("NO EFFECT SHOWN");
-    place("534 KB");
+    place("504 KB");
     assert!(part.contains("2 bundles") && !part.contains("no bundle"), "{part}");
     let page = get(at, "/", "");
     assert_eq!(page.code, 200);
