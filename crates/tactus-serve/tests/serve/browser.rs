@@ -51,8 +51,7 @@ fn a_run_is_followed_in_a_browser_until_it_ends_and_its_report_is_opened_by_keys
         let goes_on = scope.spawn(|| {
             while !enough.load(Ordering::Relaxed) {
                 run.tick(2_500);
-                // Each tick is a second of its minute, and a run of more than two would be damaged.
-                std::thread::sleep(Duration::from_millis(1_500));
+                std::thread::sleep(Duration::from_millis(300));
             }
             run
         });

@@ -93,11 +93,11 @@ pub struct Running {
 }
 
 impl Running {
-    /// One that measures two threads for a minute, and has another measurement to make.
+    /// One that measures two threads for an hour, and has another measurement to make.
     pub fn begin(dir: &Path, scenario: &str) -> Self {
         let rows = [scenario, "what comes after it"].map(|name| RowResult {
             interval_ns: 1_000_000,
-            planned_ns: 60 * SECOND,
+            planned_ns: 3_600 * SECOND,
             ..RowResult::unmeasured(name, "host", "host")
         });
         let mut plan = Plan { name: "night".into(), ..Plan::default() };

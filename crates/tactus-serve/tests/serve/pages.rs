@@ -209,12 +209,12 @@ fn a_run_that_goes_on_is_told_until_it_ends() {
     let mut told = events(at, "/bundle/night/events");
     let (name, first) = told.next().unwrap();
     assert!(
-        name == "state" && first.contains("1 s of 1 min 00 s") && first.contains("CPU 1, thread 1"),
+        name == "state" && first.contains("1 s of 1 h") && first.contains("CPU 1, thread 1"),
         "{first}"
     );
     run.tick(7_777_000);
     let (_, second) = told.next().unwrap();
-    assert!(second.contains(">7777<") && second.contains("2 s of 1 min 00 s"), "{second}");
+    assert!(second.contains(">7777<") && second.contains("2 s of 1 h"), "{second}");
     // Its report is there meanwhile, as it stands.
     let report = get(at, "/bundle/night", "");
     assert!(report.code == 200 && report.body.contains("This bundle is not whole."), "{}", report.head);
