@@ -208,10 +208,7 @@ fn a_run_that_goes_on_is_told_until_it_ends() {
     assert!(page.body.contains("0 of 2 measurements done"));
     let mut told = events(at, "/bundle/night/events");
     let (name, first) = told.next().unwrap();
-    assert!(
-        name == "state" && first.contains("1 s of 1 h") && first.contains("CPU 1, thread 1"),
-        "{first}"
-    );
+    assert!(name == "state" && first.contains("1 s of 1 h") && first.contains("CPU 1, thread 1"), "{first}");
     run.tick(7_777_000);
     let (_, second) = told.next().unwrap();
     assert!(second.contains(">7777<") && second.contains("2 s of 1 h"), "{second}");
