@@ -8,7 +8,7 @@ use tactus_model::isolation::last_cpu;
 
 use super::settable;
 
-/// What TuneD writes for the boot loader.
+/// The file that TuneD writes for the boot loader.
 const BOOTCMDLINE: &str = "/etc/tuned/bootcmdline";
 const ACTIVE: &str = "/etc/tuned/active_profile";
 const GRUB: &str = "/etc/default/grub";
@@ -27,7 +27,7 @@ pub struct Place {
     pub name: String,
     /// The file that was read.
     pub file: String,
-    /// What it asks for, of what matters to real-time work.
+    /// The parameters that it asks for and that matter to real-time work.
     pub line: Vec<Parameter>,
 }
 
@@ -91,7 +91,7 @@ fn same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.replace('-', "_") == other.replace('-', "_")
 }
 
-/// What a shell's assignments leave in these variables. Whatever needs a shell to know is left out.
+/// The values of these variables after a shell's assignments. A value that only a shell can work out is left out.
 fn assigned(text: &str, variables: &[&str]) -> String {
     let mut values = vec![String::new(); variables.len()];
     for line in text.lines() {
@@ -131,7 +131,7 @@ pub struct Tuned {
     pub file: String,
     /// `isolated_cores=` as it is written.
     pub value: String,
-    /// What it comes to on this machine.
+    /// The same CPUs on this machine.
     pub cpus: CpuSet,
 }
 
@@ -163,11 +163,11 @@ fn excluding(list: &str, last: u32) -> Option<CpuSet> {
 pub struct Misspelt {
     /// As it was told.
     pub told: Parameter,
-    /// What was meant.
+    /// The parameter that was probably meant.
     pub meant: &'static str,
 }
 
-/// What the kernel's log says of parameters that it does not know; `None` where that cannot be known from it.
+/// The parameters that the kernel's log calls unknown; `None` where the log cannot tell.
 pub fn unknown(facts: &Facts) -> Option<Vec<Parameter>> {
     let Reading::Text(text) = facts.0.get(UNKNOWN)? else { return None };
     if text.trim().is_empty() {
@@ -205,7 +205,7 @@ pub fn misspelt(facts: &Facts) -> Vec<Misspelt> {
 /// The parameter that was meant. Without the kernel's word only a long name that differs by one letter tells: `nosmp` and
 /// `nosmt` are both known to it.
 fn meant(name: &str, said: bool) -> Option<&'static str> {
-    // What is compared takes time with the square of its length, and may be anybody's.
+    // Anybody may have written the name, and a comparison takes time with the square of its length.
     if name.len() > 40 || settable::kernel_parameters().any(|known| same(known, name)) {
         return None;
     }

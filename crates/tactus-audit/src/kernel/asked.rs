@@ -149,7 +149,7 @@ const NEEDS: &[(&str, &str)] = &[
     ("hugepages", "HUGETLBFS"),
 ];
 
-/// What says that a thing is not wanted: a kernel without it does as it was told.
+/// Values that turn a feature off: a kernel without the feature obeys them.
 const OFF: [&str; 6] = ["0", "n", "off", "no", "never", "disable"];
 
 /// Parameters that the kernel has by name, of other kernels or processors, and did not take.
@@ -233,7 +233,7 @@ fn built(subject: &Subject<'_>) -> Verdict {
     Ok(strange.into_iter().fold(judgement, |judgement, one| judgement.read("dmesg", one)))
 }
 
-/// What one place asks for and the machine was not booted with.
+/// The parameters that one place asks for and the machine was not booted with.
 struct Gap {
     said: String,
     file: String,
@@ -262,7 +262,7 @@ fn in_effect(subject: &Subject<'_>) -> Verdict {
     Ok(gaps.into_iter().fold(judgement, |judgement, gap| judgement.read(gap.file, gap.value)))
 }
 
-/// What the command line asks for, and the kernel's own lists do not have.
+/// CPUs that the command line asks for and the kernel's lists do not have.
 fn of_cmdline(subject: &Subject<'_>) -> Vec<Gap> {
     let (told, last, online) = (&subject.cmdline, last_cpu(subject.facts), &subject.topology.online);
     let mut gaps = Vec::new();
@@ -292,7 +292,7 @@ fn of_cmdline(subject: &Subject<'_>) -> Vec<Gap> {
     gaps
 }
 
-/// What files ask for, and the command line has otherwise or not at all.
+/// Parameters of files that the command line lacks or sets otherwise.
 fn of_places(subject: &Subject<'_>) -> Vec<Gap> {
     let last = last_cpu(subject.facts);
     let of = |place: asked::Place| {

@@ -12,7 +12,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 const GROUPS: &str = "/proc/self/cgroup";
 const LIMITS: &str = "/proc/self/limits";
 const SLACK: &str = "/proc/self/timerslack_ns";
-/// What a thread has that nobody has given another slack.
+/// The timer slack of a thread by default.
 const USUAL_SLACK_NS: u64 = 50_000;
 
 pub static CHECKS: &[Check] = &[Check {
@@ -46,13 +46,13 @@ unit; start it without nice. cgroup version 1: echo -1 > cpu.cfs_quota_us, echo 
     changes: no_change,
 }];
 
-/// What limits it: how grave that is, the sentence, what was read.
+/// A limit: its severity, its sentence and what was read.
 struct Limit(Severity, String, String, String);
 
 fn judge(subject: &Subject<'_>) -> Verdict {
     let table = subject.need(GROUPS)?;
     let mut limits = Vec::new();
-    // Of a container its own checks (ctr-*) say the first three.
+    // In a container the checks ctr-* report the first three.
     if subject.role != Role::Container {
         limits.extend(quotas(subject, table));
         limits.extend(budgets(subject, table));
@@ -173,7 +173,7 @@ fn memory(subject: &Subject<'_>, table: &str) -> Vec<Limit> {
 /// CAP_SYS_NICE in include/uapi/linux/capability.h.
 const CAP_SYS_NICE: u32 = 23;
 
-/// Of containers ctr-caps-limits says it.
+/// In a container ctr-caps-limits reports it.
 fn rtprio(subject: &Subject<'_>) -> Option<Limit> {
     let granted = subject.facts.field("/proc/self/status", "CapEff", ':')?;
     let granted = u64::from_str_radix(granted, 16).ok()?;
