@@ -14,6 +14,7 @@ mod directory;
 mod facts;
 mod file_lock;
 pub mod guardian;
+mod held;
 mod holes;
 mod house;
 mod hypervisor;

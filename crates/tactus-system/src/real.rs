@@ -13,10 +13,10 @@ use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, openat, statvfs};
+use rustix::fs::{FlockOperation, Mode, OFlags, StatVfsMountFlags, flock, statvfs};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{Signal, geteuid, kill_process, pidfd_send_signal};
+use rustix::process::geteuid;
 use rustix::thread::{Pid, sched_setaffinity};
 use tactus_model::CpuSet;
 use tactus_model::process_files;
@@ -26,6 +26,7 @@ use tactus_model::undo::{self, Files};
 use super::capped::at_most;
 use super::child::RealChild;
 use super::command::MOST_OUTPUT;
+use super::held::Held;
 use super::log::{self, HERE};
 use super::output::Output;
 use super::{
@@ -361,7 +362,7 @@ impl System for Real {
     }
 
     fn hold(&self, process: u32) -> io::Result<Box<dyn undo::Held + '_>> {
-        Ok(Box::new(Held { number: pid(process)?, directory: fs::File::open(format!("/proc/{process}"))? }))
+        Ok(Box::new(Held::of(pid(process)?)?))
     }
 
     fn is_root(&self) -> bool {
@@ -400,27 +401,6 @@ impl Files for Real {
 
     fn unmount(&self, path: &Path) -> io::Result<()> {
         System::unmount(self, path)
-    }
-}
-
-/// A process that was found, by its directory of `/proc`: what is beneath it is this process's or nobody's.
-struct Held {
-    number: Pid,
-    directory: fs::File,
-}
-
-impl undo::Held for Held {
-    fn kill(&self) -> io::Result<()> {
-        let killed = match pidfd_send_signal(&self.directory, Signal::KILL) {
-            Ok(()) => Ok(()),
-            Err(Errno::SRCH) => Err(Errno::SRCH),
-            // Before Linux 5.1, or where a filter refuses it: the process is looked at once more, and its number meant at
-            // once.
-            Err(_) => openat(&self.directory, "stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-                .and_then(|_| kill_process(self.number, Signal::KILL)),
-        };
-        let what = format_args!("killed process {}", self.number.as_raw_nonzero());
-        log::changed(HERE, what, killed.map_err(io::Error::from))
     }
 }
 
