@@ -4,6 +4,8 @@ use tactus_model::bundle::Contents;
 use tactus_model::finding::{Action, Audit, Severity};
 
 use crate::part::Next;
+use tactus_model::text::quoted;
+
 use crate::units::clean;
 
 /// What to do first: what the audit of the machine itself puts first, else that of the first environment that was audited.
@@ -50,8 +52,15 @@ pub fn whole(typed: &[String], next: Next) -> Next {
     let told = next.command.split_once(' ').filter(|(option, _)| option.starts_with("--"));
     let ([_, rest @ ..], Some((option, value))) = (typed, told) else { return next };
     // Whatever program a bundle of somebody else names.
-    let mut command = vec!["tactus".to_owned()];
-    let mut rest = rest.iter();
+    Next { command: format!("tactus {}", called_again(rest, option, value)), ..next }
+}
+
+/// Arguments as a shell takes them, with this value of an option in place of what says it now, and without a bundle, which is
+/// full then.
+#[must_use]
+pub fn called_again(arguments: &[String], option: &str, value: &str) -> String {
+    let mut command = Vec::new();
+    let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         // What was said of it, and what would say it otherwise.
         match word.as_str() {
@@ -62,22 +71,12 @@ pub fn whole(typed: &[String], next: Next) -> Next {
             same if same.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')) => {}
             "--out" | "--into" => drop(rest.next()),
             out if out.starts_with("--out=") || out.starts_with("--into=") => {}
-            other => command.push(shell(other)),
+            // It was typed by somebody, and a bundle may come from anybody.
+            other => command.push(quoted(&clean(other))),
         }
     }
     command.extend([option.to_owned(), value.to_owned()]);
-    Next { command: command.join(" "), ..next }
-}
-
-/// A word as a shell takes it. It was typed by somebody, and a bundle may come from anybody.
-fn shell(word: &str) -> String {
-    let word = clean(word);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
+    command.join(" ")
 }
 
 #[cfg(test)]

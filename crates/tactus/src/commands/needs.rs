@@ -2,6 +2,7 @@
 
 use tactus_model::Nanos;
 use tactus_model::text::quoted;
+use tactus_report::answer::called_again;
 use tactus_report::row::{PassNeeds, pass_needs};
 use tactus_report::units::{clean, duration};
 use tactus_run::plan::Resolved;
@@ -38,7 +39,7 @@ pub fn say_needs(resolved: &Resolved, words: Option<impl Iterator<Item = String>
     let Some((sentence, longer_ns)) = sentence(&asked) else { return };
     say(format_args!("note: {sentence}"));
     if let (Some(ns), Some(words)) = (longer_ns, words) {
-        say(format_args!("hint: {}", called_again(words, Nanos(ns))));
+        say(format_args!("hint: {}", for_longer(words, Nanos(ns))));
     }
 }
 
@@ -74,24 +75,10 @@ fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
 }
 
 /// The same command with another time, into a bundle of its own.
-fn called_again(words: impl Iterator<Item = String>, time: Nanos) -> String {
-    let (mut all, mut skip) = (Vec::new(), false);
-    for word in words {
-        let takes_next = matches!(word.as_str(), "-D" | "--duration");
-        let takes_next = takes_next || matches!(word.as_str(), "--out" | "--into");
-        let is_left_out = takes_next
-            || word.starts_with("--out=")
-            || word.starts_with("--into=")
-            || word == "--quick"
-            || word.starts_with("--duration=")
-            || (word.starts_with("-D") && !word.starts_with("--"));
-        if !is_left_out && !skip {
-            all.push(quoted(&word));
-        }
-        skip = takes_next;
-    }
-    all.push(format!("--duration {time}"));
-    all.join(" ")
+fn for_longer(mut words: impl Iterator<Item = String>, time: Nanos) -> String {
+    let program = words.next().map(|program| quoted(&program)).unwrap_or_default();
+    let arguments: Vec<String> = words.collect();
+    format!("{program} {}", called_again(&arguments, "--duration", &time.to_string()))
 }
 
 #[cfg(test)]
@@ -125,7 +112,7 @@ mod tests {
     #[test]
     fn the_command_to_type_is_the_one_that_was_typed_with_another_time() {
         let again =
-            |line: &[&str]| called_again(line.iter().map(|word| (*word).to_owned()), Nanos::from_secs(300));
+            |line: &[&str]| for_longer(line.iter().map(|word| (*word).to_owned()), Nanos::from_secs(300));
         for line in [
             &["tactus", "run", "my plan.toml", "-D", "10", "--max", "100us"][..],
             &["tactus", "run", "my plan.toml", "-D10", "--max", "100us"],
