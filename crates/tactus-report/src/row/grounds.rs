@@ -70,12 +70,19 @@ pub struct Found {
     pub said: String,
     /// How much longer of the same would decide what is open, in ns; none where time alone does not.
     pub longer_ns: Option<u64>,
+    /// Whether it is broken, and would be however long it were measured.
+    pub for_good: bool,
 }
 
 impl Found {
     /// A limit that time alone does not decide.
     pub const fn new(entry: LimitEntry, said: String) -> Self {
-        Self { entry, said, longer_ns: None }
+        Self { entry, said, longer_ns: None, for_good: false }
+    }
+
+    /// A limit that stays broken once it is, however little was measured.
+    pub fn settled(entry: LimitEntry, said: String) -> Self {
+        Self { for_good: entry.side == Side::Broken, ..Self::new(entry, said) }
     }
 }
 

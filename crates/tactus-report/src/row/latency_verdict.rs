@@ -46,9 +46,7 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     let soft = require.warn.iter().flat_map(|warn| judge.of(warn, true));
     let mut found: Vec<Found> = judge.of(require, false).into_iter().chain(soft).collect();
     if let Some(few) = few {
-        let early = |require: &Require| require.tail.is_some_and(|limit| is_broken_early(&row.result, limit));
-        let tail = early(require) || require.warn.as_deref().is_some_and(early);
-        found.iter_mut().filter(|one| !for_good(&one.entry, tail)).for_each(|one| {
+        found.iter_mut().filter(|one| !one.for_good).for_each(|one| {
             one.entry.side = Side::Open;
             one.said = format!("{}, but {few}", one.said);
         });
@@ -58,12 +56,6 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     let doubt = lacking.map(Doubt::from).or_else(|| too_short(&row.result, require));
     let bound = if require.max.is_some() { bound(&row.result) } else { String::new() };
     together(&row.result, found, &base, doubt, &bound)
-}
-
-/// Whether a limit is broken, and would be however long it were measured; `tail`: whether one on the tail is.
-fn for_good(entry: &LimitEntry, tail: bool) -> bool {
-    let quantity = entry.quantity.as_str();
-    entry.side == Side::Broken && (matches!(quantity, "max" | "overruns") || (tail && quantity == "tail"))
 }
 
 /// The limits of a requirement, held against a row.
@@ -100,7 +92,7 @@ impl Limits<'_> {
         let (limit, max) = (float(limit), float(max));
         let said = format!("maximum {} {relation} the {} {}", latency(max), asked(warns), latency(limit));
         let (quantity, unit) = ("max".to_owned(), "ns".to_owned());
-        Found::new(LimitEntry { quantity, limit, low: max, high: max, unit, warns, side }, said)
+        Found::settled(LimitEntry { quantity, limit, low: max, high: max, unit, warns, side }, said)
     }
 
     /// More never become fewer by what did not arrive.
@@ -114,6 +106,6 @@ impl Limits<'_> {
         let (limit, own) = (float(limit), float(own));
         let quantity = "overruns".to_owned();
         let entry = LimitEntry { quantity, limit, low: own, high: own, unit: String::new(), warns, side };
-        Found::new(entry, said)
+        Found::settled(entry, said)
     }
 }

@@ -270,7 +270,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
             duration(row.result.measured_ns)
         );
         let high = found.map_or(float(observed), |bound| bound.level.high.max(float(observed)));
-        return Found::new(entry(float(observed), high, Side::Broken), said);
+        return Found::settled(entry(float(observed), high, Side::Broken), said);
     }
     let bound = match found {
         Ok(bound) => bound,
