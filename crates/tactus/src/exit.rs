@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use tactus_bundle::BundleError;
 use tactus_environment::kernel::KernelError;
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row};
-use tactus_model::document::{Document, Entry, Outcome, ProofEntry};
+use tactus_model::bundle::{Contents, Row, RowResult};
+use tactus_model::document::{Outcome, ProofEntry};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::outcome::RowEnd;
 use tactus_report::document;
+use tactus_report::row::{found_nothing, has_numbers};
 use tactus_run::plan::PlanError;
 use tactus_run::{ExecuteError, Executed};
 use tactus_system::guardian;
@@ -51,7 +52,7 @@ impl Exit {
         if !document.proofs.is_empty() && document.proofs.iter().all(is_untested) {
             outcomes.push(Outcome::Inconclusive);
         }
-        let whole = is_measured(&document) && document.status != RunStatus::Interrupted;
+        let whole = is_measured(contents) && document.status != RunStatus::Interrupted;
         Self::judged(&outcomes, whole)
     }
 
@@ -75,15 +76,13 @@ impl Exit {
 }
 
 /// Whether something was measured, and of every row that was not skipped.
-pub fn is_measured(document: &Document) -> bool {
-    let has_figures = |row: &Entry| {
-        let cycles = row.all.as_ref().is_some_and(|all| all.cycles > 0);
-        let values = row.values.as_ref().is_some_and(|values| !values.is_empty());
+pub fn is_measured(contents: &Contents) -> bool {
+    let has_figures = |row: &RowResult| {
         // A file of another tool may say that it found nothing.
-        let found_nothing = row.evidence == Some(Evidence::Imported) && row.reason.is_some();
-        row.status == RowStatus::Measured && (cycles || values || found_nothing)
+        row.status == RowStatus::Measured && (has_numbers(row) || found_nothing(row).is_some())
     };
-    let mut rows = document.scenarios.iter().filter(|row| row.status != RowStatus::Skipped).peekable();
+    let rows = contents.rows.iter().map(|row| &row.result);
+    let mut rows = rows.filter(|row| row.status != RowStatus::Skipped).peekable();
     rows.peek().is_some() && rows.all(has_figures)
 }
 

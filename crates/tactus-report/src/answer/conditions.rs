@@ -5,11 +5,11 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::event::{RowStatus, RunStatus};
-use tactus_model::message::{Note, Unknowable};
+use tactus_model::message::Unknowable;
 use tactus_model::scheduling::Policy;
 
 use super::required::listed;
-use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, under};
+use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, unavailable, under};
 use crate::stats::Line;
 use crate::units::clean;
 
@@ -66,8 +66,7 @@ fn idle(results: &[&RowResult]) -> Option<String> {
 
 /// That something else measured this machine at the same time.
 fn beside(results: &[&RowResult]) -> Option<String> {
-    let beside = |note: &Note| note.unknowable == Some(Unknowable::Alone);
-    let any = results.iter().flat_map(|result| &result.notes).any(beside);
+    let any = results.iter().any(|result| unavailable(result, Unknowable::Alone).is_some());
     any.then(|| "Another measurement ran on this machine at the same time.".into())
 }
 

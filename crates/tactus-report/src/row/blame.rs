@@ -14,6 +14,7 @@ use tactus_model::trace::Source;
 
 use self::account::{parts, spans};
 use super::attribution::hosts;
+use super::summary::unavailable;
 
 /// How many of the largest latencies are counted.
 const LARGEST: usize = 10;
@@ -80,7 +81,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let kept = |outlier: &&Outlier| outlier.trace.is_some();
     let outliers = || result.series().iter().flat_map(|series| &series.outliers);
     if outliers().find(kept).is_none() {
-        let told = result.notes.iter().find(|note| note.unknowable == Some(Unknowable::Blame))?;
+        let told = unavailable(result, Unknowable::Blame)?;
         let unknowable = Some(told.text.clone());
         let (causes, latencies) = (Vec::new(), Vec::new());
         return Some(BlameEntry { unknowable, source: None, of: 0, causes, latencies });

@@ -77,20 +77,22 @@ pub fn unproven(result: &RowResult) -> Option<String> {
 fn blind(result: &RowResult, stage: Stage) -> Option<String> {
     let of = || result.control.iter().filter(|control| control.stage == stage);
     let unseen: Vec<&Control> = of().filter(|control| !control.is_seen()).collect();
-    let threads = format!("on {} of {} threads", unseen.len(), of().count());
-    let noise = unseen.iter().map(|control| control.noise().filter(|_| control.is_drowned()));
     // Where the place is too noisy it does not matter what was seen.
-    let drowned: Option<Vec<u64>> = noise.collect();
-    let noise = drowned.and_then(|all| all.into_iter().max()).map(|ns| latency(float(ns)));
+    let noise = unseen.iter().map(|control| control.noise().filter(|_| control.is_drowned()));
+    let noise: Option<Vec<u64>> = noise.collect();
+    let threads = format!("on {} of {} threads", unseen.len(), of().count());
     let (after, no_longer) = match stage {
         Stage::After => (" after the measurement", "no longer"),
         Stage::Before | Stage::Fine => ("", "not"),
     };
-    match noise {
-        _ if unseen.is_empty() => None,
-        Some(noise) => Some(format!("too noisy to tell{after} {threads}: without it, {noise} was measured")),
-        None => Some(format!("{no_longer} at its size{after} {threads}")),
-    }
+    unseen.first()?;
+    Some(match noise.and_then(|all| all.into_iter().max()) {
+        Some(ns) => {
+            let noise = latency(float(ns));
+            format!("too noisy to tell{after} {threads}: without it, {noise} was measured")
+        }
+        None => format!("{no_longer} at its size{after} {threads}"),
+    })
 }
 
 /// Threads without a control, among them those that were planned and have measured nothing.

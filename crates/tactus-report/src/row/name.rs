@@ -6,9 +6,10 @@ use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::TimerlatValue;
 use tactus_model::device_card::DeviceCard;
-use tactus_model::message::{Note, Unknowable};
+use tactus_model::message::Unknowable;
 use tactus_model::wire::row::Word;
 
+use super::summary::unavailable;
 use crate::units::{clean, shortened};
 
 /// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
@@ -82,8 +83,7 @@ pub fn inside(contents: &Contents, environment: &str) -> Option<String> {
 /// That a load ended before its time, and why; none: each ran to the end.
 #[must_use]
 pub fn ended_load(result: &RowResult) -> Option<&str> {
-    let is_load = |note: &&Note| note.unknowable == Some(Unknowable::Load);
-    result.notes.iter().find(is_load).map(|note| note.text.as_str())
+    unavailable(result, Unknowable::Load).map(|note| note.text.as_str())
 }
 
 /// Whether tactus ran something beside a measurement, in a few words: `idle`, `under scheduler and cpu load`, `with a hog

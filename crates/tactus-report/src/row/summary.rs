@@ -4,6 +4,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::latency::Summary;
+use tactus_model::message::{Note, Unknowable};
 use tactus_model::outcome::RowEnd;
 use tactus_model::topology::Topology;
 
@@ -13,6 +14,12 @@ use crate::units::duration;
 #[must_use]
 pub fn figures(result: &RowResult) -> Option<&Summary> {
     result.all().filter(|all| all.cycles > 0)
+}
+
+/// The note that this cannot be known of a row.
+#[must_use]
+pub fn unavailable(result: &RowResult, what: Unknowable) -> Option<&Note> {
+    result.notes.iter().find(|note| note.unknowable == Some(what))
 }
 
 /// What an imported file says that found nothing, as a noise above a threshold: a good result without numbers.
