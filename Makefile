@@ -4,7 +4,7 @@
 PREFIX  ?= /usr/local
 DESTDIR ?=
 # Arguments of `tactus run` in `make run`.
-ARGS    ?= --quick
+ARGS    ?=
 # Seconds that each fuzz target runs in `make nightly`.
 FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS

@@ -38,7 +38,7 @@ own_rust() {
 make_run() {
   in_root "$scratch/$1" make -C /src run
   bundle=$(cd "$scratch/$1/src" && ls -d runs/*/ | tail -n 1)
-  in_root "$scratch/$1" /src/target/release/tactus show --json "/src/$bundle" >"$scratch/$1.json" || [ $? -eq 3 ]
+  in_root "$scratch/$1" /src/target/release/tactus report --json "/src/$bundle" >"$scratch/$1.json" || [ $? -eq 3 ]
   python3 -c '
 import json, sys
 rows = json.load(open(sys.argv[1]))["scenarios"]

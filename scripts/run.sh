@@ -8,13 +8,11 @@ cd "$(dirname "$0")/.."
 
 tactus=${TACTUS:-target/release/tactus}
 out=runs/$(date +%Y%m%d-%H%M%S)
-[ $# -gt 0 ] || set -- --quick
 mkdir -p runs
 
 case "$(as_root)" in
   "") exec "$tactus" run --out "$out" "$@" ;;
   none)
-    say "Without root: what needs it is skipped, with the reason." >&2
     exec "$tactus" run --out "$out" "$@"
     ;;
 esac

@@ -39,7 +39,7 @@ COMMANDS = [
     ("tactus audit", [0, 1]),
     ("tactus measure --interval 5ms --duration 3s --out /tmp/measured", [0, 3]),
     ("tactus run /plan.toml --out /tmp/run", [0, 3]),
-    ("tactus show /tmp/run --json", [0]),
+    ("tactus report /tmp/run --json", [0]),
 ]
 CMDLINE = "console=ttyAMA0 panic=-1 quiet isolcpus=managed_irq,domain,2-3 rdinit=/init"
 

@@ -61,7 +61,7 @@ def imported(tactus, path, directory):
     said = child.stderr.read().decode()
     _, status, usage = os.wait4(child.pid, 0)
     if status:
-        sys.exit(f"import.py: tactus import failed: {said}")
+        sys.exit(f"import.py: tactus convert failed: {said}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 

@@ -9,7 +9,7 @@ import time
 
 import left
 
-RUN = ["run", "--only", "host, idle", "--duration", "2s"]
+RUN = ["run", "--only", "host idle", "--duration", "2s"]
 
 
 def run(tactus, cache, words, **streams):

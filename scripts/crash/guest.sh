@@ -67,7 +67,7 @@ case "$(sed -n 's/.*stage=\([a-z]*\).*/\1/p' /proc/cmdline)" in
     ;;
   clock)
     say clock stepped
-    say shown tactus show /tmp/measured --json
+    say shown tactus report /tmp/measured --json
     ;;
 esac
 sync

@@ -61,7 +61,7 @@ impl DataError {
                 "move the file away and collect its bundles again, if you have them; other files are not touched"
             }
             Self::NotADataSet { .. } => {
-                "name a directory that `tactus collect` wrote, or for `--into` a new one"
+                "name a directory that `tactus fleet collect` wrote, or for `--into` a new one"
             }
             Self::OtherVersion { .. } => {
                 "use the tactus that made it, or collect the bundles into a new directory"

@@ -61,7 +61,7 @@ fn known() -> String {
             tools.push(one.tool);
         }
     });
-    format!("what can be imported: {} (`tactus import --formats` says more)", tools.join(", "))
+    format!("what can be imported: {} (`tactus convert --formats` says more)", tools.join(", "))
 }
 
 /// Reads a file, packed or not: one recording for each kind of values in it.

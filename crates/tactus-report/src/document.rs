@@ -1,4 +1,4 @@
-//! The document of `tactus show --json`.
+//! The document of `tactus report --json`.
 
 use tactus_model::bundle::{Contents, FORMAT};
 use tactus_model::document::{Document, RunEntry, RunNote};

@@ -1,5 +1,5 @@
 //! Ctrl-C: the first ends the scenario and keeps what was measured, the second ends the program, and the guardian takes back
-//! what is left. `tactus stop` asks for the first, however often.
+//! what is left. `tactus watch --stop` asks for the first, however often.
 
 use std::io;
 use std::sync::Arc;

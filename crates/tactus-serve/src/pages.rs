@@ -177,7 +177,7 @@ impl Pages {
     pub fn error(&self, title: &str, why: &str, links: &[(&str, &str)]) -> Result<String, RenderError> {
         let part = self.templates.get_template("error")?;
         let part = part.render(minijinja::context! { title, why => clean(why), links => Serde(links) })?;
-        self.whole(&Frame { title: title.into(), eyebrow: "tactus serve", events: None }, &part)
+        self.whole(&Frame { title: title.into(), eyebrow: "tactus watch --serve", events: None }, &part)
     }
 
     /// A page with its part.

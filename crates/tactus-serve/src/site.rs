@@ -81,7 +81,7 @@ impl Site for Bundles {
     fn answer(&self, request: &Request) -> Answer {
         let said = self.0.gate.says(request);
         if matches!(said, Said::Closed) {
-            let why = "Open the address that tactus serve printed, which ends with the token. Where it is in a file \
+            let why = "Open the address that tactus watch --serve printed, which ends with the token. Where it is in a file \
                        (--token-file), write ?token= and the token behind the address.";
             return self.0.error(401, "A token is needed", why, &[]).with("WWW-Authenticate", "Bearer");
         }
@@ -131,7 +131,11 @@ impl Inner {
     fn list(&self, page: usize) -> Result<Answer, Refused> {
         let part = self.list_part(page)?;
         let events = Some(format!("/events?page={page}"));
-        self.page(200, &Frame { title: clean(&self.directory), eyebrow: "tactus serve", events }, &part)
+        self.page(
+            200,
+            &Frame { title: clean(&self.directory), eyebrow: "tactus watch --serve", events },
+            &part,
+        )
     }
 
     fn list_part(&self, page: usize) -> Result<String, Refused> {
@@ -152,7 +156,7 @@ impl Inner {
     fn live(&self, name: &OsStr) -> Result<Answer, Refused> {
         let (part, live) = self.live_part(name)?;
         let events = (!live.ended).then(|| format!("/bundle/{}/events", encoded(name)));
-        self.page(200, &Frame { title: live.plan.clone(), eyebrow: "tactus serve", events }, &part)
+        self.page(200, &Frame { title: live.plan.clone(), eyebrow: "tactus watch --serve", events }, &part)
     }
 
     fn live_part(&self, name: &OsStr) -> Result<(String, Arc<Live>), Refused> {

@@ -215,9 +215,10 @@ impl From<ExecuteError> for Failure {
                 Self::new(error, format!("without a guardian nothing is changed: {CACHE_HINT}"))
             }
             ExecuteError::Unannounced(_) => Self::new(error, CACHE_HINT),
-            ExecuteError::Busy(_) => {
-                Self::new(error, "`tactus attach BUNDLE` follows that run, `tactus stop BUNDLE` ends it")
-            }
+            ExecuteError::Busy(_) => Self::new(
+                error,
+                "`tactus watch BUNDLE` follows that run, `tactus watch --stop BUNDLE` ends it",
+            ),
             ExecuteError::Bundle(error) => error.into(),
         }
     }

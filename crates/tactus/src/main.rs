@@ -21,11 +21,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::ErrorKind;
+use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 fn main() -> ExitCode {
-    let arguments = match cli::Cli::try_parse_from(words(std::env::args_os().collect())) {
+    let matches = cli::command().try_get_matches_from(words(std::env::args_os().collect()));
+    let arguments = match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(answer) => return told(&answer),
     };
@@ -54,8 +55,13 @@ fn log(verbose: bool) -> Result<(), exit::Failure> {
     Ok(())
 }
 
-/// The words of the command line. Under the name of an instrument whose options tactus takes, its command is meant.
+/// The words of the command line. Under the name of an instrument whose options tactus takes, its command is meant;
+/// `help COMMAND` is `COMMAND --help`.
 fn words(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
     let called = words.first().and_then(|word| Path::new(word).file_name()?.to_str());
     if let Some(name) = ["cyclictest", "oslat"].into_iter().find(|name| called == Some(name)) {
         words.insert(1, name.into());
@@ -68,6 +74,14 @@ const ASK: &str = "For more information, try '--help'.";
 
 /// Help and version are told as they are; an error repeats words of the command line, which may be anybody's.
 fn told(answer: &clap::Error) -> ExitCode {
+    if let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(name))) =
+        (answer.kind(), answer.get(ContextKind::InvalidSubcommand))
+        && let Some(is) = cli::moved(name)
+    {
+        return exit::Failure::say(format!("there is no command `{name}` any more"), format!("it is `{is}`"))
+            .report()
+            .into();
+    }
     let own = !answer.use_stderr() || answer.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if own {
         if let Err(unwritten) = output::Unwritten::of(answer.print()) {

@@ -42,7 +42,7 @@ pub fn bundle(named: Option<&Path>) -> Result<PathBuf, Failure> {
         )
     })?;
     let found = found.ok_or_else(|| {
-        Failure::say("there is no bundle in this directory", "name one, or make one: `tactus run --quick`")
+        Failure::say("there is no bundle in this directory", "name one, or make one: `tactus run`")
     })?;
     say(format_args!("bundle: {}", found.display()));
     Ok(found)

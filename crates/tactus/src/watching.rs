@@ -16,7 +16,7 @@ use tactus_watch::state::{Planned, Watched};
 use tactus_watch::terminal::{Screen, is_possible};
 use tactus_watch::view::{Asked, View};
 
-use crate::cli::Watch;
+use crate::cli::Screen as Options;
 use crate::exit::Failure;
 use crate::say::{self, say};
 use crate::time_left::TimeLeft;
@@ -37,10 +37,10 @@ impl Watching {
     }
 
     /// As the command line says. `screen`: where a terminal can show one, and nobody asked for lines.
-    pub fn of(resolved: &Resolved, watch: &Watch, screen: bool) -> Self {
+    pub fn of(resolved: &Resolved, options: &Options, screen: bool) -> Self {
         let rows = resolved.rows.iter().enumerate().map(|(number, row)| planned(resolved, number, row));
         let shared = Shared::new(Watched::new(&resolved.plan.name, rows));
-        Self { shared, screen: screen && !watch.plain && is_possible(), metrics: watch.metrics }
+        Self { shared, screen: screen && !options.plain && is_possible(), metrics: options.metrics }
     }
 
     /// Whether there is a live screen.

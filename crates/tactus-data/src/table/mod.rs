@@ -96,7 +96,7 @@ pub fn owned(cell: &Cell<'_>) -> Cell<'static> {
 pub fn page() -> String {
     let mut text = format!(
         "# Tables of a data set\n\n\
-         `tactus collect BUNDLE... --into DATA` writes these tables, version {}.{} of the data set (`DATA/data-set.json`, and \
+         `tactus fleet collect BUNDLE... --into DATA` writes these tables, version {}.{} of the data set (`DATA/data-set.json`, and \
          `tactus.data-set` in the metadata of each file): a directory for each, in it a Parquet file for each day on which \
          runs began (UTC), `DATA/run/2026-11-24.parquet`. Times are in ns where a name ends so. What is not known, or was \
          not measured, is null, never 0. `run` joins the tables, `machine` the runs of a machine; `scenario` and `series` \

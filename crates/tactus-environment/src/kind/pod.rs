@@ -45,7 +45,7 @@ impl Environment for Pod {
     fn about(&self) -> &'static str {
         "A container of a Kubernetes pod that runs, named by `attach`: the probe is sent in and executed as `kubectl \
 exec` does, on the CPUs of its cpuset, and leaves no file there. The container needs `sh`, and SYS_NICE and IPC_LOCK among \
-its capabilities (`tactus generate kubernetes` writes such a pod); tactus runs on the node that the pod is on."
+its capabilities (`tactus tune files kubernetes` writes such a pod); tactus runs on the node that the pod is on."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -134,7 +134,7 @@ its capabilities (`tactus generate kubernetes` writes such a pod); tactus runs o
                 format!(
                     "what is executed in the pod `{name}` has no CAP_SYS_NICE: no thread gets a real-time priority"
                 ),
-                "add SYS_NICE and IPC_LOCK to its container's securityContext.capabilities.add (`tactus generate kubernetes` \
+                "add SYS_NICE and IPC_LOCK to its container's securityContext.capabilities.add (`tactus tune files kubernetes` \
 writes such a pod), and let it run as root",
             ));
         }

@@ -64,7 +64,7 @@ impl Packing {
             Self::Zstd => Box::new(Zstd::new(input)),
             Self::Unread(command) => {
                 let error = ImportError::whole("it is packed in a way that is not read here");
-                return Err(error.hint(format!("{command} FILE | tactus import -")));
+                return Err(error.hint(format!("{command} FILE | tactus convert -")));
             }
         };
         Ok(Box::new(Bounded { from, taken, made: 0 }))

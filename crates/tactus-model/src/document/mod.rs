@@ -1,4 +1,4 @@
-//! The document of `tactus show BUNDLE --json`: a stable contract.
+//! The document of `tactus report BUNDLE --json`: a stable contract.
 
 mod answer;
 mod blame;

@@ -27,6 +27,9 @@ pub struct Require {
     /// On the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Nanos>,
+    /// On the jitter: the largest latency less the smallest, over all threads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Nanos>,
     /// On the 99.999th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99999: Option<Nanos>,
@@ -66,6 +69,7 @@ impl Require {
             .chain(other.values.iter().filter(|(item, _)| !self.values.contains_key(*item)));
         Self {
             max: self.max.or(other.max),
+            jitter: self.jitter.or(other.jitter),
             p99999: self.p99999.or(other.p99999),
             p9999: self.p9999.or(other.p9999),
             p999: self.p999.or(other.p999),
@@ -104,6 +108,7 @@ impl Require {
     /// Whether it bounds latencies.
     #[must_use]
     pub fn bounds_latency(&self) -> bool {
-        self.max.is_some() || self.tail.is_some() || self.overruns.is_some() || !self.quantiles().is_empty()
+        let counted = self.tail.is_some() || self.overruns.is_some() || !self.quantiles().is_empty();
+        self.max.is_some() || self.jitter.is_some() || counted
     }
 }

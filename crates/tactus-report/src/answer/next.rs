@@ -64,7 +64,7 @@ pub fn called_again(arguments: &[String], option: &str, value: &str) -> String {
     while let Some(word) = rest.next() {
         // What was said of it, and what would say it otherwise.
         match word.as_str() {
-            "--quick" if option == "--duration" => {}
+            "--quick" | "--long" if option == "--duration" => {}
             "-D" if option == "--duration" => drop(rest.next()),
             short if option == "--duration" && short.starts_with("-D") => {}
             same if same == option => drop(rest.next()),

@@ -1,4 +1,4 @@
-//! The document of `tactus show --json`, for people and programs.
+//! The document of `tactus report --json`, for people and programs.
 
 use std::io::{self, Write};
 

@@ -160,11 +160,12 @@ fn asked(require: &Require) -> Vec<Asked> {
     fn of(require: &Require, warns: bool) -> Vec<Asked> {
         let time = |ns: Nanos| latency(float(ns.0)).trim_end().to_owned();
         let max = require.max.map(|limit| ("max", time(limit)));
+        let jitter = require.jitter.map(|limit| ("jitter", time(limit)));
         let quantiles = require.quantiles().into_iter().map(|(name, _, limit)| (name, time(limit)));
         let tail = require.tail.map(|tail| ("tail", time(tail.max)));
         let overruns = require.overruns.map(|limit| ("overruns", number(float(limit))));
         let values = require.values.iter().map(|(item, bound)| (item.as_str(), bound.to_string()));
-        let all = max.into_iter().chain(quantiles).chain(tail).chain(overruns).chain(values);
+        let all = max.into_iter().chain(jitter).chain(quantiles).chain(tail).chain(overruns).chain(values);
         all.map(|(quantity, limit)| Asked { quantity: quantity.to_owned(), limit, warns }).collect()
     }
     let soft = require.warn.iter().flat_map(|warn| of(warn, true));

@@ -36,13 +36,13 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "text",
         media: "text/plain",
-        about: "the table of `tactus show`, 100 columns wide and without colour",
+        about: "the table of `tactus report`, 100 columns wide and without colour",
         render: |contents| Ok(text::render(contents, text::Style::default()).into_bytes()),
     },
     Format {
         name: "json",
         media: "application/json",
-        about: "the document of `tactus show --json`, a stable contract with a schema",
+        about: "the document of `tactus report --json`, a stable contract with a schema",
         render: |contents| json::render(contents).map(String::into_bytes),
     },
     Format {

@@ -35,8 +35,14 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
 /// One large value needs no second one, and missed periods do not become fewer: they are broken however little was measured.
 fn already_broken(row: &Row, summary: &Summary, require: &Require) -> bool {
     let max = summary.max_ns.zip(require.max).is_some_and(|(max, Nanos(limit))| max > limit);
+    let jitter = jitter_of(summary).zip(require.jitter).is_some_and(|(jitter, Nanos(limit))| jitter > limit);
     let tail = require.tail.is_some_and(|limit| is_broken_early(&row.result, limit));
-    max || tail || require.overruns.is_some_and(|limit| summary.missed() > limit)
+    max || jitter || tail || require.overruns.is_some_and(|limit| summary.missed() > limit)
+}
+
+/// The largest latency less the smallest, over all threads, in ns.
+fn jitter_of(summary: &Summary) -> Option<u64> {
+    Some(summary.max_ns?.saturating_sub(summary.min_ns?))
 }
 
 /// `few`: why nothing but what is broken for good may be said.
@@ -70,7 +76,10 @@ impl Limits<'_> {
     fn of(&self, require: &Require, warns: bool) -> Vec<Found> {
         let mut found = Vec::new();
         if let Some(Nanos(limit)) = require.max {
-            found.push(self.maximum(limit, warns));
+            found.push(Self::time("max", "maximum", limit, self.summary.max_ns, warns));
+        }
+        if let Some(Nanos(limit)) = require.jitter {
+            found.push(Self::time("jitter", "jitter", limit, jitter_of(self.summary), warns));
         }
         for (name, part, limit) in require.quantiles() {
             found.push(QuantileLimit { name, part, limit, warns }.of(self.row, self.lacking));
@@ -84,15 +93,15 @@ impl Limits<'_> {
         found
     }
 
-    /// It needs no second value: what did not arrive cannot make it better.
-    fn maximum(&self, limit: u64, warns: bool) -> Found {
-        let max = self.summary.max_ns.unwrap_or(u64::MAX);
+    /// A limit on what needs no second value: what did not arrive cannot make it better.
+    fn time(quantity: &str, word: &str, limit: u64, own: Option<u64>, warns: bool) -> Found {
+        let own = own.unwrap_or(u64::MAX);
         let (side, relation) =
-            if max <= limit { (Side::Kept, "is within") } else { (Side::Broken, "exceeds") };
-        let (limit, max) = (float(limit), float(max));
-        let said = format!("maximum {} {relation} the {} {}", latency(max), asked(warns), latency(limit));
-        let (quantity, unit) = ("max".to_owned(), "ns".to_owned());
-        Found::settled(LimitEntry { quantity, limit, low: max, high: max, unit, warns, side }, said)
+            if own <= limit { (Side::Kept, "is within") } else { (Side::Broken, "exceeds") };
+        let (limit, own) = (float(limit), float(own));
+        let said = format!("{word} {} {relation} the {} {}", latency(own), asked(warns), latency(limit));
+        let (quantity, unit) = (quantity.to_owned(), "ns".to_owned());
+        Found::settled(LimitEntry { quantity, limit, low: own, high: own, unit, warns, side }, said)
     }
 
     /// More never become fewer by what did not arrive.

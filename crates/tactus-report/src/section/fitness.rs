@@ -41,7 +41,7 @@ impl Section for Fitness {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let classes = asked_classes(contents);
         let all = entries(contents, &classes);
-        // Where no measurement is told of for every class a terminal is not told so row by row; `tactus fitness` does.
+        // Where no measurement is told of for every class a terminal is not told so row by row; `tactus report --class` does.
         let says = |entry: &FitnessEntry| {
             entry.classes.iter().all(|class| matches!(class.fit, Fit::Fit | Fit::Unfit))
         };

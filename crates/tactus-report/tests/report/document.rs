@@ -1,4 +1,4 @@
-//! The contract of `tactus show --json`, and when a verdict may be given.
+//! The contract of `tactus report --json`, and when a verdict may be given.
 #![expect(
     clippy::disallowed_methods,
     reason = "the book is no machine: it is read and written beside the door"

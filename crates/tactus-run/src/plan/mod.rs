@@ -25,7 +25,7 @@ mod tests;
 
 pub use check::check;
 pub use commands::commands;
-pub use default_plan::{CONTAINERS, QUICK_DURATION, this_machine};
+pub use default_plan::{CONTAINERS, QUICK_DURATION, Scope, may_be_real_time, this_machine};
 pub use device::{described, embed_cards, of_checked as card_of};
 pub use error::PlanError;
 pub use filter::names_in;

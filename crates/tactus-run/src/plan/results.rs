@@ -34,7 +34,7 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
 pub fn beyond_the_period(row: &RowResult) -> Option<String> {
     let require = row.require.as_ref().filter(|require| require.overruns.is_none())?;
     let quantiles = require.quantiles().into_iter().map(|(_, _, limit)| limit);
-    let limit = require.max.into_iter().chain(quantiles).max()?;
+    let limit = require.max.into_iter().chain(require.jitter).chain(quantiles).max()?;
     let period = Nanos(row.interval_ns);
     // A program's own periods are not known.
     let known = row.measurement.has_periods() && !matches!(row.measurement, Measure::Application(_));

@@ -33,7 +33,7 @@ kind = "host"
 kind = "qemu"
 cpus = "0-1"
 [[scenario]]
-name = "guest, neighbour loaded"
+name = "guest neighbour loaded"
 [[scenario.activity]]
 measure = "timer"
 in = "guest"
@@ -43,7 +43,7 @@ load = { kind = "scheduler" }
 in = "guest"
 cpus = "0"
 [[scenario]]
-name = "host, idle"
+name = "host idle"
 environment = "host"
 measurement = "timer"
 load = ["cpu", { kind = "scheduler", groups = 1, in = "guest" }]
@@ -140,9 +140,9 @@ fn only_takes_scenarios_and_environments_and_refuses_others() {
         let resolved = resolved(PLAN, choices, &machine("0-1", "")).unwrap();
         resolved.scenarios.iter().map(|s| s.name.clone()).collect()
     };
-    assert_eq!(names(&only("guest")), ["guest, neighbour loaded"]);
-    assert_eq!(names(&only("host, idle")), ["host, idle"]);
-    assert_eq!(names(&only("host, idle,guest")), ["guest, neighbour loaded", "host, idle"]);
+    assert_eq!(names(&only("guest")), ["guest neighbour loaded"]);
+    assert_eq!(names(&only("host idle")), ["host idle"]);
+    assert_eq!(names(&only("host idle,guest")), ["guest neighbour loaded", "host idle"]);
     let Err(error) = resolved(PLAN, &only("hots"), &machine("0-1", "")) else { panic!("accepted") };
     assert!(error.to_string().contains("hots"), "{error}");
 }
@@ -162,7 +162,7 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
         ),
         ("a kind that does not exist", PLAN.replace("kind = \"qemu\"", "kind = \"vbox\"")),
         ("a key of another kind", PLAN.replace("kind = \"host\"", "kind = \"host\"\nkernel = \"rt\"")),
-        ("a duplicate scenario", PLAN.replace("host, idle", "guest, neighbour loaded")),
+        ("a duplicate scenario", PLAN.replace("host idle", "guest neighbour loaded")),
         ("an unknown measurement", PLAN.replace("measurement = \"timer\"", "measurement = \"tmier\"")),
         ("a parameter that a load does not have", PLAN.replace("groups = 1", "gropus = 1")),
         ("a parameter out of its bounds", PLAN.replace("groups = 1", "groups = 0")),
@@ -311,7 +311,7 @@ fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way
 /// A plan that attaches, on a machine of eight CPUs whose container `plc` has CPUs 4-5.
 fn attaching(table: &str) -> Resolved {
     let text = format!(
-        "name = \"mine\"\n[environment.plc]\n{table}\n[[scenario]]\nname = \"plc, idle\"\nenvironment = \"plc\"\n"
+        "name = \"mine\"\n[environment.plc]\n{table}\n[[scenario]]\nname = \"plc idle\"\nenvironment = \"plc\"\n"
     );
     let system = Memory::new()
         .root()

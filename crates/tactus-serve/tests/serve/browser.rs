@@ -35,7 +35,7 @@ fn a_run_is_followed_in_a_browser_until_it_ends_and_its_report_is_opened_by_keys
     put(dir.path(), "environments", "environments");
     put(dir.path(), "prove", "prove");
     put(dir.path(), "interrupted", "a-name-that-is-very-long-".repeat(8).as_str());
-    let mut run = Running::begin(&dir.path().join("night"), "host, idle");
+    let mut run = Running::begin(&dir.path().join("night"), "host idle");
     (0..40).for_each(|n| run.tick(1_500 + n * n * 37 % 9_000));
     let empty = tempfile::tempdir().unwrap();
     let token = Token::random().unwrap();

@@ -199,7 +199,7 @@ fn a_name_of_any_bytes_is_text() {
 #[test]
 fn a_run_that_goes_on_is_told_until_it_ends() {
     let dir = tempfile::tempdir().unwrap();
-    let mut run = Running::begin(&dir.path().join("night"), "host, idle");
+    let mut run = Running::begin(&dir.path().join("night"), "host idle");
     let at = serve(dir.path(), None);
     let list = get(at, "/", "").body;
     assert!(list.contains("/bundle/night/live") && list.contains("measured right now"), "{list}");
@@ -230,7 +230,7 @@ fn a_run_that_goes_on_is_told_until_it_ends() {
 #[test]
 fn a_bundle_that_goes_away_while_it_is_followed_ends_its_events() {
     let dir = tempfile::tempdir().unwrap();
-    let run = Running::begin(&dir.path().join("night"), "host, idle");
+    let run = Running::begin(&dir.path().join("night"), "host idle");
     let at = serve(dir.path(), None);
     let mut told = events(at, "/bundle/night/events");
     assert!(told.next().is_some());

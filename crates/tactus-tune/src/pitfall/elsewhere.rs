@@ -9,21 +9,21 @@ pub static PITFALLS: &[Pitfall] = &[
         title: "locked memory without an adequate hard_limit can fail",
         text: "libvirt then takes a limit of its own, and QEMU is refused or killed when it needs more. Give the guest's \
 memory and a margin (2 GiB).",
-        scope: Scope::Elsewhere("tactus generate libvirt"),
+        scope: Scope::Elsewhere("tactus tune files libvirt"),
         settings: &[],
     },
     Pitfall {
         number: 16,
         title: "Nova knows hw:emulator_threads_policy, and no other spelling",
         text: "Its value share needs [compute] cpu_shared_set on the host.",
-        scope: Scope::Elsewhere("tactus generate nova"),
+        scope: Scope::Elsewhere("tactus tune files nova"),
         settings: &[],
     },
     Pitfall {
         number: 17,
         title: "--cpu-rt-runtime does not exist on cgroup v2",
         text: "crun refuses it, runc passes over it in silence, podman warns.",
-        scope: Scope::Elsewhere("tactus generate podman and docker"),
+        scope: Scope::Elsewhere("tactus tune files podman and docker"),
         settings: &[],
     },
     Pitfall {

@@ -38,7 +38,7 @@ fn role(subject: &Subject<'_>, profile: &Profile) -> Option<PlanRefusal> {
     if subject.role == Role::Container {
         return Some(refuse(
             format!("{name} is for a system with a kernel of its own, and this is a container"),
-            "tune the host; `tactus generate podman` and `docker` make the container's own settings",
+            "tune the host; `tactus tune files podman` and `docker` make the container's own settings",
         ));
     }
     if profile.host && subject.role == Role::Guest {

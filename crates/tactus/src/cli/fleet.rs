@@ -29,7 +29,7 @@ pub enum FleetCommand {
     Render(FleetRender),
     /// Ask the engine how far a fleet is
     Status(FleetStatus),
-    /// Bring home what has come since, late bundles too, and verify what is there
+    /// Fetch the bundles that have come since, and verify them; with --into put bundles of many machines into one data set
     Collect(FleetCollect),
     /// Say of the machines in a data set who misses the deadline, who is worst, what they have in common, what drifts, who
     /// is missing and who changed what

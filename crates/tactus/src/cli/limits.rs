@@ -10,29 +10,32 @@ use tactus_model::plan::{Require, TailLimit};
 
 use super::values::microseconds;
 
-/// Limits, each for all environments or (`ENV=LIMIT`) for one; they go before those of the plan.
+/// Limits, each for all environments or (`ENV=LIMIT`) for one; they go before those of the plan. The exit code is 1 where one
+/// is exceeded, and 3 where that is not decided.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Limits (exit code 1 where one is broken, 3 where it cannot be told)")]
 pub struct Limits {
-    /// On the maximum; a bare number is microseconds
+    /// Limit of the worst latency; a bare number is microseconds. Exit code 1 if it is exceeded, 3 if not decided
     #[arg(long, value_name = "[ENV=]US", value_parser = time)]
     pub max: Vec<Limit<Nanos>>,
-    /// On the 99.999th percentile
+    /// Limit of the jitter: the worst latency less the best
+    #[arg(long, value_name = "[ENV=]US", value_parser = time)]
+    pub jitter: Vec<Limit<Nanos>>,
+    /// Limit of the 99.999th percentile
     #[arg(long = "p99.999", value_name = "[ENV=]US", value_parser = time)]
     pub p99999: Vec<Limit<Nanos>>,
-    /// On the 99.99th percentile
+    /// Limit of the 99.99th percentile
     #[arg(long = "p99.99", value_name = "[ENV=]US", value_parser = time)]
     pub p9999: Vec<Limit<Nanos>>,
-    /// On the 99.9th percentile
+    /// Limit of the 99.9th percentile
     #[arg(long = "p99.9", value_name = "[ENV=]US", value_parser = time)]
     pub p999: Vec<Limit<Nanos>>,
-    /// On the 99th percentile
+    /// Limit of the 99th percentile
     #[arg(long = "p99", value_name = "[ENV=]US", value_parser = time)]
     pub p99: Vec<Limit<Nanos>>,
-    /// On what is exceeded less than once in a longer time, as in 200us/24h
+    /// Limit of what is exceeded less than once in a time, as 200us/24h, also if less was measured
     #[arg(long, value_name = "[ENV=]US/TIME", value_parser = tail)]
     pub tail: Vec<Limit<TailLimit>>,
-    /// On the periods that nobody served in time
+    /// Maximum number of missed periods
     #[arg(long, value_name = "[ENV=]N", value_parser = number)]
     pub overruns: Vec<Limit<u64>>,
 }
@@ -54,6 +57,7 @@ impl Limits {
             }
         };
         each(&self.max, |of, limit| of.max = Some(limit));
+        each(&self.jitter, |of, limit| of.jitter = Some(limit));
         each(&self.p99999, |of, limit| of.p99999 = Some(limit));
         each(&self.p9999, |of, limit| of.p9999 = Some(limit));
         each(&self.p999, |of, limit| of.p999 = Some(limit));

@@ -14,13 +14,12 @@ use super::lock::Lock;
 use super::open::Open;
 use super::printed::Printed;
 use super::restart::RestartOption;
+use super::screen::Screen;
 use super::values::{microseconds, seconds};
-use super::watch::Watch;
 use crate::{load, place, synonyms};
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub struct Measure {
     /// What to measure: timer, spin, interrupt, application, timerlat, os, exits, cpu, memory or network
     #[arg(value_name = "MEASUREMENT", default_value = "timer", value_parser = Open(measurements), hide_possible_values = true)]
@@ -54,14 +53,8 @@ pub struct Measure {
     /// Time between two wake-ups; a bare number is microseconds
     #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
     pub interval: Nanos,
-    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`
-    #[arg(
-        short = 'a',
-        long = "affinity",
-        visible_alias = "cpus",
-        value_name = "CPUS",
-        default_value = "auto"
-    )]
+    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0` (-a, --affinity)
+    #[arg(short = 'a', long = "cpus", alias = "affinity", value_name = "CPUS", default_value = "auto")]
     pub cpus: CpuRequest,
     /// Measuring threads in all, dealt out over the CPUs; each further one of a CPU is one priority
     /// lower. Default: one per CPU
@@ -71,7 +64,7 @@ pub struct Measure {
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s", value_parser = seconds)]
     pub duration: Nanos,
     /// Print a histogram up to this many microseconds, as cyclictest -h does
-    #[arg(short = 'h', long = "histogram", value_name = "US")]
+    #[arg(long, value_name = "US")]
     pub histogram: Option<u32>,
     /// Stop when a latency exceeds this (exit code 1), and stop ftrace with it if the kernel traces; a bare number
     /// is microseconds
@@ -80,8 +73,8 @@ pub struct Measure {
     /// How it is scheduled. Default: fifo; what yields values: other
     #[arg(long, value_enum)]
     pub policy: Option<Policy>,
-    /// A load beside it, in the same environment, with parameters as in cache:bytes=8M, a program as in
-    /// 'command:stress-ng --malloc 1'; `tactus explain` lists them
+    /// Load in the same environment; repeat it for several. Parameters as in cache:bytes=8M, a program as in
+    /// 'command:stress-ng --malloc 1'; `tactus explain` lists the loads
     #[arg(long, value_name = "LOAD", value_parser = Open(load::words), hide_possible_values = true)]
     pub load: Vec<String>,
     /// Guest kernel, for environments that boot one
@@ -97,6 +90,9 @@ pub struct Measure {
     /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
     #[arg(long, conflicts_with = "no_side_effects")]
     pub kvm_exits: bool,
+    /// Title of the report
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
     #[command(flatten)]
     pub blame: BlameOptions,
     #[command(flatten)]
@@ -106,7 +102,7 @@ pub struct Measure {
     #[command(flatten)]
     pub lock: Lock,
     #[command(flatten)]
-    pub watch: Watch,
+    pub screen: Screen,
     #[command(flatten)]
     pub detach: Detach,
     /// Keep the bundle in this directory
@@ -117,9 +113,6 @@ pub struct Measure {
     pub quiet: bool,
     #[command(flatten)]
     pub printed: Printed,
-    /// Print help
-    #[arg(long, action = clap::ArgAction::Help)]
-    pub help: Option<bool>,
 }
 
 impl Measure {

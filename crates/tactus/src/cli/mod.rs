@@ -3,25 +3,28 @@
 mod audit;
 mod baseline;
 mod blame;
-mod bundle;
 mod compare;
+mod convert;
 mod cyclictest;
-mod data;
 mod detach;
+pub mod examples;
 mod fleet;
-mod generate;
+mod help;
 mod limits;
 mod lock;
 mod machine;
 mod measure;
+mod moved;
 mod open;
 mod oslat;
 mod printed;
 mod prove;
+mod report;
 mod restart;
 mod run;
-mod serve;
+mod screen;
 mod tune;
+mod tune_files;
 mod values;
 mod watch;
 mod words;
@@ -29,113 +32,108 @@ mod words;
 use clap::{Parser, Subcommand};
 
 pub use audit::{Audit, Format as AuditFormat, Role as AuditRole, Threshold};
-pub use bundle::{Export, Fitness, Import, Report, Show, Unit};
 pub use compare::Compare;
+pub use convert::{Convert, Unit};
 pub use cyclictest::{Cyclictest, Lacking};
-pub use data::Collect;
-pub use detach::{Attach, Stop};
 pub use fleet::{
     Fleet, FleetCollect, FleetCommand, FleetJob, FleetRender, FleetRun, FleetShow, FleetStatus, Wanted,
 };
-pub use generate::{Accel as GenerateAccel, Generate};
+pub use help::command;
 pub use lock::Lock;
 pub use machine::{Environments, Kernel, KernelCommand, Probe};
 pub use measure::{Measure, Policy};
+pub use moved::moved;
 pub use oslat::Oslat;
 pub use prove::Prove;
+pub use report::Report;
 pub use run::Run;
-pub use serve::Serve;
+pub use screen::Screen;
 pub use tune::{Choose, Tune, TuneApply, TuneCommand, TuneDiff, TunePlan, TuneRevert, TuneVerify};
+pub use tune_files::{Accel as FilesAccel, TuneFiles};
 pub use watch::Watch;
 pub use words::{Completions, Explain, Man};
 
-/// Makes a Linux machine real-time, and proves it: on the host, in containers, in virtual machines.
-///
-/// `tactus run --quick` measures this machine in every environment it has and writes a report.
+/// tactus makes a Linux machine real-time, and proves it.
 #[derive(Debug, Parser)]
 #[command(
     name = "tactus",
     version,
     max_term_width = 100,
     subcommand_required = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    help_template = help::SCREEN
 )]
 pub struct Cli {
-    /// Say on stderr what is done: commands, changes and decisions, with time
+    /// Print what is done to stderr: commands, changes and decisions, with the time
     ///
-    /// `TACTUS_LOG=debug` says more, `TACTUS_LOG=tactus_system=debug,warn` chooses by crate.
-    #[arg(long, global = true, display_order = 1000)]
+    /// `TACTUS_LOG=debug` prints more, `TACTUS_LOG=tactus_system=debug,warn` chooses by crate.
+    #[arg(long, global = true, display_order = 1000, hide_short_help = true)]
     pub verbose: bool,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// What to do. The first eight are listed; the help names the next four; the rest are in the manual pages.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure this machine in every environment it has, or perform a study or plan
+    /// Measure this machine in every environment it has, or run a plan or a study
     Run(Run),
-    /// One measurement in one environment, with cyclictest's habits
+    /// Make one measurement in one environment, with the options of cyclictest
     Measure(Measure),
+    /// Find what adds latency on this system, and how to fix it
+    Audit(Audit),
+    /// Plan, apply, verify and revert the fixes; write files for guests and containers
+    Tune(Tune),
+    /// Measure what a setting gains: an A/B test with and without it
+    Prove(Prove),
+    /// Compare runs: what became worse, and what did not change
+    Compare(Compare),
+    /// Show a run: text, page, JSON, JUnit and more
+    Report(Report),
+    /// List the environments that can be measured here, and what the rest need
+    Environments(Environments),
+    /// Follow or end a run in progress; show bundles in a browser
+    #[command(hide = true)]
+    Watch(Watch),
+    /// Measure many machines (Slurm, Ansible, Kubernetes), and find what they have in common
+    #[command(hide = true)]
+    Fleet(Fleet),
+    /// Read files of other tools (cyclictest, rtla, oslat...), and write them
+    #[command(hide = true)]
+    Convert(Convert),
+    /// Explain a word: an environment, measurement, load, fault, check, study or format
+    #[command(hide = true)]
+    Explain(Explain),
     /// Measure this machine as cyclictest does, with its options and its output
+    #[command(hide = true)]
     Cyclictest(Cyclictest),
     /// Poll this machine's CPUs for gaps as oslat does, with its options and its output
+    #[command(hide = true)]
     Oslat(Oslat),
-    /// Say what adds latency on a system, and what would fix it
-    Audit(Audit),
-    /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters
-    Generate(Generate),
-    /// A/B test of settings on this machine: pairs with and without each, in randomised order
-    Prove(Prove),
-    /// Plan, apply, verify and take back a tuning profile
-    Tune(Tune),
-    /// Show a bundle in the terminal
-    Show(Show),
-    /// Follow a run that goes on, from any terminal, and end as it ends
-    Attach(Attach),
-    /// End a run that goes on as Ctrl-C does: what was measured is kept
-    Stop(Stop),
-    /// Write a bundle's report
-    Report(Report),
-    /// Show the bundles of a directory in a browser, and follow runs that go on
-    Serve(Serve),
-    /// Measure many machines by the engine that they have (Slurm, Ansible, Kubernetes), and ask what they have in common
-    Fleet(Fleet),
-    /// Hold the runs of bundles against each other: what became worse, and what is as before
-    Compare(Compare),
-    /// Say which control applications a bundle's environments are fit for, at which cycle
-    Fitness(Fitness),
-    /// Read what cyclictest, rtla, oslat, jitterdebugger, rteval or HdrHistogram wrote, into a bundle
-    Import(Import),
-    /// Write a bundle as cyclictest's JSON or histogram, as HdrHistogram logs, CSV, Parquet or OpenMetrics
-    Export(Export),
-    /// Verify bundles of many machines and put them into one data set of Parquet tables
-    Collect(Collect),
-    /// List the environments: usable or not, and what would make the rest so
-    Environments(Environments),
     /// Find, fetch and choose guest kernels
+    #[command(hide = true)]
     Kernel(Kernel),
-    /// Write the probe to a file, to put it where tactus cannot
+    /// Write the probe to a file, to copy it to where tactus cannot
+    #[command(hide = true)]
     Probe(Probe),
-    /// Explain a word: an environment, measurement, load, fault, study or format
-    Explain(Explain),
     /// Print the completion script of a shell
+    #[command(hide = true)]
     Completions(Completions),
     /// Print the manual page, or write one page per command
+    #[command(hide = true)]
     Man(Man),
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use std::path::Path;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     /// `make test` runs the blocks that begin with ```` ```sh tested ````. Those that it cannot run are understood.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tactus_model::Nanos;
+use tactus_model::cpus::CpuRequest;
 
 use super::baseline::Baseline;
 use super::blame::BlameOptions;
@@ -13,9 +14,9 @@ use super::lock::Lock;
 use super::open::Open;
 use super::printed::Printed;
 use super::restart::RestartOption;
+use super::screen::Screen;
 use super::values::{interval, seconds, slice};
-use super::watch::Watch;
-use crate::vocabulary;
+use crate::{load, place, vocabulary};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -41,10 +42,10 @@ pub struct Run {
     /// The state that this machine is in, instead of what its facts say
     #[arg(long, value_name = "STATE")]
     pub host_state: Option<String>,
-    /// How long every scenario measures; a bare number is seconds
+    /// How long each scenario measures; a bare number is seconds. Default without a plan: 10s
     #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Nanos>,
-    /// Time between two wake-ups, in every scenario; a bare number is microseconds
+    /// Time between two wake-ups (the period of your loop); a bare number is microseconds
     #[arg(short = 'i', long, value_name = "US", value_parser = interval)]
     pub interval: Option<Nanos>,
     /// How many runs of every scenario are made, in rounds of randomised order: 8 or more tell effects from
@@ -59,9 +60,26 @@ pub struct Run {
     pub restart: RestartOption,
     #[command(flatten)]
     pub blame: BlameOptions,
-    /// Short durations, for a first look
+    /// Measure 10 minutes in each scenario
+    #[arg(long, conflicts_with_all = ["duration", "quick", "plan"])]
+    pub long: bool,
+    /// The short durations of a plan or study, for a first look
     #[arg(long)]
     pub quick: bool,
+    /// Where to measure: kinds of environments (host, podman, qemu...), or addresses of ones that run (docker:NAME). Default:
+    /// the host, a container and a virtual machine
+    #[arg(long = "in", value_name = "PLACE,...", value_delimiter = ',', conflicts_with = "plan", value_parser = Open(place::words), hide_possible_values = true)]
+    pub places: Vec<String>,
+    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`. Default: auto
+    #[arg(short = 'a', long = "cpus", value_name = "CPUS", conflicts_with = "plan")]
+    pub cpus: Option<CpuRequest>,
+    /// Load in each environment, which is measured idle, too; repeat it for several. Parameters as in cache:bytes=8M, a program
+    /// as in 'command:stress-ng --malloc 1'; `tactus explain` lists the loads. Default: scheduler
+    #[arg(long, value_name = "LOAD", conflicts_with = "plan", value_parser = Open(load::words), hide_possible_values = true)]
+    pub load: Vec<String>,
+    /// Title of the report
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
     /// Only these scenarios or environments; several with commas between them, or --only several times
     #[arg(long, value_name = "NAME,...")]
     pub only: Vec<String>,
@@ -76,7 +94,7 @@ pub struct Run {
     #[command(flatten)]
     pub lock: Lock,
     #[command(flatten)]
-    pub watch: Watch,
+    pub screen: Screen,
     #[command(flatten)]
     pub detach: Detach,
     /// A line more in tables of latencies where periods were missed: the quantiles of the wake-ups that happened

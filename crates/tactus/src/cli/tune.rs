@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use tactus_model::CpuSet;
 
 use super::audit::Role;
+use super::tune_files::TuneFiles;
 
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
@@ -27,6 +28,8 @@ pub enum TuneCommand {
     Revert(TuneRevert),
     /// Show two profiles against each other and against now
     Diff(TuneDiff),
+    /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters
+    Files(TuneFiles),
 }
 
 /// Which settings.

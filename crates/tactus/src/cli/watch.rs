@@ -1,16 +1,36 @@
-//! Arguments of those who watch a run.
+//! Arguments of `tactus watch`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 
-/// How a run is watched.
-#[derive(Debug, Default, Args)]
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
 pub struct Watch {
-    /// Lines instead of the live screen, which a terminal has otherwise
+    /// Directory of the bundle that the run writes. Default: that of your newest run in progress; with --stop that of your
+    /// only one; with --serve the directory with bundles (default: this one)
+    #[arg(value_name = "BUNDLE|DIR")]
+    pub place: Option<PathBuf>,
+    /// Print lines instead of the live screen
     #[arg(long)]
     pub plain: bool,
-    /// Serve metrics meanwhile (OpenMetrics, GET /metrics), as on :9464: without an address on this machine alone
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = tactus_watch::http::address)]
-    pub metrics: Option<SocketAddr>,
+    /// End the run, as Ctrl-C does: what it measured is kept
+    #[arg(long, conflicts_with_all = ["plain", "serve"])]
+    pub stop: bool,
+    /// Show the bundles of a directory, and the runs in progress, in a browser
+    #[arg(long, conflicts_with = "plain")]
+    pub serve: bool,
+    /// Listen here. Without an address: on this machine only; with port 0: on a free port. On other addresses than loopback a
+    /// token is needed, which is made and printed
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:9465",
+        value_parser = tactus_watch::http::address
+    )]
+    pub listen: SocketAddr,
+    /// Ask for the token in this file, on loopback too: at least 22 letters and digits, in a file that no other user can read
+    #[arg(long, value_name = "FILE", requires = "serve")]
+    pub token_file: Option<PathBuf>,
 }

@@ -123,7 +123,7 @@ fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
 
 /// What is compared of a bundle: with all of it the memory of many would be that of their sum.
 pub fn reduced(dir: &Directory) -> Result<Contents, Failure> {
-    let mut contents = super::show::read(dir, false)?;
+    let mut contents = super::report::read(dir, false)?;
     Condition::reduce(&mut contents);
     Ok(contents)
 }
@@ -142,8 +142,8 @@ pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<(String
 fn nothing_in_common() -> Failure {
     Failure::say(
         "the bundles have no scenario in common",
-        "scenarios are matched by name, environment and measurement: `tactus show BUNDLE` lists those of a bundle; what is \
-         imported is called by its file or as `tactus import --name` says",
+        "scenarios are matched by name, environment and measurement: `tactus report BUNDLE` lists those of a bundle; what is \
+         imported is called by its file or as `tactus convert --name` says",
     )
 }
 

@@ -152,7 +152,7 @@ fn one(name: &str) -> Option<String> {
         let gap = if text.is_empty() { "" } else { "\n" };
         let _ = writeln!(
             text,
-            "{gap}{name}: a generator, `tactus generate {name}`\n\n{}",
+            "{gap}{name}: a generator, `tactus tune files {name}`\n\n{}",
             wrapped(generator.about, 96).join("\n")
         );
     }

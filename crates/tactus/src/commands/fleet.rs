@@ -1,5 +1,6 @@
 //! `tactus fleet`: one plan on many machines, by the engine that they have.
 
+mod bundles;
 mod job;
 mod place;
 mod plan;

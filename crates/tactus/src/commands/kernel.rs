@@ -47,7 +47,7 @@ fn bare(out: &Path) -> Result<Exit, Failure> {
     })?;
     say(format_args!("wrote {} ({} KiB)", out.display(), image.len().div_ceil(1024)));
     say(
-        "GRUB starts it from /boot by this entry of /boot/grub/custom.cfg; what it says on COM1 (115200 8n1), kept in a file, is for `tactus import`:",
+        "GRUB starts it from /boot by this entry of /boot/grub/custom.cfg; what it says on COM1 (115200 8n1), kept in a file, is for `tactus convert`:",
     );
     output::data(MENU)?;
     Ok(Exit::Good)

@@ -69,7 +69,7 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         Location::Named(scratch.path().join("bundle"))
     };
     let quiet = arguments.quiet || format.is_some();
-    let watching = Watching::of(&resolved, &arguments.watch, !quiet);
+    let watching = Watching::of(&resolved, &arguments.screen, !quiet);
     let lines = Lines::new(quiet, watching.has_screen(), arguments.interval.0);
     let into = Destination::New(out, &plan);
     let executed = execute(&turn, &resolved, &choices, into, lines, &watching)?;
@@ -126,7 +126,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
         environment.options.insert("pci".into(), arguments.pci.clone().into());
     }
     let mut scenario = Scenario {
-        name: Some(format!("{kind}, {word}")),
+        name: Some(format!("{kind} {word}")),
         environment: Some(kind.clone()),
         measurement: Some(measurement),
         cpus: Some(cpus),
@@ -176,6 +176,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     }
     Ok(Plan {
         name: "measure".into(),
+        title: arguments.title.clone(),
         environment: environments,
         scenario: vec![scenario],
         ..Plan::default()

@@ -1,24 +1,18 @@
 //! One file per command.
 
-mod attach;
 mod audit;
 mod baseline;
-mod collect;
 mod compare;
 mod completions;
+mod convert;
 mod cyclictest;
 mod detach;
 mod drop_in;
 mod environments;
 mod execute;
 mod explain;
-mod export;
 mod facts;
-mod fitness;
 mod fleet;
-mod follow;
-mod generate;
-mod import;
 mod kernel;
 mod lock;
 mod man;
@@ -31,10 +25,8 @@ mod prove;
 mod report;
 mod run;
 mod seed;
-mod serve;
-mod show;
-mod stop;
 mod tune;
+mod watch;
 
 use crate::cli::Command;
 use crate::exit::{Exit, Failure};
@@ -51,18 +43,11 @@ pub fn dispatch(command: Command) -> Result<Exit, Failure> {
         Command::Prove(arguments) => prove::prove(&arguments),
         Command::Audit(arguments) => audit::audit(&arguments),
         Command::Tune(arguments) => tune::tune(&arguments.what),
-        Command::Generate(arguments) => generate::generate(&arguments),
-        Command::Show(arguments) => show::show(&arguments),
-        Command::Attach(arguments) => attach::attach(&arguments),
-        Command::Stop(arguments) => stop::stop(&arguments),
         Command::Report(arguments) => report::report(&arguments),
-        Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Watch(arguments) => watch::watch(&arguments),
+        Command::Convert(arguments) => convert::convert(&arguments),
         Command::Fleet(arguments) => fleet::fleet(&arguments.what),
         Command::Compare(arguments) => compare::compare(&arguments),
-        Command::Fitness(arguments) => fitness::fitness(&arguments),
-        Command::Import(arguments) => import::import(&arguments),
-        Command::Export(arguments) => export::export(&arguments),
-        Command::Collect(arguments) => collect::collect(&arguments),
         Command::Environments(arguments) => environments::environments(&arguments),
         Command::Kernel(arguments) => kernel::kernel(arguments.what),
         Command::Probe(arguments) => probe::probe(&arguments),

@@ -1,52 +1,80 @@
-//! `tactus report BUNDLE`.
+//! `tactus report [BUNDLE]`: text in a terminal, a page, and the other formats.
+
+mod fitness;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tactus_bundle as bundle;
+use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
-use tactus_report::render::text::Style;
+use tactus_report::render::text::{Style, render};
 use tactus_report::render::{FORMATS, Format};
 use tactus_report::units::clean;
 use tactus_run::Executed;
 use tactus_system::{Directory, Invocation, Real, System};
 
+use super::only::only;
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
 use crate::newest;
 use crate::output;
 use crate::say::{say, typed};
 
+/// The format of the page.
+const HTML: &str = "html";
 /// The page beside the files of a bundle.
 const PAGE: &str = "report.html";
 
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
-    let format = format(&arguments.format)?;
+    let asked = match &arguments.format {
+        _ if arguments.html || arguments.open => Some(HTML),
+        _ if arguments.json => Some("json"),
+        word => word.as_deref(),
+    };
+    let format = asked.map(format).transpose()?;
     let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref())?)?;
-    let mut contents = super::show::read(&bundle, arguments.damaged)?;
-    contents.raw = arguments.raw;
-    if arguments.open && format.name != "html" {
-        return Err(Failure::say("--open is for the page alone", "leave out --format"));
+    if !arguments.class.is_empty() {
+        return fitness::fitness(&bundle, arguments);
     }
-    match &arguments.out {
-        Some(out) if out.as_os_str() != "-" => {
-            to_file(out, &draw(format, &contents)?)?;
+    let mut contents = read(&bundle, arguments.damaged)?;
+    only(&mut [&mut contents], &arguments.only)?;
+    contents.raw = arguments.raw;
+    match (format, arguments.out.as_deref().filter(|out| out.as_os_str() != "-")) {
+        (format, Some(out)) => {
+            to_file(out, &draw(format.unwrap_or(self::format("text")?), &contents)?)?;
             say(format_args!("report: {}", out.display()));
             if arguments.open {
                 open(out)?;
             }
         }
-        None if format.name == "html" => {
+        (Some(format), None) if format.name == HTML && arguments.out.is_none() => {
             let page = write(&bundle, &draw(format, &contents)?)?;
             say(format_args!("report: {}", page.display()));
             if arguments.open {
                 open(&page)?;
             }
         }
-        _ => print(format, &contents)?,
+        (Some(format), None) => print(format, &contents)?,
+        (None, None) => {
+            output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
+            if bundle.entry(bundle::LOG).is_ok() {
+                let log = bundle.path().join(bundle::LOG);
+                say(format_args!("note: {} has what tactus did last", log.display()));
+            }
+        }
     }
     Ok(Exit::Good)
+}
+
+/// Reads a bundle and says on stderr what is wrong with it.
+pub fn read(dir: &Directory, damaged: bool) -> Result<Contents, Failure> {
+    let trust = if damaged { Trust::Damaged } else { Trust::Whole };
+    let contents = bundle::read_from(dir, trust)?;
+    for sentence in &contents.damage {
+        say(format_args!("warning: {sentence}"));
+    }
+    Ok(contents)
 }
 
 /// The format of this name.
@@ -90,7 +118,7 @@ pub fn after(
     table: impl Fn(&Contents, Style) -> String,
 ) -> Result<(), Failure> {
     let path = run.dir.path().join(PAGE);
-    let said = match run.dir.replace(PAGE, &draw(format("html")?, &run.contents)?) {
+    let said = match run.dir.replace(PAGE, &draw(format(HTML)?, &run.contents)?) {
         Ok(()) => format!("report: {}", path.display()),
         // What was measured is there all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {

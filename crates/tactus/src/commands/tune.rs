@@ -1,6 +1,7 @@
-//! `tactus tune plan|apply|verify|revert|diff`.
+//! `tactus tune plan|apply|verify|revert|diff|files`.
 
 mod diff;
+mod files;
 mod table;
 mod transaction;
 
@@ -26,6 +27,7 @@ pub fn tune(what: &TuneCommand) -> Result<Exit, Failure> {
         TuneCommand::Verify(arguments) => transaction::verify(arguments),
         TuneCommand::Revert(arguments) => transaction::revert(arguments),
         TuneCommand::Diff(arguments) => diff::diff(arguments),
+        TuneCommand::Files(arguments) => files::files(arguments),
     }
 }
 

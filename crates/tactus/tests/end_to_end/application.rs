@@ -72,7 +72,7 @@ fn measured(dir: &Path, plan: &str) -> Value {
     assert!(matches!(result.status.code(), Some(0 | 1 | 3)), "{}", stderr(&result));
     let text = output(tactus().arg("report").arg(&bundle).args(["--format", "text", "--out", "-"]));
     assert!(stdout(&text).contains("response)"), "{}", stderr(&text));
-    json(&output(tactus().arg("show").arg(&bundle).arg("--json")))
+    json(&output(tactus().arg("report").arg(&bundle).arg("--json")))
 }
 
 /// A program of the machine until this is dropped.
@@ -194,7 +194,7 @@ fn a_program_that_ends_or_stalls_ends_the_measurement_and_what_was_measured_stay
         let bundle = dir.path().join(format!("bundle-{name}"));
         let result = output(tactus().arg("run").arg(&path).arg("--out").arg(&bundle));
         assert!(stderr(&result).contains(said), "{name}: {}", stderr(&result));
-        let row = json(&output(tactus().arg("show").arg(&bundle).arg("--json")))["scenarios"][0].clone();
+        let row = json(&output(tactus().arg("report").arg(&bundle).arg("--json")))["scenarios"][0].clone();
         assert_eq!(row["status"], "failed", "{name}: {row:#}");
         assert!(row["reason"].as_str().unwrap().contains(said), "{name}: {row:#}");
         let cycles = row["all"]["cycles"].as_u64().unwrap();
@@ -253,7 +253,7 @@ fn looked_for(dir: &Path, environments: &str, places: [(&str, &str); 2]) -> Valu
     let (plan, bundle) = (dir.join("plan.toml"), dir.join("bundle"));
     fs::write(&plan, text).unwrap();
     let result = output(tactus().arg("run").arg(&plan).arg("--out").arg(&bundle));
-    let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
+    let shown = output(tactus().arg("report").arg(&bundle).arg("--json"));
     assert!(bundle.exists(), "{}", stderr(&result));
     json(&shown)["scenarios"].clone()
 }

@@ -156,7 +156,7 @@ fn a_run_keeps_its_audits_and_they_can_be_made_again_from_its_facts() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let run = output(
-        tactus().args(["run", "--only", "host, idle", "--duration", "1s", "--json", "--out"]).arg(&out),
+        tactus().args(["run", "--only", "host idle", "--duration", "1s", "--json", "--out"]).arg(&out),
     );
     let document = json(&run);
     assert_eq!(document["audits"][0]["environment"], "host", "{document:#}");

@@ -187,9 +187,9 @@ fn a_boot_loader_starts_the_guest_on_a_machine_and_what_it_says_on_the_serial_li
     let Some(disc) = disc(dir.path(), "interval=5ms duration=1s tick=300ms") else { return };
     let serial = said_on_the_line(dir.path(), &["-cdrom".as_ref(), disc.as_os_str()]);
     let bundle = dir.path().join("bundle");
-    let imported = output(tactus().arg("import").arg(&serial).arg("--out").arg(&bundle));
+    let imported = output(tactus().arg("convert").arg(&serial).arg("--out").arg(&bundle));
     assert!(imported.status.success(), "{}", stderr(&imported));
-    let document = json(&output(tactus().arg("show").arg(&bundle).arg("--json")));
+    let document = json(&output(tactus().arg("report").arg(&bundle).arg("--json")));
     let entry = &document["scenarios"][0];
     assert_eq!((&entry["evidence"], &entry["ended"]), (&"imported".into(), &"complete".into()), "{entry:#}");
     let series = &entry["series"][0];
@@ -219,7 +219,7 @@ fn what_a_command_line_asks_of_the_guest_and_cannot_be_is_refused_on_the_serial_
     let dir = tempfile::tempdir().unwrap();
     let Some(disc) = disc(dir.path(), "interval=1ps") else { return };
     let serial = said_on_the_line(dir.path(), &["-cdrom".as_ref(), disc.as_os_str()]);
-    let imported = output(tactus().arg("import").arg(&serial));
+    let imported = output(tactus().arg("convert").arg(&serial));
     assert_eq!(imported.status.code(), Some(2), "{}", stderr(&imported));
     assert!(stderr(&imported).contains("nothing was measured: `interval=1ps`"), "{}", stderr(&imported));
 }
@@ -236,7 +236,7 @@ fn a_hypervisor_that_tactus_does_not_know_starts_the_guest_with_a_command_line_t
     let starts =
         ["-kernel".as_ref(), image.as_os_str(), "-append".as_ref(), "interval=5ms duration=500ms".as_ref()];
     let serial = said_on_the_line(dir.path(), &starts);
-    let imported = output(tactus().arg("import").arg(&serial).arg("--out").arg(dir.path().join("bundle")));
+    let imported = output(tactus().arg("convert").arg(&serial).arg("--out").arg(dir.path().join("bundle")));
     assert!(imported.status.success(), "{}", stderr(&imported));
     assert!(stdout(&imported).contains("TCGTCGTCGTCG"), "{}", stdout(&imported));
 }

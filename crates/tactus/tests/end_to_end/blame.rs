@@ -105,7 +105,7 @@ fn a_hog_and_a_block_are_named_as_those_who_had_the_cpu_and_parts_are_the_latenc
         assert!(of >= 5 && to * 10 >= of * 8, "{to} of {of}: {:#}\n{}", row["blame"], stderr(&result));
         parts_are_the_latency(row);
     }
-    let shown = stdout(&output(tactus().arg("show").arg(&out)));
+    let shown = stdout(&output(tactus().arg("report").arg(&out)));
     assert!(shown.contains("largest: ") && shown.contains(&block), "{shown}");
     nothing_is_left();
 }

@@ -1,4 +1,4 @@
-//! `tactus collect` and `tactus fleet show`, of bundles that were measured here.
+//! `tactus fleet collect` and `tactus fleet show`, of bundles that were measured here.
 
 use std::fs;
 use std::path::Path;
@@ -56,7 +56,7 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
     // Killed at any moment: what is there can be read, and the rest comes with the next call.
     for ms in [1, 30, 80, 150, 300] {
         let mut child = tactus();
-        child.arg("collect").arg(&bundles).arg("--into").arg(&data).stderr(Stdio::null());
+        child.args(["fleet", "collect"]).arg(&bundles).arg("--into").arg(&data).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
         sleep(Duration::from_millis(ms));
         let _ = child.kill();
@@ -69,7 +69,8 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
             assert!(runs <= 59, "{runs}");
         }
     }
-    let result = output(tactus().arg("collect").arg(&bundles).arg("--into").arg(&data).arg("--json"));
+    let result =
+        output(tactus().args(["fleet", "collect"]).arg(&bundles).arg("--into").arg(&data).arg("--json"));
     assert_eq!(result.status.code(), Some(1), "{}", stderr(&result));
     let became = json(&result);
     let many = |outcome: &str| {
@@ -83,7 +84,8 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
     let said = stderr(&result);
     assert!(said.contains("node7: events.jsonl is not the file that the run wrote"), "{said}");
     assert!(said.contains("1 bundles refused") && !said.contains('\u{1b}'), "{said}");
-    let again = output(tactus().arg("collect").arg(bundles.join("node1")).arg("--into").arg(&data));
+    let again =
+        output(tactus().args(["fleet", "collect"]).arg(bundles.join("node1")).arg("--into").arg(&data));
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
     assert!(stderr(&again).contains("0 runs collected, 1 were there"), "{}", stderr(&again));
 

@@ -24,7 +24,7 @@ fn wrong_words_are_named_with_a_hint() {
         &["run", "no-such-file.toml"],
         &["run", "--duration", "ten"],
         &["run", "--only", "hots"],
-        &["show", "/nonexistent"],
+        &["report", "/nonexistent"],
         &["report", "/nonexistent", "--format", "pdf"],
         &["explain", "tmier"],
         &["measure", "--in", "vbox"],

@@ -168,7 +168,7 @@ fn of_more_bundles_than_a_process_may_open_each_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let recorded =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import/cyclictest.json");
-    let made = output(tactus().current_dir(dir.path()).args(["import", recorded, "--out", "one"]));
+    let made = output(tactus().current_dir(dir.path()).args(["convert", recorded, "--out", "one"]));
     assert!(made.status.success(), "{}", stderr(&made));
     fs::create_dir(dir.path().join("many")).unwrap();
     for number in 0..60 {

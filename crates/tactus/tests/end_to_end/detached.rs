@@ -46,7 +46,7 @@ impl Place {
         let begun = output(self.command(&MEASURE).args(["-D", duration, "--out", name]));
         assert_eq!(begun.status.code(), Some(0), "{}", stderr(&begun));
         let said = stderr(&begun);
-        assert!(said.contains("tactus attach") && said.contains("tactus stop"), "{said}");
+        assert!(said.contains("tactus watch") && said.contains("tactus watch --stop"), "{said}");
         let bundle = PathBuf::from(stdout(&begun).trim_end());
         assert_eq!(bundle, self.at(name));
         await_tick(&bundle);
@@ -100,7 +100,7 @@ fn ends(child: &mut Child) -> Option<i32> {
 }
 
 fn shown(bundle: &Path) -> serde_json::Value {
-    json(&output(tactus().arg("show").arg(bundle).arg("--json")))
+    json(&output(tactus().arg("report").arg(bundle).arg("--json")))
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_run_outlives_the_terminal_that_it_was_started_in_and_is_ended_from_another(
         std::thread::sleep(Duration::from_millis(100));
     }
     // From elsewhere, by no name: it is the only one of this place.
-    let stopped = output(place.command(&["stop"]).current_dir("/"));
+    let stopped = output(place.command(&["watch", "--stop"]).current_dir("/"));
     assert_eq!(stopped.status.code(), Some(0), "{}", stderr(&stopped));
     assert!(stderr(&stopped).contains("the run was interrupted; 1 of 1 scenarios"), "{}", stderr(&stopped));
     let shown = shown(&bundle);
@@ -145,11 +145,11 @@ fn a_run_outlives_the_terminal_that_it_was_started_in_and_is_ended_from_another(
     );
     let log = fs::read_to_string(place.at("night.log")).unwrap();
     assert!(log.contains("# interrupted after"), "what it printed at its end is in its log: {log}");
-    let again = place.output(&["stop", "night"]);
+    let again = place.output(&["watch", "--stop", "night"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
     assert!(stderr(&again).contains("it had ended already: the run was interrupted"), "{}", stderr(&again));
     assert_eq!(
-        place.output(&["attach", "night"]).status.code(),
+        place.output(&["watch", "night"]).status.code(),
         Some(2),
         "that of a run that was interrupted"
     );
@@ -171,20 +171,20 @@ fn attach_ends_as_the_run_ends_and_who_leaves_it_leaves_the_run_alone() {
     assert_eq!(bundle.parent(), Some(place.dir.path()));
     await_tick(&bundle);
     let lines = place.at("lines");
-    let mut left = place.command(&["attach"]);
+    let mut left = place.command(&["watch"]);
     let mut left = left.stderr(fs::File::create(&lines).unwrap()).stdout(Stdio::null()).spawn().unwrap();
     await_text(&lines, " measured");
     signal(&left, Signal::INT);
     assert_eq!(ends(&mut left), Some(2), "who leaves does not know how it ends");
     assert!(fs::read_to_string(&lines).unwrap().contains("the run goes on"));
     assert!(writer_of_any(&place).is_some(), "it goes on");
-    let attached = place.output(&["attach"]);
+    let attached = place.output(&["watch"]);
     assert_eq!(attached.status.code(), Some(3), "{}", stderr(&attached));
-    assert!(stdout(&attached).contains("host, timer"), "the table: {}", stdout(&attached));
+    assert!(stdout(&attached).contains("host timer"), "the table: {}", stdout(&attached));
     assert_eq!(shown(&bundle)["status"], "complete");
     let log = place.at(&format!("{}.log", bundle.file_name().unwrap().to_str().unwrap()));
     assert!(fs::read_to_string(log).unwrap().contains("# Verdict"), "beside the bundle, under its name");
-    let over = output(place.command(&["attach"]).arg(&bundle));
+    let over = output(place.command(&["watch"]).arg(&bundle));
     assert_eq!(over.status.code(), Some(3), "the same when it is over: {}", stderr(&over));
     nothing_is_left();
 }
@@ -203,12 +203,12 @@ fn writer_of_any(place: &Place) -> Option<String> {
 fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     let Some(_turn) = measures_beside_others() else { return };
     let place = Place::new();
-    let none = place.output(&["stop"]);
+    let none = place.output(&["watch", "--stop"]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("no run of yours goes on") && stderr(&none).contains("hint: "));
-    assert!(stderr(&place.output(&["attach"])).contains("no run of yours goes on"));
+    assert!(stderr(&none).contains("you have no run in progress") && stderr(&none).contains("hint: "));
+    assert!(stderr(&place.output(&["watch"])).contains("you have no run in progress"));
     let (one, two) = (place.detached("one", "600"), place.detached("two", "600"));
-    let several = place.output(&["stop"]);
+    let several = place.output(&["watch", "--stop"]);
     let said = stderr(&several);
     assert_eq!(several.status.code(), Some(2));
     assert!(
@@ -219,7 +219,11 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     fs::set_permissions(place.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = copied_into(place.dir.path());
     let mut stranger = Command::new("setpriv");
-    stranger.args(["--reuid=12345", "--regid=12345", "--clear-groups"]).arg(&program).arg("stop").arg(&one);
+    stranger
+        .args(["--reuid=12345", "--regid=12345", "--clear-groups"])
+        .arg(&program)
+        .args(["watch", "--stop"])
+        .arg(&one);
     match of_this_test(&mut stranger).env("HOME", "/").output() {
         Ok(refused) => {
             let said = stderr(&refused);
@@ -231,7 +235,12 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     // Both at once, and twice: the second asks for nothing more than the first.
     let asked: Vec<Child> = (0..3)
         .map(|_| {
-            place.command(&["stop", "one"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+            place
+                .command(&["watch", "--stop", "one"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     for asked in asked {
@@ -247,7 +256,7 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     // The one that is left is the only one; killed, it is told to have died, and nothing of it is left.
     let process = Pid::from_raw(writer(&two).unwrap()).unwrap();
     let lines = place.at("lines");
-    let mut follower = place.command(&["attach", "--plain"]);
+    let mut follower = place.command(&["watch", "--plain"]);
     let mut follower =
         follower.stderr(fs::File::create(&lines).unwrap()).stdout(Stdio::null()).spawn().unwrap();
     await_text(&lines, " measured");
@@ -255,11 +264,11 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     assert_eq!(ends(&mut follower), Some(2));
     let said = fs::read_to_string(&lines).unwrap();
     assert!(said.contains("the run died") && said.contains("tactus run --into"), "{said}");
-    let late = place.output(&["stop", "two"]);
+    let late = place.output(&["watch", "--stop", "two"]);
     assert_eq!(late.status.code(), Some(2), "{}", stderr(&late));
     assert!(stderr(&late).contains("no run writes this bundle") && stderr(&late).contains("hint: it died"));
     assert!(
-        stderr(&place.output(&["stop"])).contains("no run of yours goes on"),
+        stderr(&place.output(&["watch", "--stop"])).contains("you have no run in progress"),
         "no number is believed any more"
     );
     nothing_is_left();
@@ -306,6 +315,6 @@ fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes
     signal(&waits, Signal::INT);
     assert_eq!(ends(&mut waits), Some(2));
     assert!(!place.at("late").exists() && writer(&place.at("late")).is_none());
-    assert_eq!(place.output(&["stop", held.to_str().unwrap()]).status.code(), Some(0));
+    assert_eq!(place.output(&["watch", "--stop", held.to_str().unwrap()]).status.code(), Some(0));
     nothing_is_left();
 }

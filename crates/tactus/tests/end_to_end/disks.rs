@@ -61,7 +61,7 @@ impl Disk {
 fn measured(out: &Path, duration: &str, then: impl FnOnce()) -> (Option<i32>, String) {
     let said = tempfile::NamedTempFile::new().unwrap();
     let mut command = tactus();
-    command.args(["run", "--duration", duration, "--only", "host, idle", "--out"]).arg(out);
+    command.args(["run", "--duration", duration, "--only", "host idle", "--out"]).arg(out);
     command.stdout(Stdio::null()).stderr(said.reopen().unwrap());
     let mut child = command.spawn().expect("tactus starts");
     await_tick(out);
@@ -71,7 +71,7 @@ fn measured(out: &Path, duration: &str, then: impl FnOnce()) -> (Option<i32>, St
 }
 
 fn shown(out: &Path) -> Output {
-    output(tactus().arg("show").arg(out).args(["--json", "--damaged"]))
+    output(tactus().arg("report").arg(out).args(["--json", "--damaged"]))
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_full_disk_ends_the_run_by_name_and_what_was_written_opens() {
     let Some(disk) = Disk::of("64k") else { return };
     let out = disk.path().join("bundle");
     let mut command = tactus();
-    command.args(["run", "--duration", "20s", "--only", "host, idle", "--out"]).arg(&out);
+    command.args(["run", "--duration", "20s", "--only", "host idle", "--out"]).arg(&out);
     let result = output(&mut command);
     let said = stderr(&result);
     let opened = shown(&out);
@@ -123,7 +123,7 @@ fn a_disk_that_fills_while_it_is_measured_costs_no_count_and_the_run_says_so() {
         }
     });
     let shown = json(&shown(&out));
-    let export = output(tactus().args(["export", "--format", "cyclictest-json"]).arg(&out));
+    let export = output(tactus().args(["convert", "--to", "cyclictest-json"]).arg(&out));
     disk.unmount();
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {said}");
     assert!(said.contains("full: what is recorded over time pauses"), "{said}");

@@ -28,11 +28,11 @@ fn ctrl_c_ends_the_scenario_keeps_what_was_measured_and_leaves_nothing() {
     let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
-    let mut child = running(&out, "host, loaded");
+    let mut child = running(&out, "host loaded");
     signal(&child, Signal::INT);
     assert_eq!(ended(&mut child, Duration::from_secs(30)), Some(2));
     nothing_is_left();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "interrupted");
     let entry = &shown["scenarios"][0];
     assert_eq!(entry["status"], "measured");
@@ -62,7 +62,7 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
         signal(&child, Signal::KILL);
         ended(&mut child, Duration::from_secs(5));
         nothing_is_left();
-        let shown = output(tactus().arg("show").arg(&out).arg("--json"));
+        let shown = output(tactus().arg("report").arg(&out).arg("--json"));
         let document = json(&shown);
         assert_eq!(document["status"], "interrupted", "{kind}");
         assert!(document["scenarios"][0]["all"]["cycles"].as_u64().unwrap() > 0, "{kind}: {document:#}");
@@ -138,7 +138,7 @@ fn a_probe_that_is_killed_takes_its_hogs_along_and_the_run_says_so() {
     assert_eq!(ended(&mut child, Duration::from_secs(30)), Some(2));
     nothing_is_left();
     assert_eq!(real_time_threads(), [] as [String; 0]);
-    let shown = json(&output(tactus().arg("show").arg(dir.path().join("bundle")).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(dir.path().join("bundle")).arg("--json")));
     let entry = &shown["scenarios"][0];
     assert_eq!(entry["status"], "failed", "{entry:#}");
     assert!(entry["reason"].as_str().unwrap().contains("killed"), "{entry:#}");

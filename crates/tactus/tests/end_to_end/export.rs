@@ -1,4 +1,4 @@
-//! `tactus export`, of a bundle that was measured here.
+//! `tactus convert`, of a bundle that was measured here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,23 +27,23 @@ fn what_was_measured_is_exported_in_every_format_and_imported_again() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let bundle = measured(dir.path());
-    let shown = json(&output(tactus().arg("show").arg(&bundle).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&bundle).arg("--json")));
     let all = &shown["scenarios"][0]["all"];
-    let export = |words: &[&str]| output(tactus().arg("export").arg(&bundle).args(words));
+    let export = |words: &[&str]| output(tactus().arg("convert").arg(&bundle).args(words));
     for (format, file) in
         [("cyclictest-json", "a.json"), ("cyclictest-histogram", "b.txt"), ("hlog", "c.hlog")]
     {
         let file = dir.path().join(file);
-        let mut words = vec!["--format", format, "--out", file.to_str().unwrap()];
+        let mut words = vec!["--to", format, "--out", file.to_str().unwrap()];
         words.extend(if format == "hlog" { None } else { Some(["--unit", "ns"]) }.into_iter().flatten());
         let result = export(&words);
         assert_eq!(result.status.code(), Some(0), "{format}: {}", stderr(&result));
         assert!(stdout(&result).is_empty() && stderr(&result).contains("written: "), "{}", stderr(&result));
         let again = dir.path().join(format!("{format}-again"));
         let unit = if format == "cyclictest-histogram" { &["--unit", "ns"][..] } else { &[] };
-        let result = output(tactus().arg("import").arg(&file).args(unit).arg("--out").arg(&again));
+        let result = output(tactus().arg("convert").arg(&file).args(unit).arg("--out").arg(&again));
         assert_eq!(result.status.code(), Some(0), "{format}: {}", stderr(&result));
-        let again = json(&output(tactus().arg("show").arg(&again).arg("--json")));
+        let again = json(&output(tactus().arg("report").arg(&again).arg("--json")));
         for figure in ["cycles", "p50_ns", "p99_ns", "p999_ns"] {
             assert_eq!(again["scenarios"][0]["all"][figure], all[figure], "{format}: {figure}");
         }
@@ -51,7 +51,7 @@ fn what_was_measured_is_exported_in_every_format_and_imported_again() {
     }
     let tables = dir.path().join("tables");
     for format in ["csv", "parquet"] {
-        let result = export(&["--format", format, "--out", tables.to_str().unwrap()]);
+        let result = export(&["--to", format, "--out", tables.to_str().unwrap()]);
         assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     }
     let mut wanted = Vec::new();
@@ -72,7 +72,7 @@ fn what_was_measured_is_exported_in_every_format_and_imported_again() {
     }
     assert_eq!(sums.values().sum::<u64>(), all["cycles"].as_u64().unwrap());
     assert!(ticks >= sums.len());
-    let metrics = export(&["--format", "openmetrics"]);
+    let metrics = export(&["--to", "openmetrics"]);
     assert_eq!(metrics.status.code(), Some(0), "{}", stderr(&metrics));
     assert!(stdout(&metrics).ends_with("# EOF\n"));
 }
@@ -85,29 +85,25 @@ fn what_cannot_be_exported_is_refused_with_what_can() {
     let bundle = dir.path().join("bundle");
     let result = output(
         tactus()
-            .arg("import")
+            .arg("convert")
             .args([format!("{files}/cyclictest.json"), format!("{files}/oslat.json")])
             .arg("--out")
             .arg(&bundle),
     );
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let refused = |words: &[&str], said: &str, hint: &str| {
-        let result = output(tactus().arg("export").arg(&bundle).args(words));
+        let result = output(tactus().arg("convert").arg(&bundle).args(words));
         assert_eq!(result.status.code(), Some(2), "{words:?}");
         let text = stderr(&result);
         assert!(text.contains(said) && text.contains(hint), "{text}");
     };
-    refused(&["--format", "xlsx"], "`xlsx` is not an export format", "hint: use one of cyclictest-json,");
-    refused(
-        &["--format", "csv"],
-        "it becomes 6 files: scenarios.csv",
-        "hint: name a directory with --out DIR",
-    );
-    refused(&["--format", "hlog"], "it becomes 2 files: 01-cyclictest.hlog", "or one scenario with --only");
-    refused(&["--format", "csv", "--only", "nobody"], "no environment or scenario `nobody`", "hint: ");
+    refused(&["--to", "xlsx"], "`xlsx` is not a format that is written", "hint: use one of cyclictest-json,");
+    refused(&["--to", "csv"], "it becomes 6 files: scenarios.csv", "hint: name a directory with --out DIR");
+    refused(&["--to", "hlog"], "it becomes 2 files: 01-cyclictest.hlog", "or one scenario with --only");
+    refused(&["--to", "csv", "--only", "nobody"], "no environment or scenario `nobody`", "hint: ");
     // One of the two, and what lay beyond its histogram.
-    let words = ["--format", "cyclictest-json", "--only", "cyclictest", "--histogram", "110"];
-    let result = output(tactus().arg("export").arg(&bundle).args(words));
+    let words = ["--to", "cyclictest-json", "--only", "cyclictest", "--histogram", "110"];
+    let result = output(tactus().arg("convert").arg(&bundle).args(words));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let document: serde_json::Value = serde_json::from_slice(&result.stdout).unwrap();
     let written: serde_json::Value =

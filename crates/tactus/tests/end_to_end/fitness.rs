@@ -1,4 +1,4 @@
-//! `tactus fitness`, on a bundle that an older tactus wrote on a machine that is virtual: 3 s for each row.
+//! `tactus report --class`, on a bundle that an older tactus wrote on a machine that is virtual: 3 s for each row.
 
 use std::fs;
 
@@ -9,13 +9,13 @@ const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/test
 #[test]
 fn three_seconds_are_never_fit_and_unfit_where_they_lack_something_already_and_emulation_is_named() {
     let _turn = beside_others();
-    let result = output(tactus().args(["fitness", BUNDLE]));
+    let result = output(tactus().args(["report", BUNDLE, "--class", "all"]));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let text = stdout(&result);
     for word in ["inconclusive", "emulated", "wake-up of a", "motion control", "jitter", "worst"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    let document = json(&output(tactus().args(["fitness", BUNDLE, "--json"])));
+    let document = json(&output(tactus().args(["report", BUNDLE, "--class", "all", "--json"])));
     for entry in document["fitness"].as_array().unwrap() {
         for class in entry["classes"].as_array().unwrap() {
             let lacks = !class["lacks"].as_array().unwrap().is_empty();
@@ -27,7 +27,7 @@ fn three_seconds_are_never_fit_and_unfit_where_they_lack_something_already_and_e
             assert_eq!(class["fit"], said, "{entry:#}");
         }
     }
-    let shown = json(&output(tactus().args(["show", BUNDLE, "--json"])));
+    let shown = json(&output(tactus().args(["report", BUNDLE, "--json"])));
     assert!(
         shown["fitness"].as_array().is_none_or(Vec::is_empty),
         "its plan has a limit: those are not asked for"
@@ -38,7 +38,7 @@ fn three_seconds_are_never_fit_and_unfit_where_they_lack_something_already_and_e
 #[test]
 fn one_that_is_unfit_ends_with_findings() {
     let _turn = beside_others();
-    let result = output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", "gaps"]));
+    let result = output(tactus().args(["report", BUNDLE, "--class", "plc", "--only", "gaps"]));
     assert_eq!(result.status.code(), Some(1), "{}", stderr(&result));
     assert!(stderr(&result).contains("required: gaps: unfit for plc: jitter "), "{}", stderr(&result));
 }
@@ -46,7 +46,7 @@ fn one_that_is_unfit_ends_with_findings() {
 #[test]
 fn what_is_required_and_not_known_is_inconclusive_and_says_why() {
     let _turn = beside_others();
-    let asked = |only| output(tactus().args(["fitness", BUNDLE, "--require", "plc", "--only", only]));
+    let asked = |only| output(tactus().args(["report", BUNDLE, "--class", "plc", "--only", only]));
     let result = asked("host, idle");
     assert_eq!(result.status.code(), Some(3), "{}", stderr(&result));
     assert!(stderr(&result).contains("required: host, idle: inconclusive for plc: "), "{}", stderr(&result));
@@ -62,12 +62,13 @@ fn classes_of_the_users_own_stand_beside_those_that_ship() {
     fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500us\"\njitter = \"20us\"\nshare = 30\n")
         .unwrap();
     let file = file.to_str().unwrap();
-    let document = json(&output(tactus().args(["fitness", "--classes", file, "--json"])));
+    let document =
+        json(&output(tactus().args(["report", BUNDLE, "--class", "all", "--classes", file, "--json"])));
     let names: Vec<&str> =
         document["classes"].as_array().unwrap().iter().map(|class| class["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["plc", "motion-control", "motor-drive", "press"]);
-    assert!(document.get("fitness").is_none());
-    assert!(stdout(&output(tactus().args(["fitness", BUNDLE, "--classes", file]))).contains("press"));
+    let told = output(tactus().args(["report", BUNDLE, "--class", "press", "--classes", file]));
+    assert!(stdout(&told).contains("press"), "{}", stderr(&told));
 }
 
 #[test]
@@ -78,14 +79,14 @@ fn wrong_classes_and_names_are_named_with_a_hint() {
     fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500\"\njitter = \"20us\"\n").unwrap();
     let file = file.to_str().unwrap();
     for (arguments, said) in [
-        (&["fitness", BUNDLE, "--require", "plcs"][..], "`plcs` is no class\nhint: take some of plc, "),
+        (&["report", BUNDLE, "--class", "plcs"][..], "no class `plcs`\nhint: use some of plc, "),
         (
-            &["fitness", BUNDLE, "--only", "hots"],
+            &["report", BUNDLE, "--class", "all", "--only", "hots"],
             "no environment or scenario `hots`\nhint: the environments are ",
         ),
-        (&["fitness", "--classes", file], "line 3: `500` has no unit"),
-        (&["fitness", "--classes", "/nonexistent"], "/nonexistent: "),
-        (&["fitness", "--require", "plc"], "required arguments were not provided"),
+        (&["report", BUNDLE, "--class", "all", "--classes", file], "line 3: `500` has no unit"),
+        (&["report", BUNDLE, "--class", "all", "--classes", "/nonexistent"], "/nonexistent: "),
+        (&["report", BUNDLE, "--classes", file], "required arguments were not provided"),
     ] {
         let result = output(tactus().args(arguments));
         assert_eq!(result.status.code(), Some(2), "{arguments:?}: {}", stderr(&result));

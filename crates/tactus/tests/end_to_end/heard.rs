@@ -28,7 +28,7 @@ fn plan(dir: &Path, file: &str, cpus: &str) -> PathBuf {
 
 fn run(dir: &Path, out: &str) -> Command {
     let mut command = tactus();
-    command.args(["run", "--duration", "1s", "--only", "host, idle", "--out"]).arg(dir.join(out));
+    command.args(["run", "--duration", "1s", "--only", "host idle", "--out"]).arg(dir.join(out));
     command
 }
 
@@ -43,14 +43,14 @@ fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_e
     assert!(stderr(&said).contains("owned") && stdout(&said).contains("owned"), "{}", stderr(&said));
     is_clean(&stdout(&said));
     is_clean(&stderr(&said));
-    let shown = output(tactus().arg("show").arg(&bundle).arg("--json"));
+    let shown = output(tactus().arg("report").arg(&bundle).arg("--json"));
     is_clean(&stdout(&shown));
     is_clean(&stderr(&shown));
     let name = json(&shown)["scenarios"][0]["name"].as_str().unwrap_or_default().to_owned();
     assert!(name.contains(DRIVING), "a program reads what was written: {name:?}");
     // What is wrong with a bundle, and with a plan, is said in its own words.
     let missing = dir.path().join("no\u{1b}[31m\u{202e}where");
-    let refused = output(tactus().arg("show").arg(&missing));
+    let refused = output(tactus().arg("report").arg(&missing));
     assert_eq!(refused.status.code(), Some(2));
     is_clean(&stderr(&refused));
     for cpus in ["4000", HOSTILE] {
@@ -111,7 +111,7 @@ fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
         assert_eq!(ended.code(), right, "stdout {name}");
     }
     for name in ["stderr-full", "stderr-gone", "stdout-full", "stdout-gone"] {
-        let shown = json(&output(tactus().arg("show").arg(dir.path().join(name)).arg("--json")));
+        let shown = json(&output(tactus().arg("report").arg(dir.path().join(name)).arg("--json")));
         assert_eq!(shown["status"], "complete", "{name}");
     }
     nothing_is_left();

@@ -73,7 +73,7 @@ cpus = "1"
     // Where the machine itself keeps its threads waiting as long, chance explains them too, and nothing is laid to anybody.
     let told = attribution["chance"].as_f64().unwrap() < 0.05;
     assert_eq!(count("host"), if told { count("explained") } else { 0 }, "{attribution}");
-    let shown = stdout(&output(tactus().arg("show").arg(&out)));
+    let shown = stdout(&output(tactus().arg("report").arg(&out)));
     assert_eq!(shown.contains("are the host's, and not the guest kernel's"), told, "{shown}");
     nothing_is_left();
 }

@@ -1,4 +1,4 @@
-//! `tactus import`, on what other instruments wrote, and on what one writes now.
+//! `tactus convert`, on what other instruments wrote, and on what one writes now.
 
 use std::fs;
 use std::io::Write;
@@ -11,9 +11,9 @@ const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests
 
 /// Every figure of the document of a bundle that these files become.
 pub fn imported(out: &Path, files: &[&str]) -> serde_json::Value {
-    let result = output(tactus().arg("import").args(files).arg("--out").arg(out));
+    let result = output(tactus().arg("convert").args(files).arg("--out").arg(out));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
-    json(&output(tactus().arg("show").arg(out).arg("--json")))
+    json(&output(tactus().arg("report").arg(out).arg("--json")))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
         assert_eq!(result.status.code(), Some(0), "{format}: {}", stderr(&result));
         assert!(!result.stdout.is_empty(), "{format}");
     }
-    let fitness = output(tactus().arg("fitness").arg(&out).args(["--require", "plc"]));
+    let fitness = output(tactus().arg("report").arg(&out).args(["--class", "plc"]));
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
 }
 
@@ -66,9 +66,9 @@ fn a_part_of_a_file_that_has_no_values_was_not_measured_and_the_others_were() {
     for (name, limits, code) in [("free", &[][..], 0), ("limited", &["--max", "100us", "--overruns", "0"], 3)]
     {
         let out = dir.path().join(name);
-        let result = output(tactus().arg("import").arg(&file).args(limits).arg("--out").arg(&out));
+        let result = output(tactus().arg("convert").arg(&file).args(limits).arg("--out").arg(&out));
         assert_eq!(result.status.code(), Some(code), "{name}: {}", stderr(&result));
-        let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        let document = json(&output(tactus().arg("report").arg(&out).arg("--json")));
         let status: Vec<&str> = document["scenarios"]
             .as_array()
             .unwrap()
@@ -90,7 +90,7 @@ fn what_is_required_of_an_import_is_judged_and_cannot_be_told() {
     let import = |out: &Path, limits: &[&str]| {
         output(
             tactus()
-                .arg("import")
+                .arg("convert")
                 .args(&files)
                 .args(["--name", "one", "--name", "other"])
                 .args(limits)
@@ -102,7 +102,7 @@ fn what_is_required_of_an_import_is_judged_and_cannot_be_told() {
         let out = dir.path().join(name);
         let result = import(&out, &limits);
         assert_eq!(result.status.code(), Some(3), "{name}: {}", stderr(&result));
-        let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        let document = json(&output(tactus().arg("report").arg(&out).arg("--json")));
         assert!(document["scenarios"][0]["verdict"].is_null(), "{name}: it is required of the other alone");
         let verdict = &document["scenarios"][1]["verdict"];
         assert_eq!(verdict["outcome"], "inconclusive", "{name}: {verdict:#}");
@@ -143,7 +143,7 @@ fn files_under_one_name_are_compared_and_what_they_do_not_say_is_not_known() {
     assert!(said.contains("1 run each") && !said.contains(": ,"), "{said}");
     let files = [format!("{FILES}/oslat.json"), format!("{FILES}/signaltest.json")];
     let words = ["--name", "only one", "--out"];
-    let refused = output(tactus().arg("import").args(&files).args(words).arg(dir.path().join("third")));
+    let refused = output(tactus().arg("convert").args(&files).args(words).arg(dir.path().join("third")));
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("--name: 1 for 2 files\nhint: give it once for each file"));
 }
@@ -154,18 +154,18 @@ fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("run.json"), dir.path().join("bundle"));
     fs::write(&file, "{\"thread\": {\"0\": {\"cycles\": 3,\n\"avg\": nan}}}").unwrap();
-    let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
+    let result = output(tactus().arg("convert").arg(&file).arg("--out").arg(&out));
     assert_eq!(result.status.code(), Some(2));
     assert!(stderr(&result).contains("run.json: line 2: column "), "{}", stderr(&result));
     assert!(stderr(&result).contains("hint: copy or write it again"), "{}", stderr(&result));
     assert!(!out.exists());
     // As a disk that was full leaves them.
     fs::write(&file, [0; 28 * 100]).unwrap();
-    let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
+    let result = output(tactus().arg("convert").arg(&file).arg("--out").arg(&out));
     assert_eq!(result.status.code(), Some(2));
     assert!(stderr(&result).contains("byte 0: a sample of the moment 0"), "{}", stderr(&result));
     fs::write(&file, "no measurement of anything\n").unwrap();
-    let result = output(tactus().arg("import").arg(&file).arg("--out").arg(&out));
+    let result = output(tactus().arg("convert").arg(&file).arg("--out").arg(&out));
     assert!(stderr(&result).contains("hint: what can be imported: cyclictest"), "{}", stderr(&result));
 }
 
@@ -184,7 +184,7 @@ fn ran(dir: &Path, program: &str, words: &[&str]) -> bool {
 /// Imports what is written to its standard input.
 fn piped(out: &Path, bytes: &[u8]) -> std::process::Output {
     let mut child = tactus()
-        .args(["import", "-", "--out"])
+        .args(["convert", "-", "--out"])
         .arg(out)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -204,7 +204,7 @@ fn standard_input_and_packed_files_are_read_as_files_are() {
     let plain = imported(&dir.path().join("plain"), &[&name]);
     let result = piped(&dir.path().join("piped"), &fs::read(&name).unwrap());
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
-    let piped_document = json(&output(tactus().arg("show").arg(dir.path().join("piped")).arg("--json")));
+    let piped_document = json(&output(tactus().arg("report").arg(dir.path().join("piped")).arg("--json")));
     assert_eq!(piped_document["scenarios"][0]["name"], "standard input");
     assert_eq!(piped_document["scenarios"][0]["all"], plain["scenarios"][0]["all"]);
     let packed = dir.path().join("cyclictest-v.txt.gz");
@@ -224,7 +224,7 @@ fn what_is_not_unpacked_here_is_refused_with_the_command_that_does() {
     let said = stderr(&result);
     assert!(
         said.contains("standard input: it is packed")
-            && said.contains("hint: bzip2 -dc FILE | tactus import -"),
+            && said.contains("hint: bzip2 -dc FILE | tactus convert -"),
         "{said}"
     );
 }
@@ -252,7 +252,7 @@ fn a_long_stream_is_imported_in_little_memory() {
     drop(stdin);
     let result = child.wait_with_output().unwrap();
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
-    let document = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let document = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     assert_eq!(document["scenarios"][0]["all"]["cycles"], 110 * lines);
 }
 
@@ -403,7 +403,7 @@ fn an_instrument_that_found_nothing_is_imported_as_that() {
 
 #[test]
 fn every_format_is_listed_with_the_command_that_makes_it() {
-    let result = output(tactus().args(["import", "--formats"]));
+    let result = output(tactus().args(["convert", "--formats"]));
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let said = stdout(&result);
     assert!(said.contains("hwlatdetect: its report\n  made by: hwlatdetect --duration=10m"), "{said}");

@@ -83,11 +83,11 @@ fn counts_rise_from_scrape_to_scrape_and_are_those_of_the_bundle() {
     assert!(text.contains("tactus_findings{environment=\"host\",severity="), "{text}");
     let last = count(&text);
     run.end();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     let cycles = shown["scenarios"][0]["series"][0]["cycles"].as_f64();
     assert!(cycles >= last, "{cycles:?} in the bundle, {last:?} at the last scrape");
     // The audit is the one that the bundle keeps.
-    let exported = stdout(&output(tactus().arg("export").arg(&out).args(["--format", "openmetrics"])));
+    let exported = stdout(&output(tactus().arg("convert").arg(&out).args(["--to", "openmetrics"])));
     let findings = |text: &str| -> Vec<String> {
         text.lines().filter(|line| line.starts_with("tactus_findings{")).map(str::to_owned).collect()
     };

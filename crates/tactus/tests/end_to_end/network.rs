@@ -67,7 +67,7 @@ fn run(plan: &Path, out: &Path) -> Vec<Value> {
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
     nothing_is_left();
     assert_eq!(networks().difference(&before).collect::<Vec<_>>(), [""; 0], "nothing of a path stays");
-    let shown = json(&output(tactus().arg("show").arg(out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(out).arg("--json")));
     assert_eq!(shown["status"], "complete");
     check_table(&shown);
     shown["scenarios"].as_array().unwrap().clone()
@@ -268,7 +268,7 @@ fn a_peer_that_goes_in_the_middle_ends_its_row_with_the_reason_and_the_rest_is_m
     child.wait().unwrap();
     nothing_is_left();
     assert_eq!(networks().difference(&before).collect::<Vec<_>>(), [""; 0]);
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     let row = &shown["scenarios"][0];
     assert_eq!(row["status"], "failed", "{row:#}");
     // By the end that waits for it, or by its own stream: whichever is heard first.
@@ -295,7 +295,7 @@ fn a_run_that_is_killed_leaves_no_namespace_no_interface_and_no_address() {
     child.wait().unwrap();
     nothing_is_left();
     assert_eq!(networks().difference(&before).collect::<Vec<_>>(), [""; 0]);
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "interrupted");
     assert!(!shown["scenarios"][0]["values"].as_array().unwrap().is_empty(), "what had arrived stays");
 }

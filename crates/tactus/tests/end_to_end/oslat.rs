@@ -59,7 +59,7 @@ fn under_oslats_name_rows_of_zeros_are_left_out_and_what_it_wrote_is_imported() 
     assert!(zeros.count() == 0 && dots > 0, "{text}");
     assert!(rows.last().unwrap().contains("1024 (us):"), "{text}");
     let imported = dir.path().join("imported");
-    let import = output(tactus().arg("import").arg(dir.path().join("run.json")).arg("--out").arg(&imported));
+    let import = output(tactus().arg("convert").arg(dir.path().join("run.json")).arg("--out").arg(&imported));
     assert!(import.status.success(), "{}", stderr(&import));
 }
 

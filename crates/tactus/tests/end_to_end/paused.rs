@@ -88,7 +88,7 @@ fn a_guest_that_was_paused_has_a_gap_of_that_length_and_no_latency_of_it() {
     let paused = u64::try_from(paused.elapsed().as_nanos()).unwrap();
     let ended = run.wait().unwrap();
     nothing_is_left();
-    let shown = output(tactus().arg("show").arg(&out).arg("--json"));
+    let shown = output(tactus().arg("report").arg(&out).arg("--json"));
     let shown = json(&shown);
     let row = &shown["scenarios"][0];
     assert_eq!(row["status"], "measured", "{ended:?}: {row:#}");
@@ -99,7 +99,7 @@ fn a_guest_that_was_paused_has_a_gap_of_that_length_and_no_latency_of_it() {
     let holes =
         result["clock"]["holes"].as_array().unwrap_or_else(|| panic!("no gap: {:#}", result["clock"]));
     is_as_long(holes, paused);
-    let told = output(tactus().arg("show").arg(&out));
+    let told = output(tactus().arg("report").arg(&out));
     let said = stdout(&told).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("its clock stood still while it was measured"), "{said}\n{}", stderr(&told));
     assert!(!said.contains("its clock runs at"), "a pause is no wrong rate of the clock: {said}");
@@ -135,7 +135,7 @@ fn a_guest_that_is_paused_for_longer_than_one_may_be_silent_is_waited_for() {
     let paused = u64::try_from(paused.elapsed().as_nanos()).unwrap();
     run.wait().unwrap();
     nothing_is_left();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     let row = &shown["scenarios"][0];
     assert_eq!(row["ended"], "complete", "{row:#}");
     assert!(row["restarts"].is_null(), "{row:#}");

@@ -46,7 +46,7 @@ fn a_setting_is_proven_in_ten_pairs_and_taken_back() {
     // The setting was really made for half of the measurements.
     let events = fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert_eq!(events.matches("setting made: ").count(), 10, "one note for each measurement with it");
-    let shown = output(tactus().arg("show").arg(&out));
+    let shown = output(tactus().arg("report").arg(&out));
     assert!(stdout(&shown).contains("A/B test of settings"), "{}", stdout(&shown));
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Does this setting lower latency here?") && !page.contains("hold the deadline"));

@@ -52,7 +52,7 @@ fn repeated_runs_are_rounds_and_their_pairs_show_what_a_hog_does() {
     let maximum = effects.iter().find(|effect| effect["quantity"] == "maximum").unwrap();
     assert_eq!(maximum["shown"], true, "{maximum:#}");
     assert_eq!(document["claims"][0]["pairs"], 7, "{:#}", document["claims"]);
-    let shown = stdout(&output(tactus().arg("show").arg(&out)));
+    let shown = stdout(&output(tactus().arg("report").arg(&out)));
     assert!(shown.contains("idle") && !shown.contains("between these two runs"), "{shown}");
     let kept = fs::read_to_string(out.join("plan.toml")).unwrap();
     assert!(kept.contains("seed = ") && kept.contains("repeat = 7"), "the order can be had again: {kept}");

@@ -88,7 +88,7 @@ fn an_environment_that_is_killed_measures_on_in_the_same_row_after_a_gap() {
         kill_environment(kind);
         ended(&mut run, Duration::from_secs(120));
         nothing_is_left();
-        let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
         let row = &shown["scenarios"][0];
         assert_eq!(row["ended"], "complete", "{kind}: {row:#}");
         let restarts = row["restarts"].as_array().unwrap_or_else(|| panic!("{kind}: {row:#}"));
@@ -101,7 +101,7 @@ fn an_environment_that_is_killed_measures_on_in_the_same_row_after_a_gap() {
         let periods = all["cycles"].as_u64().unwrap() + all["overruns"].as_u64().unwrap();
         assert!((590..=602).contains(&periods), "{kind}: {all:#}");
         assert_eq!(row["self_test"]["passed"], true, "{kind}: {:#}", row["self_test"]);
-        let told = stdout(&output(tactus().arg("show").arg(&out)));
+        let told = stdout(&output(tactus().arg("report").arg(&out)));
         let said = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains("it died after") && said.contains("was started again"), "{kind}: {said}");
         let page = stdout(&output(tactus().args(["report", "--format", "html", "--out", "-"]).arg(&out)));
@@ -162,7 +162,7 @@ fn kill_9_while_a_guest_is_started_again_leaves_nothing_and_the_bundle_opens() {
         kill(run.id(), Signal::KILL);
         run.wait().unwrap();
         nothing_is_left();
-        let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
         let row = &shown["scenarios"][0];
         assert_eq!(shown["status"], "interrupted");
         assert!(row["all"]["cycles"].as_u64().unwrap() > 0, "{row:#}");

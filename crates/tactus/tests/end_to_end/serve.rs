@@ -1,4 +1,4 @@
-//! `tactus serve`: where it listens, whom it lets in, and how it ends. What its pages are is tested in tactus-serve.
+//! `tactus watch --serve`: where it listens, whom it lets in, and how it ends. What its pages are is tested in tactus-serve.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -28,7 +28,12 @@ struct Serving {
 impl Serving {
     fn start(arguments: &[&str], dir: &Path) -> Self {
         let mut command = tactus();
-        command.arg("serve").arg(dir).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .args(["watch", "--serve"])
+            .arg(dir)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = said.find_map(|line| Some(line.unwrap().split_once(": http://")?.1.to_owned())).unwrap();
@@ -135,7 +140,7 @@ fn what_cannot_be_served_is_named_with_a_hint() {
         (vec![here.clone(), "--token-file".into(), path("open")], "others may read it", "umask 077"),
         (vec![here, "--token-file".into(), path("none")], "No such file", "openssl rand"),
     ] {
-        let ended = output(tactus().arg("serve").args(&arguments));
+        let ended = output(tactus().args(["watch", "--serve"]).args(&arguments));
         let said = stderr(&ended);
         assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(
@@ -159,7 +164,7 @@ fn who_may_not_read_the_directory_is_told_so_and_a_port_of_roots_is_named() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     let stranger = |arguments: &[&str]| {
         let mut command = Command::new(&program);
-        command.arg("serve").args(arguments).env("LC_ALL", "C.UTF-8").uid(65_534).gid(65_534);
+        command.args(["watch", "--serve"]).args(arguments).env("LC_ALL", "C.UTF-8").uid(65_534).gid(65_534);
         output(command.stdin(Stdio::null()))
     };
     let said = stderr(&stranger(&[closed.to_str().unwrap()]));
@@ -199,7 +204,8 @@ fn a_real_run_is_followed_from_its_first_tick_to_its_report() {
     assert!(lines.any(|line| line == "event: ended"));
     assert!(lines.any(|line| line.contains("Open its report")));
     let cycles =
-        json(&output(tactus().arg("show").arg(&out).arg("--json")))["scenarios"][0]["all"]["cycles"].clone();
+        json(&output(tactus().arg("report").arg(&out).arg("--json")))["scenarios"][0]["all"]["cycles"]
+            .clone();
     assert!(cycles.as_u64().unwrap() > first, "{cycles}");
     assert!(serving.get("/bundle/night").contains("<h1>"));
     assert_eq!(serving.end(), Some(0));

@@ -66,7 +66,7 @@ fn a_run_in_slices_that_is_killed_goes_on_inside_its_scenarios_and_each_is_one_r
     first.wait().unwrap();
     nothing_is_left();
     let kept = complete(&out);
-    let died = json(&output(tactus().args(["show", "--json"]).arg(&out)));
+    let died = json(&output(tactus().args(["report", "--json"]).arg(&out)));
     assert_eq!(died["scenarios"].as_array().unwrap().len(), 2, "a row each: {died:#}");
 
     let again = output(tactus().args(["run", "--json", "--into"]).arg(&out));
@@ -83,7 +83,7 @@ fn a_run_in_slices_that_is_killed_goes_on_inside_its_scenarios_and_each_is_one_r
         assert!((7_900..=8_008).contains(&periods), "{row:#}");
     }
     assert_eq!(document["claims"][0]["pairs"], 8, "{:#}", document["claims"]);
-    let shown = stdout(&output(tactus().args(["show"]).arg(&out)));
+    let shown = stdout(&output(tactus().args(["report"]).arg(&out)));
     assert!(shown.contains("the maximum of a slice"), "{shown}");
     let figure = output(tactus().args(["report", "--format", "html", "--out", "-"]).arg(&out));
     let page = stdout(&figure);

@@ -23,7 +23,7 @@ const FACTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-audit/tests/
 /// A bundle of a plan, as a stranger may send it.
 fn bundle(dir: &Path, plan: &str, finished: bool) {
     let plan = parse(&Source::new("plan.toml", plan)).unwrap();
-    let row = RowResult::unmeasured("host, idle", "host", "host");
+    let row = RowResult::unmeasured("host idle", "host", "host");
     let mut writer = Writer::create(dir, &plan, &[row], Machine::default()).unwrap();
     writer.keep_source(&plan, Asked::default()).unwrap();
     if finished {
@@ -36,22 +36,22 @@ name = "x"
 [environment.host]
 kind = "host"
 [[scenario]]
-name = "host, idle"
+name = "host idle"
 environment = "host"
 duration = "1s"
 "#;
 
 /// Every command that writes a file, and which one: from a directory with a bundle on.
 const WRITERS: &[(&[&str], &str)] = &[
-    (&["report", "bundle"], "bundle/report.html"),
+    (&["report", "bundle", "--html"], "bundle/report.html"),
     (&["report", "bundle", "--out", "out"], "out"),
     (&["report", "bundle", "--format", "text", "--out", "out"], "out"),
     (&["report", "bundle", "--format", "json", "--out", "out"], "out"),
     (&["report", "bundle", "--format", "markdown", "--out", "out"], "out"),
     (&["report", "bundle", "--format", "svg", "--out", "out"], "out"),
-    (&["generate", "grub", "--from", FACTS, "--force", "--out", "out"], "out"),
+    (&["tune", "files", "grub", "--from", FACTS, "--force", "--out", "out"], "out"),
     (
-        &["generate", "tuned", "--from", FACTS, "--force", "--out", "pages/"],
+        &["tune", "files", "tuned", "--from", FACTS, "--force", "--out", "pages/"],
         "pages/tactus-realtime-virtual-host/tuned.conf",
     ),
     (&["man", "--out", "pages"], "pages/tactus.1"),
@@ -109,7 +109,7 @@ fn a_directory_that_was_planted_beneath_the_named_one_is_not_entered() {
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, pages.join("tactus-realtime-virtual-host")).unwrap();
     let mut generate = tactus();
-    generate.args(["generate", "tuned", "--from", FACTS, "--force", "--out", "pages/"]);
+    generate.args(["tune", "files", "tuned", "--from", FACTS, "--force", "--out", "pages/"]);
     let done = output(generate.current_dir(home.path()));
     assert!(!done.status.success() && stderr(&done).contains("symbolic link"), "{}", stderr(&done));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
@@ -168,7 +168,7 @@ fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_tha
     assert_eq!(fs::read_to_string(at("victim/report.html")).unwrap(), "kept");
     assert_eq!(fs::read_dir(at("victim")).unwrap().count(), 1);
     assert!(fs::metadata(at("moved/report.html")).unwrap().len() > 0, "{said}");
-    let shown = json(&output(tactus().args(["show", "moved", "--json"]).current_dir(home.path())));
+    let shown = json(&output(tactus().args(["report", "moved", "--json"]).current_dir(home.path())));
     assert_eq!(shown["status"], "complete");
     nothing_is_left();
 }
@@ -185,7 +185,7 @@ fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
     let done = output(tactus().args(["run", "--into"]).arg(&dir));
     let said = stderr(&done);
     assert_eq!(done.status.code(), Some(2), "{said}");
-    assert!(said.contains("scenario `host, idle`: run = [\"touch\"") && said.contains("--trust"), "{said}");
+    assert!(said.contains("scenario `host idle`: run = [\"touch\"") && said.contains("--trust"), "{said}");
     assert!(!ran.exists());
     // What says that it is known who wrote it comes past this; the machine is another, which is refused next.
     let given = home.path().join("plan.toml");

@@ -19,8 +19,8 @@ const FIXTURE: &str =
 
 /// Every command, where the bundles `a` and `b` and the data set `data` lie.
 const COMMANDS: &[&str] = &[
-    "run --only |host, idle| -D 300ms --max 1ns",
-    "run --only |host, idle| -D 300ms --max 1ns --json",
+    "run --only |host idle| -D 300ms --max 1ns",
+    "run --only |host idle| -D 300ms --max 1ns --json",
     "measure -D 300ms --max 1ns --no-self-test",
     "measure -D 300ms --no-self-test --json",
     "cyclictest -D 1",
@@ -28,24 +28,24 @@ const COMMANDS: &[&str] = &[
     "prove vmstat-interval --dry-run",
     "audit --fail-on info",
     "audit --list --json",
-    "generate grub --isolate 1",
+    "tune files grub --isolate 1",
     "tune plan --profile realtime --isolate 1",
     "tune verify",
-    "show a",
-    "show a --json",
-    "attach a",
-    "stop a",
+    "report a",
+    "report a --json",
+    "watch a",
+    "watch --stop a",
     "report a --format json",
-    "serve a",
+    "watch --serve a",
     "fleet show data --max 1ns",
     "fleet show data --json",
     "compare a b --gate",
     "compare a b --gate --format markdown --out -",
-    "fitness a --require plc",
-    "import FIXTURE --max 1ns",
-    "export a --format csv",
-    "export a --format parquet",
-    "collect a --into again --json",
+    "report a --class plc",
+    "convert FIXTURE --max 1ns",
+    "convert a --to csv",
+    "convert a --to parquet",
+    "fleet collect a --into again --json",
     "environments",
     "kernel list",
     "probe --out -",
@@ -103,7 +103,7 @@ fn a_command_ends_with_the_code_of_what_it_found_whatever_becomes_of_its_streams
     let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let new = |line: &str| command(line, dir.path());
-    for line in ["import FIXTURE --out a", "import FIXTURE --out b", "collect a --into data"] {
+    for line in ["import FIXTURE --out a", "import FIXTURE --out b", "fleet collect a --into data"] {
         assert_eq!(output(&mut new(line)).status.code(), Some(0), "{line}");
     }
     let mut codes = BTreeSet::new();
@@ -148,8 +148,8 @@ fn a_run_whose_guardian_is_killed_ends_with_2_and_says_so() {
     let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let lines = [
-        "run --only |host, idle| -D 1s --max 1s",
-        "run --only |host, idle| -D 1s --json",
+        "run --only |host idle| -D 1s --max 1s",
+        "run --only |host idle| -D 1s --json",
         "measure -D 1 --no-self-test",
         "cyclictest -q -D 1",
         "oslat -D 1",

@@ -143,7 +143,7 @@ fn isolation_that_is_impossible_is_refused_with_a_hint() {
             tune(dir.path(), &["apply", "--profile", "realtime", "--isolate", isolate]),
             {
                 let mut generate = tactus();
-                generate.args(["generate", "grub", "--profile", "realtime", "--isolate", isolate]);
+                generate.args(["tune", "files", "grub", "--profile", "realtime", "--isolate", isolate]);
                 generate
             },
         ]

@@ -41,7 +41,7 @@ fn perform(plan: &str) -> (Option<i32>, Value, String, String) {
     assert!(entry["all"]["cycles"].as_u64().unwrap() >= 100, "{entry:#}");
     // However the lines are broken.
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let shown = flat(&stdout(&output(tactus().arg("show").arg(&out))));
+    let shown = flat(&stdout(&output(tactus().arg("report").arg(&out))));
     let report = flat(&fs::read_to_string(out.join("report.html")).unwrap());
     nothing_is_left();
     (result.status.code(), entry, shown, report)

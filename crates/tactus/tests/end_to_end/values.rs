@@ -76,7 +76,7 @@ fn what_the_system_costs_on_the_host_and_in_a_container_is_measured_once() {
     assert_eq!(run.status.code(), Some(3), "{}", stderr(&run));
     assert!(stderr(&run).contains("can fail, but not pass"), "{}", stderr(&run));
     nothing_is_left();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "complete");
     assert_eq!(shown["scenarios"].as_array().unwrap().len(), kinds.len());
     for entry in shown["scenarios"].as_array().unwrap() {
@@ -126,7 +126,7 @@ fn values_that_had_arrived_before_kill_9_are_in_the_bundle_and_nothing_of_the_ru
     kill_process(pid, Signal::KILL).unwrap();
     child.wait().unwrap();
     nothing_is_left();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "interrupted");
     let entry = &shown["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"measured".into(), &"died".into()), "{entry:#}");
@@ -161,7 +161,7 @@ fn what_computes_and_what_memory_does_is_measured_on_the_host_and_in_a_container
     let run = output(tactus().arg("run").arg(&plan).arg("--out").arg(&out));
     assert!(matches!(run.status.code(), Some(0 | 3)), "{}", stderr(&run));
     nothing_is_left();
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     for entry in shown["scenarios"].as_array().unwrap() {
         assert_eq!(entry["status"], "measured", "{entry:#}");
         if entry["name"].as_str().unwrap().ends_with("cpu") {

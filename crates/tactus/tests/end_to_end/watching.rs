@@ -130,7 +130,7 @@ fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as
     let last = tmux.shows(&["Max:", "bundle: "]);
     assert!(last.contains("what was there"), "what was there is there again:\n{last}");
     assert_eq!(settings(&tmux, &dir.path().join("after")), before);
-    let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
     assert_eq!(shown["status"], "interrupted");
     assert!(shown["scenarios"][0]["all"]["cycles"].as_u64().unwrap() > 0);
     let report = stdout(&output(tactus().arg("report").arg(&out).args(["--format", "text"])));
@@ -162,7 +162,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
             fs::remove_file(&after).unwrap();
         }
         nothing_is_left();
-        let shown = json(&output(tactus().arg("show").arg(&out).arg("--json")));
+        let shown = json(&output(tactus().arg("report").arg(&out).arg("--json")));
         assert_eq!(shown["status"], "interrupted", "{name}");
     }
 }
@@ -206,7 +206,7 @@ fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
     let (_unread, mut child) = in_unread_terminal(&command);
     let until = Instant::now() + Duration::from_secs(120);
     // The command's own last words may wait for their reader; the bundle is whole before.
-    let whole = || json(&output(tactus().arg("show").arg(&stuck).arg("--json")))["status"] == "complete";
+    let whole = || json(&output(tactus().arg("report").arg(&stuck).arg("--json")))["status"] == "complete";
     await_tick(&stuck);
     while !whole() {
         assert!(Instant::now() < until, "the run waits for its terminal");
@@ -222,7 +222,7 @@ fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
     drop(unread);
     child.wait().unwrap();
     nothing_is_left();
-    let shown = json(&output(tactus().arg("show").arg(&gone).arg("--json")));
+    let shown = json(&output(tactus().arg("report").arg(&gone).arg("--json")));
     assert_eq!(shown["scenarios"][0]["status"], "measured", "{shown:#}");
 }
 
@@ -248,7 +248,7 @@ fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves()
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("bundle");
     let mut run = tactus();
-    run.args(["run", "--duration", "600s", "--only", "host, idle", "--out"]).arg(&out);
+    run.args(["run", "--duration", "600s", "--only", "host idle", "--out"]).arg(&out);
     let mut run = crate::common::started(&mut run);
     await_tick(&out);
     let before = settings(&tmux, &dir.path().join("before"));
@@ -269,7 +269,7 @@ fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves()
     // Lines for who has no terminal; the end of the run is the end of them, and then the table comes.
     let lines = dir.path().join("lines");
     let mut follower = tactus();
-    follower.args(["show", "--follow"]).arg(&out);
+    follower.args(["watch"]).arg(&out);
     follower
         .stderr(fs::File::create(&lines).unwrap())
         .stdout(fs::File::create(dir.path().join("table")).unwrap());
@@ -278,7 +278,8 @@ fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves()
     let number = i32::try_from(run.id()).ok().and_then(Pid::from_raw).unwrap();
     kill_process(number, Signal::INT).unwrap();
     run.wait().unwrap();
-    assert!(follower.wait().unwrap().success(), "{}", fs::read_to_string(&lines).unwrap());
+    let ended = follower.wait().unwrap();
+    assert_eq!(ended.code(), Some(2), "as the run: {}", fs::read_to_string(&lines).unwrap());
     assert!(fs::read_to_string(dir.path().join("table")).unwrap().contains("host"));
     nothing_is_left();
 }

@@ -17,23 +17,23 @@ const FIXTURE: &str =
 fn a_limit_and_an_interval_are_said_to_run_and_answered_in_its_first_lines() {
     let Some(_turn) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let words = ["run", "--only", "host, idle", "-D", "1", "-i", "1ms", "--max", "10us"];
+    let words = ["run", "--only", "host idle", "-D", "1", "-i", "1ms", "--max", "10us"];
     let result = output(tactus().args(words).current_dir(dir.path()));
     // Nobody's machine wakes a thread within 10 us a thousand times, with the kernel's own start in them; where one does,
     // it was too short to tell.
     assert!(matches!(result.status.code(), Some(1 | 3)), "{}", stderr(&result));
     // That it could not pass was said before it began, with what to type instead.
-    let before = "1 s of host, idle can fail, but not pass: a pass needs 1 min 40 s or more (100 000 cycles of each thread)";
+    let before = "1 s of host idle can fail, but not pass: a pass needs 1 min 40 s or more (100 000 cycles of each thread)";
     assert!(stderr(&result).contains(before), "{}", stderr(&result));
-    let again = "run --only 'host, idle' -i 1ms --max 10us --duration 100s";
+    let again = "run --only 'host idle' -i 1ms --max 10us --duration 100s";
     assert!(stderr(&result).contains(again), "{}", stderr(&result));
     let text = stdout(&result);
     let first = text.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let answers = ["MET:", "NOT MET:", "NOT DECIDED:"].iter().any(|answer| first.starts_with(answer));
-    assert!(answers && first.contains("host, idle"), "{text}");
+    assert!(answers && first.contains("host idle"), "{text}");
 
     // `show` without a name finds what was just made, and says which.
-    let shown = output(tactus().args(["show", "--json"]).current_dir(dir.path()));
+    let shown = output(tactus().args(["report", "--json"]).current_dir(dir.path()));
     assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
     assert!(stderr(&shown).starts_with("bundle: tactus-this-machine-"), "{}", stderr(&shown));
     let row = json(&shown)["scenarios"][0].clone();
@@ -48,17 +48,17 @@ fn the_newest_bundle_is_meant_where_none_is_named() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     let here = |words: &[&str]| output(tactus().args(words).current_dir(dir.path()));
-    let none = here(&["show"]);
+    let none = here(&["report"]);
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("no bundle in this directory") && stderr(&none).contains("hint:"));
     for name in ["a", "b"] {
-        let made = here(&["import", FIXTURE, "--out", name]);
+        let made = here(&["convert", FIXTURE, "--out", name]);
         assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
     }
     // A directory that only looks like one is passed over.
     fs::create_dir(dir.path().join("c")).unwrap();
     fs::write(dir.path().join("c/manifest.json"), "{\"started\": 7}").unwrap();
-    let text = here(&["show"]);
+    let text = here(&["report"]);
     assert!(stderr(&text).contains("bundle: b"), "{}", stderr(&text));
     let report = here(&["report", "--format", "junit"]);
     assert!(stdout(&report).contains("<testsuites"), "{}", stderr(&report));

@@ -116,10 +116,10 @@ fn what_asks_for_more_memory_than_it_needs_is_refused() {
 #[test]
 fn packings_that_are_not_read_name_the_command_that_unpacks_them() {
     for (first, command) in [
-        (&b"BZh91AY&SY"[..], "bzip2 -dc FILE | tactus import -"),
-        (&[0x04, 0x22, 0x4d, 0x18, 0x60, 0x40][..], "lz4 -dc FILE | tactus import -"),
-        (&b"LZIP\x01\x0c"[..], "lzip -dc FILE | tactus import -"),
-        (&b"PK\x03\x04\x14\x00"[..], "unzip -p FILE | tactus import -"),
+        (&b"BZh91AY&SY"[..], "bzip2 -dc FILE | tactus convert -"),
+        (&[0x04, 0x22, 0x4d, 0x18, 0x60, 0x40][..], "lz4 -dc FILE | tactus convert -"),
+        (&b"LZIP\x01\x0c"[..], "lzip -dc FILE | tactus convert -"),
+        (&b"PK\x03\x04\x14\x00"[..], "unzip -p FILE | tactus convert -"),
     ] {
         let error = read(first, Options::default()).unwrap_err();
         assert_eq!(error.hint.as_deref(), Some(command), "{error}");

@@ -43,16 +43,12 @@ pub fn worth(contents: &Contents, style: Style) -> String {
     page.out
 }
 
-/// Which classes of applications each environment is fit for, alone: what `tactus fitness` prints. Without a bundle it is
-/// what the classes allow.
+/// Which classes of applications each environment is fit for, and what the classes allow: what `tactus report --class` prints.
 #[must_use]
-pub fn fitness(judged: Option<(&Contents, &[FitnessEntry])>, classes: &[Class], style: Style) -> String {
+pub fn fitness(contents: &Contents, entries: &[FitnessEntry], classes: &[Class], style: Style) -> String {
     let mut page = Page::new(style);
-    if let Some((contents, entries)) = judged {
-        page.painted(Tone::Heading, &clean(&contents.manifest.plan));
-        let table = section::fitness::judged(contents, classes, entries, Reader::Terminal);
-        table::write(&mut page, &table);
-    }
+    page.painted(Tone::Heading, &clean(&contents.manifest.plan));
+    table::write(&mut page, &section::fitness::judged(contents, classes, entries, Reader::Terminal));
     table::write(&mut page, &section::fitness::definitions(classes));
     page.out
 }

@@ -1,4 +1,4 @@
-//! Who looks at a page: headless Chromium and axe-core, driven by a script. Also used by the tests of `tactus serve`.
+//! Who looks at a page: headless Chromium and axe-core, driven by a script. Also used by the tests of `tactus watch --serve`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,7 +8,7 @@ use tactus_model::Nanos;
 /// Arguments of `fleet show`.
 #[derive(Debug, Args)]
 pub struct FleetShow {
-    /// The data set, as `tactus collect` wrote it
+    /// The data set, as `tactus fleet collect` wrote it
     pub data: PathBuf,
     /// The deadline: a machine with a larger latency misses it. Without one: the requirements of the plans
     #[arg(long, value_name = "TIME")]

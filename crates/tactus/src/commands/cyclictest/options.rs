@@ -192,7 +192,7 @@ fn policy(options: &Cyclictest, threads: usize) -> Result<(Policy, u32, Option<u
 fn refuse(lacking: &Lacking) -> Result<(), Failure> {
     const TIMER: &str = "tactus waits by clock_nanosleep for absolute times of CLOCK_MONOTONIC, cyclictest's default: leave it out";
     const EACH: &str =
-        "no single value is kept: `tactus export --format csv` has each tick, --json the histogram";
+        "no single value is kept: `tactus convert BUNDLE --to csv` has each tick, --json the histogram";
     let asked = [
         (
             lacking.aligned.is_some(),

@@ -63,7 +63,7 @@ fn measured(arguments: &FleetJob) -> Result<Exit, Failure> {
 /// Refuses another plan than the one that this job was made for: it can have commands, and others may write where it lies.
 fn is_given_out(plan: &str, sum: Option<&str>) -> Result<(), Failure> {
     let Some(sum) = sum else { return Ok(()) };
-    let (_, source) = run::plan(Some(plan))?;
+    let (_, source) = run::named(plan)?;
     if tactus_fleet::sha256(source.text.as_bytes()) == sum {
         return Ok(());
     }

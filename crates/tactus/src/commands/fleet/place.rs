@@ -3,6 +3,7 @@
 use tactus_fleet::{Advance, Store, begun};
 use tactus_system::Real;
 
+use super::bundles;
 use super::run::{engine, told};
 use crate::cli::{FleetCollect, FleetStatus};
 use crate::exit::{Exit, Failure};
@@ -23,7 +24,16 @@ pub fn status(arguments: &FleetStatus) -> Result<Exit, Failure> {
 }
 
 pub fn collect(arguments: &FleetCollect) -> Result<Exit, Failure> {
-    let mut store = Store::open(&arguments.fleet)?;
+    if let Some(data) = &arguments.into {
+        return bundles::collect(arguments, data);
+    }
+    let [fleet] = &arguments.from[..] else {
+        return Err(Failure::say(
+            "one fleet at a time is collected",
+            "name one directory of a fleet; or put bundles into a data set: --into DATA",
+        ));
+    };
+    let mut store = Store::open(fleet)?;
     begun::check(&store.order, store.path(), &Real)?;
     let engine = engine(&store.order.engine)?;
     let came = Advance::new(engine, &Real).look(&mut store, true)?;

@@ -7,12 +7,12 @@ use tactus_model::Nanos;
 use tactus_run::plan::parse;
 
 use crate::cli::{Cli, Command, Run};
-use crate::commands::run::plan;
+use crate::commands::run::named;
 use crate::exit::Failure;
 
 /// Its name, and its text as every machine gets it.
 pub fn text(name: &str) -> Result<(String, String), Failure> {
-    let (plan, source) = plan(Some(name))?;
+    let (plan, source) = named(name)?;
     // A card's file lies here, and not there.
     if parse(&source)? != plan {
         return Err(Failure::say(

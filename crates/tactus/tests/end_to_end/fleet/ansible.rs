@@ -120,7 +120,7 @@ fn machines_behind_ssh_are_measured_though_links_break_and_one_is_dead() {
     for name in ["a", "b"] {
         assert_eq!(manifest(&fleet, name)["machine"]["name"], name);
         assert_eq!(manifest(&fleet, name)["sessions"][0]["job"]["engine"], "ansible");
-        let shown = output(tactus().arg("show").arg(fleet.join("bundles").join(name)));
+        let shown = output(tactus().arg("report").arg(fleet.join("bundles").join(name)));
         assert!(shown.status.code().is_some_and(|code| code != 2), "{}", stderr(&shown));
     }
 

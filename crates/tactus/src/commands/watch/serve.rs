@@ -1,4 +1,4 @@
-//! `tactus serve DIR`: bundles for a browser. Nothing is written, and nothing is left.
+//! `tactus watch --serve [DIR]`: bundles for a browser. Nothing is written, and nothing is left.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -10,7 +10,7 @@ use tactus_serve::{Bundles, Gate, Token};
 use tactus_system::Directory;
 use tactus_watch::http::listen;
 
-use crate::cli::Serve;
+use crate::cli::Watch;
 use crate::exit::{Exit, Failure};
 use crate::say::{say, typed};
 
@@ -19,8 +19,8 @@ const STEP: Duration = Duration::from_millis(100);
 /// Most bytes of a file with a token.
 const TOKEN: u64 = 4096;
 
-pub fn serve(arguments: &Serve) -> Result<Exit, Failure> {
-    let path = arguments.dir.as_deref().unwrap_or(Path::new("."));
+pub fn serve(arguments: &Watch) -> Result<Exit, Failure> {
+    let path = arguments.place.as_deref().unwrap_or(Path::new("."));
     let dir = directory(path)?;
     let written = arguments.token_file.as_deref().map(token_of).transpose()?;
     let drawn = match &written {
@@ -66,7 +66,7 @@ fn directory(path: &Path) -> Result<Directory, Failure> {
         let above = above.as_deref().and_then(Path::parent).unwrap_or(Path::new(".."));
         return Err(Failure::say(
             format!("{} is a bundle itself", path.display()),
-            format!("name the directory that it lies in: `tactus serve {}`", typed(above)),
+            format!("name the directory that it lies in: `tactus watch --serve {}`", typed(above)),
         ));
     }
     Ok(dir)
@@ -90,7 +90,7 @@ fn token_of(path: &Path) -> Result<Token, Failure> {
 fn unbound(at: SocketAddr, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program listens there, or another `tactus serve`: name another port, or 0 for one that is free: --listen :0"
+            "another program listens there, or another `tactus watch --serve`: name another port, or 0 for one that is free: --listen :0"
         }
         io::ErrorKind::PermissionDenied => "ports below 1024 are root's: name another one: --listen :9465",
         io::ErrorKind::AddrNotAvailable => "name an address of this machine, as `ip address` lists them",

@@ -1,4 +1,4 @@
-//! `tactus export BUNDLE --format FORMAT`.
+//! A bundle in the formats of other tools.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,22 +10,23 @@ use tactus_format::export::{self, EXPORTS, ExportError, Options, Part, Source};
 use tactus_report::document;
 use tactus_system::Directory;
 
-use super::only::chosen;
-use crate::cli::Export;
+use crate::cli::Convert;
+use crate::commands::only::chosen;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-pub fn export(arguments: &Export) -> Result<Exit, Failure> {
-    let Some(format) = EXPORTS.iter().find(|format| format.name == arguments.format) else {
+/// Writes a bundle in this format, to where `--out` says.
+pub fn export(path: &Path, to: &str, arguments: &Convert) -> Result<Exit, Failure> {
+    let Some(format) = EXPORTS.iter().find(|format| format.name == to) else {
         let known: Vec<&str> = EXPORTS.iter().map(|format| format.name).collect();
         return Err(Failure::say(
-            format!("`{}` is not an export format", arguments.format),
+            format!("`{to}` is not a format that is written"),
             format!("use one of {}; `tactus report` writes reports", known.join(", ")),
         ));
     };
     let trust = if arguments.damaged { Trust::Damaged } else { Trust::Whole };
-    let (mut contents, logs) = bundle::read_with_logs(&bundle::open(&arguments.bundle)?, trust)?;
+    let (mut contents, logs) = bundle::read_with_logs(&bundle::open(path)?, trust)?;
     for sentence in &contents.damage {
         say(format_args!("warning: {sentence}"));
     }
@@ -47,7 +48,7 @@ pub fn export(arguments: &Export) -> Result<Exit, Failure> {
     }
     if parts.is_empty() {
         return Err(Failure::say(
-            format!("nothing of {} can be written as {}", arguments.bundle.display(), format.name),
+            format!("nothing of {} can be written as {}", path.display(), format.name),
             "csv, parquet and openmetrics take whatever a bundle has",
         ));
     }

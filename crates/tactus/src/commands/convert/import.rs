@@ -1,12 +1,12 @@
-//! `tactus import FILE|-...`: what other instruments measured, as a bundle.
+//! What other tools measured, as a bundle.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
-use tactus_bundle::{self as bundle, BundleError, Trust, Writer};
-use tactus_format::import::{self, Ended, FORMATS, Options, Recording, Series, Values};
-use tactus_model::bundle::{Machine, RowResult};
+use tactus_bundle::{self as bundle, BundleError, Location, Trust, Writer};
+use tactus_format::import::{self, Ended, Options, Recording, Series, Values};
+use tactus_model::bundle::{Contents, Machine, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Spin, Timer};
 use tactus_model::event::{RunStatus, Ticked};
@@ -18,15 +18,11 @@ use tactus_model::plan::{Environment, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::series::{SeriesKey, Thread};
 use tactus_model::{Evidence, Nanos};
-use tactus_report::render::text::{Style, render};
 use tactus_run::plan::Choices;
 use tactus_system::Directory;
 
-use super::run::location;
-use crate::cli::Import;
-use crate::exit::{Exit, Failure};
-use crate::output;
-use crate::say::say;
+use crate::cli::Convert;
+use crate::exit::Failure;
 
 /// What stands for the kind of an environment that tactus has not seen.
 const KIND: &str = "imported";
@@ -43,17 +39,14 @@ struct Row {
     result: RowResult,
 }
 
-pub fn import(arguments: &Import) -> Result<Exit, Failure> {
-    if arguments.formats {
-        output::data(&formats())?;
-        return Ok(Exit::Good);
-    }
+/// Reads the files into a new bundle there.
+pub fn import(arguments: &Convert, at: Location) -> Result<(Directory, Contents), Failure> {
     let options = Options { unit_ns: arguments.unit.map(crate::cli::Unit::ns) };
     let mut plan = Plan { name: "import".into(), title: Some("Imported".into()), ..Plan::default() };
     let (mut rows, mut names) = (Vec::new(), BTreeSet::new());
     let called = called(arguments)?;
     let choices = Choices { require: arguments.limits.by_environment(), ..Choices::default() };
-    for (file, called) in arguments.files.iter().zip(called) {
+    for (file, called) in arguments.inputs.iter().zip(called) {
         let recordings = read(file, options)?;
         let place = place(&called.unwrap_or_else(|| stem(file)), &mut names);
         let kind = Environment { kind: KIND.into(), ..Environment::default() };
@@ -81,8 +74,7 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     }
     let results: Vec<RowResult> = rows.iter().map(|row| row.result.clone()).collect();
     let machine = machine(&rows);
-    let mut writer =
-        Writer::create(location(arguments.out.as_deref(), &plan.name), &plan, &results, machine.clone())?;
+    let mut writer = Writer::create(at, &plan, &results, machine.clone())?;
     writer.begin_session(machine, None, None)?;
     let dir = writer.dir().clone();
     for (number, row) in rows.into_iter().enumerate() {
@@ -90,20 +82,7 @@ pub fn import(arguments: &Import) -> Result<Exit, Failure> {
     }
     writer.finish(RunStatus::Complete)?;
     let contents = bundle::read_from(&dir, Trust::Whole)?;
-    output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
-    say(format_args!("bundle: {}", dir.path().display()));
-    Ok(Exit::of(&contents))
-}
-
-/// Every format that is read, with the command that makes it.
-fn formats() -> String {
-    let said = |one: &import::Declared| {
-        format!(
-            "{}: {}\n  made by: {}\n  unit: {}\n  not in it: {}\n",
-            one.tool, one.what, one.made_by, one.unit, one.lacks
-        )
-    };
-    FORMATS.iter().map(said).collect::<Vec<_>>().join("\n")
+    Ok((dir, contents))
 }
 
 /// What stands for standard input, and what it is called.
@@ -139,8 +118,8 @@ fn opened(file: &Path) -> std::io::Result<File> {
 }
 
 /// What the user calls each file, if anything.
-fn called(arguments: &Import) -> Result<Vec<Option<String>>, Failure> {
-    let (names, files) = (arguments.name.len(), arguments.files.len());
+fn called(arguments: &Convert) -> Result<Vec<Option<String>>, Failure> {
+    let (names, files) = (arguments.name.len(), arguments.inputs.len());
     if names > 0 && names != files {
         return Err(Failure::say(
             format!("--name: {names} for {files} files"),

@@ -1,4 +1,4 @@
-//! `tactus generate`: files for what is set elsewhere than at run time.
+//! `tactus tune files`: files for what is set elsewhere than at run time.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use tactus_tune::generate::{
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile;
 
-use super::{audit, facts};
-use crate::cli::{Generate, GenerateAccel};
+use crate::cli::{FilesAccel, TuneFiles};
+use crate::commands::{audit, facts};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 use crate::synonyms;
 
-pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
+pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
     let names: Vec<&str> = GENERATORS.iter().map(|generator| generator.name).collect();
     let generator = generate::find(&arguments.what).ok_or_else(|| {
         Failure::say(
@@ -53,8 +53,8 @@ pub fn generate(arguments: &Generate) -> Result<Exit, Failure> {
         memory: arguments.memory,
         page: arguments.pages,
         accel: arguments.accel.map(|accel| match accel {
-            GenerateAccel::Kvm => Accel::Kvm,
-            GenerateAccel::Tcg => Accel::Tcg,
+            FilesAccel::Kvm => Accel::Kvm,
+            FilesAccel::Tcg => Accel::Tcg,
         }),
     };
     let request = GenerateRequest {
@@ -116,7 +116,7 @@ fn patched(file: &str, text: &str, request: &GenerateRequest<'_>) -> Result<Outp
     Ok(output)
 }
 
-fn facts(arguments: &Generate) -> Result<Facts, Failure> {
+fn facts(arguments: &TuneFiles) -> Result<Facts, Failure> {
     let Some(path) = &arguments.from else {
         let mut facts = facts::now()?;
         profile::complete(&mut facts, &Real);
@@ -140,7 +140,7 @@ fn joined(files: &[File]) -> String {
     }
 }
 
-fn write(files: &[File], arguments: &Generate) -> Result<(), Failure> {
+fn write(files: &[File], arguments: &TuneFiles) -> Result<(), Failure> {
     let out = &arguments.out;
     let text = out.as_os_str().as_encoded_bytes();
     let several = Real.list(out).is_ok() || files.len() > 1 || text.ends_with(b"/");

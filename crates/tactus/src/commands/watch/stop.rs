@@ -1,6 +1,6 @@
-//! `tactus stop [BUNDLE]`: ends a run that goes on as the first Ctrl-C does, and says how it ended.
+//! `tactus watch --stop [BUNDLE]`: ends a run that goes on as the first Ctrl-C does, and says how it ended.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tactus_bundle::{self as bundle, Trust};
@@ -9,16 +9,15 @@ use tactus_model::event::{RowStatus, RunStatus};
 use tactus_run::Interrupt;
 use tactus_system::{Real, runs};
 
-use super::attach::{died, none, writer};
-use crate::cli::Stop;
+use super::{died, none, writer};
 use crate::exit::{Exit, Failure};
 use crate::say::{say, typed};
 
 /// How often it is looked whether somebody waits no more.
 const STEP: Duration = Duration::from_millis(200);
 
-pub fn stop(arguments: &Stop) -> Result<Exit, Failure> {
-    let path = arguments.bundle.clone().map_or_else(only_run, Ok)?;
+pub fn stop(bundle: Option<&Path>) -> Result<Exit, Failure> {
+    let path = bundle.map(Path::to_owned).map_or_else(only_run, Ok)?;
     let dir = bundle::open(&path)?;
     let shown = path.display();
     let Some(run) = writer(&dir)? else {
@@ -31,7 +30,7 @@ pub fn stop(arguments: &Stop) -> Result<Exit, Failure> {
         }
         return Err(Failure::say(
             format!("{shown}: no run writes this bundle"),
-            format!("it died: `tactus show {}` has what it measured", typed(&path)),
+            format!("it died: `tactus report {}` shows what it measured", typed(&path)),
         ));
     };
     if !run.is_mine() {
@@ -39,7 +38,7 @@ pub fn stop(arguments: &Stop) -> Result<Exit, Failure> {
         return Err(Failure::say(
             format!("{shown}: the run (process {process}) is that of user {user}"),
             format!(
-                "ask user {user}, or end it as that user: `sudo -u '#{user}' tactus stop {}`",
+                "ask user {user}, or end it as that user: `sudo -u '#{user}' tactus watch --stop {}`",
                 typed(&path)
             ),
         ));
@@ -94,8 +93,8 @@ fn only_run() -> Result<PathBuf, Failure> {
         several => {
             let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
             Err(Failure::say(
-                format!("{several} runs of yours go on: {}", names.join(", ")),
-                "name the bundle of the one that is meant: tactus stop BUNDLE",
+                format!("you have {several} runs in progress: {}", names.join(", ")),
+                "name the bundle of one: tactus watch --stop BUNDLE",
             ))
         }
     }

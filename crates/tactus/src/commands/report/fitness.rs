@@ -1,25 +1,27 @@
-//! `tactus fitness`.
+//! `tactus report --class`.
 
 use std::path::Path;
 
 use serde::Serialize;
-use tactus_bundle as bundle;
 use tactus_model::bundle::Row;
 use tactus_model::document::{Fit, FitnessEntry};
 use tactus_model::event::RowStatus;
 use tactus_model::outcome::Yields;
 use tactus_model::plan::Class;
-use tactus_report::fitness::{ClassError, classes_of, entries, joined, read};
+use tactus_report::fitness::{ClassError, classes_of, entries, joined, read as read_classes};
 use tactus_report::render::text::{self, Style};
 use tactus_report::units::clean;
-use tactus_system::{Real, System};
+use tactus_system::{Directory, Real, System};
 
-use super::only::only;
-use crate::cli::Fitness;
+use super::read;
+use crate::cli::Report;
+use crate::commands::only::only;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
+/// All classes, of which none is required.
+const ALL: &str = "all";
 /// The longest file of classes that is read.
 const LONGEST: u64 = 1 << 20;
 
@@ -27,34 +29,29 @@ const LONGEST: u64 = 1 << 20;
 #[derive(Serialize)]
 struct Document<'a> {
     classes: &'a [Class],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fitness: Option<&'a [FitnessEntry]>,
+    fitness: &'a [FitnessEntry],
 }
 
-pub fn fitness(arguments: &Fitness) -> Result<Exit, Failure> {
+pub fn fitness(bundle: &Directory, arguments: &Report) -> Result<Exit, Failure> {
     let own = arguments.classes.as_deref().map(classes_in).transpose()?.unwrap_or_default();
-    let mut contents = match &arguments.bundle {
-        Some(path) => Some(super::show::read(&bundle::open(path)?, arguments.damaged)?),
-        None => None,
+    let mut contents = read(bundle, arguments.damaged)?;
+    only(&mut [&mut contents], &arguments.only)?;
+    let classes = joined(&classes_of(&contents.plan), &own);
+    let required_of: Vec<String> = match &arguments.class[..] {
+        [all] if all == ALL => Vec::new(),
+        named => named.to_vec(),
     };
-    if let Some(contents) = &mut contents {
-        only(&mut [contents], &arguments.only)?;
-    }
-    let plan = contents.as_ref().map(|contents| &contents.plan);
-    let classes = joined(&plan.map_or_else(|| classes_of(&Default::default()), classes_of), &own);
-    for name in &arguments.require {
+    for name in &required_of {
         known(&classes, name)?;
     }
-    let all = contents.as_ref().map(|contents| entries(contents, &classes));
+    let all = entries(&contents, &classes);
     if arguments.json {
-        output::json(&Document { classes: &classes, fitness: all.as_deref() })?;
+        output::json(&Document { classes: &classes, fitness: &all })?;
     } else {
         let style = Style { colour: output::colour(), width: output::width() };
-        output::data(&text::fitness(contents.as_ref().zip(all.as_deref()), &classes, style))?;
+        output::data(&text::fitness(&contents, &all, &classes, style))?;
     }
-    Ok(contents
-        .zip(all)
-        .map_or(Exit::Good, |(contents, all)| required(&contents.rows, &all, &arguments.require)))
+    Ok(required(&contents.rows, &all, &required_of))
 }
 
 /// The classes of a user's file.
@@ -63,7 +60,7 @@ fn classes_in(file: &Path) -> Result<Vec<Class>, Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure::say(format!("{}: {error}", file.display()), HINT);
     let bytes = Real.read_at_most(file, LONGEST).map_err(|error| wrong(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not text in UTF-8"))?;
-    read(&text).map_err(|error: ClassError| wrong(&error))
+    read_classes(&text).map_err(|error: ClassError| wrong(&error))
 }
 
 fn known(classes: &[Class], name: &str) -> Result<(), Failure> {
@@ -71,7 +68,10 @@ fn known(classes: &[Class], name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
-    Err(Failure::say(format!("`{name}` is no class"), format!("take some of {}", names.join(", "))))
+    Err(Failure::say(
+        format!("there is no class `{name}`"),
+        format!("use some of {}, or all", names.join(", ")),
+    ))
 }
 
 /// Whether every environment is fit for what is required; what is published is nobody's environment. Of what was skipped

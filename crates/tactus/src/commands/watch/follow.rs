@@ -1,4 +1,4 @@
-//! `tactus show --follow BUNDLE` and `tactus attach`: a run from another terminal, by what it writes. Nothing is locked,
+//! A run from another terminal, by what it writes. Nothing is locked,
 //! written or asked of the run.
 
 use std::sync::Arc;

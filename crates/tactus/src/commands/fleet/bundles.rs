@@ -1,4 +1,4 @@
-//! `tactus collect BUNDLE... --into DATA`.
+//! `tactus fleet collect BUNDLE... --into DATA`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 use tactus_data::DataError;
 use tactus_data::collect::{Outcome, collect as into};
 
-use crate::cli::Collect;
+use crate::cli::FleetCollect;
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
@@ -43,7 +43,7 @@ impl Became {
     }
 }
 
-pub fn collect(arguments: &Collect) -> Result<Exit, Failure> {
+pub fn collect(arguments: &FleetCollect, data: &Path) -> Result<Exit, Failure> {
     let mut bundles = Vec::new();
     let mut tell = |path: &Path, outcome: &Outcome| {
         match outcome {
@@ -53,13 +53,13 @@ pub fn collect(arguments: &Collect) -> Result<Exit, Failure> {
         }
         bundles.push(Became::of(path, outcome));
     };
-    let summary = into(&arguments.bundles, &arguments.into, &mut tell)?;
+    let summary = into(&arguments.from, data, &mut tell)?;
     for remark in &summary.remarks {
         say(format_args!("note: {remark}"));
     }
     say(format_args!(
         "{}: {} runs collected, {} were there, {} bundles refused",
-        arguments.into.display(),
+        data.display(),
         summary.taken,
         summary.there,
         summary.refused

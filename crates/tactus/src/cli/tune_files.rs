@@ -1,4 +1,4 @@
-//! Arguments of `tactus generate`.
+//! Arguments of `tactus tune files`.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use tactus_tune::generate::{Page, Size};
 use super::open::Open;
 use crate::vocabulary;
 
-/// Arguments of `generate`.
+/// Arguments of `tune files`.
 #[derive(Debug, Args)]
-pub struct Generate {
+pub struct TuneFiles {
     /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubernetes-job or kubevirt; `tactus explain` says
     /// what each writes
     #[arg(value_parser = Open(vocabulary::generators), hide_possible_values = true)]

@@ -1,4 +1,9 @@
-//! `tactus attach [BUNDLE]`: a run that goes on is followed, and its end is the end of this command.
+//! `tactus watch`: follows a run in progress and ends as the run ends; ends a run (`--stop`); shows bundles in a browser
+//! (`--serve`).
+
+mod follow;
+mod serve;
+mod stop;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,9 +12,9 @@ use tactus_bundle as bundle;
 use tactus_report::render::text::{Style, render};
 use tactus_system::{Directory, Real, Run, System, runs};
 
-use super::follow::{Followed, follow};
-use super::show;
-use crate::cli::Attach;
+use self::follow::{Followed, follow};
+use super::report::read;
+use crate::cli::Watch;
 use crate::exit::{Exit, Failure};
 use crate::newest;
 use crate::output;
@@ -18,8 +23,17 @@ use crate::say::{say, typed};
 /// How long a run may take from its bundle's end to its own: its page is written meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub fn attach(arguments: &Attach) -> Result<Exit, Failure> {
-    let path = arguments.bundle.clone().map_or_else(newest_run, Ok)?;
+pub fn watch(arguments: &Watch) -> Result<Exit, Failure> {
+    match () {
+        () if arguments.stop => stop::stop(arguments.place.as_deref()),
+        () if arguments.serve => serve::serve(arguments),
+        () => attach(arguments),
+    }
+}
+
+/// Follows a run.
+fn attach(arguments: &Watch) -> Result<Exit, Failure> {
+    let path = arguments.place.clone().map_or_else(newest_run, Ok)?;
     let dir = bundle::open(&path)?;
     match writer(&dir)? {
         None => say("note: no run writes this bundle any more"),
@@ -30,14 +44,14 @@ pub fn attach(arguments: &Attach) -> Result<Exit, Failure> {
                 return Ok(Exit::Unable);
             }
             if followed? == Followed::Left {
-                say(format_args!("the run goes on; `tactus attach {}` follows it again", typed(&path)));
+                say(format_args!("the run goes on; `tactus watch {}` follows it again", typed(&path)));
                 // How it will end is not known: nobody may take this for its success.
                 return Ok(Exit::Unable);
             }
             run.ends_within(PATIENCE)?;
         }
     }
-    let contents = show::read(&dir, false)?;
+    let contents = read(&dir, false)?;
     output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
     if contents.manifest.finished.is_none() {
         return Err(died(&path));
@@ -50,7 +64,7 @@ pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
     Run::of(dir).map_err(|error| {
         Failure::say(
             format!("the run that writes {} cannot be found: {error}", dir.path().display()),
-            "ask where it runs; `tactus show --follow BUNDLE` reads the bundle alone",
+            "ask on the machine where it runs",
         )
     })
 }
@@ -74,7 +88,7 @@ fn newest_run() -> Result<PathBuf, Failure> {
 /// There is no run to be followed or ended.
 pub fn none() -> Failure {
     Failure::say(
-        "no run of yours goes on on this machine",
-        "name the bundle of another user's; `tactus run --detach` starts one, `tactus show` has what is over",
+        "you have no run in progress on this machine",
+        "`tactus run --detach` starts one; `tactus report` shows one that has ended; name the bundle of another user's run",
     )
 }
