@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     if let Err(failure) = log(arguments.verbose) {
         return failure.report().into();
     }
-    match commands::dispatch(arguments.command) {
+    match commands::dispatch(arguments.command, arguments.verbose) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report().into(),
     }

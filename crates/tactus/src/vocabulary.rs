@@ -50,3 +50,38 @@ pub fn engines() -> Vec<&'static str> {
 pub fn generators() -> Vec<&'static str> {
     GENERATORS.iter().map(|generator| generator.name).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use tactus_report::answer::PUBLISHED;
+    use tactus_run::plan::{Source, parse};
+
+    use super::*;
+
+    /// What the answer of a run calls published is what the studies have: the smallest and the largest maximum of hosts and of
+    /// guests, where nothing was injected.
+    #[test]
+    fn the_scale_of_an_answer_is_that_of_the_published_figures() {
+        let mut all: Vec<(String, u64)> = Vec::new();
+        for study in STUDIES {
+            let plan = parse(&Source::new(study.name, study.text)).unwrap();
+            for own in &plan.reference {
+                let scenario = own.scenario.to_lowercase();
+                let injected = ["separation", "caches", "twelve"].iter().any(|word| scenario.contains(word));
+                let threads = own.threads.iter().filter_map(|thread| thread.last());
+                let maxima = own.max.iter().chain(threads).map(|max| max.0);
+                if !injected && study.name != "intel-industrial-2014" {
+                    all.extend(maxima.map(|max| (scenario.clone(), max)));
+                }
+            }
+        }
+        let guest = |name: &str| ["vm", "guest"].iter().any(|word| name.contains(word));
+        for (place, is) in [("hosts", false), ("KVM guests", true)] {
+            let own: Vec<u64> =
+                all.iter().filter(|(name, _)| guest(name) == is).map(|(_, max)| *max).collect();
+            let said = PUBLISHED.iter().find(|one| one.place == place).unwrap();
+            let found = (own.iter().min().copied(), own.iter().max().copied());
+            assert_eq!(found, (Some(said.least_ns), Some(said.most_ns)), "{place}: {all:?}");
+        }
+    }
+}

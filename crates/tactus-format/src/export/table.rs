@@ -202,7 +202,7 @@ pub use crate::columns;
 pub fn page() -> String {
     let mut text = String::from(
         "# Tables of a bundle\n\n\
-         `tactus convert BUNDLE --to csv --out DIR` and `--format parquet` write a file for each of these tables. \
+         `tactus convert BUNDLE --to csv --out DIR` and `--to parquet` write a file for each of these tables. \
          Times are in ns where a name ends so. What is not known, or was not measured, is empty (CSV) or null (Parquet), \
          never 0. Numbers of CSV have a point and no blanks; its texts are quoted as RFC 4180 says, and are UTF-8. A text that \
          a spreadsheet would take for a formula (it begins with `=`, `+`, `-` or `@`) has an apostrophe before it in CSV: \

@@ -8,7 +8,7 @@ use crate::Evidence;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnswerEntry {
-    /// In capitals: `MET`, `MET WITH A WARNING`, `NOT MET`, `NOT DECIDED`, `NO DEADLINE ASKED FOR`, `EFFECT SHOWN`,
+    /// In capitals: `MET`, `MET WITH A WARNING`, `NOT MET`, `NOT DECIDED`, `NO LIMIT GIVEN`, `EFFECT SHOWN`,
     /// `NO EFFECT SHOWN`, `NOT TESTED`, `COSTS SHOWN`, `NO COST SHOWN`, `COSTS NOT JUDGED` or `NO ANSWER`.
     pub word: String,
     /// How good the news is.

@@ -31,6 +31,12 @@ pub fn answer(contents: &Contents) -> Answer {
     Answer { next: answer.next.map(|next| next::whole(typed, next)), ..answer }
 }
 
+/// The conditions of an answer, a sentence each, without what it says of the measurements.
+#[must_use]
+pub fn conditions_of(contents: &Contents, answer: &Answer) -> Vec<String> {
+    conditions(contents, &comparison(contents), &answer.sentence)
+}
+
 fn found(contents: &Contents) -> Answer {
     let lines = comparison(contents);
     let under_conditions = |answer: Answer| {
@@ -44,7 +50,7 @@ fn found(contents: &Contents) -> Answer {
     if let Some(worth) = tested::answer(contents) {
         return worth;
     }
-    if let Some(held) = held::answer(&lines) {
+    if let Some(held) = held::answer(contents, &lines) {
         return under_conditions(Answer { next: next::step(contents), ..held });
     }
     if let Some(cost) = costs::answer(contents) {

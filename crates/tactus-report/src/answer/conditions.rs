@@ -6,12 +6,13 @@ use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::Unknowable;
+use tactus_model::number::float;
 use tactus_model::scheduling::Policy;
 
 use super::required::listed;
 use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, unavailable, under};
 use crate::stats::Line;
-use crate::units::clean;
+use crate::units::{clean, latency};
 
 /// The conditions of an answer, a sentence each; not what it says itself.
 pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {
@@ -90,7 +91,17 @@ fn missed(results: &[&RowResult]) -> Option<String> {
         own().filter_map(|result| figures(result)).fold(0, |sum: u64, all| sum.saturating_add(all.missed()));
     let first = own().next()?;
     let alike = own().all(|result| result.interval_ns == first.interval_ns);
-    Some(format!("{}.", missed_words(overruns, if alike { first.interval_ns } else { 0 })))
+    let period_ns = if alike { first.interval_ns } else { 0 };
+    let most = own().filter_map(|result| figures(result)).any(|all| all.missed() > all.cycles);
+    let cannot = match (most, period_ns) {
+        (false, _) => String::new(),
+        (true, 0) => " That is more than were measured: these periods cannot be kept here.".into(),
+        (true, ns) => format!(
+            " That is more than were measured: a period of {} cannot be kept here.",
+            latency(float(ns))
+        ),
+    };
+    Some(format!("{}.{cannot}", missed_words(overruns, period_ns)))
 }
 
 fn interrupted(contents: &Contents) -> Option<String> {

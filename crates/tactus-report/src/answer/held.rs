@@ -3,22 +3,24 @@
 use std::collections::BTreeSet;
 
 use tactus_model::Evidence;
+use tactus_model::bundle::Contents;
 use tactus_model::number::float;
 
 use super::required::{NAMED, listed};
+use super::scale::scale;
 use super::{kinds, most_measured};
 use crate::part::{Answer, Tone};
 use crate::stats::Line;
 use crate::units::{clean, duration, latency};
 
 /// How to ask.
-const ASK: &str = "Ask for one with --max, as in `tactus run --max 100us`.";
+const ASK: &str = "Give your limit with --max, as in `tactus run -i 1ms --max 100us`.";
 /// How to ask of what tactus did not measure.
 const MEASURE: &str = "tactus did not see it measured, so that no deadline can be proven with it: `tactus run --max 100us` \
                        measures here, and says whether one is kept.";
 
 /// The answer, where latencies were measured.
-pub fn answer(lines: &[Line]) -> Option<Answer> {
+pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
     let latencies = || lines.iter().filter(|line| line.figures.is_some());
     let kind = most_measured(latencies().map(|line| line.measurement))?;
     let own: Vec<&Line> = latencies().filter(|line| line.measurement == kind).collect();
@@ -27,12 +29,23 @@ pub fn answer(lines: &[Line]) -> Option<Answer> {
     let ask = if evidence.as_slice() == [Evidence::Imported] { MEASURE } else { ASK };
     let said: Vec<String> = evidence.iter().map(|kind| held(&own, *kind)).collect();
     Some(Answer {
-        word: "NO DEADLINE ASKED FOR",
+        word: "NO LIMIT GIVEN",
         tone: if emulated { Tone::Doubt } else { Tone::Quiet },
-        sentence: format!("{} {ask}", said.join(" ")),
+        sentence: format!("{}{} {ask}", said.join(" "), scale_of(contents, &own).unwrap_or_default()),
         evidence,
         next: None,
     })
+}
+
+/// How much that is, of wake-ups on a real processor.
+fn scale_of(contents: &Contents, lines: &[&Line]) -> Option<String> {
+    let real = |line: &&&Line| matches!(line.evidence, Some(Evidence::BareMetal | Evidence::VirtualHost));
+    let own: Vec<&Line> =
+        lines.iter().filter(real).filter(|line| line.measurement == "timer").copied().collect();
+    let periods: BTreeSet<u64> =
+        own.iter().filter_map(|line| Some(contents.rows.get(line.row)?.result.interval_ns)).collect();
+    let period = periods.first().filter(|_| periods.len() == 1);
+    scale(&own, period.copied()).map(|said| format!(" {said}"))
 }
 
 /// "Held within 26.1 us (10 s, bare metal) by host; 31.0 us by podman."

@@ -1,20 +1,26 @@
 //! What a run says to whoever asks: can this machine hold my deadline? One sentence, what it rests on, and what would
 //! help most.
 
+mod cases;
 mod chosen;
+mod closing;
 mod conditions;
 mod costs;
 mod headline;
 mod held;
 mod next;
 mod required;
+mod scale;
 mod tested;
 
 use tactus_model::Evidence;
 
-pub use chosen::{answer, question};
+pub use cases::{Came, Case, cases};
+pub use chosen::{answer, conditions_of, question};
+pub use closing::{Closed, closing};
 pub use headline::{headline, without_rows};
 pub use next::called_again;
+pub use scale::{PUBLISHED, Published};
 
 /// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one
 /// sentence or figure has one of them.

@@ -15,14 +15,14 @@ use crate::units::{clean, duration, latency, number};
 pub(super) const NAMED: usize = 4;
 
 /// A measurement of which something is required.
-struct Judged<'a> {
-    line: &'a Line,
-    verdict: &'a Verdict,
+pub(super) struct Judged<'a> {
+    pub(super) line: &'a Line,
+    pub(super) verdict: &'a Verdict,
     /// All of its runs.
-    runs: Vec<&'a Row>,
+    pub(super) runs: Vec<&'a Row>,
 }
 
-fn judged<'a>(all: &Runs<'a>, line: &'a Line) -> Option<Judged<'a>> {
+pub(super) fn judged<'a>(all: &Runs<'a>, line: &'a Line) -> Option<Judged<'a>> {
     Some(Judged { line, verdict: line.verdict.as_ref()?, runs: all.of(line.row).to_vec() })
 }
 
@@ -61,7 +61,7 @@ fn is_emulated(judged: &Judged<'_>) -> bool {
 }
 
 /// How much an outcome says against the machine.
-const fn rank(outcome: Outcome) -> u8 {
+pub(super) const fn rank(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Pass => 0,
         Outcome::Warn => 1,
@@ -83,7 +83,7 @@ fn weight(judged: &Judged<'_>) -> f64 {
 }
 
 /// The part of a limit that is taken.
-fn part(limit: &LimitEntry) -> f64 {
+pub(super) fn part(limit: &LimitEntry) -> f64 {
     if limit.limit > 0.0 { limit.high / limit.limit } else { limit.high }
 }
 
@@ -131,7 +131,7 @@ fn said(judged: &Judged<'_>) -> String {
 }
 
 /// Over what a limit was judged: `5 runs of 10 s, under scheduler load, bare metal`.
-fn over(judged: &Judged<'_>, limit: &LimitEntry) -> String {
+pub(super) fn over(judged: &Judged<'_>, limit: &LimitEntry) -> String {
     let all = judged.runs.len();
     let runs = match run_of(judged, limit) {
         Some(run) => vec![run],

@@ -1,5 +1,7 @@
 //! Verdicts for a CI server: a suite for each environment, a test case for each requirement of a scenario.
 
+use std::time::Duration;
+
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use tactus_model::Nanos;
 use tactus_model::bundle::{Contents, RowResult};
@@ -44,7 +46,13 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
         });
         // A run that measured nothing, or was interrupted before this, has not shown that it holds.
         let may_skip = has_any && row.result.ended != RowEnd::Waiting;
-        suites[at].add_test_cases(cases(&line, &row.result, broke.as_deref(), may_skip));
+        let mut own = cases(&line, &row.result, broke.as_deref(), may_skip);
+        // What was measured once for all of its limits.
+        own.iter_mut().take(1).for_each(|case| _ = case.set_time(Duration::from_nanos(line.measured_ns)));
+        for case in &mut own {
+            properties(&line, case);
+        }
+        suites[at].add_test_cases(own);
     }
     if suites.is_empty() {
         let mut suite = TestSuite::new(clean(&contents.manifest.plan));
@@ -55,6 +63,30 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     suites.iter_mut().for_each(|suite| _ = suite.add_property(("answer", answer.as_str())));
     report.add_test_suites(suites);
     Ok(report.to_string()?)
+}
+
+/// The figures of a measurement as properties of its cases: in ns where a name ends so.
+fn properties(line: &Line, case: &mut TestCase) {
+    if let Some(all) = &line.figures {
+        let corrected = &all.corrected;
+        let figures = [
+            ("cycles", Some(all.cycles)),
+            ("missed", all.overruns),
+            ("p50_ns", corrected.p50_ns),
+            ("p99_ns", corrected.p99_ns),
+            ("p999_ns", corrected.p999_ns),
+            ("max_ns", all.max_ns),
+        ];
+        for (name, figure) in figures {
+            if let Some(figure) = figure {
+                case.add_property((name, figure.to_string().as_str()));
+            }
+        }
+    }
+    case.add_property(("load", clean(&line.load).as_str()));
+    if let Some(evidence) = line.evidence {
+        case.add_property(("evidence", evidence.to_string().as_str()));
+    }
 }
 
 /// A comparison as JUnit XML: a suite for each scenario, a test case for each quantity. A regression fails its case; what is

@@ -4,6 +4,8 @@ pub mod github;
 pub mod html;
 pub mod json;
 pub mod junit;
+pub mod ktap;
+pub mod lava;
 pub mod markdown;
 #[cfg(feature = "png")]
 pub mod png;
@@ -62,6 +64,18 @@ pub static FORMATS: &[Format] = &[
         media: "text/plain",
         about: "verdicts as annotations of a GitHub workflow",
         render: |contents| Ok(github::render(contents).into_bytes()),
+    },
+    Format {
+        name: "ktap",
+        media: "text/plain",
+        about: "verdicts in the kernel's test format (KTAP)",
+        render: |contents| Ok(ktap::render(contents).into_bytes()),
+    },
+    Format {
+        name: "lava",
+        media: "text/plain",
+        about: "verdicts as signals of a LAVA job, with what was measured",
+        render: |contents| Ok(lava::render(contents).into_bytes()),
     },
     Format {
         name: "svg",

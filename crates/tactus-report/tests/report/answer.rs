@@ -67,19 +67,19 @@ fn emulation_promises_nothing_and_says_so_once() {
     assert!(judged.sentence.contains("says nothing about hardware"), "{}", judged.sentence);
     contents.rows[0].result.require = None;
     let held = answer(&contents);
-    assert_eq!((held.word, held.tone), ("NO DEADLINE ASKED FOR", Tone::Doubt));
+    assert_eq!((held.word, held.tone), ("NO LIMIT GIVEN", Tone::Doubt));
     let page = html::render(&contents).unwrap();
     // On the page a badge stands beside the word, elsewhere it is part of it.
-    assert!(page.contains("<strong>NO DEADLINE ASKED FOR</strong>") && page.contains(">emulated</span>"));
+    assert!(page.contains("<strong>NO LIMIT GIVEN</strong>") && page.contains(">emulated</span>"));
     let text = render(&contents, Style::default());
-    assert!(text.starts_with("NO DEADLINE ASKED FOR, EMULATED: "), "{text:.80}");
-    assert!(markdown::render(&contents).starts_with("**NO DEADLINE ASKED FOR, EMULATED**: "));
+    assert!(text.starts_with("NO LIMIT GIVEN, EMULATED: "), "{text:.80}");
+    assert!(markdown::render(&contents).starts_with("**NO LIMIT GIVEN, EMULATED**: "));
 }
 
 #[test]
 fn without_a_deadline_it_says_what_was_held_and_how_to_ask() {
     let answer = answer(&study());
-    assert_eq!(answer.word, "NO DEADLINE ASKED FOR");
+    assert_eq!(answer.word, "NO LIMIT GIVEN");
     assert!(
         answer.sentence.contains("31.2 us in host") && answer.sentence.contains("--max"),
         "{}",
@@ -408,12 +408,12 @@ fn runs_that_are_judged_together_are_counted() {
 
 #[test]
 fn the_answer_is_the_first_line_of_text_and_markdown() {
-    for (contents, word) in [(kept(), "MET"), (study(), "NO DEADLINE ASKED FOR"), (empty(), "NO ANSWER")] {
+    for (contents, word) in [(kept(), "MET"), (study(), "NO LIMIT GIVEN"), (empty(), "NO ANSWER")] {
         let text = render(&contents, Style::default());
         assert!(text.starts_with(&format!("{word}: ")), "{}", text.lines().next().unwrap());
         assert!(markdown::render(&contents).starts_with(&format!("**{word}**: ")));
     }
-    assert_eq!(answer(&hostile()).word, "NO DEADLINE ASKED FOR");
+    assert_eq!(answer(&hostile()).word, "NO LIMIT GIVEN");
     assert!(answer(&overheads()).sentence.contains("services"));
 }
 

@@ -194,14 +194,14 @@ fn published_rows_stand_below_those_measured_here_and_the_documents_own_words_be
 fn the_text_of_fitness_at_100_columns() {
     let contents = industrial();
     let all = entries(&contents, built_in());
-    insta::assert_snapshot!(text::fitness(Some((&contents, &all)), built_in(), Style::default()));
+    insta::assert_snapshot!(text::fitness(&contents, &all, built_in(), Style::default()));
 }
 
 #[test]
 fn the_text_of_fitness_that_nothing_is_known_of() {
     let contents = common::this_machine();
     let all = entries(&contents, built_in());
-    insta::assert_snapshot!(text::fitness(Some((&contents, &all)), built_in(), Style::default()));
+    insta::assert_snapshot!(text::fitness(&contents, &all, built_in(), Style::default()));
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn an_interrupted_bundle_and_hostile_names_break_nothing() {
             all.iter().all(|entry| !fits(entry).contains(&Fit::Fit)),
             "what is cut short proves nothing good"
         );
-        let said = text::fitness(Some((&contents, &all)), built_in(), Style::default());
+        let said = text::fitness(&contents, &all, built_in(), Style::default());
         assert!(!said.contains(['\u{1b}', '\u{202e}']));
         assert!(contents.manifest.status == RunStatus::Interrupted || said.contains("unfit"));
     }

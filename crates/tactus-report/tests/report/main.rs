@@ -26,6 +26,7 @@ mod quantile_simulation;
 mod render;
 mod renderers;
 mod requirements;
+mod screen;
 mod separation;
 mod separation_simulation;
 mod simulation;

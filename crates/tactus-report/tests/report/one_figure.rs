@@ -282,7 +282,7 @@ fn document_has_the_same(contents: &Contents, wanted: &[(String, Option<Summary>
     }
     // The answer speaks of the worst of each place.
     let sentence = json["answer"]["sentence"].as_str().unwrap();
-    if json["answer"]["word"] == "NO DEADLINE ASKED FOR" {
+    if json["answer"]["word"] == "NO LIMIT GIVEN" {
         let mut worst: BTreeMap<&str, u64> = BTreeMap::new();
         for row in &contents.rows {
             let Some(max) = row.result.all().and_then(|all| all.max_ns) else { continue };
@@ -311,7 +311,7 @@ fn verdicts_quote_the_worst(contents: &Contents, wanted: &[(String, Option<Summa
         }
         let said = format!("max {}, limit {}", latency(float(max)), latency(float(limit.0)));
         let case = xml.lines().position(|line| line.contains(&format!("name=\"{name}:"))).unwrap();
-        let own: Vec<&str> = xml.lines().skip(case).take(3).collect();
+        let own: Vec<&str> = xml.lines().skip(case).take(16).collect();
         // A run without a passed self-test decides nothing.
         let undecided = ["is not decided", "was not judged"];
         if own.iter().any(|line| undecided.iter().any(|said| line.contains(said))) {

@@ -193,7 +193,7 @@ fn a_workflow_is_told_that_no_deadline_was_asked_for() {
     contents.rows = vec![whole_minute()];
     contents.rows[0].result.require = None;
     let told = github::render(&contents);
-    assert!(told.starts_with("::notice title=NO DEADLINE ASKED FOR::"), "{told}");
+    assert!(told.starts_with("::notice title=NO LIMIT GIVEN::"), "{told}");
 }
 
 #[test]

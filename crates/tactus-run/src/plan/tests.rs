@@ -20,7 +20,9 @@ use tactus_model::scheduling::Policy;
 use tactus_model::topology::Topology;
 use tactus_system::{Memory, Real, System};
 
-use super::{Choices, Resolved, ResolvedScenario, STUDIES, Source, check, parse, resolve, this_machine};
+use super::{
+    Choices, Resolved, ResolvedScenario, STUDIES, Scope, Source, check, parse, resolve, this_machine,
+};
 
 const PLAN: &str = r#"
 name = "mine"
@@ -289,7 +291,7 @@ environment = "host"
 
 #[test]
 fn the_plan_of_this_machine_is_valid_and_measures_every_environment_the_same_way() {
-    let plan: Plan = this_machine(&Real);
+    let plan: Plan = this_machine(&Scope::default(), &Real);
     let source = Source::new("this machine", "");
     check(&plan, &source, &Real).unwrap();
     let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-3", ""), &Real).unwrap();

@@ -17,9 +17,10 @@ More: watch, fleet, convert, explain. `tactus COMMAND -h` has options and exampl
 ";
 
 /// Most options that the short help of a command shows.
+#[cfg(test)]
 const SHOWN: usize = 12;
 
-/// The options that the short help shows, by their names, where a command has more than [`SHOWN`].
+/// The options that the short help shows, by their names, where a command has more than twelve.
 const SHORT: &[(&str, &[&str])] = &[
     (
         "run",

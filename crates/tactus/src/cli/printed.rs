@@ -11,7 +11,7 @@ pub struct Printed {
     /// Print the result as JSON (--format json)
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Print the result in this format, alone on stdout: text, json, junit, markdown, github, html, svg, png
+    /// Print the result in this format, alone on stdout: text, json, junit, markdown, github, ktap, lava, html, svg, png
     #[arg(long, value_name = "FORMAT", value_parser = Open(vocabulary::formats), hide_possible_values = true)]
     pub format: Option<String>,
 }

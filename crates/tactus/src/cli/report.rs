@@ -18,7 +18,7 @@ pub struct Report {
     /// Write the page and open it in a browser (xdg-open)
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub open: bool,
-    /// Format: text (the default), html, json, markdown, junit, github, svg, png
+    /// Format: text (the default), html, json, markdown, junit, github, ktap, lava, svg, png
     #[arg(long, value_name = "FORMAT", value_parser = Open(vocabulary::formats), hide_possible_values = true)]
     pub format: Option<String>,
     /// Print JSON, a stable contract (docs/schema); the same as --format json

@@ -60,7 +60,7 @@ pub struct Choose {
 #[derive(Debug, Args)]
 pub struct TunePlan {
     /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
-    #[arg(long, value_name = "PROFILE")]
+    #[arg(long, value_name = "PROFILE", default_value = "realtime")]
     pub profile: String,
     /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]

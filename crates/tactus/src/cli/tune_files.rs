@@ -16,9 +16,10 @@ pub struct TuneFiles {
     /// what each writes
     #[arg(value_parser = Open(vocabulary::generators), hide_possible_values = true)]
     pub what: String,
-    /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
-    #[arg(long, value_name = "PROFILE", default_value = "realtime-virtual-host")]
-    pub profile: String,
+    /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning. Default: realtime, for guests
+    /// realtime-virtual-host
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
     /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
@@ -32,15 +33,15 @@ pub struct TuneFiles {
     /// The guest's memory; default: 4G
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// Pages of that memory: 1G, 2M or 4K; default: the largest that the machine has and that fit
+    /// Pages of that memory: 1G, 2M or 4K. Default of guests: the largest that the machine has and that fit; of containers: 4K
     #[arg(long, value_name = "SIZE")]
     pub pages: Option<Page>,
     /// What executes the guest: kvm, or tcg (emulation, which cannot have everything)
     #[arg(long, value_enum, value_name = "ACCEL")]
     pub accel: Option<Accel>,
-    /// The guest's or container's name
-    #[arg(long, value_name = "NAME", default_value = "rt-guest")]
-    pub name: String,
+    /// The guest's or container's name. Default: rt-guest, rt-container
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
     /// Change this libvirt domain instead of making one; only with libvirt
     #[arg(long, value_name = "FILE")]
     pub patch: Option<PathBuf>,

@@ -76,9 +76,6 @@ pub fn watched(
             executed.dropped
         ));
     }
-    if let Some(sentence) = interrupted(&executed) {
-        say(sentence);
-    }
     Ok(executed)
 }
 
@@ -93,7 +90,7 @@ pub fn scratch_directory() -> Result<TempDir, Failure> {
 }
 
 /// What is said of a run that was ended before its end: what came of it, and of what it changed.
-fn interrupted(executed: &Executed) -> Option<String> {
+pub fn interrupted(executed: &Executed) -> Option<String> {
     let contents = &executed.contents;
     if contents.manifest.status != RunStatus::Interrupted {
         return None;

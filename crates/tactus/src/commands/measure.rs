@@ -23,7 +23,7 @@ use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, leave_terminal, topology};
 
 use super::drop_in::{exported, words};
-use super::execute::{prepare, scratch_directory, watched as execute};
+use super::execute::{interrupted, prepare, scratch_directory, watched as execute};
 use super::lock::lock;
 use super::needs::say_needs;
 use super::run::location;
@@ -82,6 +82,9 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         say(format_args!("bundle: {}", executed.dir.path().display()));
     }
     printed?;
+    if let Some(sentence) = interrupted(&executed) {
+        say(sentence);
+    }
     Ok(Exit::after(executed))
 }
 

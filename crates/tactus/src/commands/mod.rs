@@ -32,10 +32,10 @@ use crate::cli::Command;
 use crate::exit::{Exit, Failure};
 
 /// Does what the command line says.
-pub fn dispatch(command: Command) -> Result<Exit, Failure> {
+pub fn dispatch(command: Command, verbose: bool) -> Result<Exit, Failure> {
     match command {
         Command::Run(arguments) if arguments.detach.detach => detach::detach(arguments.place()),
-        Command::Run(arguments) => run::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments, verbose),
         Command::Measure(arguments) if arguments.detach.detach => detach::detach(arguments.out.as_deref()),
         Command::Measure(arguments) => measure::measure(&arguments),
         Command::Cyclictest(arguments) => cyclictest::cyclictest(&arguments),

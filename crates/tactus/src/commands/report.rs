@@ -14,6 +14,7 @@ use tactus_report::units::clean;
 use tactus_run::Executed;
 use tactus_system::{Directory, Invocation, Real, System};
 
+use super::execute::interrupted;
 use super::only::only;
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
@@ -119,7 +120,7 @@ pub fn after(
 ) -> Result<(), Failure> {
     let path = run.dir.path().join(PAGE);
     let said = match run.dir.replace(PAGE, &draw(format(HTML)?, &run.contents)?) {
-        Ok(()) => format!("report: {}", path.display()),
+        Ok(()) => format!("page: {}", path.display()),
         // What was measured is there all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             let bundle = typed(run.dir.path());
@@ -133,7 +134,10 @@ pub fn after(
         printed?;
     } else {
         let table = table(&run.contents, Style { colour: output::colour(), width: output::width() });
-        output::data(&format!("{table}\n{}\n", clean(&said)))?;
+        output::data(&format!("{table}{}\n", clean(&said)))?;
+    }
+    if let Some(sentence) = interrupted(run) {
+        say(sentence);
     }
     Ok(())
 }

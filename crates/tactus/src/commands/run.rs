@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use tactus_bundle::{Location, Resumed, limits};
-use tactus_model::bundle::Present;
+use tactus_model::bundle::{Contents, Present};
 use tactus_model::plan::{Environment, OTHER_STATE, Plan};
-use tactus_report::render::text::render;
+use tactus_report::render::text::{render, screen};
 use tactus_report::units::{clean, duration, shortened};
 use tactus_run::plan::{
     Choices, Resolved, STUDIES, Scope, Source, commands, embed_cards, may_be_real_time, parse, study,
@@ -28,7 +28,7 @@ use crate::load::load;
 use crate::nearest;
 use crate::output;
 use crate::place::Place;
-use crate::say::say;
+use crate::say::{say, typed};
 use crate::watching::Watching;
 
 /// From this on a run says how long it will take, in ns.
@@ -36,7 +36,8 @@ const LONG_NS: u64 = 30_000_000_000;
 /// From this on also what it will take of disk and memory, in ns.
 const HUGE_NS: u64 = 3_600_000_000_000;
 
-pub fn run(arguments: &Run) -> Result<Exit, Failure> {
+/// `verbose`: all that the report has is printed at the end, and not one screen.
+pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
     if arguments.detach.detached {
         leave_terminal()?;
     }
@@ -122,7 +123,12 @@ pub fn run(arguments: &Run) -> Result<Exit, Failure> {
     let progress = Progress::new(&resolved, watching.has_screen());
     let mut executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;
     executed.contents.raw = arguments.raw;
-    super::report::after(&executed, format, render)?;
+    let full = format!("tactus report {}", typed(executed.dir.path()));
+    let table = |contents: &Contents, style| match verbose {
+        true => render(contents, style) + "\n",
+        false => screen(contents, style, &full),
+    };
+    super::report::after(&executed, format, table)?;
     let Some(base) = base else { return Ok(Exit::after(executed)) };
     let ended = Exit::of(&executed.contents);
     let (comparison, judged) = base.against(executed.contents)?;

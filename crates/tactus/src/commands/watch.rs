@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tactus_bundle as bundle;
-use tactus_report::render::text::{Style, render};
+use tactus_report::render::text::{Style, screen};
 use tactus_system::{Directory, Real, Run, System, runs};
 
 use self::follow::{Followed, follow};
@@ -52,7 +52,8 @@ fn attach(arguments: &Watch) -> Result<Exit, Failure> {
         }
     }
     let contents = read(&dir, false)?;
-    output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
+    let full = format!("tactus report {}", typed(&path));
+    output::data(&screen(&contents, Style { colour: output::colour(), width: output::width() }, &full))?;
     if contents.manifest.finished.is_none() {
         return Err(died(&path));
     }

@@ -57,7 +57,7 @@ fn measured(arguments: &FleetJob) -> Result<Exit, Failure> {
     if let Some(above) = arguments.bundle.parent() {
         output::directory(above)?;
     }
-    Ok(run::run(&words).unwrap_or_else(|failure| failure.report()))
+    Ok(run::run(&words, false).unwrap_or_else(|failure| failure.report()))
 }
 
 /// Refuses another plan than the one that this job was made for: it can have commands, and others may write where it lies.

@@ -10,7 +10,7 @@ use tactus_model::finding::Role;
 use tactus_model::text::quoted;
 use tactus_system::{Real, System};
 use tactus_tune::generate::{
-    self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, libvirt,
+    self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, Page, libvirt,
 };
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile;
@@ -30,8 +30,10 @@ pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
             format!("take one of {}", names.join(", ")),
         )
     })?;
-    let profile = profile::find(synonyms::profile(&arguments.profile))
-        .ok_or_else(|| refused(&GenerateError::UnknownProfile(arguments.profile.clone())))?;
+    let purpose = Purpose::of(generator.name);
+    let profile = arguments.profile.as_deref().unwrap_or(purpose.profile());
+    let profile = profile::find(synonyms::profile(profile))
+        .ok_or_else(|| refused(&GenerateError::UnknownProfile(profile.to_owned())))?;
     let own = arguments.patch.as_deref().map(|file| domain(file, generator.name)).transpose()?;
 
     let facts = facts(arguments)?;
@@ -48,10 +50,10 @@ pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
     }
     let changes: Vec<Change> = plan.entries.into_iter().map(|step| step.change).collect();
     let options = GuestOptions {
-        name: arguments.name.clone(),
+        name: arguments.name.clone().unwrap_or_else(|| purpose.name().to_owned()),
         vcpus: arguments.vcpus,
         memory: arguments.memory,
-        page: arguments.pages,
+        page: arguments.pages.or(purpose.page()),
         accel: arguments.accel.map(|accel| match accel {
             FilesAccel::Kvm => Accel::Kvm,
             FilesAccel::Tcg => Accel::Tcg,
@@ -82,6 +84,47 @@ pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
         write(&output.files, arguments)?;
     }
     Ok(Exit::Good)
+}
+
+/// What files are for, which decides what nobody says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Machine,
+    Container,
+    Guest,
+}
+
+impl Purpose {
+    fn of(generator: &str) -> Self {
+        match generator {
+            "docker" | "podman" | "kubernetes" | "kubernetes-job" => Self::Container,
+            "libvirt" | "qemu" | "nova" | "kubevirt" => Self::Guest,
+            _ => Self::Machine,
+        }
+    }
+
+    /// What the audit recommends, too.
+    const fn profile(self) -> &'static str {
+        match self {
+            Self::Machine | Self::Container => "realtime",
+            Self::Guest => "realtime-virtual-host",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Container => "rt-container",
+            Self::Machine | Self::Guest => "rt-guest",
+        }
+    }
+
+    /// A container has no memory of its own that large pages would hold.
+    const fn page(self) -> Option<Page> {
+        match self {
+            Self::Container => Some(Page::Base),
+            Self::Machine | Self::Guest => None,
+        }
+    }
 }
 
 fn refused(refusal: &GenerateError) -> Failure {

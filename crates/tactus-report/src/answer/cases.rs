@@ -1,0 +1,88 @@
+//! Every limit of every measurement, and whether each measurement of which nothing is required was made: what test servers
+//! count.
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::{Outcome, Side};
+use tactus_model::event::RowStatus;
+
+use crate::row::{Runs, broke};
+use crate::stats::{Line, comparison};
+use crate::units::{clean, latency, number};
+
+/// How a case came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// It was shown to hold.
+    Pass,
+    /// It was shown not to hold, or the measurement broke.
+    Fail,
+    /// This machine cannot measure it, and nothing is required of it.
+    Skipped,
+    /// Nothing was shown.
+    Undecided,
+}
+
+/// One case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// `host idle: max 100 us`, or `host idle: measured`.
+    pub name: String,
+    /// How it came out.
+    pub came: Came,
+    /// Why.
+    pub said: String,
+    /// What was measured of it, and its unit (`ns`, or empty for a number).
+    pub measured: Option<(f64, String)>,
+}
+
+/// The cases of a run, in the order of the bundle.
+#[must_use]
+pub fn cases(contents: &Contents) -> Vec<Case> {
+    let all = Runs::new(contents);
+    let lines = comparison(contents);
+    let has_any = lines.iter().any(Line::has_numbers);
+    let of = |line: &Line| {
+        let broke = broke(contents, all.of(line.row));
+        of_line(line, broke, has_any)
+    };
+    lines.iter().flat_map(of).collect()
+}
+
+fn of_line(line: &Line, broke: Option<String>, has_any: bool) -> Vec<Case> {
+    let name = clean(&line.name);
+    let Some(verdict) = &line.verdict else {
+        let reason = line.reason.clone().unwrap_or_default();
+        let (came, said) = match (line.status, broke) {
+            (RowStatus::Skipped, _) if has_any => (Came::Skipped, reason),
+            (_, Some(broke)) => (Came::Fail, broke),
+            (_, None) if !line.has_numbers() => (Came::Undecided, reason),
+            (_, None) => (Came::Pass, String::new()),
+        };
+        return vec![Case { name: format!("{name}: measured"), came, said, measured: None }];
+    };
+    let limits = verdict.limits.iter().filter(|limit| !limit.warns);
+    let cases: Vec<Case> = limits
+        .map(|limit| {
+            let shown = match limit.unit.as_str() {
+                "ns" => latency(limit.limit).trim_end().to_owned(),
+                unit => format!("{} {unit}", number(limit.limit)).trim_end().to_owned(),
+            };
+            let came = match (limit.side, verdict.outcome) {
+                (Side::Broken, _) => Came::Fail,
+                (Side::Open, _) | (Side::Kept, Outcome::Inconclusive) => Came::Undecided,
+                (Side::Kept, _) => Came::Pass,
+            };
+            Case {
+                name: format!("{name}: {} {shown}", clean(&limit.quantity)),
+                came,
+                said: verdict.reason.clone(),
+                measured: Some((limit.high, limit.unit.clone())),
+            }
+        })
+        .collect();
+    if !cases.is_empty() {
+        return cases;
+    }
+    let came = if verdict.outcome == Outcome::Pass { Came::Pass } else { Came::Undecided };
+    vec![Case { name: format!("{name}: requirement"), came, said: verdict.reason.clone(), measured: None }]
+}

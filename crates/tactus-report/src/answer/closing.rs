@@ -1,0 +1,132 @@
+//! What came of each limit that was asked for, over all measurements: the closing list of a run.
+
+use tactus_model::bundle::Contents;
+use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
+
+use super::required::{Judged, judged, listed, over, part, rank};
+use crate::row::{Runs, enough};
+use crate::stats::comparison;
+use crate::units::{clean, latency, number};
+
+/// A limit, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// Of all measurements the worst; a limit that only warns is never [`Outcome::Fail`].
+    pub outcome: Outcome,
+    /// `max 100 us`; empty where nothing could be judged.
+    pub limit: String,
+    /// `187 us on host loaded, 87.0 us too much (10 s, under scheduler load, bare metal)`.
+    pub said: String,
+}
+
+impl Closed {
+    /// How a limit came out, in a word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Pass => "met",
+            Outcome::Warn => "warning",
+            Outcome::Inconclusive => "not decided",
+            Outcome::Fail => "NOT MET",
+        }
+    }
+}
+
+/// One limit of one measurement.
+struct One<'a> {
+    judged: &'a Judged<'a>,
+    entry: &'a LimitEntry,
+}
+
+/// Every limit that was asked for with what came of it, the worst first; empty where none was.
+#[must_use]
+pub fn closing(contents: &Contents) -> Vec<Closed> {
+    let all = Runs::new(contents);
+    let lines = comparison(contents);
+    let judged: Vec<Judged<'_>> = lines.iter().filter_map(|line| judged(&all, line)).collect();
+    let mut groups: Vec<Vec<One<'_>>> = Vec::new();
+    for one in
+        judged.iter().flat_map(|own| own.verdict.limits.iter().map(move |entry| One { judged: own, entry }))
+    {
+        match groups
+            .iter_mut()
+            .find(|group| group.first().is_some_and(|first| is_same(first.entry, one.entry)))
+        {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    let mut closed: Vec<Closed> = groups.iter().filter_map(|group| of_limit(group)).collect();
+    closed.extend(not_judged(&judged));
+    closed.sort_by_key(|one| std::cmp::Reverse(rank(one.outcome)));
+    closed
+}
+
+fn is_same(one: &LimitEntry, other: &LimitEntry) -> bool {
+    (&one.quantity, one.warns) == (&other.quantity, other.warns) && one.limit.total_cmp(&other.limit).is_eq()
+}
+
+/// What came of a limit in one measurement. What is kept in one that nothing may be said of is not decided.
+const fn outcome(one: &One<'_>) -> Outcome {
+    match (one.entry.side, one.entry.warns, one.judged.verdict.outcome) {
+        (Side::Broken, false, _) => Outcome::Fail,
+        (Side::Broken, true, _) => Outcome::Warn,
+        (Side::Open, ..) | (Side::Kept, _, Outcome::Inconclusive) => Outcome::Inconclusive,
+        (Side::Kept, ..) => Outcome::Pass,
+    }
+}
+
+/// Over all measurements that have the limit: of those that came out worst the one that takes most of it.
+fn of_limit(group: &[One<'_>]) -> Option<Closed> {
+    let worst = group.iter().map(|one| rank(outcome(one))).max()?;
+    let own = || group.iter().filter(|one| rank(outcome(one)) == worst);
+    let decides = own().max_by(|one, other| part(one.entry).total_cmp(&part(other.entry)))?;
+    let (entry, outcome) = (decides.entry, outcome(decides));
+    let shown = |value: f64| match entry.unit.as_str() {
+        "ns" => latency(value).trim_end().to_owned(),
+        unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
+    };
+    let others = match own().count() {
+        1 => String::new(),
+        all => format!(" and {} more", all - 1),
+    };
+    let name = clean(&decides.judged.line.name);
+    let by = match outcome {
+        Outcome::Fail | Outcome::Warn if entry.high > entry.limit && entry.limit > 0.0 => {
+            format!(", {} too much", shown(entry.high - entry.limit))
+        }
+        _ => String::new(),
+    };
+    let why = match outcome {
+        Outcome::Inconclusive => format!(": {}", doubt(decides.judged.verdict)),
+        _ => format!(" ({})", over(decides.judged, entry)),
+    };
+    let said = format!("{} in {name}{by}{others}{why}", shown(entry.high));
+    Some(Closed { outcome, limit: format!("{} {}", clean(&entry.quantity), shown(entry.limit)), said })
+}
+
+/// Why nothing is decided: what stands behind the `but` of a reason, and how much longer would be enough.
+fn doubt(verdict: &Verdict) -> String {
+    let reason = &verdict.reason;
+    let longer = verdict.longer_ns.map(enough).unwrap_or_default();
+    let doubt = reason.split_once(", but ").map_or(reason.as_str(), |(_, doubt)| doubt);
+    let doubt = doubt.strip_suffix(&longer).unwrap_or(doubt);
+    clean(&format!("{doubt}{longer}"))
+}
+
+/// The measurements of which no limit could be judged, those with the same reason together.
+fn not_judged(all: &[Judged<'_>]) -> Vec<Closed> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for one in all.iter().filter(|one| one.verdict.limits.is_empty()) {
+        let (reason, name) = (doubt(one.verdict), clean(&one.line.name));
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let said = |(reason, names): (String, Vec<String>)| format!("{}: {reason}", listed(&names, "; "));
+    reasons
+        .into_iter()
+        .map(|one| Closed { outcome: Outcome::Inconclusive, limit: String::new(), said: said(one) })
+        .collect()
+}

@@ -1,0 +1,190 @@
+//! The end of a run in a terminal: a line for each measurement, the answer, what came of each limit, and what to type next. It
+//! fits 24 rows of 80 columns; `tactus report` has the rest.
+
+use tactus_model::Evidence;
+use tactus_model::bundle::Contents;
+use tactus_model::document::Outcome;
+use tactus_model::event::RowStatus;
+use tactus_model::number::float;
+
+use super::page::{Page, Style};
+use crate::answer::{answer, closing, conditions_of};
+use crate::part::{Part, Reader, Tone};
+use crate::section::{Section, notes};
+use crate::stats::{Line, comparison};
+use crate::units::{clean, columns, count, latency, shortened, wrapped};
+
+/// Columns of a screen, however wide it is: lines of words are hard to read where they are longer.
+const WIDEST: usize = 100;
+/// Most measurements that have a line.
+const ROWS: usize = 8;
+/// Most limits that have a line.
+const LIMITS: usize = 5;
+/// Most lines of the answer, and of what came of a limit.
+const LINES: (usize, usize) = (5, 2);
+
+/// What a run ends with; `full`: what shows all of it, as a command.
+#[must_use]
+pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
+    let mut page = Page::new(Style { width: style.width.min(WIDEST), ..style });
+    let lines = comparison(contents);
+    rows(&mut page, &lines);
+    let answer = answer(contents);
+    let closed = closing(contents);
+    page.gap();
+    if closed.is_empty() {
+        paragraph(&mut page, answer.tone, &answer.led(), &answer.sentence, LINES.0);
+    } else {
+        let summary = conditions_of(contents, &answer).join(" ");
+        paragraph(&mut page, answer.tone, &answer.led(), &summary, LINES.0 - 2);
+        for one in closed.iter().take(LIMITS) {
+            let tone = match one.outcome {
+                Outcome::Pass => Tone::Good,
+                Outcome::Fail => Tone::Bad,
+                Outcome::Warn | Outcome::Inconclusive => Tone::Doubt,
+            };
+            let lead = format!("  {:<12}", one.word());
+            let limit = if one.limit.is_empty() { String::new() } else { format!("{}: ", one.limit) };
+            item(&mut page, &lead, tone, &format!("{limit}{}", one.said), LINES.1);
+        }
+        if closed.len() > LIMITS {
+            page.line(&format!("  and {} more: {full}", closed.len() - LIMITS));
+        }
+    }
+    page.gap();
+    let notes = noted(contents);
+    if notes > 0 {
+        page.line(&format!("{notes} {}: {full}", if notes == 1 { "note" } else { "notes" }));
+    }
+    if let Some(next) = &answer.next {
+        let command = if next.command.is_empty() { &next.title } else { &next.command };
+        item(&mut page, "next: ", Tone::Heading, command, 3);
+    }
+    page.out
+}
+
+/// A word and a text, cut after so many lines.
+fn paragraph(page: &mut Page, tone: Tone, word: &str, text: &str, most: usize) {
+    let head = format!("{word}{}", if text.is_empty() { "" } else { ": " });
+    let lines = cut(wrapped(&clean(&format!("{head}{text}")), page.style.width.saturating_sub(1)), most);
+    for (n, line) in lines.iter().enumerate() {
+        match line.strip_prefix(word).filter(|_| n == 0) {
+            Some(rest) => {
+                let painted = page.style.paint(tone, word);
+                page.line(&format!("{painted}{rest}"));
+            }
+            None => page.line(&format!("  {line}")),
+        }
+    }
+}
+
+/// A text behind a word, cut after so many lines.
+fn item(page: &mut Page, lead: &str, tone: Tone, text: &str, most: usize) {
+    let indent = columns(lead);
+    let lines = cut(wrapped(&clean(text), page.style.width.saturating_sub(indent).max(24)), most);
+    for (n, line) in lines.iter().enumerate() {
+        let lead = if n == 0 { page.style.paint(tone, lead) } else { " ".repeat(indent) };
+        page.line(&format!("{lead}{line}"));
+    }
+}
+
+/// The first lines, the last of which shows that there are more.
+fn cut(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            let words = last.rsplit_once(' ').map_or("", |(words, _)| words);
+            *last = format!("{words} ...");
+        }
+    }
+    lines
+}
+
+/// The table: a line for each measurement.
+fn rows(page: &mut Page, lines: &[Line]) {
+    if lines.is_empty() {
+        return;
+    }
+    let shown = &lines[..lines.len().min(ROWS)];
+    let places: Vec<String> = shown.iter().map(place).collect();
+    // The figures take 42 columns.
+    let room = page.style.width.saturating_sub(44);
+    let widest = places.iter().map(|place| columns(place)).max().unwrap_or(0);
+    let wide = widest.max(5).min(room / 2 + 4);
+    let load = room
+        .saturating_sub(wide + 1)
+        .min(shown.iter().map(|line| columns(&line.load)).max().unwrap_or(0).max(4));
+    let head = format!(
+        "{:<wide$} {:<load$} {:>9} {:>9} {:>9} {:>11}",
+        "place", "load", "worst", "p99.9", "missed", "cycles"
+    );
+    page.painted(Tone::Quiet, &head);
+    for (line, place) in shown.iter().zip(&places) {
+        let before = format!(
+            "{} {} ",
+            padded(&shortened(place, wide), wide),
+            padded(&shortened(&clean(&line.load), load), load)
+        );
+        match told(line) {
+            Ok(figures) => page.line(&format!("{before}{figures}")),
+            Err(reason) => {
+                let room = page.style.width.saturating_sub(columns(&before));
+                page.line(&format!("{before}{}", shortened(&clean(&reason), room)));
+            }
+        }
+    }
+    if lines.len() > ROWS {
+        page.painted(Tone::Quiet, &format!("and {} more measurements", lines.len() - ROWS));
+    }
+}
+
+fn padded(text: &str, wide: usize) -> String {
+    format!("{text}{}", " ".repeat(wide.saturating_sub(columns(text))))
+}
+
+/// Where it was measured, and what that is worth.
+fn place(line: &Line) -> String {
+    let mark = match line.evidence {
+        Some(Evidence::Emulated) => " (emulated)",
+        Some(Evidence::Imported) => " (imported)",
+        _ if line.ordinary => " (SCHED_OTHER)",
+        _ => "",
+    };
+    let own = if line.apart { &line.name } else { &line.subject };
+    format!("{}{mark}", clean(own))
+}
+
+/// Its figures, or why it has none.
+fn told(line: &Line) -> Result<String, String> {
+    let reason = || {
+        let word = match line.status {
+            RowStatus::Measured => "",
+            RowStatus::Skipped => "skipped: ",
+            RowStatus::Failed => "failed: ",
+        };
+        format!("{word}{}", line.reason.as_deref().unwrap_or("nothing was measured"))
+    };
+    let Some(all) = &line.figures else {
+        return Err(match line.values.len() {
+            0 => reason(),
+            1 => "1 value".into(),
+            all => format!("{all} values"),
+        });
+    };
+    let time = |ns: Option<u64>| ns.map_or_else(|| "unknown".to_owned(), |ns| latency(float(ns)));
+    let missed = all.overruns.map_or_else(|| "unknown".to_owned(), count);
+    let early = if line.status == RowStatus::Failed { " failed" } else { "" };
+    Ok(format!(
+        "{:>9} {:>9} {missed:>9} {:>11}{early}",
+        time(all.max_ns),
+        time(all.corrected.p999_ns),
+        count(all.cycles)
+    ))
+}
+
+/// How many notes `tactus report` has of a run.
+fn noted(contents: &Contents) -> usize {
+    let parts = notes::ENTRY.parts(contents, Reader::Terminal);
+    let items = parts.iter().map(|part| if let Part::List(list) = part { list.items.len() } else { 0 });
+    items.sum()
+}
