@@ -6,6 +6,7 @@
 )]
 
 mod audit;
+mod boot;
 mod config;
 mod devices;
 mod dmi;

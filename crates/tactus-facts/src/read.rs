@@ -9,6 +9,8 @@ use rustix::fs::{Mode, OFlags};
 use tactus_model::facts::{Facts, MAX_READING, Reading};
 use tactus_model::process_files;
 
+use crate::boot;
+
 /// What is collected, and the directories that were listed for it.
 #[derive(Default)]
 pub struct Collector {
@@ -113,7 +115,8 @@ pub fn refused(error: &io::Error) -> Reading {
 pub fn read(path: &str) -> Option<Reading> {
     // The device answers with four bytes, not with text.
     if path == "/dev/cpu_dma_latency" {
-        let bytes = fs::read(path).map(|bytes| <[u8; 4]>::try_from(bytes.as_slice()).map(i32::from_ne_bytes));
+        let bytes =
+            read_some(path).map(|bytes| <[u8; 4]>::try_from(bytes.as_slice()).map(i32::from_ne_bytes));
         return Some(match bytes {
             Ok(Ok(us)) => Reading::Text(us.to_string()),
             Ok(Err(_)) => Reading::Unreadable("not four bytes".into()),
@@ -127,6 +130,13 @@ pub fn read(path: &str) -> Option<Reading> {
             let mut kept = Facts::default();
             // What the kernel's printf makes of a set of CPUs that was never made, as in nohz_full.
             let text = text.trim_end_matches(['\n', '\0']);
+            let boots;
+            let text = if boot::is_of_boot(path) {
+                boots = boot::without_secrets(path, text);
+                &boots
+            } else {
+                text
+            };
             kept.keep("", if text == "(null)" { "" } else { text });
             kept.0.remove("")
         }

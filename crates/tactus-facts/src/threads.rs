@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use tactus_model::CpuSet;
 use tactus_model::facts::Reading;
+use tactus_model::patience::has_many_numbers;
 
 use crate::read::{Collector, names, text};
 
@@ -81,7 +82,13 @@ fn keep_rescuers(it: &mut Collector, groups: &[Group]) {
         it.facts.keep(format!("process:{pid}:uid"), "0");
         let numbers = field(&text, "NSpid").map_or(Reading::Absent, |numbers| Reading::Text(numbers.into()));
         it.facts.0.insert(format!("process:{pid}:NSpid"), numbers);
-        it.keep_result(format!("process:{pid}:exe"), program(pid));
+        // The files of a container are not looked at: they may be on a file system that does not answer.
+        let here = if has_many_numbers(&text) {
+            Err(io::Error::other("it runs in a container"))
+        } else {
+            program(pid)
+        };
+        it.keep_result(format!("process:{pid}:exe"), here);
     }
 }
 

@@ -13,6 +13,13 @@ use rustix::thread::{
 /// What a probe needs of them: real-time priorities, and memory that stays.
 const HANDED_ON: CapabilitySet = CapabilitySet::SYS_NICE.union(CapabilitySet::IPC_LOCK);
 
+/// Whether this program was given some of [`HANDED_ON`] that its user has not.
+#[must_use]
+pub fn are_handed_on() -> bool {
+    let ours = capabilities(None).is_ok_and(|own| !(own.permitted & HANDED_ON).is_empty());
+    ours && !rustix::process::geteuid().is_root()
+}
+
 /// Does something while this thread's children inherit what we have of [`HANDED_ON`].
 pub fn handed_on<T>(begin: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     // Where the kernel says nothing of capabilities there is nothing to hand on.

@@ -49,6 +49,7 @@ use tactus_model::undo::Held;
 
 pub use again::{Again, again, leave_terminal};
 pub use boot::{BOOT_ID, boot_id};
+pub use capabilities::are_handed_on;
 pub use capped::at_most;
 pub use command::{Finished, Invocation, last_lines};
 pub use connection::Connection;

@@ -1,7 +1,12 @@
 //! The probe that ships inside this program.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create, open};
 
 use sha2::{Digest, Sha256};
 
@@ -43,10 +48,60 @@ pub fn installed(system: &dyn System) -> io::Result<PathBuf> {
     Ok(path)
 }
 
+/// The probe as a program that is handed capabilities: a copy in memory that nobody can change, since the cache is the
+/// user's, and whoever may exchange a file there would have them for any program. It stays as long as this process.
+///
+/// # Errors
+/// When this program was built without one, or there is no such memory.
+pub fn sealed() -> io::Result<PathBuf> {
+    static COPY: OnceLock<File> = OnceLock::new();
+    let copy = match COPY.get() {
+        Some(copy) => copy,
+        None => {
+            let copy = copied(own()?)?;
+            COPY.get_or_init(|| copy)
+        }
+    };
+    Ok(format!("/proc/self/fd/{}", copy.as_raw_fd()).into())
+}
+
+fn copied(bytes: &[u8]) -> io::Result<File> {
+    // Inherited: what enters a network first executes it later.
+    let flags = MemfdFlags::ALLOW_SEALING;
+    let made = match memfd_create("tactus-probe", flags | MemfdFlags::EXEC) {
+        // Before Linux 6.3 all of them can be executed.
+        Err(rustix::io::Errno::INVAL) => memfd_create("tactus-probe", flags)?,
+        made => made?,
+    };
+    let mut copy = File::from(made);
+    copy.write_all(bytes)?;
+    fcntl_add_seals(&copy, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
+    // One that is open for writing cannot be executed.
+    let flags = OFlags::RDONLY;
+    Ok(open(format!("/proc/self/fd/{}", copy.as_raw_fd()), flags, Mode::empty())?.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Memory;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test executes it")]
+    fn a_probe_that_is_handed_capabilities_is_executed_from_memory_that_nobody_can_change() {
+        let path = sealed().unwrap();
+        assert_eq!(sealed().unwrap(), path, "one copy is enough");
+        assert_eq!(std::fs::read(&path).unwrap(), own().unwrap());
+        assert!(
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .and_then(|mut file| file.write_all(b"x"))
+                .is_err()
+        );
+        let said = std::process::Command::new(&path).arg("--version").output().unwrap();
+        assert!(!said.stdout.is_empty() || !said.stderr.is_empty());
+    }
 
     #[test]
     fn a_damaged_probe_in_the_cache_is_replaced() {

@@ -2,8 +2,8 @@
 
 use tactus_model::finding::Role;
 use tactus_model::plan::{self, PathKind};
-use tactus_system::probe;
 use tactus_system::{Invocation, System};
+use tactus_system::{are_handed_on, probe};
 
 use crate::network::enter;
 use crate::support;
@@ -42,7 +42,8 @@ other environment is compared with. When this machine is itself virtual, its num
     }
 
     fn start(&self, setting: &Setting<'_>) -> Result<Box<dyn Running>, StartError> {
-        let program = probe::installed(setting.system).map_err(|error| support::cannot("no probe", error))?;
+        let program = if are_handed_on() { probe::sealed() } else { probe::installed(setting.system) };
+        let program = program.map_err(|error| support::cannot("no probe", error))?;
         let mut words = setting.network.map_or_else(Vec::new, |place| enter(place.holder));
         words.push(program.display().to_string());
         let command = Invocation::new(words).with_capabilities();

@@ -66,13 +66,31 @@ fn purse<T>(with: impl FnOnce(&mut Purse) -> T) -> T {
 }
 
 /// Whether a process is root's or this user's, by its directory of `/proc`: that one's owner is its effective user, whatever
-/// the process says, and looking at it waits for nobody.
+/// the process says, and looking at it waits for nobody. The root of a container has that user, too, and is a stranger: its
+/// process has a number in a PID namespace below this one.
 #[expect(clippy::disallowed_methods, reason = "processes are the same for the probe, its parts and the door")]
 fn is_ours(path: &Path) -> bool {
     let owner = |path: &Path| path.metadata().as_ref().map(Metadata::uid).ok();
     let process: PathBuf = path.components().take(3).collect();
-    let user = owner(&process);
-    user == Some(0) || (user.is_some() && user == owner(Path::new("/proc/self")))
+    match owner(&process) {
+        Some(0) => !is_below(&process),
+        user => user.is_some() && user == owner(Path::new("/proc/self")),
+    }
+}
+
+/// Whether a process has numbers in more than one PID namespace; where that cannot be read (before Linux 4.1), it has not.
+#[expect(clippy::disallowed_methods, reason = "processes are the same for the probe, its parts and the door")]
+fn is_below(process: &Path) -> bool {
+    // The kernel writes it without a look at the process's memory.
+    let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+    has_many_numbers(&status)
+}
+
+/// Whether a process of this `/proc/PID/status` is one of a PID namespace below.
+#[must_use]
+pub fn has_many_numbers(status: &str) -> bool {
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_whitespace().count() > 1)
 }
 
 #[cfg(test)]
@@ -80,6 +98,14 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+
+    #[test]
+    fn the_root_of_a_container_is_not_the_machines() {
+        assert!(has_many_numbers("Name:\tinit\nUid:\t0\t0\t0\t0\nNSpid:\t700\t1\n"));
+        assert!(!has_many_numbers("Name:\tsystemd\nNSpid:\t1\n"));
+        assert!(!has_many_numbers("Name:\tsystemd\n"), "a kernel before 4.1");
+        assert!(is_ours(Path::new("/proc/self/environ")));
+    }
 
     /// As the kernel does it while a process's memory is locked; it ends with the test.
     fn stuck(path: &'static str) -> io::Error {

@@ -86,10 +86,11 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
         "ns" => latency(value).trim_end().to_owned(),
         unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
     };
-    let others = match own().count() {
-        1 => String::new(),
-        all => format!(" and {} more", all - 1),
-    };
+    let others: Vec<String> = own()
+        .filter(|one| one.judged.line.row != decides.judged.line.row)
+        .map(|one| clean(&one.judged.line.name))
+        .collect();
+    let others = if others.is_empty() { String::new() } else { format!("; also {}", listed(&others, "; ")) };
     let name = clean(&decides.judged.line.name);
     let by = match outcome {
         Outcome::Fail | Outcome::Warn if entry.high > entry.limit && entry.limit > 0.0 => {
@@ -101,7 +102,8 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
         Outcome::Inconclusive => format!(": {}", doubt(decides.judged.verdict)),
         _ => format!(" ({})", over(decides.judged, entry)),
     };
-    let said = format!("{} in {name}{by}{others}{why}", shown(entry.high));
+    let others = if outcome == Outcome::Pass { String::new() } else { others };
+    let said = format!("{} in {name}{by}{why}{others}", shown(entry.high));
     Some(Closed { outcome, limit: format!("{} {}", clean(&entry.quantity), shown(entry.limit)), said })
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use tactus_model::patience::has_many_numbers;
 use tactus_model::undo::{Entry, Undo, is_over, marked, outstanding, settings_first, undo, unknown};
 
 use super::actions::SystemActions;
@@ -138,10 +139,10 @@ fn guarded(journal: &Path, system: &dyn System) -> bool {
         })
 }
 
-/// Whether a process is root's or this user's: what others call theirs holds nobody up.
+/// Whether a process is root's or this user's: what others, and the root of a container, call theirs holds nobody up.
 fn is_of(process: &Path, system: &dyn System) -> bool {
     let status = system.text(&process.join("status").to_string_lossy()).unwrap_or_default();
-    own::effective_user(&status).is_some_and(own::is_ours)
+    own::effective_user(&status).is_some_and(own::is_ours) && !has_many_numbers(&status)
 }
 
 #[cfg(test)]

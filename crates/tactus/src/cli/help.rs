@@ -4,16 +4,18 @@ use clap::{Arg, Command, CommandFactory};
 
 use super::{Cli, examples};
 
-/// What `tactus` alone prints.
+/// What `tactus` alone prints: a screen of 20 lines and 80 columns.
 pub const SCREEN: &str = "\
 {about-with-newline}
+Usage: tactus COMMAND [OPTIONS]
+
 Start here:
   sudo tactus run   Measure this machine: host, containers, virtual machines
 
 Commands:
 {subcommands}
 
-More: watch, fleet, convert, explain. `tactus COMMAND -h` has options and examples.
+More: watch, fleet, convert, explain. Options and examples: tactus COMMAND -h
 ";
 
 /// Most options that the short help of a command shows.

@@ -27,6 +27,9 @@ pub struct Measure {
     /// The same
     #[arg(long, value_name = "WORD", value_parser = Open(measurements), hide = true)]
     pub measurement: Option<String>,
+    /// Time between two wake-ups; a bare number is microseconds
+    #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
+    pub interval: Nanos,
     /// Where: a kind of environment, or the address of one that runs (pod:NAMESPACE/NAME, docker:NAME, podman:NAME,
     /// lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:HOST)
     #[arg(long = "in", value_name = "PLACE", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
@@ -50,10 +53,7 @@ pub struct Measure {
     /// Real-time priority of the (first) measuring thread
     #[arg(short = 'p', long, value_name = "PRIO", default_value_t = 95)]
     pub priority: u32,
-    /// Time between two wake-ups; a bare number is microseconds
-    #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
-    pub interval: Nanos,
-    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0` (-a, --affinity)
+    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`
     #[arg(short = 'a', long = "cpus", alias = "affinity", value_name = "CPUS", default_value = "auto")]
     pub cpus: CpuRequest,
     /// Measuring threads in all, dealt out over the CPUs; each further one of a CPU is one priority

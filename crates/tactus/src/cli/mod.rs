@@ -77,13 +77,13 @@ pub struct Cli {
 /// What to do. The first eight are listed; the help names the next four; the rest are in the manual pages.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure this machine in every environment it has, or run a plan or a study
+    /// Measure this machine everywhere, or run a plan or a study
     Run(Run),
-    /// Make one measurement in one environment, with the options of cyclictest
+    /// Make one measurement, with the options of cyclictest
     Measure(Measure),
     /// Find what adds latency on this system, and how to fix it
     Audit(Audit),
-    /// Plan, apply, verify and revert the fixes; write files for guests and containers
+    /// Plan, apply, verify and revert the fixes; write files
     Tune(Tune),
     /// Measure what a setting gains: an A/B test with and without it
     Prove(Prove),
@@ -91,7 +91,7 @@ pub enum Command {
     Compare(Compare),
     /// Show a run: text, page, JSON, JUnit and more
     Report(Report),
-    /// List the environments that can be measured here, and what the rest need
+    /// List what can be measured here, and what the rest need
     Environments(Environments),
     /// Follow or end a run in progress; show bundles in a browser
     #[command(hide = true)]

@@ -25,6 +25,23 @@ pub struct Run {
     /// commands run with your rights, so look at one of a stranger first
     #[arg(value_parser = Open(vocabulary::studies), hide_possible_values = true)]
     pub plan: Option<String>,
+    /// Time between two wake-ups (the period of your loop); a bare number is microseconds
+    #[arg(short = 'i', long, value_name = "US", value_parser = interval)]
+    pub interval: Option<Nanos>,
+    /// Where to measure: kinds of environments (host, podman, qemu...), or addresses of ones that run (docker:NAME). Default:
+    /// the host, a container and a virtual machine
+    #[arg(long = "in", value_name = "PLACE,...", value_delimiter = ',', conflicts_with = "plan", value_parser = Open(place::words), hide_possible_values = true)]
+    pub places: Vec<String>,
+    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`. Default: auto
+    #[arg(short = 'a', long = "cpus", value_name = "CPUS", conflicts_with = "plan")]
+    pub cpus: Option<CpuRequest>,
+    /// Load in each environment, which is measured idle, too; repeat it for several. Parameters as in cache:bytes=8M, a program
+    /// as in 'command:stress-ng --malloc 1'; `tactus explain` lists the loads. Default: scheduler
+    #[arg(long, value_name = "LOAD", conflicts_with = "plan", value_parser = Open(load::words), hide_possible_values = true)]
+    pub load: Vec<String>,
+    /// How long each scenario measures; a bare number is seconds. Default without a plan: 10s
+    #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
+    pub duration: Option<Nanos>,
     /// Directory of the bundle: a new one, or an empty one that nobody else can write to; default: ./tactus-PLAN-TIME
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -42,12 +59,6 @@ pub struct Run {
     /// The state that this machine is in, instead of what its facts say
     #[arg(long, value_name = "STATE")]
     pub host_state: Option<String>,
-    /// How long each scenario measures; a bare number is seconds. Default without a plan: 10s
-    #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
-    pub duration: Option<Nanos>,
-    /// Time between two wake-ups (the period of your loop); a bare number is microseconds
-    #[arg(short = 'i', long, value_name = "US", value_parser = interval)]
-    pub interval: Option<Nanos>,
     /// How many runs of every scenario are made, in rounds of randomised order: 8 or more tell effects from
     /// what differs from run to run by itself
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -66,17 +77,6 @@ pub struct Run {
     /// The short durations of a plan or study, for a first look
     #[arg(long)]
     pub quick: bool,
-    /// Where to measure: kinds of environments (host, podman, qemu...), or addresses of ones that run (docker:NAME). Default:
-    /// the host, a container and a virtual machine
-    #[arg(long = "in", value_name = "PLACE,...", value_delimiter = ',', conflicts_with = "plan", value_parser = Open(place::words), hide_possible_values = true)]
-    pub places: Vec<String>,
-    /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`. Default: auto
-    #[arg(short = 'a', long = "cpus", value_name = "CPUS", conflicts_with = "plan")]
-    pub cpus: Option<CpuRequest>,
-    /// Load in each environment, which is measured idle, too; repeat it for several. Parameters as in cache:bytes=8M, a program
-    /// as in 'command:stress-ng --malloc 1'; `tactus explain` lists the loads. Default: scheduler
-    #[arg(long, value_name = "LOAD", conflicts_with = "plan", value_parser = Open(load::words), hide_possible_values = true)]
-    pub load: Vec<String>,
     /// Title of the report
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,

@@ -41,25 +41,30 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
     if arguments.detach.detached {
         leave_terminal()?;
     }
+    // What is wrong with the command line is said at once, whoever measures now.
+    let asked = arguments.plan.as_deref().map(named).transpose()?;
+    let format = arguments.printed.word().map(super::report::format).transpose()?;
+    let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
+    let scope = if asked.is_none() { Some(scope(arguments)?) } else { None };
     // Before a bundle is opened that the other one may be writing.
     let turn = lock(&arguments.lock)?;
     let resumed = match &arguments.into {
         Some(dir) if is_filled(dir) => Some(Resumed::open(dir)?),
         _ => None,
     };
-    let (mut plan, source) = match (&arguments.plan, &resumed) {
+    let (mut plan, source) = match (asked, &resumed) {
         (None, Some(resumed)) if !asks(arguments) => {
             if !arguments.trust && !is_study(resumed) {
                 nothing_foreign(&resumed.plan)?;
             }
             (resumed.plan.clone(), Source::new("source.toml", ""))
         }
-        (name, _) => {
-            let (plan, source) = match name {
-                Some(name) => named(name)?,
-                None => (this_machine(&scope(arguments)?, &Real), Source::new("this machine", "")),
-            };
-            let is_file = name.as_deref().is_some_and(|name| study(name).is_none());
+        (asked, _) => {
+            let name = arguments.plan.as_deref();
+            let scope = scope.unwrap_or_default();
+            let (plan, source) =
+                asked.unwrap_or_else(|| (this_machine(&scope, &Real), Source::new("this machine", "")));
+            let is_file = name.is_some_and(|name| study(name).is_none());
             if let Some(told) = told(&plan).filter(|_| is_file) {
                 say(format_args!("this plan also runs, reaches or sets, with your rights:\n{told}"));
             }
@@ -73,8 +78,6 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         (None, None) => {}
     }
     let plan = plan;
-    let format = arguments.printed.word().map(super::report::format).transpose()?;
-    let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
     let mut choices = Choices {
         quick: arguments.quick || (resumed.is_none() && is_first_look(arguments)),
         duration: arguments.duration,

@@ -44,6 +44,9 @@ fn wrong_words_are_named_with_a_hint() {
         &["measure", "timer", "--file", "marks"],
         &["tune", "plan", "--profile", "realtime-virtual-hots"],
         &["kernel", "use", "/etc/passwd"],
+        &["show"],
+        &["export", "first", "--format", "csv"],
+        &["run", "intel-xeon-2015", "--in", "host"],
     ]
     .iter()
     .map(|arguments| complaint(arguments))
@@ -53,6 +56,37 @@ fn wrong_words_are_named_with_a_hint() {
     ]}, {
         insta::assert_snapshot!(all.join("\n"));
     });
+}
+
+/// The commands that `tactus` lists or names.
+const COMMANDS: [&str; 12] = [
+    "run",
+    "measure",
+    "audit",
+    "tune",
+    "prove",
+    "compare",
+    "report",
+    "environments",
+    "watch",
+    "fleet",
+    "convert",
+    "explain",
+];
+
+#[test]
+fn the_first_screen_and_the_short_help_of_each_command_fit_a_terminal() {
+    let _turn = beside_others();
+    let first = output(&mut tactus());
+    let mut all = stderr(&first) + &stdout(&first);
+    assert!(all.lines().count() <= 20, "{all}");
+    for command in COMMANDS {
+        let help = stdout(&output(tactus().args([command, "-h"])));
+        assert!(help.contains("Examples:\n  tactus "), "{help}");
+        all += &format!("\n$ tactus {command} -h\n{help}");
+    }
+    assert!(all.lines().all(|line| line.chars().count() <= 100), "{all}");
+    insta::assert_snapshot!(all);
 }
 
 #[test]
@@ -163,9 +197,21 @@ fn completions_and_manual_pages_are_made_from_the_same_command_line() {
 #[test]
 fn measure_prints_a_line_per_thread_and_a_histogram_as_cyclictest_does() {
     let Some(_turn) = measures_beside_others() else { return };
-    let result = output(
-        tactus().args(["measure", "-p", "80", "-i", "1000", "-a", "0", "-t", "2", "-D", "2", "-h", "400"]),
-    );
+    let result = output(tactus().args([
+        "measure",
+        "-p",
+        "80",
+        "-i",
+        "1000",
+        "-a",
+        "0",
+        "-t",
+        "2",
+        "-D",
+        "2",
+        "--histogram",
+        "400",
+    ]));
     let text = stdout(&result);
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let threads: Vec<&str> = text.lines().filter(|line| line.starts_with("T:")).collect();

@@ -212,7 +212,7 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     let said = stderr(&several);
     assert_eq!(several.status.code(), Some(2));
     assert!(
-        said.contains("2 runs of yours go on") && said.contains("one, ") && said.contains("hint: name"),
+        said.contains("you have 2 runs in progress") && said.contains("one, ") && said.contains("hint: name"),
         "{said}"
     );
     // Another user sees whose it is, and can do nothing.

@@ -39,7 +39,7 @@ fn names_and_reasons_that_would_drive_a_terminal_are_clean_on_both_streams_and_e
     let good = plan(dir.path(), "good.toml", "0");
     let bundle = dir.path().join("bundle\u{1b}]0;owned\u{7}\u{202e}");
     let said = output(tactus().arg("run").arg(good).arg("--out").arg(&bundle));
-    assert!(stdout(&said).contains("report: "), "{}", stdout(&said));
+    assert!(stdout(&said).contains("page: "), "{}", stdout(&said));
     assert!(stderr(&said).contains("owned") && stdout(&said).contains("owned"), "{}", stderr(&said));
     is_clean(&stdout(&said));
     is_clean(&stderr(&said));

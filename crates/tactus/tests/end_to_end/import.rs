@@ -237,7 +237,7 @@ fn a_long_stream_is_imported_in_little_memory() {
     let out = dir.path().join("bundle");
     let mut command = Command::new("sh");
     let program = env!("CARGO_BIN_EXE_tactus");
-    command.args(["-c", "ulimit -v 250000; exec \"$0\" import - --out \"$1\"", program]).arg(&out);
+    command.args(["-c", "ulimit -v 250000; exec \"$0\" convert - --out \"$1\"", program]).arg(&out);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

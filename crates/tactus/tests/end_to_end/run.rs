@@ -83,7 +83,7 @@ fn the_table_names_every_scenario_and_the_path_of_the_report() {
     let result = output(tactus().args(["run", "--only", "host", "--duration", "1s", "--out"]).arg(&out));
     let text = stdout(&result);
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
-    for part in ["host idle", "host loaded", "report.html"] {
+    for part in ["host  idle ", "host  scheduler load on CPU", "page: ", "report.html"] {
         assert!(text.contains(part), "{text}");
     }
     assert!(!text.contains('\u{1b}'), "no colours without a terminal");

@@ -52,7 +52,7 @@ const WRITERS: &[(&[&str], &str)] = &[
     (&["tune", "files", "grub", "--from", FACTS, "--force", "--out", "out"], "out"),
     (
         &["tune", "files", "tuned", "--from", FACTS, "--force", "--out", "pages/"],
-        "pages/tactus-realtime-virtual-host/tuned.conf",
+        "pages/tactus-realtime/tuned.conf",
     ),
     (&["man", "--out", "pages"], "pages/tactus.1"),
     (&["probe", "--out", "out"], "out"),
@@ -107,7 +107,7 @@ fn a_directory_that_was_planted_beneath_the_named_one_is_not_entered() {
     let (pages, elsewhere) = (home.path().join("pages"), home.path().join("elsewhere"));
     fs::create_dir(&pages).unwrap();
     fs::create_dir(&elsewhere).unwrap();
-    symlink(&elsewhere, pages.join("tactus-realtime-virtual-host")).unwrap();
+    symlink(&elsewhere, pages.join("tactus-realtime")).unwrap();
     let mut generate = tactus();
     generate.args(["tune", "files", "tuned", "--from", FACTS, "--force", "--out", "pages/"]);
     let done = output(generate.current_dir(home.path()));

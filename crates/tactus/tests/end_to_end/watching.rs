@@ -253,7 +253,7 @@ fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves()
     await_tick(&out);
     let before = settings(&tmux, &dir.path().join("before"));
     let program = env!("CARGO_BIN_EXE_tactus");
-    tmux.line(&format!("{program} show --follow {}; echo al''l-over", out.display()));
+    tmux.line(&format!("{program} watch {}; echo al''l-over", out.display()));
     let first = tmux.shows(&["p99 us", "t0 thread", "how often which latency was", "q leave"]);
     assert!(first.contains("10 min 00 s"), "{first}");
     let figure = |screen: &str| screen.lines().find(|line| line.contains(" s of ")).map(str::to_owned);

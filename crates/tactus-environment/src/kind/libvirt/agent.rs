@@ -63,7 +63,7 @@ impl<'a> Agent<'a> {
     pub fn script(&self, script: &str, parameters: &[&str]) -> Result<i64, StartError> {
         let words: Vec<&str> = ["-c", script, "sh"].into_iter().chain(parameters.iter().copied()).collect();
         let answer = self.ask("guest-exec", &json!({"path": "sh", "arg": words, "capture-output": true}))?;
-        answer["pid"].as_i64().ok_or_else(|| cannot("guest-exec", format!("it answered {answer}")))
+        answer["pid"].as_i64().ok_or_else(|| cannot("guest-exec", format!("it answered {}", shown(&answer))))
     }
 
     /// How a program has ended; `None`: it has not.
@@ -81,13 +81,27 @@ impl<'a> Agent<'a> {
             reason: format!("the guest agent of `{}`: {}", self.domain, error.reason),
             hint: hint(&error.reason),
         })?;
+        if answer.len() > LONGEST {
+            let said = format!("it answered with {} bytes, more than {LONGEST}", answer.len());
+            return Err(cannot("the guest agent", said));
+        }
         let answer: Value =
             serde_json::from_str(&answer).map_err(|error| cannot("the guest agent", error))?;
         answer
             .get("return")
             .cloned()
-            .ok_or_else(|| cannot("the guest agent", format!("it answered {answer}")))
+            .ok_or_else(|| cannot("the guest agent", format!("it answered {}", shown(&answer))))
     }
+}
+
+/// The longest answer that is read, in bytes. The guest may be anybody's.
+const LONGEST: usize = 1 << 20;
+/// Most letters of an answer that are shown.
+const SHOWN: usize = 200;
+
+/// The beginning of an answer.
+fn shown(answer: &Value) -> String {
+    answer.to_string().chars().take(SHOWN).collect()
 }
 
 fn ended(status: &Value) -> Option<Ended> {
