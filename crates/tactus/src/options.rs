@@ -9,7 +9,17 @@ const OPTIONS: &[(&str, &[(&str, &str)])] = &[
     ("tactus cyclictest", &[("cpus", "--affinity")]),
     ("tactus oslat", &[("cpus", "--cpu-list"), ("priority", "--rtprio")]),
     ("tactus ", &[("kernel", "--kernel"), ("cmdline", "--cmdline"), ("load", "--load"), ("to", "--to")]),
-    ("tactus ", &[("card", "--card"), ("pci", "--pci"), ("file", "--file"), ("break", "--breaktrace")]),
+    (
+        "tactus ",
+        &[
+            ("card", "--card"),
+            ("pci", "--pci"),
+            ("qemu", "--qemu"),
+            ("qemu_arguments", "--qemu-arg"),
+            ("file", "--file"),
+            ("break", "--breaktrace"),
+        ],
+    ),
     ("tactus ", &[("cpus", "--cpus"), ("policy", "--policy"), ("restart", "--restart")]),
     ("tactus ", &[("priority", "--priority"), ("interval", "--interval"), ("duration", "--duration")]),
     ("this machine", &[("interval", "--interval"), ("duration", "--duration"), ("restart", "--restart")]),

@@ -3,6 +3,7 @@
 pub(super) mod command;
 mod exits;
 pub(super) mod guest;
+mod own;
 #[doc(hidden)]
 pub mod qmp;
 
@@ -17,6 +18,7 @@ use crate::support::{self, cannot};
 use crate::{Environment, OptionError, OptionKey, Running, Setting, StartError, Usable};
 use command::{Machine, Sockets};
 use guest::{Build, Launch};
+use own::Own;
 
 /// See [`Environment::about`].
 pub struct Qemu;
@@ -48,6 +50,8 @@ emulated guest shows that the path works and says nothing about hardware."
             keys::LOCK_MEMORY,
             keys::PROGRAMS,
             keys::PCI,
+            own::PROGRAM,
+            own::ARGUMENTS,
             keys::BOOT_TIMEOUT,
         ]
     }
@@ -95,7 +99,12 @@ emulated guest shows that the path works and says nothing about hardware."
             Ok(arch) => arch,
             Err(error) => return Usable::No { reason: error.message, remedy: error.hint },
         };
-        if let Some(missing) = command::missing(arch, system) {
+        let own = Own::of(spec).unwrap_or_default();
+        let missing = match own.names_program() {
+            true => own.missing(system),
+            false => command::missing(arch, system),
+        };
+        if let Some(missing) = missing {
             return missing;
         }
         if let Err(error) = wanted_kernel(spec, system) {
@@ -110,6 +119,7 @@ emulated guest shows that the path works and says nothing about hardware."
     }
 
     fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {
+        Own::of(spec)?;
         check(spec, system)
     }
 
@@ -125,6 +135,7 @@ emulated guest shows that the path works and says nothing about hardware."
             ));
         }
         let sockets = Sockets::within(setting.workspace);
+        let own = Own::of(setting.spec)?;
         let machine = Machine {
             boot: prepare(setting, accel, &mut notes)?,
             name: support::container_name(setting),
@@ -139,7 +150,7 @@ emulated guest shows that the path works and says nothing about hardware."
         };
         let words = |build: Build<'_>| {
             let Build { accel, sandbox, clock } = build;
-            Machine { accel, sandbox, clock: clock.map(Into::into), ..machine.clone() }.words()
+            own.put(Machine { accel, sandbox, clock: clock.map(Into::into), ..machine.clone() }.words())
         };
         // A card is such a page itself; and an IOMMU is there where a device must be kept in.
         let shows_clock = machine.card.is_none() && machine.pci.is_empty();

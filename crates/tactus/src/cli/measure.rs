@@ -80,6 +80,12 @@ pub struct Measure {
     /// Guest kernel, for environments that boot one
     #[arg(long, value_name = "NAME|PATH")]
     pub kernel: Option<String>,
+    /// Start this QEMU, with --in qemu: a path, or a name on the PATH
+    #[arg(long, value_name = "PROGRAM")]
+    pub qemu: Option<String>,
+    /// Add this argument to QEMU's command line, with --in qemu; repeat it for each word, as --qemu-arg=-global
+    #[arg(long = "qemu-arg", value_name = "WORD", allow_hyphen_values = true)]
+    pub qemu_arguments: Vec<String>,
     /// Leave out the self-test, which injects a fault of 1 ms
     #[arg(long = "no-self-test")]
     pub no_control: bool,

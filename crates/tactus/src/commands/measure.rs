@@ -125,6 +125,12 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if let Some(kernel) = &arguments.kernel {
         environment.options.insert("kernel".into(), kernel.clone().into());
     }
+    if let Some(program) = &arguments.qemu {
+        environment.options.insert("qemu".into(), program.clone().into());
+    }
+    if !arguments.qemu_arguments.is_empty() {
+        environment.options.insert("qemu_arguments".into(), arguments.qemu_arguments.clone().into());
+    }
     if !arguments.pci.is_empty() {
         environment.options.insert("pci".into(), arguments.pci.clone().into());
     }
