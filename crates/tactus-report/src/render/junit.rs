@@ -28,6 +28,20 @@ use crate::units::{clean, latency, number};
 /// # Errors
 /// When the XML cannot be written.
 pub fn render(contents: &Contents) -> Result<String, RenderError> {
+    Ok(run(contents).to_string()?)
+}
+
+/// The verdicts of a bundle, and behind them what became worse than a baseline: a case for each quantity.
+///
+/// # Errors
+/// When the XML cannot be written.
+pub fn with_comparison(contents: &Contents, document: &CompareDocument) -> Result<String, RenderError> {
+    let mut report = run(contents);
+    add_comparison(&mut report, document);
+    Ok(report.to_string()?)
+}
+
+fn run(contents: &Contents) -> Report {
     let mut report = Report::new(clean(contents.plan.title.as_deref().unwrap_or(&contents.manifest.plan)));
     let mut suites: Vec<TestSuite> = Vec::new();
     let all = Runs::new(contents);
@@ -62,7 +76,7 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     let answer = clean(&answer(contents).line());
     suites.iter_mut().for_each(|suite| _ = suite.add_property(("answer", answer.as_str())));
     report.add_test_suites(suites);
-    Ok(report.to_string()?)
+    report
 }
 
 /// The figures of a measurement as properties of its cases: in ns where a name ends so.
@@ -96,6 +110,11 @@ fn properties(line: &Line, case: &mut TestCase) {
 /// When the XML cannot be written.
 pub fn comparison_of(document: &CompareDocument) -> Result<String, RenderError> {
     let mut report = Report::new(title(document));
+    add_comparison(&mut report, document);
+    Ok(report.to_string()?)
+}
+
+fn add_comparison(report: &mut Report, document: &CompareDocument) {
     report.add_test_suites(document.scenarios.iter().map(compared));
     let mut missing = TestSuite::new("scenarios");
     for one in &document.unmatched {
@@ -110,7 +129,6 @@ pub fn comparison_of(document: &CompareDocument) -> Result<String, RenderError> 
     };
     missing.add_test_case(TestCase::new("all together", of_all));
     report.add_test_suite(missing);
-    Ok(report.to_string()?)
 }
 
 fn compared(one: &ComparedEntry) -> TestSuite {

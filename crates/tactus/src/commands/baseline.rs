@@ -8,8 +8,8 @@ use tactus_model::text::quoted;
 use tactus_report::compare::Condition;
 use tactus_system::{Real, System, baselines_dir};
 
-use super::compare;
-use crate::exit::{Exit, Failure};
+use super::compare::{self, Gated};
+use crate::exit::Failure;
 use crate::nearest;
 use crate::newest;
 
@@ -53,8 +53,8 @@ impl Base {
         Ok(Self { name: name.to_owned(), contents })
     }
 
-    /// Holds a run against it: the comparison as text, and how the program ends for it.
-    pub fn against(self, mut new: Contents) -> Result<(String, Exit), Failure> {
+    /// Holds a run against it.
+    pub fn against(self, mut new: Contents) -> Result<Gated, Failure> {
         Condition::reduce(&mut new);
         compare::gate((self.name, self.contents), ("this run".to_owned(), new))
     }

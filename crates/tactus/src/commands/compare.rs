@@ -128,15 +128,27 @@ pub fn reduced(dir: &Directory) -> Result<Contents, Failure> {
     Ok(contents)
 }
 
+/// What came of a comparison.
+pub struct Gated {
+    /// All of it.
+    pub document: CompareDocument,
+    /// For a terminal.
+    pub text: String,
+    /// How the program ends for it.
+    pub exit: Exit,
+}
+
 /// Holds one bundle against another as a regression gate, with the usual margins; both are [`reduced`].
-pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<(String, Exit), Failure> {
+pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<Gated, Failure> {
     let conditions = [base, new].map(|(name, contents)| Condition::new(name, vec![contents]));
     let document = held(&conditions, &Options { margins: Margins::default(), gate: true, explore: false });
     if document.scenarios.is_empty() {
         return Err(nothing_in_common());
     }
     let style = Style { colour: output::colour(), width: output::width() };
-    Ok((text::chapters(&page(&document, &conditions, Reader::Terminal), style), judged(document.outcome)))
+    let text = text::chapters(&page(&document, &conditions, Reader::Terminal), style);
+    let exit = judged(document.outcome);
+    Ok(Gated { document, text, exit })
 }
 
 fn nothing_in_common() -> Failure {

@@ -29,7 +29,9 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
 
 /// A page for the command and for each of its subcommands.
 fn pages(command: &Command, dir: &Directory) -> io::Result<()> {
-    for subcommand in command.get_subcommands() {
+    // Commands that the help does not list have pages, too; what only tactus itself calls has none.
+    let is_called = |of: &&Command| command.get_name() == "tactus" || !of.is_hide_set();
+    for subcommand in command.get_subcommands().filter(is_called) {
         pages(subcommand, dir)?;
     }
     let name = clap_mangen::Man::new(command.clone()).get_filename();

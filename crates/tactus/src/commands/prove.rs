@@ -69,7 +69,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let progress = Progress::new(&resolved, false);
     let executed =
         execute(&turn, &resolved, &Choices::default(), Destination::New(location, &plan), progress)?;
-    super::report::after(&executed, format, |contents, style| worth(contents, style) + "\n")?;
+    super::report::after(&executed, format, |contents, style| worth(contents, style) + "\n", None)?;
     Ok(Exit::after(executed))
 }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
+use tactus_model::document::CompareDocument;
 use tactus_report::render::text::{Style, render};
-use tactus_report::render::{FORMATS, Format};
+use tactus_report::render::{FORMATS, Format, junit};
 use tactus_report::units::clean;
 use tactus_run::Executed;
 use tactus_system::{Directory, Invocation, Real, System};
@@ -24,6 +25,8 @@ use crate::say::{say, typed};
 
 /// The format of the page.
 const HTML: &str = "html";
+/// The format that has a comparison, too.
+const JUNIT: &str = "junit";
 /// The page beside the files of a bundle.
 const PAGE: &str = "report.html";
 
@@ -112,11 +115,13 @@ fn open(page: &Path) -> Result<(), Failure> {
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Ends a run: its page is written beside the bundle's files, and what was measured is printed.
+/// Ends a run: its page is written beside the bundle's files, and what was measured is printed; JUnit has the comparison
+/// with a baseline, too.
 pub fn after(
     run: &Executed,
     as_format: Option<&Format>,
     table: impl Fn(&Contents, Style) -> String,
+    comparison: Option<&CompareDocument>,
 ) -> Result<(), Failure> {
     let path = run.dir.path().join(PAGE);
     let said = match run.dir.replace(PAGE, &draw(format(HTML)?, &run.contents)?) {
@@ -129,7 +134,12 @@ pub fn after(
         Err(error) => return Err(unwritten(&path, &error)),
     };
     if let Some(format) = as_format {
-        let printed = print(format, &run.contents);
+        let printed = match comparison.filter(|_| format.name == JUNIT) {
+            Some(document) => junit::with_comparison(&run.contents, document)
+                .map_err(|error| Failure::say(error.to_string(), error.hint()))
+                .and_then(|xml| Ok(output::bytes(xml.as_bytes())?)),
+            None => print(format, &run.contents),
+        };
         say(said);
         printed?;
     } else {

@@ -131,16 +131,18 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         true => render(contents, style) + "\n",
         false => screen(contents, style, &full),
     };
-    super::report::after(&executed, format, table)?;
-    let Some(base) = base else { return Ok(Exit::after(executed)) };
-    let ended = Exit::of(&executed.contents);
-    let (comparison, judged) = base.against(executed.contents)?;
+    // A comparison that cannot be made leaves the run shown all the same.
+    let gated = base.map(|base| base.against(executed.contents.clone()));
+    let document = gated.as_ref().and_then(|gated| Some(&gated.as_ref().ok()?.document));
+    super::report::after(&executed, format, table, document)?;
+    let Some(gated) = gated else { return Ok(Exit::after(executed)) };
+    let gated = gated?;
     if format.is_some() {
-        say(comparison);
+        say(gated.text);
     } else {
-        output::data(&format!("\n{comparison}"))?;
+        output::data(&format!("\n{}", gated.text))?;
     }
-    Ok(ended.and(judged).and(Exit::of_guardian(executed.killed)))
+    Ok(Exit::after(executed).and(gated.exit))
 }
 
 /// Where the new bundle goes.

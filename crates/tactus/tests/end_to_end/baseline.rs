@@ -58,6 +58,9 @@ fn a_run_is_held_against_the_baseline_of_a_name_and_ends_as_the_gate_does() {
     let json = run("good.toml", &["--baseline", &base, "--json"]);
     assert!(serde_json::from_slice::<serde_json::Value>(&json.stdout).is_ok(), "{}", stdout(&json));
     assert!(stderr(&json).contains("this run"), "{}", stderr(&json));
+    let junit = stdout(&run("good.toml", &["--baseline", &base, "--format", "junit"]));
+    assert!(junit.contains("<testsuite name=\"host\"") && junit.contains("all together"), "{junit}");
+    assert_eq!(junit.matches("<testsuites").count(), 1, "one document: {junit}");
     let other = run("hogged.toml", &["--baseline", &base]);
     assert_eq!(other.status.code(), Some(3), "what was made otherwise is not judged: {}", stdout(&other));
     nothing_is_left();
