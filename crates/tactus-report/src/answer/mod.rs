@@ -15,6 +15,7 @@ use tactus_model::Evidence;
 pub use chosen::{answer, question};
 pub use headline::{headline, without_rows};
 pub use next::called_again;
+pub(crate) use required::{listed, rank};
 
 /// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one
 /// sentence or figure has one of them.

@@ -61,7 +61,7 @@ fn is_emulated(judged: &Judged<'_>) -> bool {
 }
 
 /// How much an outcome says against the machine.
-const fn rank(outcome: Outcome) -> u8 {
+pub(crate) const fn rank(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Pass => 0,
         Outcome::Warn => 1,
@@ -218,7 +218,7 @@ fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
 }
 
 /// Names in a phrase, the first of them where there are many.
-pub(super) fn listed(names: &[String], between: &str) -> String {
+pub(crate) fn listed(names: &[String], between: &str) -> String {
     match names.len() {
         many if many > NAMED => format!("{} and {} more", names[..NAMED].join(between), many - NAMED),
         _ => names.join(between),
