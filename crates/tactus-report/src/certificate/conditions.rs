@@ -136,7 +136,7 @@ fn rows<'a>(judged: &'a [Judged<'a>]) -> impl Iterator<Item = &'a Row> {
 }
 
 fn loads(judged: &[Judged<'_>]) -> String {
-    all_of(distinct(rows(judged).map(|row| load_words(&row.result))))
+    all_of(&distinct(rows(judged).map(|row| load_words(&row.result))))
 }
 
 /// Which CPUs there are, and which were measured, place by place.
@@ -158,7 +158,7 @@ fn scheduling(judged: &[Judged<'_>]) -> String {
         (Some(policy), 0) => policy.to_string(),
         (Some(policy), priority) => format!("{policy}, priority {priority}"),
     };
-    all_of(distinct(rows(judged).map(words)))
+    all_of(&distinct(rows(judged).map(words)))
 }
 
 /// How the self-tests went: what speaks against them first.

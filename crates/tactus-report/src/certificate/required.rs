@@ -66,7 +66,7 @@ fn own_words(require: &Require) -> Vec<String> {
 }
 
 fn intervals(judged: &[Judged<'_>]) -> String {
-    all_of(distinct(runs(judged).filter(|ns| *ns > 0).map(|ns| latency(float(ns)))))
+    all_of(&distinct(runs(judged).filter(|ns| *ns > 0).map(|ns| latency(float(ns)))))
 }
 
 fn runs<'a>(judged: &'a [Judged<'_>]) -> impl Iterator<Item = u64> + 'a {
@@ -75,17 +75,17 @@ fn runs<'a>(judged: &'a [Judged<'_>]) -> impl Iterator<Item = u64> + 'a {
 
 /// Where it was measured, and what the numbers are worth: `host (bare metal)`.
 fn places(judged: &[Judged<'_>]) -> String {
-    all_of(distinct(judged.iter().map(|one| {
+    all_of(&distinct(judged.iter().map(|one| {
         let evidence = one.line.evidence.map_or_else(String::new, |kind| format!(" ({kind})"));
         format!("{}{evidence}", short(&one.line.subject))
     })))
 }
 
 fn loads(judged: &[Judged<'_>]) -> String {
-    all_of(distinct(judged.iter().flat_map(|one| &one.runs).filter_map(|run| under(&run.result))))
+    all_of(&distinct(judged.iter().flat_map(|one| &one.runs).filter_map(|run| under(&run.result))))
 }
 
 /// All of them in a phrase.
-pub fn all_of(all: Vec<String>) -> String {
+pub fn all_of(all: &[String]) -> String {
     if all.is_empty() { NONE.into() } else { all.join("; ") }
 }

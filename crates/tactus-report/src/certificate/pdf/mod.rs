@@ -24,17 +24,27 @@ pub fn pdf(certificate: &Certificate) -> Result<Vec<u8>, CertificateError> {
     let mut document = Document::new();
     let title = format!("{}: {}", certificate.title, certificate.word);
     document.set_metadata(Metadata::new().title(title).language("en".into()).creator("tactus".into()));
-    let draw: [fn(&mut Paper<'_, '_>, &Certificate) -> Result<(), CertificateError>; 2] =
-        [first::draw, second::draw];
-    for page in draw {
-        let size = PageSettings::from_wh(WIDE, HIGH).ok_or_else(|| fault("a page has no size"))?;
-        let mut sheet = document.start_page_with(size);
-        let mut surface = sheet.surface();
-        page(&mut Paper::new(&mut surface, &faces), certificate)?;
-        surface.finish();
-        sheet.finish();
-    }
+    page(&mut document, &faces, |paper| first::draw(paper, certificate))?;
+    page(&mut document, &faces, |paper| {
+        second::draw(paper, certificate);
+        Ok(())
+    })?;
     document.finish().map_err(|error| fault(&format!("{error:?}")))
+}
+
+/// Adds a page that is drawn so.
+fn page(
+    document: &mut Document,
+    faces: &Faces,
+    draw: impl FnOnce(&mut Paper<'_, '_>) -> Result<(), CertificateError>,
+) -> Result<(), CertificateError> {
+    let size = PageSettings::from_wh(WIDE, HIGH).ok_or_else(|| fault("a page has no size"))?;
+    let mut sheet = document.start_page_with(size);
+    let mut surface = sheet.surface();
+    let drawn = draw(&mut Paper::new(&mut surface, faces));
+    surface.finish();
+    sheet.finish();
+    drawn
 }
 
 fn fault(why: &str) -> CertificateError {

@@ -1,7 +1,7 @@
 //! The second page: the conditions, and lines for signatures.
 
 use super::paper::{END, INK, LINE, MARGIN, MUTED, Paper, ROOM, TOP, Type};
-use crate::certificate::{Certificate, CertificateError};
+use crate::certificate::Certificate;
 
 /// Where values begin.
 const VALUES: f32 = 112.0;
@@ -15,8 +15,7 @@ const BETWEEN: f32 = (ROOM - 88.0 - 190.0 - 192.0) / 2.0;
 const HAND: f32 = 44.0;
 
 /// Draws it.
-#[expect(clippy::unnecessary_wraps, reason = "the first page may fail, and both are drawn by one loop")]
-pub fn draw(paper: &mut Paper<'_, '_>, of: &Certificate) -> Result<(), CertificateError> {
+pub fn draw(paper: &mut Paper<'_, '_>, of: &Certificate) {
     let y = paper.text("CONDITIONS", Type::plain(8.0).in_colour(MUTED), (MARGIN, TOP), ROOM, 1);
     paper.rule(y + 3.0, 1.6, INK);
     let mut y = y + 7.0;
@@ -41,5 +40,4 @@ pub fn draw(paper: &mut Paper<'_, '_>, of: &Certificate) -> Result<(), Certifica
         }
     }
     paper.foot(&of.title, 2);
-    Ok(())
 }

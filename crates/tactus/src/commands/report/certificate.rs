@@ -1,7 +1,7 @@
 //! `tactus report BUNDLE --certificate`.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tactus_bundle::{self as bundle, Trust};
 use tactus_report::certificate::{Certificate, CertificateError, Given, html, pdf};
@@ -30,7 +30,7 @@ pub fn certificate(bundle: &Directory, given: &Given, out: Option<&Path>) -> Res
         Some((out, write)) if out.as_os_str() == "-" => output::bytes(&write(&certificate).map_err(failed)?)?,
         Some((out, write)) => {
             to_file(out, &write(&certificate).map_err(failed)?)?;
-            said(out.to_owned());
+            said(out);
         }
         None => {
             // All or nothing: a certificate that cannot be written in one format is in no other either.
@@ -39,14 +39,14 @@ pub fn certificate(bundle: &Directory, given: &Given, out: Option<&Path>) -> Res
                 let (name, bytes) = written.map_err(failed)?;
                 let path = bundle.path().join(name);
                 bundle.replace(name, &bytes).map_err(|error| unwritten(&path, &error))?;
-                said(path);
+                said(&path);
             }
         }
     }
     Ok(Exit::Good)
 }
 
-fn said(path: PathBuf) {
+fn said(path: &Path) {
     say(format_args!("certificate: {}", path.display()));
 }
 
