@@ -6,7 +6,7 @@ use tactus_model::cpus::CpuSet;
 use tactus_model::facts::Facts;
 use tactus_model::message::NoteKind;
 
-use super::required::all_of;
+use super::required::{all_of, intervals};
 use super::{Entry, Given, Judged, distinct, short};
 use crate::row::{conditions as audited, controls, load_words, policy};
 use crate::section::facts::telling;
@@ -51,6 +51,7 @@ pub fn conditions(contents: &Contents, judged: &[Judged<'_>], given: &Given, sha
         ("Load", Some(loads(judged)), 3),
         ("CPUs", Some(cpus(contents, judged)), 2),
         ("Scheduling", Some(scheduling(judged)), 1),
+        ("Interval", Some(intervals(judged)), 1),
         ("Self-test", Some(self_test(contents)), 3),
         ("Started", Some(moment(&manifest.started)), 1),
         ("Ended", manifest.finished.as_deref().map(moment), 1),

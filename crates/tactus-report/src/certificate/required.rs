@@ -65,7 +65,8 @@ fn own_words(require: &Require) -> Vec<String> {
     said
 }
 
-fn intervals(judged: &[Judged<'_>]) -> String {
+/// The times between two wake-ups.
+pub fn intervals(judged: &[Judged<'_>]) -> String {
     all_of(&distinct(runs(judged).filter(|ns| *ns > 0).map(|ns| latency(float(ns)))))
 }
 

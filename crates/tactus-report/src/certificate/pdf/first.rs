@@ -66,7 +66,7 @@ fn verdict(paper: &mut Paper<'_, '_>, of: &Certificate, y: f32) -> f32 {
     let [colour, light] = colours(of.tone);
     let (x, width) = (MARGIN + BAND + 10.0, ROOM - BAND - 20.0);
     let word = paper.set(of.word, Type::bold(24.0).in_colour(colour), width, 1);
-    let said = paper.set(&of.sentence, Type::plain(9.0), width, 7);
+    let said = paper.set(&of.sentence.replace('`', ""), Type::plain(9.0), width, 7);
     let high = word.high() + said.high() + 16.0;
     paper.bar((MARGIN, y), (ROOM, high), colour);
     paper.bar((MARGIN + BAND, y + FRAME), (ROOM - BAND - FRAME, high - 2.0 * FRAME), light);
