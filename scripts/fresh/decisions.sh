@@ -69,10 +69,10 @@ says "nothing can be built: gcc libc6-dev" "there is no cargo"
 begin "a Rust that is too old is named"
 stand_in cargo "cargo 1.63.0"
 setup 2
-says "this Rust is 1.63.0" "1.88"
+says "this Rust is 1.63.0" "1.92"
 
 begin "without root what is optional is skipped, on Debian and elsewhere"
-stand_in cargo "cargo 1.88.0"
+stand_in cargo "cargo 1.92.0"
 stand_in rustc /usr/local/bin
 stand_in cc ""
 stand_in make ""

@@ -96,7 +96,7 @@ impl BundleError {
             Self::CannotMake { .. } => "name a directory that can be made with --out DIR".into(),
             Self::NotABundle { .. } => "give the directory that `tactus run` named at its end".into(),
             Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),
-            Self::Altered { .. } => "copy the bundle again; `--damaged` reads what is left and says what is wrong".into(),
+            Self::Altered { .. } => "copy the bundle again; `tactus report --damaged` reads what is left and says what is wrong".into(),
             Self::CannotResume { .. } => {
                 "give the plan, the options and the machine that it was begun with (another machine: --force), or begin another bundle with --out DIR".into()
             }

@@ -20,6 +20,10 @@ pub const PLAN: &str = "plan.toml";
 pub const EVENTS: &str = "events.jsonl";
 /// Name of the file with the last things that tactus did in a run that broke.
 pub const LOG: &str = "log.txt";
+/// Name of the file with a signature of the manifest.
+pub const SIGNATURE: &str = "signature.sig";
+/// How names of files begin that are made from the rest, and that no checksum holds.
+const DERIVED: [&str; 2] = ["report.", "certificate."];
 /// The directory with one of each row.
 pub const SCENARIOS: &str = "scenarios";
 /// The directories with one file of each environment.
@@ -68,17 +72,24 @@ pub fn checksum(dir: &Directory, name: &Path, checked: &mut Checked) -> io::Resu
         checked.left = checked.left.saturating_sub(u64::try_from(n).unwrap_or(u64::MAX));
         hash.update(&buffer[..n]);
     }
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&hash.finalize()))
 }
 
-/// Checksums of every file in `dir` but the manifest, reports drawn from the rest, and what was being written when the
-/// power failed; by path.
+/// Bytes in hex.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Checksums of every file in `dir`, by path; not of the manifest and its signature, of reports and certificates made from
+/// the rest, and of what was being written when the power failed.
 pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleError> {
     let mut sums = BTreeMap::new();
     let mut checked = Checked::default();
     for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
         let name = entry.path.to_string_lossy().into_owned();
-        let derived = name == MANIFEST || name.starts_with("report.") || is_hidden(&entry.path);
+        let derived = [MANIFEST, SIGNATURE].contains(&name.as_str())
+            || DERIVED.iter().any(|beginning| name.starts_with(beginning))
+            || is_hidden(&entry.path);
         if derived || entry.kind == Kind::Directory {
             continue;
         }

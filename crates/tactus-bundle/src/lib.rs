@@ -26,10 +26,10 @@ mod windows;
 mod write;
 
 pub use error::BundleError;
-pub use files::LOG;
+pub use files::{LOG, SIGNATURE};
 pub use location::Location;
 pub use logs::Logs;
-pub use read::{Trust, manifest, open, read, read_from, read_with_logs, verify};
+pub use read::{Sealed, Trust, manifest, open, read, read_from, read_with_logs, sealed, verify};
 pub use resume::Resumed;
 pub use room::LeftOut;
 pub use write::{RowLog, Writer, keep_log};

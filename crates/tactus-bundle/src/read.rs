@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 use std::path::Path;
 
+use sha2::{Digest, Sha256};
 use tactus_model::bundle::{Contents, FORMAT, Manifest, Row, RowResult};
 use tactus_model::event::{Event, Stamped};
 use tactus_model::facts::Facts;
@@ -98,6 +99,7 @@ fn read_rows(
             Trust::Damaged => damage.push(error.to_string()),
         }
     }
+    let altered = !damage.is_empty();
     names::of_manifest(&mut manifest, &mut damage);
     if manifest.finished.is_none() {
         damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
@@ -141,7 +143,10 @@ fn read_rows(
         }
         names.push(own);
     }
-    rows.iter_mut().for_each(|row| row.result.forget_uncounted());
+    for row in &mut rows {
+        row.result.forget_uncounted();
+        row.result.damaged = altered;
+    }
     let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
     let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
@@ -153,6 +158,10 @@ fn read_rows(
 /// # Errors
 /// When it is no bundle, or was written in another format.
 pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
+    manifest_and_bytes(dir).map(|(manifest, _)| manifest)
+}
+
+fn manifest_and_bytes(dir: &Directory) -> Result<(Manifest, Vec<u8>), BundleError> {
     let path = || dir.path().to_owned();
     let not = |reason: String| BundleError::NotABundle { path: path(), reason };
     let text = dir
@@ -166,7 +175,8 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
         let tactus = tactus.map_or_else(|| "(unknown)".to_owned(), |tactus| names::words(&tactus));
         return Err(BundleError::OtherVersion { path: path(), tactus, found });
     }
-    serde_json::from_slice(&text).map_err(wrong)
+    let manifest = serde_json::from_slice(&text).map_err(wrong)?;
+    Ok((manifest, text))
 }
 
 /// Verifies the bundle in an open directory: it is finished, and every file is as its manifest has it, and no other lies
@@ -175,14 +185,39 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
 /// # Errors
 /// When it is no bundle, was written in another format, is not finished, or a file is missing, altered or added.
 pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
-    let manifest = manifest(dir)?;
+    sealed(dir).map(|sealed| sealed.manifest)
+}
+
+/// What holds a bundle together: its manifest, which has the checksum of every other file. Who signs these bytes signs
+/// the bundle, and their checksum is that of the bundle.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sealed {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// The bytes that it was read from: those of `manifest.json`.
+    pub bytes: Vec<u8>,
+    /// Their SHA-256, in hex.
+    pub sha256: String,
+}
+
+/// Verifies a bundle as [`verify`] does, and returns what holds it together. It is read once: what was verified is what is
+/// returned.
+///
+/// # Errors
+/// As [`verify`].
+pub fn sealed(dir: &Directory) -> Result<Sealed, BundleError> {
+    let (manifest, bytes) = manifest_and_bytes(dir)?;
     if manifest.finished.is_none() {
         let reason = "the run goes on, or died before it could end the bundle".to_owned();
         return Err(BundleError::NotABundle { path: dir.path().to_owned(), reason });
     }
     let mut checked = files::Checked::default();
     let altered = manifest.files.iter().find_map(|(name, sum)| altered(dir, name, sum, &mut checked));
-    altered.or_else(|| files::added(dir, &manifest)).map_or(Ok(manifest), Err)
+    if let Some(error) = altered.or_else(|| files::added(dir, &manifest)) {
+        return Err(error);
+    }
+    let sha256 = files::hex(&Sha256::digest(&bytes));
+    Ok(Sealed { manifest, bytes, sha256 })
 }
 
 /// What a manifest of any version says of its version.

@@ -14,6 +14,7 @@
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
 //! console/<environment>.log           a guest's console
 //! log.txt                             what tactus did last, of a run that broke
+//! signature.sig                       a signature of the manifest, where somebody signed it
 //! ```
 //! A scenario that is measured in slices has a row's directory for each of them; a reader makes one row of them.
 
@@ -293,6 +294,9 @@ pub struct RowResult {
     /// The environment's clock against this machine's, as far as the arrival of ticks tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_fit: Option<ClockFit>,
+    /// Whether its bundle is not what was written, so that nothing is decided by it. It is known when a bundle is read.
+    #[serde(skip)]
+    pub damaged: bool,
 }
 
 /// A part of a measurement that is made at one go, before it is another scenario's turn.
@@ -409,6 +413,7 @@ impl RowResult {
             waits: None,
             window_ns: None,
             clock_fit: None,
+            damaged: false,
         }
     }
 

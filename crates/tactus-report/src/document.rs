@@ -16,6 +16,7 @@ pub fn document(contents: &Contents) -> Document {
         answer: None,
         scenarios: contents.rows.iter().map(|row| entry(contents, row)).collect(),
         repeated: Vec::new(),
+        damage: contents.damage.clone(),
         claims: Vec::new(),
         proofs: Vec::new(),
         matrices: Vec::new(),

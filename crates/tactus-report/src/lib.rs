@@ -5,9 +5,11 @@
 //! [`fitness`] what they suffice for. A
 //! [`section`] is a file that makes of them one part of the report, out of [`part`]s that know no format; [`figure`]
 //! draws. [`compare`] holds the runs of one bundle against those of another. [`render`] writes the sections down, one file per format; [`document()`] is the same in numbers.
+//! A [`certificate`] is the answer on two pages of paper.
 
 pub mod answer;
 pub mod audit;
+pub mod certificate;
 pub mod compare;
 mod document;
 pub mod figure;

@@ -63,6 +63,20 @@ pub fn latency_in_full(ns: u64) -> String {
     format!("{} {name}", grouped(&text))
 }
 
+/// A limit as it was asked for: every digit of a whole number of ns.
+#[must_use]
+pub fn exactly(ns: f64) -> String {
+    let whole = tactus_model::number::whole(ns);
+    if ns >= 0.0 && float(whole) == ns { latency_in_full(whole) } else { latency(ns).trim_end().to_owned() }
+}
+
+/// A latency beside a limit: in full where fewer digits would make it the limit, which it is not.
+#[must_use]
+pub fn beside(ns: f64, limit: f64) -> String {
+    let short = latency(ns);
+    if ns.total_cmp(&limit).is_ne() && short == latency(limit) { exactly(ns) } else { short }
+}
+
 /// As [`latency`], for a whole number of ns that may be absent.
 #[must_use]
 pub fn latency_or_none(ns: Option<u64>) -> String {

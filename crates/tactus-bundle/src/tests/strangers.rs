@@ -260,6 +260,19 @@ fn what_a_user_puts_into_a_bundle_where_nothing_is_read_and_what_is_drawn_from_i
     }
     read(&dir, Trust::Whole).unwrap();
     crate::verify(&crate::open(&dir).unwrap()).unwrap();
+    // What is made of it, and who signed it, is named by no manifest, of a run that is ended again neither.
+    let (_home, again) = begun();
+    for name in ["signature.sig", "certificate.pdf", "certificate.html", "report.html"] {
+        fs::write(again.join(name), "made").unwrap();
+    }
+    go_on(&again).unwrap().finish(tactus_model::event::RunStatus::Complete).unwrap();
+    let sealed = crate::sealed(&crate::open(&again).unwrap()).unwrap();
+    assert!(sealed.manifest.files.contains_key("plan.toml"));
+    assert!(
+        !sealed.manifest.files.keys().any(|name| name.contains("signature") || name.contains("certificate"))
+    );
+    assert_eq!(sealed.bytes, fs::read(again.join("manifest.json")).unwrap());
+    assert_eq!(sealed.sha256.len(), 64);
     // Nor is a run that was cut off held to what it could not name yet.
     let (_home, cut) = begun();
     fs::write(cut.join("console/02-guest.log"), "booted").unwrap();

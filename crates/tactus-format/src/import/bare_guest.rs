@@ -177,8 +177,8 @@ impl Run {
             let control = self.trials.iter().find(|trial| trial.stage == stage).map(Trial::control);
             note(match control.and_then(|own| Some((own.injected()?, own.seen()?, own.passed))) {
                 Some((injected, seen, passed)) => format!(
-                    "{when} measuring it kept interrupts off for {injected} ns, of which its instrument {} {seen} ns",
-                    if passed { "saw" } else { "did not see all:" },
+                    "{when} measuring it kept interrupts off for {injected} ns; its instrument {} {seen} ns",
+                    if passed { "saw" } else { "did not see all of it, but" },
                 ),
                 None => format!("its self-test {when} measuring was not passed"),
             });

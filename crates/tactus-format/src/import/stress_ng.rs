@@ -93,6 +93,8 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         }
     }
     conditions.tell(&mut recording);
-    recording.notes.push("it has totals and no histogram: no quantile is known".into());
+    recording
+        .notes
+        .push("it has totals and no histogram: the percentiles that it states are in the notes".into());
     Ok(vec![recording])
 }

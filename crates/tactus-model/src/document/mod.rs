@@ -62,6 +62,9 @@ pub struct Document {
     /// What the runs of each repeated measurement say together; only where the plan repeats any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<RepeatedEntry>,
+    /// What is wrong with a bundle that was read although it is damaged, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damage: Vec<String>,
     /// One scenario against another; only where the plan compares any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimEntry>,

@@ -1,20 +1,22 @@
 //! Every limit of every measurement, and whether each measurement of which nothing is required was made: what test servers
 //! count.
 
+use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::document::{Outcome, Side};
 use tactus_model::event::RowStatus;
+use tactus_model::outcome::RowEnd;
 
 use crate::row::{Runs, broke};
 use crate::stats::{Line, comparison};
-use crate::units::{clean, latency, number};
+use crate::units::{clean, exactly, number};
 
 /// How a case came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// It was shown to hold.
     Pass,
-    /// It was shown not to hold, or the measurement broke.
+    /// It was shown not to hold.
     Fail,
     /// This machine cannot measure it, and nothing is required of it.
     Skipped,
@@ -42,19 +44,31 @@ pub fn cases(contents: &Contents) -> Vec<Case> {
     let lines = comparison(contents);
     let has_any = lines.iter().any(Line::has_numbers);
     let of = |line: &Line| {
-        let broke = broke(contents, all.of(line.row));
-        of_line(line, broke, has_any)
+        let runs = all.of(line.row);
+        let waits = runs.iter().any(|run| run.result.ended == RowEnd::Waiting);
+        of_line(line, broke(contents, runs), has_any && !waits)
     };
-    lines.iter().flat_map(of).collect()
+    let damage = contents.damage.first().map(|first| Case {
+        name: "bundle: whole".into(),
+        came: Came::Undecided,
+        said: format!("the bundle is damaged: {first}"),
+        measured: None,
+    });
+    lines.iter().flat_map(of).chain(damage).collect()
 }
 
-fn of_line(line: &Line, broke: Option<String>, has_any: bool) -> Vec<Case> {
-    let name = clean(&line.name);
+fn of_line(line: &Line, broke: Option<String>, may_skip: bool) -> Vec<Case> {
+    let mark = match line.evidence {
+        Some(Evidence::Emulated) => " (emulated)",
+        Some(Evidence::Imported) => " (imported)",
+        _ => "",
+    };
+    let name = format!("{}{mark}", clean(&line.name));
     let Some(verdict) = &line.verdict else {
         let reason = line.reason.clone().unwrap_or_default();
         let (came, said) = match (line.status, broke) {
-            (RowStatus::Skipped, _) if has_any => (Came::Skipped, reason),
-            (_, Some(broke)) => (Came::Fail, broke),
+            (RowStatus::Skipped, _) if may_skip => (Came::Skipped, reason),
+            (_, Some(broke)) => (Came::Undecided, broke),
             (_, None) if !line.has_numbers() => (Came::Undecided, reason),
             (_, None) => (Came::Pass, String::new()),
         };
@@ -64,7 +78,7 @@ fn of_line(line: &Line, broke: Option<String>, has_any: bool) -> Vec<Case> {
     let cases: Vec<Case> = limits
         .map(|limit| {
             let shown = match limit.unit.as_str() {
-                "ns" => latency(limit.limit).trim_end().to_owned(),
+                "ns" => exactly(limit.limit),
                 unit => format!("{} {unit}", number(limit.limit)).trim_end().to_owned(),
             };
             let came = match (limit.side, verdict.outcome) {

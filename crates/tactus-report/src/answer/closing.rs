@@ -3,17 +3,17 @@
 use tactus_model::bundle::Contents;
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
 
-use super::required::{Judged, judged, listed, over, part, rank};
+use super::required::{Judged, asked_of, judged, listed, over, part, rank};
 use crate::row::{Runs, enough};
 use crate::stats::comparison;
-use crate::units::{clean, latency, number};
+use crate::units::{beside, clean, exactly, latency, number};
 
 /// A limit, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// Of all measurements the worst; a limit that only warns is never [`Outcome::Fail`].
     pub outcome: Outcome,
-    /// `max 100 us`; empty where nothing could be judged.
+    /// `max 100 us`; where nothing could be judged all that was asked for; empty where that is no latency.
     pub limit: String,
     /// `187 us on host loaded, 87.0 us too much (10 s, under scheduler load, bare metal)`.
     pub said: String,
@@ -83,7 +83,7 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
     let decides = own().max_by(|one, other| part(one.entry).total_cmp(&part(other.entry)))?;
     let (entry, outcome) = (decides.entry, outcome(decides));
     let shown = |value: f64| match entry.unit.as_str() {
-        "ns" => latency(value).trim_end().to_owned(),
+        "ns" => beside(value, entry.limit).trim_end().to_owned(),
         unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
     };
     let others: Vec<String> = own()
@@ -94,7 +94,8 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
     let name = clean(&decides.judged.line.name);
     let by = match outcome {
         Outcome::Fail | Outcome::Warn if entry.high > entry.limit && entry.limit > 0.0 => {
-            format!(", {} too much", shown(entry.high - entry.limit))
+            let over = entry.high - entry.limit;
+            format!(", {} too much", if entry.unit == "ns" { latency(over) } else { shown(over) })
         }
         _ => String::new(),
     };
@@ -104,7 +105,8 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
     };
     let others = if outcome == Outcome::Pass { String::new() } else { others };
     let said = format!("{} in {name}{by}{why}{others}", shown(entry.high));
-    Some(Closed { outcome, limit: format!("{} {}", clean(&entry.quantity), shown(entry.limit)), said })
+    let limit = if entry.unit == "ns" { exactly(entry.limit) } else { shown(entry.limit) };
+    Some(Closed { outcome, limit: format!("{} {limit}", clean(&entry.quantity)), said })
 }
 
 /// Why nothing is decided: what stands behind the `but` of a reason, and how much longer would be enough.
@@ -118,17 +120,18 @@ fn doubt(verdict: &Verdict) -> String {
 
 /// The measurements of which no limit could be judged, those with the same reason together.
 fn not_judged(all: &[Judged<'_>]) -> Vec<Closed> {
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    let mut reasons: Vec<(String, String, Vec<String>)> = Vec::new();
     for one in all.iter().filter(|one| one.verdict.limits.is_empty()) {
-        let (reason, name) = (doubt(one.verdict), clean(&one.line.name));
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((reason, vec![name])),
+        let (limit, reason, name) =
+            (asked_of(one).unwrap_or_default(), doubt(one.verdict), clean(&one.line.name));
+        match reasons.iter_mut().find(|known| (&known.0, &known.1) == (&limit, &reason)) {
+            Some((.., names)) => names.push(name),
+            None => reasons.push((limit, reason, vec![name])),
         }
     }
-    let said = |(reason, names): (String, Vec<String>)| format!("{}: {reason}", listed(&names, "; "));
-    reasons
-        .into_iter()
-        .map(|one| Closed { outcome: Outcome::Inconclusive, limit: String::new(), said: said(one) })
-        .collect()
+    let closed = |(limit, reason, names): (String, String, Vec<String>)| {
+        let said = format!("{}: {reason}", listed(&names, "; "));
+        Closed { outcome: Outcome::Inconclusive, limit, said }
+    };
+    reasons.into_iter().map(closed).collect()
 }

@@ -24,6 +24,7 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
     let own = || lines.iter().filter(|line| line.figures.is_some() && (!judged || line.verdict.is_some()));
     let results: Vec<&RowResult> = own().flat_map(runs).collect();
     [
+        damaged(contents),
         idle(&results),
         beside(&results),
         other(&results),
@@ -56,6 +57,15 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
 fn is_told(answer: &str, line: &Line) -> bool {
     let why = answer.strip_prefix(&clean(&line.name)).and_then(|rest| rest.strip_prefix(": "));
     why.is_some_and(|why| ["skipped: ", "failed: ", "nothing was"].iter().any(|word| why.starts_with(word)))
+}
+
+/// That the bundle is not what was written.
+fn damaged(contents: &Contents) -> Option<String> {
+    match contents.damage.len() {
+        0 => None,
+        1 => Some(format!("The bundle is damaged: {}.", clean(contents.damage[0].trim_end_matches('.')))),
+        all => Some(format!("The bundle is damaged in {all} places.")),
+    }
 }
 
 /// That nothing ran beside any of it: then nobody knows what it does under load.

@@ -51,7 +51,13 @@ fn counts(contents: &Contents) -> String {
                 _ => format!(", {short} to {long} each"),
             };
             let places = environments.join(", ");
-            format!("{measured} of {total} measurements were made{each}, in {places}{}", loads(contents))
+            let made = if total == 1 {
+                "1 measurement was made".into()
+            } else {
+                format!("{measured} of {total} measurements were made")
+            };
+            let each = if measured == 1 { each.replace(" each", "") } else { each };
+            format!("{made}{each}, in {places}{}", loads(contents))
         }
     };
     let is = |of: fn(&RowResult) -> bool| contents.rows.iter().filter(|row| of(&row.result)).count();

@@ -81,7 +81,7 @@ fn held(lines: &[&Line], evidence: Evidence) -> String {
     let lasted = match (duration(shortest), duration(longest)) {
         _ if shortest == 0 => "for a time that is not known".to_owned(),
         (short, long) if short == long => short,
-        (short, _) => format!("{short} and more"),
+        (short, long) => format!("{short} to {long}"),
     };
     if names.is_empty() {
         return format!("The largest latency is not known ({lasted}{place}).");

@@ -20,6 +20,7 @@ pub use chosen::{answer, conditions_of, question};
 pub use closing::{Closed, closing};
 pub use headline::{headline, without_rows};
 pub use next::called_again;
+pub(crate) use required::{listed, rank};
 pub use scale::{PUBLISHED, Published};
 
 /// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one

@@ -1,15 +1,16 @@
 //! Whether what was required is kept.
 
-use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
+use tactus_model::number::float;
 use tactus_model::outcome::RowEnd;
+use tactus_model::{Evidence, Nanos};
 
 use super::{kinds, next};
 use crate::part::{Answer, Next, Tone};
 use crate::row::{Runs, enough, time_words, under, verdict};
 use crate::stats::Line;
-use crate::units::{clean, duration, latency, number};
+use crate::units::{beside, clean, duration, exactly, number};
 
 /// The most environments that are named.
 pub(super) const NAMED: usize = 4;
@@ -61,7 +62,7 @@ fn is_emulated(judged: &Judged<'_>) -> bool {
 }
 
 /// How much an outcome says against the machine.
-pub(super) const fn rank(outcome: Outcome) -> u8 {
+pub(crate) const fn rank(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Pass => 0,
         Outcome::Warn => 1,
@@ -117,17 +118,39 @@ fn said(judged: &Judged<'_>) -> String {
     let open = verdict.limits.iter().any(|limit| limit.side == Side::Open);
     let decides =
         deciding(judged).filter(|_| verdict.outcome != Outcome::Inconclusive || (doubt.is_some() && !open));
-    let Some(limit) = decides else { return format!("{name}: {reason}") };
+    let Some(limit) = decides else {
+        let asked = asked_of(judged).filter(|_| verdict.limits.is_empty() && line.has_numbers());
+        let asked = asked.map(|asked| format!(" (asked for: {asked})")).unwrap_or_default();
+        return format!("{name}: {reason}{asked}");
+    };
     let doubt = doubt.filter(|_| verdict.outcome == Outcome::Inconclusive).unwrap_or_default();
-    let shown = |value: f64| if limit.unit == "ns" { latency(value) } else { number(value) };
+    let shown = |value: f64| if limit.unit == "ns" { beside(value, limit.limit) } else { number(value) };
     let quantity = clean(&limit.quantity);
+    // A quantile is judged for each thread, and tables show that of all.
+    let threads = judged.runs.first().map_or(0, |run| run.result.series().len());
+    let of = if quantity.starts_with("p99") && threads > 1 { " of the worst thread" } else { "" };
+    let most = if limit.unit == "ns" { exactly(limit.limit) } else { number(limit.limit) };
     // Of a quantile the bound keeps the limit, and tables show what was measured.
     let bounded = limit.side == Side::Kept && quantity.starts_with("p99") && limit.low < limit.high;
     let taken = match bounded {
         true => format!("{} (at most {}, 95 %)", shown(limit.low), shown(limit.high)),
         false => shown(limit.high),
     };
-    format!("{name}: {quantity} {taken} {relation} {} ({}){doubt}", shown(limit.limit), over(judged, limit))
+    format!("{name}: {quantity}{of} {taken} {relation} {most} ({}){doubt}", over(judged, limit))
+}
+
+/// The limits on latencies that were asked for: `max 100 us, overruns 0`; none: there are none.
+pub(super) fn asked_of(judged: &Judged<'_>) -> Option<String> {
+    let require = judged.runs.first()?.result.require.as_ref()?;
+    let time = |name: &str, ns: Nanos| format!("{name} {}", exactly(float(ns.0)));
+    let max = require.max.map(|ns| time("max", ns));
+    let jitter = require.jitter.map(|ns| time("jitter", ns));
+    let quantiles = require.quantiles().into_iter().map(|(name, _, ns)| time(name, ns));
+    let tail = require.tail.map(|tail| format!("{} in {}", time("tail", tail.max), duration(tail.horizon.0)));
+    let overruns = require.overruns.map(|most| format!("overruns {most}"));
+    let all: Vec<String> =
+        max.into_iter().chain(jitter).chain(quantiles).chain(tail).chain(overruns).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Over what a limit was judged: `5 runs of 10 s, under scheduler load, bare metal`.
@@ -218,7 +241,7 @@ fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
 }
 
 /// Names in a phrase, the first of them where there are many.
-pub(super) fn listed(names: &[String], between: &str) -> String {
+pub(crate) fn listed(names: &[String], between: &str) -> String {
     match names.len() {
         many if many > NAMED => format!("{} and {} more", names[..NAMED].join(between), many - NAMED),
         _ => names.join(between),

@@ -31,11 +31,7 @@ pub fn scale(lines: &[&Line], period_ns: Option<u64>) -> Option<String> {
         let part = float(max) / float(period);
         let period = duration(period);
         if part >= 1.0 {
-            format!(
-                "{} is {} periods of {period}. ",
-                latency(float(max)),
-                number((part * 10.0).round() / 10.0)
-            )
+            format!("{} is {} periods of {period}. ", latency(float(max)), number(part))
         } else {
             format!(
                 "{} is {} % of the period of {period}. ",

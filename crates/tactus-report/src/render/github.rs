@@ -29,6 +29,9 @@ pub fn render(contents: &Contents) -> String {
         Tone::Good | Tone::Quiet | Tone::Heading => "notice",
     };
     say(command, &answer.led(), &answer.sentence);
+    for damage in &contents.damage {
+        say("warning", "bundle", &format!("damaged: {damage}"));
+    }
     let all = Runs::new(contents);
     for line in comparison(contents) {
         let runs = all.of(line.row);

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
-use tactus_model::Nanos;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{CompareDocument, ComparedEntry, Judgement, LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
+use tactus_model::{Evidence, Nanos};
 
 use super::RenderError;
 use crate::answer::{answer, without_rows};
 use crate::compare::title;
 use crate::row::{Runs, broke};
 use crate::stats::{Line, comparison};
-use crate::units::{clean, latency, number};
+use crate::units::{beside, clean, exactly, latency, number};
 
 /// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
 /// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
@@ -73,6 +73,11 @@ fn run(contents: &Contents) -> Report {
         suite.add_test_case(TestCase::new("measured", error(&without_rows(contents))));
         suites.push(suite);
     }
+    if let Some(first) = contents.damage.first() {
+        let mut suite = TestSuite::new("bundle");
+        suite.add_test_case(TestCase::new("whole", error(&format!("the bundle is damaged: {first}"))));
+        suites.push(suite);
+    }
     let answer = clean(&answer(contents).line());
     suites.iter_mut().for_each(|suite| _ = suite.add_property(("answer", answer.as_str())));
     report.add_test_suites(suites);
@@ -97,7 +102,10 @@ fn properties(line: &Line, case: &mut TestCase) {
             }
         }
     }
-    case.add_property(("load", clean(&line.load).as_str()));
+    // A file of another tool does not say what ran beside it.
+    if line.evidence != Some(Evidence::Imported) {
+        case.add_property(("load", clean(&line.load).as_str()));
+    }
     if let Some(evidence) = line.evidence {
         case.add_property(("evidence", evidence.to_string().as_str()));
     }
@@ -208,7 +216,7 @@ impl Asked {
 /// The limits of a requirement, those that warn behind the others, each list in the order of its verdict.
 fn asked(require: &Require) -> Vec<Asked> {
     fn of(require: &Require, warns: bool) -> Vec<Asked> {
-        let time = |ns: Nanos| latency(float(ns.0)).trim_end().to_owned();
+        let time = |ns: Nanos| exactly(float(ns.0));
         let max = require.max.map(|limit| ("max", time(limit)));
         let jitter = require.jitter.map(|limit| ("jitter", time(limit)));
         let quantiles = require.quantiles().into_iter().map(|(name, _, limit)| (name, time(limit)));
@@ -235,6 +243,10 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
     let shown = |value: f64| match entry.unit.as_str() {
         "ns" => latency(value),
         unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
+    };
+    let shown = |value: f64| match entry.unit.as_str() {
+        "ns" => beside(value, entry.limit),
+        _ => shown(value),
     };
     let (quantity, limit) = (&entry.quantity, &asked.limit);
     let open = || error(&format!("{quantity} of at most {limit} is not decided"));

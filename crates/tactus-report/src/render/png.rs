@@ -1,6 +1,6 @@
 //! The figures as an image, for where SVG does not go.
 
-use resvg::{tiny_skia, usvg};
+use resvg::tiny_skia;
 use tactus_model::bundle::Contents;
 
 use super::RenderError;

@@ -199,10 +199,10 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
         let of = format!("in {} of {}", rows.len(), many(all));
         let how = match seen.is_empty() {
             true => format!("no self-test was made {of}"),
-            false => format!("{}: not at its size {of}", range(&seen)),
+            false => format!("{}: not at its size {of}; not passed", range(&seen)),
         };
         let names: Vec<String> = rows.iter().map(|result| clean(&title(contents, result))).collect();
-        (false, format!("{}: {how}; not passed: {}", clean(place), names.join("; ")))
+        (false, format!("{}: {how}: {}", clean(place), names.join("; ")))
     }));
     said
 }

@@ -31,6 +31,9 @@ pub fn never_made(result: &RowResult) -> Option<String> {
 
 /// Whether its evidence carries a verdict.
 pub fn evidence(result: &RowResult) -> Result<(), String> {
+    if result.damaged {
+        return Err("the bundle is damaged: what is left of it decides nothing".into());
+    }
     match result.evidence {
         Some(Evidence::BareMetal | Evidence::VirtualHost) => Ok(()),
         Some(Evidence::Emulated) => Err("emulated: this says nothing about hardware".into()),

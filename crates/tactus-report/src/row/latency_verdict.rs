@@ -12,7 +12,7 @@ use super::grounds::{Doubt, Found, asked, together};
 use super::quantile::QuantileLimit;
 use super::standing::{ground, too_few};
 use super::tail::{is_broken_early, tail_limit};
-use crate::units::{count, latency};
+use crate::units::{beside, count, exactly};
 
 /// The verdict, or why there is no ground for one.
 pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
@@ -99,7 +99,8 @@ impl Limits<'_> {
         let (side, relation) =
             if own <= limit { (Side::Kept, "is within") } else { (Side::Broken, "exceeds") };
         let (limit, own) = (float(limit), float(own));
-        let said = format!("{word} {} {relation} the {} {}", latency(own), asked(warns), latency(limit));
+        let said =
+            format!("{word} {} {relation} the {} {}", beside(own, limit), asked(warns), exactly(limit));
         let (quantity, unit) = (quantity.to_owned(), "ns".to_owned());
         Found::settled(LimitEntry { quantity, limit, low: own, high: own, unit, warns, side }, said)
     }

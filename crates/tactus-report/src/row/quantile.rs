@@ -15,7 +15,7 @@ use tactus_model::outcome::SeriesResult;
 use tactus_statistics::Late;
 
 use super::grounds::{Found, asked};
-use crate::units::{count, duration, latency, latency_up, number};
+use crate::units::{beside, count, duration, exactly, latency_up, number};
 
 /// An unseen stall is taken to be as long as that, in ns: a time slice of a scheduler, or a tick of a slow kernel.
 const UNSEEN_NS: u64 = 10_000_000;
@@ -192,8 +192,8 @@ impl<'a> Judged<'a> {
             _ => format!(" of {}", self.series.key),
         };
         let own = format!("{corrected}{name}{whose}");
-        let asked = format!("the {} {}", asked(warns), latency(float(most)));
-        let low = latency(float(self.low));
+        let asked = format!("the {} {}", asked(warns), exactly(float(most)));
+        let low = beside(float(self.low), float(most));
         let mut longer_ns = None;
         let said = match (self.side, self.bound, lacking) {
             (Side::Kept, Some(bound), _) => {

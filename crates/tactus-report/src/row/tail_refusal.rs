@@ -8,8 +8,8 @@ use crate::units::{count, duration, latency};
 pub fn sentence(why: &Refusal) -> String {
     match why {
         Refusal::TooShort { blocks, least, block_ns } => format!(
-            "{} blocks of {} are too few: {} are needed",
-            count(*blocks),
+            "{} of {} are too few: {} are needed",
+            if *blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", count(*blocks)) },
             duration(*block_ns),
             count(*least)
         ),

@@ -72,8 +72,15 @@ impl Section for First {
 
 /// One figure of all environments: all rows where those are few, else the worst of each environment.
 fn side_by_side(contents: &Contents) -> Option<Figure> {
-    let latencies: Vec<&Row> =
-        worst_runs(contents).into_iter().filter(|row| figures(&row.result).is_some()).collect();
+    drawn_together(contents, |_| true)
+}
+
+/// The same of those rows alone.
+pub(crate) fn drawn_together(contents: &Contents, is_shown: impl Fn(&Row) -> bool) -> Option<Figure> {
+    let latencies: Vec<&Row> = worst_runs(contents)
+        .into_iter()
+        .filter(|row| figures(&row.result).is_some() && is_shown(row))
+        .collect();
     // What differs in kind does not belong on one axis.
     let kind = |row: &&Row| row.result.measurement.kind();
     let own = most_measured(latencies.iter().map(kind))?;

@@ -65,6 +65,13 @@ fn first(facts: &Facts, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| facts.text(name)).map(str::to_owned)
 }
 
+/// What the facts that matter most say, as far as they are known.
+pub(crate) fn telling(facts: &Facts) -> impl Iterator<Item = (&'static str, String)> {
+    TELLING
+        .iter()
+        .filter_map(|(title, told)| Some((*title, told(facts).filter(|text| !text.trim().is_empty())?)))
+}
+
 /// The facts that matter most, a column for each environment.
 fn side_by_side(contents: &Contents) -> Table {
     let rows = TELLING.iter().filter_map(|(title, told)| {

@@ -338,7 +338,8 @@ fn a_bundle_of_which_no_measurement_can_be_read_does_not_say_that_its_plan_has_n
     contents.plan.scenario.push(Scenario::default());
     contents.damage.push("scenarios/01-host-timer/result.json cannot be read".into());
     let said = "Of the one scenario of the plan nothing can be read from this bundle.";
-    assert_eq!(answer(&contents).sentence, said);
+    let damaged = " The bundle is damaged: scenarios/01-host-timer/result.json cannot be read.";
+    assert_eq!(answer(&contents).sentence, format!("{said}{damaged}"));
     assert_eq!(headline(&contents)[0], said);
     for format in ["text", "markdown", "html", "json", "junit", "github"] {
         let format = FORMATS.iter().find(|known| known.name == format).unwrap();
@@ -362,7 +363,7 @@ fn a_time_is_more_only_where_something_was_measured_for_longer() {
     longer.result.measured_ns *= 2;
     contents.rows.push(longer);
     let sentence = answer(&contents).sentence;
-    assert!(sentence.contains("(1 min and more, bare metal)"), "{sentence}");
+    assert!(sentence.contains("(1 min to 2 min, bare metal)"), "{sentence}");
     for row in &mut contents.rows {
         latency(row).all.as_mut().unwrap().max_ns = None;
     }

@@ -5,6 +5,7 @@ mod answer;
 mod audit;
 mod browser;
 mod caches;
+mod certificate;
 mod common;
 mod compare;
 mod compare_simulation;

@@ -381,6 +381,7 @@ fn what_was_made_is_counted_once(contents: &Contents) {
     let (many, all) = (made.len(), contents.rows.len());
     let wanted = match many {
         0 => format!("None of {all} measurements could be made"),
+        _ if all == 1 => "1 measurement was made".into(),
         _ => format!("{many} of {all} measurements were made"),
     };
     let said = headline(contents).join(" ");

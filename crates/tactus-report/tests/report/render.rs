@@ -226,7 +226,7 @@ fn drawings_are_xml_without_sentinel_colours() {
             "{name}"
         );
         balanced(name, &drawing);
-        let tree = resvg::usvg::Tree::from_str(&drawing, &resvg::usvg::Options::default());
+        let tree = usvg::Tree::from_str(&drawing, &usvg::Options::default());
         assert!(tree.is_ok(), "{name}: {tree:?}");
     }
 }

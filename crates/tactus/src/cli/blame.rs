@@ -12,7 +12,7 @@ pub struct BlameOptions {
     /// kernel's tracepoints of switches and interrupts; a bare number is microseconds
     #[arg(long, value_name = "US", value_parser = microseconds, conflicts_with = "no_side_effects")]
     pub blame_above: Option<Nanos>,
-    /// The same, and end a measurement of wake-ups with the first one above this
+    /// As --blame-above, and end a measurement of wake-ups with the first one above this
     #[arg(long, value_name = "US", value_parser = microseconds,
         conflicts_with_all = ["no_side_effects", "blame_above"])]
     pub stop_above: Option<Nanos>,

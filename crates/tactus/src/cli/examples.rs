@@ -92,6 +92,11 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
             ("tactus report --open", "Its page, in a browser."),
             ("tactus report first --format junit --out junit.xml", "For a CI server."),
             ("tactus report first --class plc", "Is it fit for a PLC?"),
+            (
+                "tactus report first --certificate --customer 'ACME' --sign ~/.ssh/id_ed25519",
+                "Two signed pages.",
+            ),
+            ("tactus report first --verify", "Who signed it, and whether a byte differs."),
         ],
     ),
     (

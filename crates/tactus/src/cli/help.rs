@@ -80,7 +80,22 @@ const SHORT: &[(&str, &[&str])] = &[
             "json",
         ],
     ),
-    ("report", &["html", "open", "format", "json", "out", "class", "only", "certificate", "sign", "verify"]),
+    (
+        "report",
+        &[
+            "html",
+            "open",
+            "format",
+            "json",
+            "out",
+            "class",
+            "only",
+            "certificate",
+            "customer",
+            "sign",
+            "verify",
+        ],
+    ),
     ("convert", &["formats", "to", "out", "name", "unit", "only", "max"]),
     (
         "files",

@@ -14,7 +14,7 @@ use super::values::microseconds;
 /// is exceeded, and 3 where that is not decided.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Limits {
-    /// Limit of the worst latency; a bare number is microseconds. Exit code 1 if it is exceeded, 3 if not decided
+    /// Limit of the worst latency; a bare number is microseconds
     #[arg(long, value_name = "[ENV=]US", value_parser = time)]
     pub max: Vec<Limit<Nanos>>,
     /// Limit of the jitter: the worst latency less the best

@@ -27,13 +27,40 @@ pub struct Report {
     /// Write to this file; - is stdout, the default
     #[arg(long, value_name = "FILE|-")]
     pub out: Option<PathBuf>,
-    /// Print for which classes of control application the environments are fit. `all`, or names: then the exit code is 1 if
-    /// an environment is not fit for one, and 3 if that is not decided
+    /// Print for which classes of control application the environments are fit: `all`, which changes no exit code, or names,
+    /// which make it 1 if an environment is not fit for one of them, and 3 if that is not decided
     #[arg(long, value_name = "CLASS,...", value_delimiter = ',', conflicts_with_all = ["html", "open", "raw"])]
     pub class: Vec<String>,
     /// Read more classes from this TOML file; one with the name of a built-in class replaces it
     #[arg(long, value_name = "FILE", requires = "class")]
     pub classes: Option<PathBuf>,
+    /// Write a certificate of two pages, as PDF and HTML: the answer, and the conditions under which it holds
+    #[arg(long, conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged"])]
+    pub certificate: bool,
+    /// Title of the certificate. Default: the title of the run
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub title: Option<String>,
+    /// The customer that the certificate is for
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub customer: Option<String>,
+    /// Where the machine stands
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub site: Option<String>,
+    /// Who measured
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub operator: Option<String>,
+    /// Serial number of the machine
+    #[arg(long, value_name = "TEXT", requires = "certificate")]
+    pub serial: Option<String>,
+    /// Sign the bundle with this key of OpenSSH (a public key if an agent has the private one)
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged", "out"])]
+    pub sign: Option<PathBuf>,
+    /// Check that every file is as it was signed, and print with which key: exit code 1 if one byte differs
+    #[arg(long, conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged", "out", "sign", "certificate"])]
+    pub verify: bool,
+    /// With --verify: the key must be one of these (an allowed signers file, see ssh-keygen)
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub signers: Option<PathBuf>,
     /// Show only these scenarios or environments; repeat the option, or separate names by commas
     #[arg(long, value_name = "NAME,...")]
     pub only: Vec<String>,

@@ -83,7 +83,7 @@ fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
     {
         return Err(Failure::say(
             format!("`{twice}` is named twice"),
-            "a bundle against itself tells nothing; `tactus compare --self` splits a baseline into halves",
+            "a bundle against itself tells nothing; `tactus compare BASELINE --self` splits a baseline into halves",
         ));
     }
     let last = |path: &std::path::PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -1,6 +1,8 @@
 //! `tactus report [BUNDLE]`: text in a terminal, a page, and the other formats.
 
+mod certificate;
 mod fitness;
+mod sign;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use std::time::Duration;
 use tactus_bundle::{self as bundle, Trust};
 use tactus_model::bundle::Contents;
 use tactus_model::document::CompareDocument;
+use tactus_report::certificate::Given;
 use tactus_report::render::text::{Style, render};
 use tactus_report::render::{FORMATS, Format, junit};
 use tactus_report::units::clean;
@@ -40,6 +43,23 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
     let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref())?)?;
     if !arguments.class.is_empty() {
         return fitness::fitness(&bundle, arguments);
+    }
+    if arguments.verify {
+        return sign::verify(&bundle, arguments.signers.as_deref());
+    }
+    if arguments.certificate {
+        let given = Given {
+            title: arguments.title.clone(),
+            customer: arguments.customer.clone(),
+            site: arguments.site.clone(),
+            operator: arguments.operator.clone(),
+            serial: arguments.serial.clone(),
+        };
+        let written = certificate::certificate(&bundle, &given, arguments.out.as_deref())?;
+        return arguments.sign.as_deref().map_or(Ok(written), |key| sign::sign(&bundle, key));
+    }
+    if let Some(key) = &arguments.sign {
+        return sign::sign(&bundle, key);
     }
     let mut contents = read(&bundle, arguments.damaged)?;
     only(&mut [&mut contents], &arguments.only)?;

@@ -57,7 +57,7 @@ fn after_kill_9_the_bundle_opens_and_the_guardian_has_ended_everything() {
         }
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("bundle");
-        let mut child = running(&out, &format!("{kind}, loaded"));
+        let mut child = running(&out, &format!("{kind} loaded"));
         assert!(!marked().is_empty(), "{kind}: the run's processes carry its mark");
         signal(&child, Signal::KILL);
         ended(&mut child, Duration::from_secs(5));

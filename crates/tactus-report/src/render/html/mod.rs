@@ -7,4 +7,6 @@ mod blocks;
 mod page;
 mod report;
 
+#[cfg(feature = "pdf")]
+pub(crate) use report::with_micro;
 pub use report::{STYLE, chapters, escaping, hash, render};

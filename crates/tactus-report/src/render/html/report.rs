@@ -88,7 +88,7 @@ pub fn hash(text: &str) -> String {
 }
 
 /// Microseconds as a page can write them: `12.5 us` becomes `12.5 µs`. What is to be typed (`--max 100us`) stays.
-fn with_micro(text: &str) -> String {
+pub(crate) fn with_micro(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['\u{a0}', ' ']) {

@@ -26,6 +26,7 @@ const LINES: (usize, usize) = (5, 2);
 /// What a run ends with; `full`: what shows all of it, as a command.
 #[must_use]
 pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
+    let full = clean(full);
     let mut page = Page::new(Style { width: style.width.min(WIDEST), ..style });
     let lines = comparison(contents);
     rows(&mut page, &lines);
@@ -66,7 +67,8 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
 /// A word and a text, cut after so many lines.
 fn paragraph(page: &mut Page, tone: Tone, word: &str, text: &str, most: usize) {
     let head = format!("{word}{}", if text.is_empty() { "" } else { ": " });
-    let lines = cut(wrapped(&clean(&format!("{head}{text}")), page.style.width.saturating_sub(1)), most);
+    let room = page.style.width.saturating_sub(2);
+    let lines = cut(wrapped(&clean(&format!("{head}{text}")), room), most, room);
     for (n, line) in lines.iter().enumerate() {
         match line.strip_prefix(word).filter(|_| n == 0) {
             Some(rest) => {
@@ -81,20 +83,28 @@ fn paragraph(page: &mut Page, tone: Tone, word: &str, text: &str, most: usize) {
 /// A text behind a word, cut after so many lines.
 fn item(page: &mut Page, lead: &str, tone: Tone, text: &str, most: usize) {
     let indent = columns(lead);
-    let lines = cut(wrapped(&clean(text), page.style.width.saturating_sub(indent).max(24)), most);
+    let room = page.style.width.saturating_sub(indent).max(24);
+    let lines = cut(wrapped(&clean(text), room), most, room);
     for (n, line) in lines.iter().enumerate() {
         let lead = if n == 0 { page.style.paint(tone, lead) } else { " ".repeat(indent) };
         page.line(&format!("{lead}{line}"));
     }
 }
 
+/// What stands for the rest.
+const MORE: &str = " ...";
+
 /// The first lines, the last of which shows that there are more.
-fn cut(mut lines: Vec<String>, most: usize) -> Vec<String> {
+fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
-            let words = last.rsplit_once(' ').map_or("", |(words, _)| words);
-            *last = format!("{words} ...");
+            while columns(last) + MORE.len() > room
+                && let Some((words, _)) = last.rsplit_once(' ')
+            {
+                *last = words.to_owned();
+            }
+            last.push_str(MORE);
         }
     }
     lines
