@@ -368,7 +368,7 @@ fn a_time_is_more_only_where_something_was_measured_for_longer() {
         latency(row).all.as_mut().unwrap().max_ns = None;
     }
     let sentence = answer(&contents).sentence;
-    assert!(sentence.starts_with("The largest latency is not known (1 min and more"), "{sentence}");
+    assert!(sentence.starts_with("The largest latency is not known (1 min to 2 min"), "{sentence}");
 }
 
 /// A part of a file that has no values was not measured: what the others say is not changed by it.

@@ -19,8 +19,8 @@ const FIXTURE: &str =
 
 /// Every command, where the bundles `a` and `b` and the data set `data` lie.
 const COMMANDS: &[&str] = &[
-    "run --only |host idle| -D 300ms --max 1ns",
-    "run --only |host idle| -D 300ms --max 1ns --json",
+    "run --only |host idle| -D 300ms --max 10s",
+    "run --only |host idle| -D 300ms --max 10s --json",
     "measure -D 300ms --max 1ns --no-self-test",
     "measure -D 300ms --no-self-test --json",
     "cyclictest -D 1",
