@@ -56,7 +56,7 @@ def imported(tactus, path, directory):
     def confined():
         resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
 
-    words = [tactus, "import", str(path), "--out", str(directory / (path.name + ".bundle"))]
+    words = [tactus, "convert", str(path), "--out", str(directory / (path.name + ".bundle"))]
     child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=confined)
     said = child.stderr.read().decode()
     _, status, usage = os.wait4(child.pid, 0)

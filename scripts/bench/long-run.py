@@ -18,7 +18,7 @@ import time
 
 CPUS, ROUNDS = 8, 3
 LIMIT_HOURS, LIMIT_MB, LIMIT_S, LIMIT_PEAK_MB = 24, 60, 2.0, 200
-WAYS = [["show", "--json"], ["show"], ["report", "--format", "html", "--out", "-"]]
+WAYS = [["report", "--json"], ["report"], ["report", "--format", "html", "--out", "-"]]
 
 
 def once(command):
@@ -36,7 +36,7 @@ def main():
     tactus = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/tactus")
     lengths = [int(word) for word in sys.argv[2:]] or [1, 4, 24, 96]
     example = ["cargo", "run", "--quiet", "--release", "-p", "tactus-bundle", "--example", "simulated-run", "--"]
-    names = [" ".join(way[:2] if way[0] == "show" else ["report", "html"]) for way in WAYS]
+    names = [" ".join(["report", "html"] if "html" in way else way) for way in WAYS]
     print(f"{'hours':>6}{'on disk':>11}{'recorded in':>13}" + "".join(f"{name:>22}" for name in names))
     over = False
     # Where the disk does not wait: what is measured is the program.

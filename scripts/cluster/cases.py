@@ -190,7 +190,7 @@ def machines_are_measured(lab):
         check(session["job"]["engine"] == "kubernetes", session)
         result = json.loads((fleet.dir / f"bundles/{machine}/scenarios/01-first/result.json").read_text())
         check(result["status"] == "measured", result)
-        shown = subprocess.run([lab.tactus, "show", fleet.dir / "bundles" / machine], env=lab.environment(), capture_output=True, text=True)
+        shown = subprocess.run([lab.tactus, "report", fleet.dir / "bundles" / machine], env=lab.environment(), capture_output=True, text=True)
         check("inconclusive" in shown.stdout.lower(), shown.stdout, shown.stderr)
     # The same command once more has nothing to do.
     before = {pod["metadata"]["name"] for pod in fleet.pods()}

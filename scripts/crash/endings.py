@@ -22,7 +22,7 @@ def run(tactus, cache, words, **streams):
 
 def opens(tactus, bundle):
     """How a bundle that must open says that it ended."""
-    shown = subprocess.run([tactus, "show", bundle, "--json", "--damaged"], capture_output=True, text=True)
+    shown = subprocess.run([tactus, "report", bundle, "--json", "--damaged"], capture_output=True, text=True)
     return json.loads(shown.stdout)["status"] if shown.returncode == 0 else f"does not open: {shown.stderr}"
 
 

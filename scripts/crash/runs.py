@@ -141,7 +141,7 @@ class Run:
                        if after.get(path) != text]
             raise Wrong("settings: " + "; ".join(changed))
         if (self.bundle / "manifest.json").exists():
-            shown = subprocess.run([tactus, "show", self.bundle, "--json"], capture_output=True, text=True)
+            shown = subprocess.run([tactus, "report", self.bundle, "--json"], capture_output=True, text=True)
             if shown.returncode != 0:
                 raise Wrong(f"the bundle does not open: {shown.stderr}")
             status = json.loads(shown.stdout)["status"]
