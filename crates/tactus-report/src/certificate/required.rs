@@ -6,7 +6,7 @@ use tactus_model::plan::Require;
 use super::{Entry, Judged, distinct, short};
 use crate::answer::listed;
 use crate::row::under;
-use crate::units::{NONE, count, duration, latency, unbroken};
+use crate::units::{NONE, count, duration, exactly, latency, unbroken};
 
 /// The question in its parts.
 pub fn asked(judged: &[Judged<'_>]) -> Vec<Entry> {
@@ -48,9 +48,10 @@ fn words(require: &Require) -> String {
 }
 
 fn own_words(require: &Require) -> Vec<String> {
-    let limit = |ns: u64| latency(float(ns));
+    let limit = |ns: u64| exactly(float(ns));
     let mut said: Vec<String> = Vec::new();
     said.extend(require.max.map(|max| format!("maximum at most {}", limit(max.0))));
+    said.extend(require.jitter.map(|most| format!("jitter at most {}", limit(most.0))));
     said.extend(
         require.quantiles().into_iter().map(|(name, _, most)| format!("{name} at most {}", limit(most.0))),
     );

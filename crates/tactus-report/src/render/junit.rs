@@ -16,7 +16,7 @@ use crate::answer::{answer, without_rows};
 use crate::compare::title;
 use crate::row::{Runs, broke};
 use crate::stats::{Line, comparison};
-use crate::units::{beside, clean, exactly, latency, number};
+use crate::units::{beside, clean, exactly, number};
 
 /// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
 /// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
@@ -241,12 +241,8 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
         return if asked.warns { TestCaseStatus::success() } else { described(error(&said), verdict) };
     };
     let shown = |value: f64| match entry.unit.as_str() {
-        "ns" => latency(value),
-        unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
-    };
-    let shown = |value: f64| match entry.unit.as_str() {
         "ns" => beside(value, entry.limit),
-        _ => shown(value),
+        unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
     };
     let (quantity, limit) = (&entry.quantity, &asked.limit);
     let open = || error(&format!("{quantity} of at most {limit} is not decided"));
