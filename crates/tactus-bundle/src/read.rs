@@ -188,7 +188,7 @@ pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
     sealed(dir).map(|sealed| sealed.manifest)
 }
 
-/// What holds a bundle together: its manifest, which has the checksum of every other file. Who signs these bytes signs
+/// The manifest of a bundle, which has the checksum of every other file. Who signs these bytes signs
 /// the bundle, and their checksum is that of the bundle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealed {

@@ -124,8 +124,8 @@ fn find(release: &str) -> (Reading, Option<String>) {
     (source, None)
 }
 
-/// A file that root has written, of no more than [`LONGEST`] bytes. `build` leads to whoever built the kernel: a pipe there
-/// would keep us waiting, and a device has no end.
+/// Reads a regular file of root's, of [`LONGEST`] bytes at the most. The link `build` leads to a directory of the user who built
+/// the kernel: a pipe there would block, and a device has no end.
 fn believed(path: &str) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);

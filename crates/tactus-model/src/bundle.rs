@@ -18,6 +18,7 @@
 //! ```
 //! A scenario that is measured in slices has a row's directory for each of them; a reader makes one row of them.
 
+mod asked;
 mod clock_fit;
 mod waits;
 
@@ -49,6 +50,7 @@ use crate::series::{SeriesKey, Thread};
 use crate::ticks::{Ticks, ticks_per_interval};
 use crate::windows::RowWindows;
 
+pub use asked::Asked;
 pub use clock_fit::ClockFit;
 pub use waits::{Wait, Waits};
 
@@ -120,44 +122,6 @@ pub struct Present {
     pub declared: bool,
     /// For each state of the plan what does not hold, in words; nothing: it holds.
     pub lacks: BTreeMap<String, Vec<String>>,
-}
-
-/// What a user asked for beside the plan.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Asked {
-    /// The plan's `[quick]` values.
-    pub quick: bool,
-    /// A duration for every scenario, in ns.
-    pub duration_ns: Option<u64>,
-    /// The time between two wake-ups, for every scenario, in ns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval_ns: Option<u64>,
-    /// How often every scenario is measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<u32>,
-    /// How long scenarios are measured at one go before it is another one's turn, in ns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub interleave_ns: Option<u64>,
-    /// Above which latency all are kept with who had the CPU, in ns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blame_above_ns: Option<u64>,
-    /// The same, and which ends a measurement, in ns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_above_ns: Option<u64>,
-    /// How often an environment that died while it was measured is started again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub restart: Option<u32>,
-    /// Scenarios or environments, by name; empty: all.
-    pub only: Vec<String>,
-    /// The command as it was typed, word by word.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// Leave the system as it is.
-    pub no_side_effects: bool,
-    /// What is required of environments, by name; of those that are not named it is that of the empty name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub require: BTreeMap<String, Require>,
 }
 
 /// The machine in one line's worth of facts.

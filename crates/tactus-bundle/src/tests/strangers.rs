@@ -260,7 +260,7 @@ fn what_a_user_puts_into_a_bundle_where_nothing_is_read_and_what_is_drawn_from_i
     }
     read(&dir, Trust::Whole).unwrap();
     crate::verify(&crate::open(&dir).unwrap()).unwrap();
-    // What is made of it, and who signed it, is named by no manifest, of a run that is ended again neither.
+    // No manifest names reports, certificates and signatures, not even that of a run that is ended again.
     let (_home, again) = begun();
     for name in ["signature.sig", "certificate.pdf", "certificate.html", "report.html"] {
         fs::write(again.join(name), "made").unwrap();

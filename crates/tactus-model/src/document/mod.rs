@@ -62,7 +62,7 @@ pub struct Document {
     /// What the runs of each repeated measurement say together; only where the plan repeats any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<RepeatedEntry>,
-    /// What is wrong with a bundle that was read although it is damaged, a sentence each.
+    /// The faults of a bundle that was read although it is damaged, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub damage: Vec<String>,
     /// One scenario against another; only where the plan compares any.

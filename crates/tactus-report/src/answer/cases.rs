@@ -1,15 +1,14 @@
 //! Every limit of every measurement, and whether each measurement of which nothing is required was made: what test servers
 //! count.
 
-use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
-use tactus_model::document::{Outcome, Side};
+use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::outcome::RowEnd;
 
-use crate::row::{Runs, broke};
+use crate::row::{Runs, broke, came_of, limit_words, mark};
 use crate::stats::{Line, comparison};
-use crate::units::{clean, exactly, number};
+use crate::units::clean;
 
 /// How a case came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ pub struct Case {
     pub came: Came,
     /// Why.
     pub said: String,
-    /// What was measured of it, and its unit (`ns`, or empty for a number).
+    /// The figure that was measured, and its unit (`ns`, or empty for a number).
     pub measured: Option<(f64, String)>,
 }
 
@@ -58,12 +57,7 @@ pub fn cases(contents: &Contents) -> Vec<Case> {
 }
 
 fn of_line(line: &Line, broke: Option<String>, may_skip: bool) -> Vec<Case> {
-    let mark = match line.evidence {
-        Some(Evidence::Emulated) => " (emulated)",
-        Some(Evidence::Imported) => " (imported)",
-        _ => "",
-    };
-    let name = format!("{}{mark}", clean(&line.name));
+    let name = format!("{}{}", clean(&line.name), mark(line.evidence));
     let Some(verdict) = &line.verdict else {
         let reason = line.reason.clone().unwrap_or_default();
         let (came, said) = match (line.status, broke) {
@@ -77,17 +71,13 @@ fn of_line(line: &Line, broke: Option<String>, may_skip: bool) -> Vec<Case> {
     let limits = verdict.limits.iter().filter(|limit| !limit.warns);
     let cases: Vec<Case> = limits
         .map(|limit| {
-            let shown = match limit.unit.as_str() {
-                "ns" => exactly(limit.limit),
-                unit => format!("{} {unit}", number(limit.limit)).trim_end().to_owned(),
-            };
-            let came = match (limit.side, verdict.outcome) {
-                (Side::Broken, _) => Came::Fail,
-                (Side::Open, _) | (Side::Kept, Outcome::Inconclusive) => Came::Undecided,
-                (Side::Kept, _) => Came::Pass,
+            let came = match came_of(limit, verdict) {
+                Outcome::Fail => Came::Fail,
+                Outcome::Inconclusive => Came::Undecided,
+                Outcome::Pass | Outcome::Warn => Came::Pass,
             };
             Case {
-                name: format!("{name}: {} {shown}", clean(&limit.quantity)),
+                name: format!("{name}: {} {}", clean(&limit.quantity), limit_words(limit)),
                 came,
                 said: verdict.reason.clone(),
                 measured: Some((limit.high, limit.unit.clone())),

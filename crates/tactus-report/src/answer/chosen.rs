@@ -31,12 +31,6 @@ pub fn answer(contents: &Contents) -> Answer {
     Answer { next: answer.next.map(|next| next::whole(typed, next)), ..answer }
 }
 
-/// The conditions of an answer, a sentence each, without what it says of the measurements.
-#[must_use]
-pub fn conditions_of(contents: &Contents, answer: &Answer) -> Vec<String> {
-    conditions(contents, &comparison(contents), &answer.sentence)
-}
-
 fn found(contents: &Contents) -> Answer {
     let lines = comparison(contents);
     let under_conditions = |answer: Answer| {

@@ -1,17 +1,17 @@
 //! What came of each limit that was asked for, over all measurements: the closing list of a run.
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::{LimitEntry, Outcome, Side, Verdict};
+use tactus_model::document::{LimitEntry, Outcome, Verdict};
 
 use super::required::{Judged, asked_of, judged, listed, over, part, rank};
-use crate::row::{Runs, enough};
-use crate::stats::comparison;
-use crate::units::{beside, clean, exactly, latency, number};
+use crate::row::{Runs, came_of, figure_words, limit_words};
+use crate::stats::Line;
+use crate::units::clean;
 
 /// A limit, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// Of all measurements the worst; a limit that only warns is never [`Outcome::Fail`].
+    /// The worst outcome of all measurements. A limit that only warns never fails.
     pub outcome: Outcome,
     /// `max 100 us`; where nothing could be judged all that was asked for; empty where that is no latency.
     pub limit: String,
@@ -38,11 +38,11 @@ struct One<'a> {
     entry: &'a LimitEntry,
 }
 
-/// Every limit that was asked for with what came of it, the worst first; empty where none was.
+/// Every limit that was asked for with what came of it, the worst first; empty where none was. `lines`: the comparison of the
+/// bundle.
 #[must_use]
-pub fn closing(contents: &Contents) -> Vec<Closed> {
+pub fn closing(contents: &Contents, lines: &[Line]) -> Vec<Closed> {
     let all = Runs::new(contents);
-    let lines = comparison(contents);
     let judged: Vec<Judged<'_>> = lines.iter().filter_map(|line| judged(&all, line)).collect();
     let mut groups: Vec<Vec<One<'_>>> = Vec::new();
     for one in
@@ -66,14 +66,9 @@ fn is_same(one: &LimitEntry, other: &LimitEntry) -> bool {
     (&one.quantity, one.warns) == (&other.quantity, other.warns) && one.limit.total_cmp(&other.limit).is_eq()
 }
 
-/// What came of a limit in one measurement. What is kept in one that nothing may be said of is not decided.
+/// What came of a limit in one measurement.
 const fn outcome(one: &One<'_>) -> Outcome {
-    match (one.entry.side, one.entry.warns, one.judged.verdict.outcome) {
-        (Side::Broken, false, _) => Outcome::Fail,
-        (Side::Broken, true, _) => Outcome::Warn,
-        (Side::Open, ..) | (Side::Kept, _, Outcome::Inconclusive) => Outcome::Inconclusive,
-        (Side::Kept, ..) => Outcome::Pass,
-    }
+    came_of(one.entry, one.judged.verdict)
 }
 
 /// Over all measurements that have the limit: of those that came out worst the one that takes most of it.
@@ -82,20 +77,15 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
     let own = || group.iter().filter(|one| rank(outcome(one)) == worst);
     let decides = own().max_by(|one, other| part(one.entry).total_cmp(&part(other.entry)))?;
     let (entry, outcome) = (decides.entry, outcome(decides));
-    let shown = |value: f64| match entry.unit.as_str() {
-        "ns" => beside(value, entry.limit).trim_end().to_owned(),
-        unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
-    };
     let others: Vec<String> = own()
-        .filter(|one| one.judged.line.row != decides.judged.line.row)
+        .filter(|one| outcome != Outcome::Pass && one.judged.line.row != decides.judged.line.row)
         .map(|one| clean(&one.judged.line.name))
         .collect();
     let others = if others.is_empty() { String::new() } else { format!("; also {}", listed(&others, "; ")) };
     let name = clean(&decides.judged.line.name);
     let by = match outcome {
         Outcome::Fail | Outcome::Warn if entry.high > entry.limit && entry.limit > 0.0 => {
-            let over = entry.high - entry.limit;
-            format!(", {} too much", if entry.unit == "ns" { latency(over) } else { shown(over) })
+            format!(", {} too much", figure_words(entry, entry.high - entry.limit))
         }
         _ => String::new(),
     };
@@ -103,19 +93,15 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
         Outcome::Inconclusive => format!(": {}", doubt(decides.judged.verdict)),
         _ => format!(" ({})", over(decides.judged, entry)),
     };
-    let others = if outcome == Outcome::Pass { String::new() } else { others };
-    let said = format!("{} in {name}{by}{why}{others}", shown(entry.high));
-    let limit = if entry.unit == "ns" { exactly(entry.limit) } else { shown(entry.limit) };
-    Some(Closed { outcome, limit: format!("{} {limit}", clean(&entry.quantity)), said })
+    let said = format!("{} in {name}{by}{why}{others}", figure_words(entry, entry.high));
+    let limit = format!("{} {}", clean(&entry.quantity), limit_words(entry));
+    Some(Closed { outcome, limit, said })
 }
 
-/// Why nothing is decided: what stands behind the `but` of a reason, and how much longer would be enough.
+/// Why nothing is decided: what stands behind the `but` of a reason.
 fn doubt(verdict: &Verdict) -> String {
-    let reason = &verdict.reason;
-    let longer = verdict.longer_ns.map(enough).unwrap_or_default();
-    let doubt = reason.split_once(", but ").map_or(reason.as_str(), |(_, doubt)| doubt);
-    let doubt = doubt.strip_suffix(&longer).unwrap_or(doubt);
-    clean(&format!("{doubt}{longer}"))
+    let reason = verdict.reason.as_str();
+    clean(reason.split_once(", but ").map_or(reason, |(_, doubt)| doubt))
 }
 
 /// The measurements of which no limit could be judged, those with the same reason together.

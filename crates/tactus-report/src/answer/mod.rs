@@ -16,8 +16,9 @@ mod tested;
 use tactus_model::Evidence;
 
 pub use cases::{Came, Case, cases};
-pub use chosen::{answer, conditions_of, question};
+pub use chosen::{answer, question};
 pub use closing::{Closed, closing};
+pub(crate) use conditions::conditions;
 pub use headline::{headline, without_rows};
 pub use next::called_again;
 pub(crate) use required::{listed, rank};

@@ -24,7 +24,7 @@ const TUNED: [&str; 8] = [
     "transparent huge pages",
 ];
 
-/// What TuneD has in force.
+/// The file with the active profile of TuneD.
 const TUNED_PROFILE: &str = "/etc/tuned/active_profile";
 
 /// All of them; what is not known has no entry, but for what a reader would miss.
@@ -67,7 +67,7 @@ pub fn conditions(contents: &Contents, judged: &[Judged<'_>], given: &Given, sha
     all.into_iter().filter_map(entry).collect()
 }
 
-/// What stands below them.
+/// The remarks below the conditions.
 pub fn notes(evidence: &[Evidence]) -> Vec<String> {
     let meaning = evidence.iter().map(|kind| kind.meaning().to_owned());
     let checksum = "The checksum is that of the file manifest.json of the bundle (`sha256sum manifest.json`), which \
@@ -103,7 +103,7 @@ fn elsewhere(contents: &Contents, judged: &[Judged<'_>], machine: Option<&Facts>
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What is in force that changes latency, as far as the bundle knows it.
+/// The settings that change latency, as far as the bundle knows them.
 fn tuning(contents: &Contents, judged: &[Judged<'_>], facts: Option<&Facts>) -> Option<String> {
     let state = contents.manifest.sessions.last().and_then(|session| session.state.as_ref());
     let state = state.map(|state| format!("state {} of the plan", state.name));
@@ -122,7 +122,7 @@ fn tuning(contents: &Contents, judged: &[Judged<'_>], facts: Option<&Facts>) -> 
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What the audit found where something was judged.
+/// The findings of the audit, for each place where something was judged.
 fn audit(contents: &Contents, judged: &[Judged<'_>]) -> Option<String> {
     let of = |one: &Judged<'_>| {
         let found = audited(contents, &one.line.place)?;

@@ -17,10 +17,10 @@ pub enum CertificateError {
     /// No limit was asked for.
     #[error("no certificate: no limit was asked for, so that there is nothing to certify")]
     NoLimit,
-    /// What was measured under emulation.
+    /// A measurement that has a limit ran under emulation.
     #[error("no certificate: the processor of `{0}` was emulated, which says nothing about hardware")]
     Emulated(String),
-    /// What another tool measured.
+    /// Another tool made a measurement that has a limit.
     #[error("no certificate: another tool measured `{0}`, and tactus did not see it")]
     Imported(String),
     /// The font of the PDF lacks letters of what the user gave.

@@ -29,7 +29,7 @@ pub use html::html;
 #[cfg(feature = "pdf")]
 pub use pdf::pdf;
 
-/// What the user says about a certificate. An empty text says nothing.
+/// The texts that the user gives for a certificate. An empty one counts as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// What stands at its head; none: the title of the plan.

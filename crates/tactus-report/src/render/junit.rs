@@ -14,9 +14,9 @@ use tactus_model::{Evidence, Nanos};
 use super::RenderError;
 use crate::answer::{answer, without_rows};
 use crate::compare::title;
-use crate::row::{Runs, broke};
+use crate::row::{Runs, broke, figure_words};
 use crate::stats::{Line, comparison};
-use crate::units::{beside, clean, exactly, number};
+use crate::units::{clean, exactly, number};
 
 /// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
 /// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
@@ -240,10 +240,7 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
         let said = format!("{} was not judged", asked.quantity);
         return if asked.warns { TestCaseStatus::success() } else { described(error(&said), verdict) };
     };
-    let shown = |value: f64| match entry.unit.as_str() {
-        "ns" => beside(value, entry.limit),
-        unit => format!("{} {unit}", number(value)).trim_end().to_owned(),
-    };
+    let shown = |value| figure_words(entry, value);
     let (quantity, limit) = (&entry.quantity, &asked.limit);
     let open = || error(&format!("{quantity} of at most {limit} is not decided"));
     match entry.side {

@@ -13,6 +13,7 @@ mod entry;
 mod grounds;
 mod judged;
 mod latency_verdict;
+mod limit;
 mod name;
 mod published;
 mod quantile;
@@ -40,8 +41,9 @@ pub use control::{control, control_sentence, controls, spared};
 pub use entry::{entry, policy};
 pub use grounds::{died, never_made};
 pub use judged::{Quantity, is_corrected};
+pub use limit::{came_of, figure_words, limit_words};
 pub use name::{
-    device, ended_load, inside, load_words, place, scenario_title, title, title_and_evidence, under,
+    device, ended_load, inside, load_words, mark, place, scenario_title, title, title_and_evidence, under,
 };
 pub use published::{PublishedValue, published, published_value};
 pub use remarks::{Remark, remarks};

@@ -134,3 +134,13 @@ pub fn load_words(result: &RowResult) -> String {
     let all = [words(&result.load, "load"), words(&result.fault, "fault")].concat();
     if all.is_empty() { "idle".into() } else { all.join(", ") }
 }
+
+/// The mark behind the name of what says nothing about this machine.
+#[must_use]
+pub const fn mark(evidence: Option<Evidence>) -> &'static str {
+    match evidence {
+        Some(Evidence::Emulated) => " (emulated)",
+        Some(Evidence::Imported) => " (imported)",
+        _ => "",
+    }
+}

@@ -107,6 +107,7 @@ fn limits_that_differ_are_told_with_those_that_have_them() {
     let mut contents = certified();
     contents.rows[1].result.require = Some(Require {
         p999: Some(Nanos::from_us(50)),
+        jitter: Some(Nanos::from_us(40)),
         overruns: Some(0),
         tail: Some(TailLimit { max: Nanos::from_us(200), horizon: Nanos::from_secs(86_400) }),
         warn: Some(Box::new(Require { max: Some(Nanos::from_us(80)), ..Require::default() })),
@@ -118,6 +119,7 @@ fn limits_that_differ_are_told_with_those_that_have_them() {
         page.contains("no missed period, maximum at most 80 µs (warns only) (of host, loaded)"),
         "{page}"
     );
+    assert!(page.contains("jitter at most 40 µs"), "{page}");
     assert!(page.contains("more than 200 µs less than once in 24 h"), "{page}");
 }
 

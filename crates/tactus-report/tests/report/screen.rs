@@ -4,8 +4,9 @@ use tactus_model::Nanos;
 use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
 use tactus_model::plan::Require;
-use tactus_report::answer::closing;
+use tactus_report::answer::{Closed, closing as closing_of};
 use tactus_report::render::text::{Style, screen};
+use tactus_report::stats::comparison;
 use tactus_report::units::columns;
 
 use crate::common::{day, empty, hostile, interrupted, overheads, study, this_machine, whole_minute};
@@ -14,6 +15,10 @@ const FULL: &str = "tactus report first";
 
 fn shown(contents: &Contents, width: usize) -> String {
     screen(contents, Style { colour: false, width }, FULL)
+}
+
+fn closing(contents: &Contents) -> Vec<Closed> {
+    closing_of(contents, &comparison(contents))
 }
 
 fn minute(require: Require) -> Contents {

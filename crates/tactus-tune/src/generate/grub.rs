@@ -3,7 +3,7 @@
 use tactus_audit::{Arch, Subject};
 
 use super::comment::{Marks, comment, header};
-use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, placement};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, Purpose, placement};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -11,6 +11,7 @@ pub static ENTRY: Generator = Generator {
     about: "The boot-time part of a profile as a drop-in of GRUB's configuration (/etc/default/grub.d, as Debian and \
 Ubuntu read it), a parameter a line, each with its check; where the machine has grubby (Fedora, RHEL), a script for \
 that. Only what applies to this processor is in it; what is contested stands there as a comment, with the reason.",
+    purpose: Purpose::Machine,
     generate,
 };
 

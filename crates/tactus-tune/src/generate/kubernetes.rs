@@ -1,7 +1,7 @@
 //! Kubernetes: the kubelet's configuration, OpenShift's profile, and a pod.
 
 use super::comment::{Marks, comment, header};
-use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, Size};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, Purpose, Size};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -9,6 +9,7 @@ pub static ENTRY: Generator = Generator {
     about: "Three documents: a part of the kubelet's configuration that gives whole isolated cores of one NUMA node to \
 guaranteed pods, a PerformanceProfile (performance.openshift.io/v2) that says the same on OpenShift, and a guaranteed \
 pod that asks for such CPUs. Use the first or the second, never both.",
+    purpose: Purpose::Container,
     generate,
 };
 

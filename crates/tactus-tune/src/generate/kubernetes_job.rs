@@ -1,7 +1,7 @@
 //! Kubernetes: a job that measures the node on which it runs, and answers in JUnit.
 
 use super::comment::{Marks, comment, header};
-use super::{File, GenerateError, GenerateRequest, Generator, Output, kubernetes};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Purpose, kubernetes};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -9,6 +9,7 @@ pub static ENTRY: Generator = Generator {
     about: "A Job whose guaranteed pod measures with tactus's image and prints JUnit, as cnf-tests does: its variables \
 are MAXIMUM_LATENCY, in us, and LATENCY_TEST_RUNTIME, in s. It fails where the limit is broken, and where too little was \
 measured to tell.",
+    purpose: Purpose::Container,
     generate,
 };
 

@@ -4,7 +4,7 @@ use tactus_audit::Arch;
 
 use super::comment::{Marks, comment, header};
 use super::kubernetes::annotations;
-use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, guest};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Purpose, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -12,6 +12,7 @@ pub static ENTRY: Generator = Generator {
     about: "A VirtualMachine (kubevirt.io/v1) of a real-time guest: dedicated CPUs, an isolated emulator thread, FIFO \
 vCPUs but the first, huge pages, the host's NUMA node. It needs nodes whose kubelet gives whole CPUs (generate \
 kubernetes).",
+    purpose: Purpose::Guest,
     generate,
 };
 

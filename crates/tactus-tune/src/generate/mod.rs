@@ -22,6 +22,7 @@ mod guest;
 mod memory;
 mod output;
 mod placement;
+mod purpose;
 mod request;
 #[cfg(test)]
 mod testing;
@@ -33,6 +34,7 @@ pub use error::GenerateError;
 pub use memory::{Page, Size};
 pub use output::{File, Output};
 pub use placement::Placement;
+pub use purpose::Purpose;
 pub use request::{Accel, GenerateRequest, GuestOptions};
 
 /// A generator.
@@ -41,6 +43,8 @@ pub struct Generator {
     pub name: &'static str,
     /// What it writes, in a paragraph, for `tactus explain`.
     pub about: &'static str,
+    /// What its files are for.
+    pub purpose: Purpose,
     /// Writes it.
     pub generate: fn(&GenerateRequest<'_>) -> Result<Output, GenerateError>,
 }

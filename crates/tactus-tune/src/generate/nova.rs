@@ -4,7 +4,7 @@ use tactus_audit::Arch;
 use tactus_model::text::quoted;
 
 use super::comment::{Marks, comment, header};
-use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, guest};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, Purpose, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -12,6 +12,7 @@ pub static ENTRY: Generator = Generator {
     about: "A script that makes a flavor of real-time instances (dedicated CPUs, FIFO vCPUs but the first, emulator \
 threads on the shared CPUs, huge pages, one NUMA node), and a drop-in for the compute host's nova.conf with its \
 dedicated and shared CPUs.",
+    purpose: Purpose::Guest,
     generate,
 };
 

@@ -1,6 +1,6 @@
 //! Podman.
 
-use super::{Generator, container};
+use super::{Generator, Purpose, container};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -8,6 +8,7 @@ pub static ENTRY: Generator = Generator {
     about: "A script that runs an image with Podman as a real-time container: isolated CPUs and memory of their node, \
 the capabilities for real-time priorities and locked memory, no quota, and a real-time budget where the kernel wants \
 one (RT_GROUP_SCHED with cgroup v1). As root: a rootless container has the user's own limits.",
+    purpose: Purpose::Container,
     generate: |request| container::generate(request, "podman"),
 };
 

@@ -5,7 +5,9 @@ use tactus_model::text::quoted;
 
 use super::comment::{Marks, comment, header};
 use super::libvirt::placement_notes;
-use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, guest};
+use super::{
+    Accel, File, GenerateError, GenerateRequest, Generator, Output, Page, Placement, Purpose, guest,
+};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -14,6 +16,7 @@ pub static ENTRY: Generator = Generator {
 its memory locked, reserved and on the node of its CPUs; the other asks QEMU's monitor for the threads of the vCPUs, \
 gives each its isolated CPU and FIFO priority 1, and only then lets the guest run. With --accel tcg what QEMU cannot \
 emulate is left out.",
+    purpose: Purpose::Guest,
     generate,
 };
 

@@ -7,7 +7,7 @@ use tactus_audit::guard::interrupt;
 use tactus_model::change::{Change, Target};
 
 use super::comment::{Marks, comment, header};
-use super::{File, GenerateError, GenerateRequest, Generator, Output, placement};
+use super::{File, GenerateError, GenerateRequest, Generator, Output, Purpose, placement};
 use crate::plan::{Withheld, goes_with_driver};
 use crate::profile;
 
@@ -17,6 +17,7 @@ pub static ENTRY: Generator = Generator {
     about: "A TuneD profile, tactus-PROFILE, that includes TuneD's own profile of that name and adds what the plan has \
 beyond it; and the variables file of TuneD's profile with the isolated CPUs, without which TuneD isolates all but one \
 hardware thread of each socket, also halves of cores.",
+    purpose: Purpose::Machine,
     generate,
 };
 

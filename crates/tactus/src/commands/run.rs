@@ -45,7 +45,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
     let asked = arguments.plan.as_deref().map(named).transpose()?;
     let format = arguments.printed.word().map(super::report::format).transpose()?;
     let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
-    let scope = if asked.is_none() { Some(scope(arguments)?) } else { None };
+    let scope = if asked.is_none() { scope(arguments)? } else { Scope::default() };
     // Before a bundle is opened that the other one may be writing.
     let turn = lock(&arguments.lock)?;
     let resumed = match &arguments.into {
@@ -61,9 +61,12 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         }
         (asked, _) => {
             let name = arguments.plan.as_deref();
-            let scope = scope.unwrap_or_default();
-            let (plan, source) =
-                asked.unwrap_or_else(|| (this_machine(&scope, &Real), Source::new("this machine", "")));
+            let (plan, source) = asked.unwrap_or_else(|| {
+                if scope.ordinary {
+                    say(ORDINARY);
+                }
+                (this_machine(&scope, &Real), Source::new("this machine", ""))
+            });
             let is_file = name.is_some_and(|name| study(name).is_none());
             if let Some(told) = told(&plan).filter(|_| is_file) {
                 say(format_args!("this plan also runs, reaches or sets, with your rights:\n{told}"));
@@ -229,6 +232,11 @@ fn sentence(state: &Present) -> String {
     format!("host state: {name} ({})", lacks.join("; "))
 }
 
+/// What is said where threads of `SCHED_OTHER` measure.
+const ORDINARY: &str = "note: real-time threads are refused to this user: SCHED_OTHER is measured, which is no real-time \
+                        measurement and never a pass. `sudo tactus run` adds real-time threads, the self-test and the host's \
+                        settings";
+
 /// Whether a run without a plan is the short one.
 fn is_first_look(arguments: &Run) -> bool {
     let longer = arguments.long || arguments.duration.is_some() || arguments.interleave.is_some();
@@ -250,14 +258,7 @@ fn scope(arguments: &Run) -> Result<Scope, Failure> {
         }
     }
     let loads = arguments.load.iter().map(|text| load(text)).collect::<Result<_, _>>()?;
-    let ordinary = !may_be_real_time(&Real);
-    if ordinary {
-        say(
-            "note: real-time threads are refused to this user: SCHED_OTHER is measured, which is no real-time measurement and \
-             never a pass. `sudo tactus run` adds real-time threads, the self-test and the host's settings",
-        );
-    }
-    Ok(Scope { places, cpus: arguments.cpus.clone(), loads, ordinary })
+    Ok(Scope { places, cpus: arguments.cpus.clone(), loads, ordinary: !may_be_real_time(&Real) })
 }
 
 /// The plan that the user named: a study, or a file (or pipe).

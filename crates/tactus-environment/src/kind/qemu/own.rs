@@ -48,7 +48,7 @@ const SET: &[&str] = &[
 const REFUSED: &[&str] =
     &["daemonize", "S", "incoming", "loadvm", "pidfile", "runas", "chroot", "monitor", "gdb", "s"];
 
-/// What the user says of QEMU.
+/// The program and the arguments that the user gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Own {
     program: Option<String>,
@@ -56,7 +56,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// What a plan says.
+    /// Reads them from a plan.
     ///
     /// # Errors
     /// A value of another kind; an option that is tactus's own.

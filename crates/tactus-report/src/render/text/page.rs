@@ -35,6 +35,25 @@ impl Style {
     }
 }
 
+/// Stands for the lines that are left out.
+const MORE: &str = " ...";
+
+/// The first lines, the last of which shows that there are more.
+fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            while columns(last) + MORE.len() > room
+                && let Some((words, _)) = last.rsplit_once(' ')
+            {
+                *last = words.to_owned();
+            }
+            last.push_str(MORE);
+        }
+    }
+    lines
+}
+
 /// What messages of tactus begin with: no line of a report passes for one.
 const MESSAGES: [&str; 3] = ["error:", "hint:", "warning:"];
 
@@ -87,15 +106,35 @@ impl Page {
 
     /// A paragraph behind `lead`, whose further lines are indented as far.
     pub(crate) fn item(&mut self, lead: &str, tone: Option<Tone>, text: &str) {
+        self.cut_item(lead, tone, text, usize::MAX);
+    }
+
+    /// The same, of no more lines than `most`.
+    pub(crate) fn cut_item(&mut self, lead: &str, tone: Option<Tone>, text: &str, most: usize) {
         let indent = columns(lead);
-        let lines = wrapped(&clean(text), self.style.width.saturating_sub(indent).max(24));
-        for (n, line) in lines.iter().enumerate() {
+        let room = self.style.width.saturating_sub(indent).max(24);
+        for (n, line) in cut(wrapped(&clean(text), room), most, room).iter().enumerate() {
             let lead = if n > 0 {
                 " ".repeat(indent)
             } else {
                 tone.map_or_else(|| lead.to_owned(), |tone| self.style.paint(tone, lead))
             };
             self.line(&format!("{lead}{line}"));
+        }
+    }
+
+    /// A paragraph that begins with a word in its tone, of no more lines than `most`; without a text the word alone.
+    pub(crate) fn led(&mut self, tone: Tone, word: &str, text: &str, most: usize) {
+        let text = if text.is_empty() { word.to_owned() } else { format!("{word}: {text}") };
+        let room = self.style.width.saturating_sub(2);
+        for (n, line) in cut(wrapped(&clean(&text), room), most, room).iter().enumerate() {
+            match line.strip_prefix(word).filter(|_| n == 0) {
+                Some(rest) => {
+                    let word = self.style.paint(tone, word);
+                    self.line(&format!("{word}{rest}"));
+                }
+                None => self.line(&format!("  {line}")),
+            }
         }
     }
 

@@ -79,15 +79,7 @@ pub fn chapters(of: &Chapters, style: Style) -> String {
 /// The answer is the first line: who looks no further has it.
 fn opening(page: &mut Page, contents: &Contents) {
     let answer = answer(contents);
-    for (n, line) in wrapped(&clean(&answer.line()), page.style.width.saturating_sub(2)).iter().enumerate() {
-        match line.strip_prefix(answer.led().as_str()) {
-            Some(rest) if n == 0 => {
-                let word = page.style.paint(answer.tone, &answer.led());
-                page.line(&format!("{word}{rest}"));
-            }
-            _ => page.line(&format!("  {line}")),
-        }
-    }
+    page.led(answer.tone, &answer.led(), &answer.sentence, usize::MAX);
     if let Some(next) = &answer.next {
         page.item("next: ", Some(Tone::Heading), &next.line());
     }

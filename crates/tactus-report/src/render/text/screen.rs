@@ -1,18 +1,18 @@
 //! The end of a run in a terminal: a line for each measurement, the answer, what came of each limit, and what to type next. It
 //! fits 24 rows of 80 columns; `tactus report` has the rest.
 
-use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
 use super::page::{Page, Style};
-use crate::answer::{answer, closing, conditions_of};
+use crate::answer::{answer, closing, conditions};
 use crate::part::{Part, Reader, Tone};
+use crate::row::mark;
 use crate::section::{Section, notes};
 use crate::stats::{Line, comparison};
-use crate::units::{clean, columns, count, latency, shortened, wrapped};
+use crate::units::{clean, columns, count, latency, shortened};
 
 /// Columns of a screen, however wide it is: lines of words are hard to read where they are longer.
 const WIDEST: usize = 100;
@@ -20,7 +20,7 @@ const WIDEST: usize = 100;
 const ROWS: usize = 8;
 /// Most limits that have a line.
 const LIMITS: usize = 5;
-/// Most lines of the answer, and of what came of a limit.
+/// Most lines of the answer, and of each limit.
 const LINES: (usize, usize) = (5, 2);
 
 /// What a run ends with; `full`: what shows all of it, as a command.
@@ -31,13 +31,13 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
     let lines = comparison(contents);
     rows(&mut page, &lines);
     let answer = answer(contents);
-    let closed = closing(contents);
+    let closed = closing(contents, &lines);
     page.gap();
     if closed.is_empty() {
-        paragraph(&mut page, answer.tone, &answer.led(), &answer.sentence, LINES.0);
+        page.led(answer.tone, &answer.led(), &answer.sentence, LINES.0);
     } else {
-        let summary = conditions_of(contents, &answer).join(" ");
-        paragraph(&mut page, answer.tone, &answer.led(), &summary, LINES.0 - 2);
+        let summary = conditions(contents, &lines, &answer.sentence).join(" ");
+        page.led(answer.tone, &answer.led(), &summary, LINES.0 - 2);
         for one in closed.iter().take(LIMITS) {
             let tone = match one.outcome {
                 Outcome::Pass => Tone::Good,
@@ -46,7 +46,7 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
             };
             let lead = format!("  {:<12}", one.word());
             let limit = if one.limit.is_empty() { String::new() } else { format!("{}: ", one.limit) };
-            item(&mut page, &lead, tone, &format!("{limit}{}", one.said), LINES.1);
+            page.cut_item(&lead, Some(tone), &format!("{limit}{}", one.said), LINES.1);
         }
         if closed.len() > LIMITS {
             page.line(&format!("  and {} more: {full}", closed.len() - LIMITS));
@@ -59,55 +59,9 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
     }
     if let Some(next) = &answer.next {
         let command = if next.command.is_empty() { &next.title } else { &next.command };
-        item(&mut page, "next: ", Tone::Heading, command, 3);
+        page.cut_item("next: ", Some(Tone::Heading), command, 3);
     }
     page.out
-}
-
-/// A word and a text, cut after so many lines.
-fn paragraph(page: &mut Page, tone: Tone, word: &str, text: &str, most: usize) {
-    let head = format!("{word}{}", if text.is_empty() { "" } else { ": " });
-    let room = page.style.width.saturating_sub(2);
-    let lines = cut(wrapped(&clean(&format!("{head}{text}")), room), most, room);
-    for (n, line) in lines.iter().enumerate() {
-        match line.strip_prefix(word).filter(|_| n == 0) {
-            Some(rest) => {
-                let painted = page.style.paint(tone, word);
-                page.line(&format!("{painted}{rest}"));
-            }
-            None => page.line(&format!("  {line}")),
-        }
-    }
-}
-
-/// A text behind a word, cut after so many lines.
-fn item(page: &mut Page, lead: &str, tone: Tone, text: &str, most: usize) {
-    let indent = columns(lead);
-    let room = page.style.width.saturating_sub(indent).max(24);
-    let lines = cut(wrapped(&clean(text), room), most, room);
-    for (n, line) in lines.iter().enumerate() {
-        let lead = if n == 0 { page.style.paint(tone, lead) } else { " ".repeat(indent) };
-        page.line(&format!("{lead}{line}"));
-    }
-}
-
-/// What stands for the rest.
-const MORE: &str = " ...";
-
-/// The first lines, the last of which shows that there are more.
-fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
-    if lines.len() > most {
-        lines.truncate(most);
-        if let Some(last) = lines.last_mut() {
-            while columns(last) + MORE.len() > room
-                && let Some((words, _)) = last.rsplit_once(' ')
-            {
-                *last = words.to_owned();
-            }
-            last.push_str(MORE);
-        }
-    }
-    lines
 }
 
 /// The table: a line for each measurement.
@@ -154,11 +108,9 @@ fn padded(text: &str, wide: usize) -> String {
 
 /// Where it was measured, and what that is worth.
 fn place(line: &Line) -> String {
-    let mark = match line.evidence {
-        Some(Evidence::Emulated) => " (emulated)",
-        Some(Evidence::Imported) => " (imported)",
-        _ if line.ordinary => " (SCHED_OTHER)",
-        _ => "",
+    let mark = match mark(line.evidence) {
+        "" if line.ordinary => " (SCHED_OTHER)",
+        mark => mark,
     };
     let own = if line.apart { &line.name } else { &line.subject };
     format!("{}{mark}", clean(own))

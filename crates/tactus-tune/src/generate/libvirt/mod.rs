@@ -16,7 +16,7 @@ use tactus_audit::Arch;
 pub use tree::Tree;
 
 use super::comment::{Marks, header, xml_comment};
-use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Placement, guest};
+use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Placement, Purpose, guest};
 
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
@@ -25,6 +25,7 @@ pub static ENTRY: Generator = Generator {
 one NUMA node and run with FIFO priority 1, everything else of it on the housekeeping CPUs, its memory locked, in huge \
 pages and on the same node, no device that it can do without. With --patch a user's own domain is changed instead, and \
 everything else in it stays byte for byte as it is. With --accel tcg what QEMU cannot emulate is left out.",
+    purpose: Purpose::Guest,
     generate,
 };
 

@@ -10,7 +10,7 @@ use tactus_model::finding::Role;
 use tactus_model::text::quoted;
 use tactus_system::{Real, System};
 use tactus_tune::generate::{
-    self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, Page, libvirt,
+    self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, libvirt,
 };
 use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile;
@@ -30,7 +30,7 @@ pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
             format!("take one of {}", names.join(", ")),
         )
     })?;
-    let purpose = Purpose::of(generator.name);
+    let purpose = generator.purpose;
     let profile = arguments.profile.as_deref().unwrap_or(purpose.profile());
     let profile = profile::find(synonyms::profile(profile))
         .ok_or_else(|| refused(&GenerateError::UnknownProfile(profile.to_owned())))?;
@@ -84,47 +84,6 @@ pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
         write(&output.files, arguments)?;
     }
     Ok(Exit::Good)
-}
-
-/// What files are for, which decides what nobody says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Machine,
-    Container,
-    Guest,
-}
-
-impl Purpose {
-    fn of(generator: &str) -> Self {
-        match generator {
-            "docker" | "podman" | "kubernetes" | "kubernetes-job" => Self::Container,
-            "libvirt" | "qemu" | "nova" | "kubevirt" => Self::Guest,
-            _ => Self::Machine,
-        }
-    }
-
-    /// What the audit recommends, too.
-    const fn profile(self) -> &'static str {
-        match self {
-            Self::Machine | Self::Container => "realtime",
-            Self::Guest => "realtime-virtual-host",
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Container => "rt-container",
-            Self::Machine | Self::Guest => "rt-guest",
-        }
-    }
-
-    /// A container has no memory of its own that large pages would hold.
-    const fn page(self) -> Option<Page> {
-        match self {
-            Self::Container => Some(Page::Base),
-            Self::Machine | Self::Guest => None,
-        }
-    }
 }
 
 fn refused(refusal: &GenerateError) -> Failure {

@@ -1,0 +1,43 @@
+//! What generated files are for, which decides what the user does not say.
+
+use super::Page;
+
+/// What files are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The machine itself.
+    Machine,
+    /// Containers.
+    Container,
+    /// Virtual machines.
+    Guest,
+}
+
+impl Purpose {
+    /// The profile, which the audit recommends, too.
+    #[must_use]
+    pub const fn profile(self) -> &'static str {
+        match self {
+            Self::Machine | Self::Container => "realtime",
+            Self::Guest => "realtime-virtual-host",
+        }
+    }
+
+    /// The name of the guest or container.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Container => "rt-container",
+            Self::Machine | Self::Guest => "rt-guest",
+        }
+    }
+
+    /// The pages of its memory; none: the largest that the machine has. Large pages would hold no memory of a container.
+    #[must_use]
+    pub const fn page(self) -> Option<Page> {
+        match self {
+            Self::Container => Some(Page::Base),
+            Self::Machine | Self::Guest => None,
+        }
+    }
+}
