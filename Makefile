@@ -91,6 +91,7 @@ install: $(TACTUS) $(SBOM) ## Install the program, its manual pages, completions
 	$(TACTUS) completions zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tactus
 	$(TACTUS) completions fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tactus.fish
 	install -Dm644 -t $(DESTDIR)$(PREFIX)/share/tactus/schema docs/schema/*.json
+	cd contrib && find . -type f -exec install -Dm644 {} $(abspath $(DESTDIR)$(PREFIX))/share/tactus/contrib/{} \;
 
 package: ## Build .deb, .rpm, tarball and container image for x86_64 and aarch64, in target/package
 	scripts/setup.sh package

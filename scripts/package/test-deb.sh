@@ -45,7 +45,7 @@ inside tactus environments >/dev/null
 dpkg-deb -c "$deb" | awk '{print $6}' >"$root/tmp/packed"
 for file in usr/share/man/man1/tactus.1.gz usr/share/man/man1/tactus-run.1.gz usr/share/bash-completion/completions/tactus \
   usr/share/zsh/vendor-completions/_tactus usr/share/fish/vendor_completions.d/tactus.fish usr/include/tactus.h \
-  usr/share/tactus/schema/show.schema.json usr/share/doc/tactus/tactus.cdx.json usr/share/doc/tactus/copyright; do
+  usr/share/tactus/schema/show.schema.json usr/share/tactus/contrib/prometheus/tactus.rules.yml usr/share/doc/tactus/tactus.cdx.json usr/share/doc/tactus/copyright; do
   grep -qx "./$file" "$root/tmp/packed" || { echo "error: $file is not in the package" >&2 && exit 1; }
 done
 inside bash -c '. /usr/share/bash-completion/completions/tactus && complete -p tactus >/dev/null'

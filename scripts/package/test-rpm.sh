@@ -21,7 +21,7 @@ for arch in x86_64 aarch64; do
   if grep -E '^-.{6}[^r]' "$scratch/files"; then echo "error: not for everybody to read" >&2 && exit 1; fi
   for file in /usr/bin/tactus /usr/share/man/man1/tactus.1.gz /usr/share/bash-completion/completions/tactus \
     /usr/share/zsh/site-functions/_tactus /usr/share/fish/vendor_completions.d/tactus.fish \
-    /usr/share/tactus/schema/show.schema.json /usr/share/licenses/tactus/LICENSE-MIT; do
+    /usr/share/tactus/schema/show.schema.json /usr/share/tactus/contrib/grafana/tactus.json /usr/share/licenses/tactus/LICENSE-MIT; do
     awk '{print $9}' "$scratch/files" | grep -qx "$file" || { echo "error: $file is not in $rpm" >&2 && exit 1; }
   done
   echo "  $(basename "$rpm"): $(wc -l <"$scratch/files") files, no scripts, nothing required"

@@ -25,7 +25,7 @@ for arch in x86_64 aarch64; do
       continue
     fi
     [ "$said" = "tactus $version" ] || { echo "error: $tar says $said" >&2 && exit 1; }
-    for file in share/man/man1/tactus.1 share/doc/tactus/LICENSE-MIT share/tactus/schema/show.schema.json include/tactus.h; do
+    for file in share/man/man1/tactus.1 share/doc/tactus/LICENSE-MIT share/tactus/schema/show.schema.json share/tactus/contrib/ansible/accept.yml include/tactus.h; do
       [ -s "$prefix/$file" ] || { echo "error: $tar has no $file" >&2 && exit 1; }
     done
     echo "  $arch: $said"

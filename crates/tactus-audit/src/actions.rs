@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tactus_model::change::{Change, Target};
-use tactus_model::finding::{Action, Finding, Role, Severity, State};
+use tactus_model::finding::{Action, Finding, Role, Severity, State, TUNES};
 
 use super::guard::{interrupt, weakened};
 use super::{Arch, SetBy, Subject, find};
@@ -224,7 +224,7 @@ fn tune(subject: &Subject<'_>, ids: &[String], persist: &str) -> String {
     };
     let cpus = subject.isolated();
     let only = leading(ids).collect::<Vec<_>>().join(",");
-    format!("sudo tactus tune apply --profile {profile} --isolate {cpus}{persist} --only {only}")
+    format!("{TUNES}{profile} --isolate {cpus}{persist} --only {only}")
 }
 
 #[cfg(test)]

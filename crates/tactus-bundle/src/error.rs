@@ -44,7 +44,7 @@ pub enum BundleError {
         found: Format,
     },
     /// A file is not as it was written.
-    #[error("{path} is not the file that the run wrote: {reason}")]
+    #[error("{path} is not as the run wrote it: {reason}")]
     Altered {
         /// The file.
         path: PathBuf,

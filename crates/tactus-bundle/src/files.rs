@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use tactus_model::bundle::Manifest;
 use tactus_system::{Directory, Kind, has_hole};
 
+use super::signed::SUMS;
 use super::{BundleError, limits};
 
 /// Name of the file that lists the others.
@@ -20,7 +21,7 @@ pub const PLAN: &str = "plan.toml";
 pub const EVENTS: &str = "events.jsonl";
 /// Name of the file with the last things that tactus did in a run that broke.
 pub const LOG: &str = "log.txt";
-/// Name of the file with a signature of the manifest.
+/// Name of the file with a signature of [`SUMS`].
 pub const SIGNATURE: &str = "signature.sig";
 /// How names of files begin that are made from the rest, and that no checksum holds.
 const DERIVED: [&str; 2] = ["report.", "certificate."];
@@ -87,7 +88,7 @@ pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleErro
     let mut checked = Checked::default();
     for entry in dir.walk().map_err(BundleError::io(dir.path()))? {
         let name = entry.path.to_string_lossy().into_owned();
-        let derived = [MANIFEST, SIGNATURE].contains(&name.as_str())
+        let derived = [MANIFEST, SIGNATURE, SUMS].contains(&name.as_str())
             || DERIVED.iter().any(|beginning| name.starts_with(beginning))
             || is_hidden(&entry.path);
         if derived || entry.kind == Kind::Directory {

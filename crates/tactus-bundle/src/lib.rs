@@ -17,6 +17,7 @@ mod read;
 mod recover;
 mod resume;
 mod room;
+mod signed;
 pub mod size;
 mod slices;
 #[cfg(test)]
@@ -32,4 +33,5 @@ pub use logs::Logs;
 pub use read::{Sealed, Trust, manifest, open, read, read_from, read_with_logs, sealed, verify};
 pub use resume::Resumed;
 pub use room::LeftOut;
+pub use signed::{Covered, SUMS, covered, sums};
 pub use write::{RowLog, Writer, keep_log};

@@ -110,12 +110,24 @@ fn read_rows(
     if let Some(more) = dirs.len().checked_sub(MOST_MEASURED).filter(|more| *more > 0) {
         damage.push(format!("{more} of its rows are more than a plan has: they are left out"));
     }
+    // Numbers are given without gaps.
+    let (there, last) = (dirs.len(), dirs.keys().next_back().map_or(0, |last| last.saturating_add(1)));
     for (number, name) in dirs.into_iter().take(MOST_MEASURED) {
         if let Some(result) = result(dir, &name, &mut memory, &mut damage) {
             results.insert(number, (name, result));
         }
     }
-    let Happened { mut rows_of, notes, .. } = events(dir, results.keys().copied(), &mut memory, &mut damage);
+    let Happened { mut rows_of, notes, planned, .. } =
+        events(dir, results.keys().copied(), &mut memory, &mut damage);
+    let missing = planned.max(last).saturating_sub(there);
+    if missing > 0 && manifest.finished.is_some() {
+        let error = missing_rows(dir, missing, there);
+        match trust {
+            Trust::Whole => return Err(error),
+            Trust::Damaged => damage.push(error.to_string()),
+        }
+    }
+    let altered = altered || missing > 0 && manifest.finished.is_some();
     let (mut rows, mut names) = (Vec::new(), Vec::new());
     for parts in group(&results) {
         let mut own = Vec::new();
@@ -188,8 +200,7 @@ pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
     sealed(dir).map(|sealed| sealed.manifest)
 }
 
-/// The manifest of a bundle, which has the checksum of every other file. Who signs these bytes signs
-/// the bundle, and their checksum is that of the bundle.
+/// The manifest of a bundle, which has the checksum of every other file: its own checksum is that of the bundle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sealed {
     /// The manifest.
@@ -242,6 +253,13 @@ fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked)
         }
     };
     Some(BundleError::Altered { path, reason })
+}
+
+/// A finished run has a directory for each of its rows, also for those that were skipped: without one it is not
+/// known what the run as a whole showed.
+fn missing_rows(dir: &Directory, missing: usize, there: usize) -> BundleError {
+    let reason = format!("rows missing: {missing} of {}", missing.saturating_add(there));
+    BundleError::Altered { path: dir.path().join(SCENARIOS), reason }
 }
 
 fn plan(dir: &Directory, memory: &mut Memory, damage: &mut Vec<String>) -> Plan {
@@ -310,6 +328,8 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
 struct Happened {
     rows_of: BTreeMap<usize, Told>,
     notes: Vec<(Option<String>, Note)>,
+    /// How many rows the run planned; 0 where no run is told of, as in an import.
+    planned: usize,
     /// Remarks and items beyond those that are kept.
     left_out: usize,
 }
@@ -422,6 +442,7 @@ impl Happened {
                 continue;
             };
             match serde_json::from_slice::<Stamped>(line).map(|stamped| stamped.event) {
+                Ok(Event::RunStarted { rows, .. }) => self.planned = self.planned.max(rows),
                 Ok(Event::RowStarted { row, .. }) => looks.started(row, &mut self.rows_of, memory)?,
                 Ok(Event::RowFinished { row, .. }) => looks.finished(row),
                 Ok(Event::CacheUsed(one)) => looks.saw(&one, &mut self.rows_of, memory)?,

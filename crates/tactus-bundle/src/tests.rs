@@ -252,6 +252,41 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
     assert!(contents.rows[1].held.is_empty(), "the next scenario divides nothing");
 }
 
+/// Its checksums are taken out of the manifest, too: nothing else would be missed.
+#[test]
+fn a_row_that_was_taken_out_of_a_finished_bundle_is_missed() {
+    let planned = |rows| Event::RunStarted { plan: "p".into(), rows, expected_ns: TICK_NS };
+    for (told, taken, missing) in [(Some(2), "02-", 1), (None, "01-", 1), (Some(2), "none", 0)] {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("bundle");
+        let rows = [row(1), row(1)];
+        let mut writer = Writer::create(&dir, &Plan::default(), &rows, Machine::default()).unwrap();
+        if let Some(rows) = told {
+            writer.event(&Stamped { at_ms: 0, event: planned(rows) }).unwrap();
+        }
+        for (number, row) in rows.iter().enumerate() {
+            writer.begin_row(number, row, TICK_NS).unwrap().finish().unwrap();
+        }
+        writer.finish(RunStatus::Complete).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        let gone =
+            fs::read_dir(dir.join("scenarios")).unwrap().map(name).find(|name| name.starts_with(taken));
+        if let Some(gone) = gone {
+            fs::remove_dir_all(dir.join("scenarios").join(&gone)).unwrap();
+            let path = dir.join("manifest.json");
+            let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            let files = manifest["files"].as_object_mut().unwrap();
+            files.retain(|file, _| !file.contains(&gone));
+            fs::write(&path, manifest.to_string()).unwrap();
+        }
+        let damaged = read(&dir, Trust::Damaged).unwrap();
+        let said = damaged.damage.iter().any(|damage| damage.contains("rows missing: 1 of 2"));
+        assert_eq!(said, missing > 0, "{told:?} {taken}: {:?}", damaged.damage);
+        assert!(damaged.rows.iter().all(|row| row.result.damaged == (missing > 0)), "{told:?} {taken}");
+        assert_eq!(read(&dir, Trust::Whole).is_err(), missing > 0, "{told:?} {taken}");
+    }
+}
+
 #[test]
 fn ticks_that_wait_for_their_interval_stay_few_also_where_a_series_is_always_behind() {
     let dir = tempfile::tempdir().unwrap();

@@ -3,7 +3,9 @@
 /// Files of GRUB: a shell's assignments, of which the lines of parameters are kept.
 const GRUB: &str = "/etc/default/grub";
 /// Names of parameters whose values are kept from readers.
-const SECRET: [&str; 4] = ["passw", "secret", "token", "pwd"];
+const SECRET: [&str; 5] = ["passw", "secret", "token", "pwd", "credential"];
+/// How the variables of GRUB begin that are parameters of the kernel.
+const GRUB_LINE: &str = "GRUB_CMDLINE_LINUX";
 
 /// Whether a file has parameters of the kernel.
 pub fn is_of_boot(path: &str) -> bool {
@@ -18,27 +20,59 @@ pub fn without_secrets(path: &str, text: &str) -> String {
     let kept = text.lines().filter(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("export ").unwrap_or(line);
-        !is_grub || line.starts_with("GRUB_CMDLINE_LINUX")
+        // A menu of GRUB has the hashes of its passwords.
+        (!is_grub || line.starts_with(GRUB_LINE))
+            && !["password", "password_pbkdf2"].contains(&line.split(' ').next().unwrap_or_default())
     });
     let lines: Vec<String> = kept.map(masked).collect();
     lines.join("\n")
 }
 
-/// A line whose secrets are masked: the value up to the next blank or quote.
+/// A line whose secrets are masked. Of an assignment of GRUB the words are in the quotes of its value.
 fn masked(line: &str) -> String {
-    let mut words = Vec::new();
-    for word in line.split(' ') {
-        let parameter = word.rsplit(['"', '\'']).find(|part| part.contains('=')).unwrap_or(word);
-        let secret = parameter.split_once('=').filter(|(name, _)| {
-            let name = name.to_ascii_lowercase();
-            SECRET.iter().any(|part| name.contains(part))
-        });
-        match secret {
-            Some((_, value)) if !value.is_empty() => words.push(word.replacen(value, "(not kept)", 1)),
-            _ => words.push(word.to_owned()),
+    let (name, words) = match line.split_once('=') {
+        Some((name, value)) if name.contains(GRUB_LINE) => (format!("{name}="), value),
+        _ => (String::new(), line),
+    };
+    let quote = words.chars().next().filter(|c| !name.is_empty() && ['"', '\''].contains(c));
+    let Some(quote) = quote else { return name + &words_without_secrets(words) };
+    let inside = &words[1..];
+    let (inside, end) =
+        inside.rsplit_once(quote).map_or((inside, None), |(inside, rest)| (inside, Some(rest)));
+    let end = end.map_or_else(String::new, |rest| format!("{quote}{rest}"));
+    format!("{name}{quote}{}{end}", words_without_secrets(inside))
+}
+
+/// Words that blanks outside of quotes part.
+fn words_without_secrets(words: &str) -> String {
+    let (mut out, mut word, mut quote) = (String::new(), String::new(), None);
+    for c in words.chars() {
+        match quote {
+            None if c.is_whitespace() => {
+                out += &without_secret(&word);
+                out.push(c);
+                word.clear();
+                continue;
+            }
+            None if ['"', '\''].contains(&c) => quote = Some(c),
+            Some(open) if open == c => quote = None,
+            _ => {}
         }
+        word.push(c);
     }
-    words.join(" ")
+    out + &without_secret(&word)
+}
+
+/// A parameter without its value, where that is a secret: by the parameter's name, or because a password stands before an
+/// `@`, as in `netroot=iscsi:user:PASSWORD@host`.
+fn without_secret(word: &str) -> String {
+    let Some((name, value)) = word.split_once('=').filter(|(_, value)| !value.is_empty()) else {
+        return word.to_owned();
+    };
+    let lower = name.to_ascii_lowercase();
+    let is_named = SECRET.iter().any(|part| lower.contains(part));
+    let has_password = value.split_once('@').is_some_and(|(before, _)| before.contains(':'));
+    if is_named || has_password { format!("{name}=(not kept)") } else { word.to_owned() }
 }
 
 #[cfg(test)]
@@ -53,6 +87,38 @@ mod tests {
         assert_eq!(kept, "GRUB_CMDLINE_LINUX=\"isolcpus=1 rd.iscsi.password=(not kept) quiet\"");
         let last = without_secrets("/proc/cmdline", "rd.iscsi.password=HUNTER2");
         assert_eq!(last, "rd.iscsi.password=(not kept)");
+    }
+
+    #[test]
+    fn a_secret_is_masked_however_it_is_written() {
+        for (line, kept) in [
+            ("a=1 rd.iscsi.password=\"HUNTER2\" b", "a=1 rd.iscsi.password=(not kept) b"),
+            ("rd.iscsi.password=\"HUNTER 2\" b", "rd.iscsi.password=(not kept) b"),
+            ("\"rd.iscsi.password=HUNTER 2\" b", "\"rd.iscsi.password=(not kept) b"),
+            ("password=pass", "password=(not kept)"),
+            ("netroot=iscsi:user:HUNTER2@192.0.2.1::3260", "netroot=(not kept)"),
+            (
+                "systemd.set_credential=passwd.hashed-password.root:HUNTER2",
+                "systemd.set_credential=(not kept)",
+            ),
+            ("password=", "password="),
+        ] {
+            assert_eq!(without_secrets("/proc/cmdline", line), kept);
+            let menu = format!("options {line}");
+            assert_eq!(without_secrets("/boot/loader/entries/a.conf", &menu), format!("options {kept}"));
+        }
+        for (line, kept) in [
+            (
+                "GRUB_CMDLINE_LINUX='password=\"HUNTER2\" quiet'",
+                "GRUB_CMDLINE_LINUX='password=(not kept) quiet'",
+            ),
+            ("GRUB_CMDLINE_LINUX+=\" token=HUNTER2\" # x", "GRUB_CMDLINE_LINUX+=\" token=(not kept)\" # x"),
+            ("GRUB_CMDLINE_LINUX=password=HUNTER2", "GRUB_CMDLINE_LINUX=password=(not kept)"),
+            ("GRUB_CMDLINE_LINUX=\"password=HUNTER2", "GRUB_CMDLINE_LINUX=\"password=(not kept)"),
+        ] {
+            assert_eq!(without_secrets("/etc/default/grub", line), kept);
+        }
+        assert_eq!(without_secrets("/boot/grub/grub.cfg", "password_pbkdf2 root grub.pbkdf2.HUNTER2"), "");
     }
 
     #[test]

@@ -14,7 +14,8 @@
 //! scenarios/<row>-<name>/pending.jsonl ticks since the last interval; only while it runs
 //! console/<environment>.log           a guest's console
 //! log.txt                             what tactus did last, of a run that broke
-//! signature.sig                       a signature of the manifest, where somebody signed it
+//! SHA256SUMS                          the checksums of the manifest and the certificates, where somebody signed them
+//! signature.sig                       a signature of SHA256SUMS
 //! ```
 //! A scenario that is measured in slices has a row's directory for each of them; a reader makes one row of them.
 

@@ -153,6 +153,29 @@ pub struct Action {
     pub fixes: Vec<String>,
 }
 
+/// Commands that install a kernel.
+pub const INSTALLS: [&str; 6] = [
+    "sudo apt-get install linux-image-rt-amd64",
+    "sudo apt-get install linux-image-rt-arm64",
+    "sudo pro enable realtime-kernel",
+    "sudo dnf install kernel-rt",
+    "sudo pacman -S linux-rt",
+    "sudo zypper install kernel-rt",
+];
+/// How each command that sets something begins.
+pub const TUNES: &str = "sudo tactus tune apply --profile ";
+
+impl Action {
+    /// The command, where it is one that an audit gives. Users copy it into a root shell, and the file that it was read from
+    /// may come from anybody: any other is not shown.
+    #[must_use]
+    pub fn known_command(&self) -> Option<&str> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " ,-".contains(c);
+        let tunes = self.command.strip_prefix(TUNES).is_some_and(|rest| rest.chars().all(plain));
+        (tunes || INSTALLS.contains(&self.command.as_str())).then_some(&self.command)
+    }
+}
+
 /// The audit of one system: `audit/<environment>.json` of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {

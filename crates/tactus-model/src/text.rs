@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Text of others without what could drive a terminal, break XML or reorder a line: control
 /// characters and bidirectional overrides become the replacement character, line breaks spaces. What CI servers
-/// obey wherever it stands in a line (`##vso[...]`, `##[...]`) is broken.
+/// obey wherever it stands in a line (`##vso[...]`, `##[...]`, `<LAVA_SIGNAL_...>`) is broken.
 #[must_use]
 pub fn clean(text: &str) -> String {
     let text = without_orders(text);
@@ -37,8 +37,23 @@ pub fn no_order(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Without the beginnings of what Azure Pipelines, TeamCity and GitHub's runner take for orders.
+/// How a signal begins that LAVA's dispatcher obeys, wherever it stands in a line of a console.
+pub const LAVA_SIGNAL: &str = "<LAVA_";
+
+/// Without the beginnings of what Azure Pipelines, TeamCity, GitHub's runner and LAVA's dispatcher take for orders.
 fn without_orders(text: &str) -> Cow<'_, str> {
+    let text: Cow<'_, str> = match text.contains(LAVA_SIGNAL) {
+        true => text.replace(LAVA_SIGNAL, "\u{fffd}LAVA_").into(),
+        false => text.into(),
+    };
+    match without_numbered_orders(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(other) => other.into(),
+    }
+}
+
+/// The same of those that begin with `##`.
+fn without_numbered_orders(text: &str) -> Cow<'_, str> {
     let is_order = |at: &usize| {
         let rest = text[*at..].trim_start_matches('#');
         rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric()).starts_with('[')
@@ -116,10 +131,19 @@ mod tests {
 
     #[test]
     fn what_ci_servers_obey_is_broken_wherever_it_stands() {
-        for order in ["##vso[task.prependpath]/tmp", "##[error]x", "##teamcity[message]", "####[group]"] {
+        for order in [
+            "##vso[task.prependpath]/tmp",
+            "##[error]x",
+            "##teamcity[message]",
+            "####[group]",
+            "<LAVA_SIGNAL_X>",
+        ] {
             for text in [order.to_owned(), format!("a {order} b"), format!("# {order}{order}")] {
                 let cleaned = clean(&text);
-                assert!(!cleaned.contains("##"), "{text:?} became {cleaned:?}");
+                assert!(
+                    !cleaned.contains("##") && !cleaned.contains("<LAVA_"),
+                    "{text:?} became {cleaned:?}"
+                );
                 assert_eq!(cleaned.chars().count(), text.chars().count(), "{cleaned:?}");
             }
         }

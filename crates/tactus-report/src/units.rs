@@ -272,6 +272,18 @@ pub fn beginning(text: &str, most: usize) -> String {
     }
 }
 
+/// Most names that a phrase lists.
+pub const NAMED: usize = 4;
+
+/// Names in a phrase, the first of them where there are many.
+#[must_use]
+pub fn listed(names: &[String], between: &str) -> String {
+    match names.len() {
+        many if many > NAMED => format!("{} and {} more", names[..NAMED].join(between), many - NAMED),
+        _ => names.join(between),
+    }
+}
+
 /// `text` in lines of at most `most` columns, broken at spaces where there are any. Each character is looked at once:
 /// texts of bundles may be of any length.
 #[must_use]

@@ -262,14 +262,18 @@ fn what_a_user_puts_into_a_bundle_where_nothing_is_read_and_what_is_drawn_from_i
     crate::verify(&crate::open(&dir).unwrap()).unwrap();
     // No manifest names reports, certificates and signatures, not even that of a run that is ended again.
     let (_home, again) = begun();
-    for name in ["signature.sig", "certificate.pdf", "certificate.html", "report.html"] {
+    for name in ["signature.sig", "SHA256SUMS", "certificate.pdf", "certificate.html", "report.html"] {
         fs::write(again.join(name), "made").unwrap();
     }
     go_on(&again).unwrap().finish(tactus_model::event::RunStatus::Complete).unwrap();
     let sealed = crate::sealed(&crate::open(&again).unwrap()).unwrap();
     assert!(sealed.manifest.files.contains_key("plan.toml"));
     assert!(
-        !sealed.manifest.files.keys().any(|name| name.contains("signature") || name.contains("certificate"))
+        !sealed
+            .manifest
+            .files
+            .keys()
+            .any(|name| ["signature", "SHA256", "certificate"].iter().any(|of| name.contains(of)))
     );
     assert_eq!(sealed.bytes, fs::read(again.join("manifest.json")).unwrap());
     assert_eq!(sealed.sha256.len(), 64);

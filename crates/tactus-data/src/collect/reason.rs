@@ -8,7 +8,7 @@ pub fn of(error: &BundleError) -> String {
         BundleError::NotABundle { reason, .. } => format!("it is no bundle: {reason}"),
         BundleError::Altered { path, reason } => {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            format!("{name} is not the file that the run wrote: {reason}")
+            format!("{name} is not as the run wrote it: {reason}")
         }
         BundleError::OtherVersion { tactus, found, .. } => format!(
             "it was written by tactus {tactus} in format {}.{}, which this tactus does not read",

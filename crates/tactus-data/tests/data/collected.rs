@@ -119,9 +119,9 @@ fn what_does_not_hold_is_refused_by_name_and_the_rest_goes_on() {
     let (told, summary) = collected(&[&there, &nowhere], &data);
     assert_eq!(told["good"], Outcome::Taken);
     let reasons = [
-        ("altered", "ticks.csv is not the file that the run wrote"),
-        ("missing", "latency.hlog is not the file that the run wrote"),
-        ("cut", "host.json is not the file that the run wrote"),
+        ("altered", "ticks.csv is not as the run wrote it"),
+        ("missing", "latency.hlog is not as the run wrote it"),
+        ("cut", "host.json is not as the run wrote it"),
         ("goes-on", "the run goes on, or died"),
         ("newer", "which this tactus does not read"),
         ("no-manifest", "it is no bundle"),

@@ -7,9 +7,7 @@ use super::conditions::conditions;
 use super::headline::without_rows;
 use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
-use crate::row::found_nothing;
 use crate::stats::comparison;
-use crate::units::clean;
 
 /// The question that a run answers.
 #[must_use]
@@ -50,18 +48,14 @@ fn found(contents: &Contents) -> Answer {
     if let Some(cost) = costs::answer(contents) {
         return under_conditions(cost);
     }
-    let nothing: Vec<String> = contents
-        .rows
-        .iter()
-        .filter_map(|row| {
-            Some(format!("{}: {}.", clean(&row.result.name), clean(found_nothing(&row.result)?)))
-        })
-        .collect();
-    let sentence = match lines.iter().any(crate::stats::Line::has_numbers) {
+    let has_numbers = lines.iter().any(crate::stats::Line::has_numbers);
+    if let Some(below) = held::below(contents).filter(|_| !has_numbers) {
+        return under_conditions(below);
+    }
+    let sentence = match has_numbers {
         true => "no latency was measured, and no deadline was asked for: the values are in the tables below."
             .into(),
         false if lines.is_empty() => without_rows(contents),
-        false if !nothing.is_empty() => nothing.join(" "),
         false => "nothing was measured.".into(),
     };
     under_conditions(Answer {

@@ -3,10 +3,10 @@
 use tactus_model::bundle::Contents;
 use tactus_model::document::{LimitEntry, Outcome, Verdict};
 
-use super::required::{Judged, asked_of, judged, listed, over, part, rank};
+use super::required::{Judged, asked_of, judged, over, part, rank};
 use crate::row::{Runs, came_of, figure_words, limit_words};
 use crate::stats::Line;
-use crate::units::clean;
+use crate::units::{clean, listed};
 
 /// A limit, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

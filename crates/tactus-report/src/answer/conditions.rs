@@ -9,10 +9,9 @@ use tactus_model::message::Unknowable;
 use tactus_model::number::float;
 use tactus_model::scheduling::Policy;
 
-use super::required::listed;
 use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, unavailable, under};
 use crate::stats::Line;
-use crate::units::{clean, latency};
+use crate::units::{clean, latency, listed};
 
 /// The conditions of an answer, a sentence each; not what it says itself.
 pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {

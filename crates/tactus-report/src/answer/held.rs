@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 
 use tactus_model::Evidence;
-use tactus_model::bundle::Contents;
+use tactus_model::bundle::{Contents, Row};
 use tactus_model::number::float;
 
-use super::required::{NAMED, listed};
 use super::scale::scale;
 use super::{kinds, most_measured};
 use crate::part::{Answer, Tone};
+use crate::row::found_nothing;
 use crate::stats::Line;
-use crate::units::{clean, duration, latency};
+use crate::units::{NAMED, clean, duration, latency, listed};
 
+/// The word of an answer without a limit.
+const NO_LIMIT: &str = "NO LIMIT GIVEN";
 /// How to ask.
 const ASK: &str = "Give your limit with --max, as in `tactus run -i 1ms --max 100us`.";
 /// How to ask of what tactus did not measure.
@@ -29,10 +31,33 @@ pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
     let ask = if evidence.as_slice() == [Evidence::Imported] { MEASURE } else { ASK };
     let said: Vec<String> = evidence.iter().map(|kind| held(&own, *kind)).collect();
     Some(Answer {
-        word: "NO LIMIT GIVEN",
+        word: NO_LIMIT,
         tone: if emulated { Tone::Doubt } else { Tone::Quiet },
         sentence: format!("{}{} {ask}", said.join(" "), scale_of(contents, &own).unwrap_or_default()),
         evidence,
+        next: None,
+    })
+}
+
+/// The answer where instruments saw nothing above their threshold, and nothing else was measured.
+pub fn below(contents: &Contents) -> Option<Answer> {
+    let said = |row: &Row| {
+        let lasted = match row.result.measured_ns {
+            0 => "a time that is not known".into(),
+            ns => duration(ns),
+        };
+        Some(format!(
+            "{}: {} ({lasted}, imported).",
+            clean(&row.result.name),
+            clean(found_nothing(&row.result)?)
+        ))
+    };
+    let said: Vec<String> = contents.rows.iter().filter_map(said).collect();
+    (!said.is_empty()).then(|| Answer {
+        word: NO_LIMIT,
+        tone: Tone::Quiet,
+        sentence: format!("{} {MEASURE}", said.join(" ")),
+        evidence: vec![Evidence::Imported],
         next: None,
     })
 }

@@ -21,7 +21,7 @@ pub use closing::{Closed, closing};
 pub(crate) use conditions::conditions;
 pub use headline::{headline, without_rows};
 pub use next::called_again;
-pub(crate) use required::{listed, rank};
+pub(crate) use required::rank;
 pub use scale::{PUBLISHED, Published};
 
 /// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one

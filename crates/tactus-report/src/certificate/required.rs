@@ -4,9 +4,8 @@ use tactus_model::number::float;
 use tactus_model::plan::Require;
 
 use super::{Entry, Judged, distinct, short};
-use crate::answer::listed;
 use crate::row::under;
-use crate::units::{NONE, count, duration, exactly, latency, unbroken};
+use crate::units::{NONE, count, duration, exactly, latency, listed, unbroken};
 
 /// The question in its parts.
 pub fn asked(judged: &[Judged<'_>]) -> Vec<Entry> {

@@ -19,6 +19,8 @@ pub struct Condition {
     bundles: Vec<Contents>,
     /// Of each, where in its plan the scenarios of a name stand.
     planned: Vec<BTreeMap<String, Vec<usize>>>,
+    /// Whether what was measured under emulation is judged, too.
+    judges_emulated: bool,
 }
 
 /// What tells a scenario from others, in whichever bundle.
@@ -43,6 +45,8 @@ pub struct Run<'a> {
     pub row: &'a Row,
     /// Where in the bundle's plan the scenarios of its name stand.
     planned: &'a [usize],
+    /// Whether it is judged where it was emulated.
+    pub judges_emulated: bool,
 }
 
 impl<'a> Run<'a> {
@@ -59,7 +63,14 @@ impl Condition {
         bundles.sort_by(|one, other| one.manifest.started.cmp(&other.manifest.started));
         bundles.iter_mut().for_each(Self::reduce);
         let planned = bundles.iter().map(places).collect();
-        Self { name: name.into(), bundles, planned }
+        Self { name: name.into(), bundles, planned, judges_emulated: false }
+    }
+
+    /// The same, judged also where it was measured under emulation: of two emulated kernels it says which is slower under
+    /// that emulator, and nothing about hardware.
+    #[must_use]
+    pub fn with_emulated(self, judges_emulated: bool) -> Self {
+        Self { judges_emulated, ..self }
     }
 
     /// Takes out of a bundle what is not compared: what happened when in a run, and the histogram of each thread. Of many
@@ -95,7 +106,7 @@ impl Condition {
                 *before += 1;
                 let place = *known.entry(key.clone()).or_insert(scenarios.len());
                 let planned = planned.get(&key.name).map_or(&[][..], Vec::as_slice);
-                let run = Run { contents, row, planned };
+                let run = Run { contents, row, planned, judges_emulated: self.judges_emulated };
                 match scenarios.get_mut(place) {
                     Some((_, runs)) => runs.push(run),
                     None => scenarios.push((key, vec![run])),

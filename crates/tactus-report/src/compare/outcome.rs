@@ -42,7 +42,10 @@ pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
     let scenarios = judged(&all, &test);
     let baseline = options.gate.then(|| baseline(base, &options.margins)).flatten();
     let gated = scenarios.iter().flat_map(|one| &one.quantities).filter(|one| one.p.is_some()).count();
-    let (outcome, reason) = together(base, &scenarios, &unmatched, baseline.as_ref());
+    let (outcome, mut reason) = together(base, &scenarios, &unmatched, baseline.as_ref());
+    if scenarios.iter().any(is_judged_emulated) {
+        reason += " (under emulation)";
+    }
     CompareDocument {
         format: COMPARE_FORMAT,
         outcome,
@@ -172,6 +175,11 @@ fn together(
     }
 }
 
+/// Whether a scenario is judged that was emulated.
+fn is_judged_emulated(one: &ComparedEntry) -> bool {
+    one.evidence == Some(Evidence::Emulated) && one.quantities.iter().any(|of| of.outcome.is_some())
+}
+
 /// What no such comparison can say.
 fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
     let mut limits = vec![
@@ -183,6 +191,13 @@ fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
     if scenarios.iter().any(|one| one.evidence == Some(Evidence::VirtualHost)) {
         limits.push(
             "Measured on a machine that is itself virtual: it holds as seen inside this virtual machine."
+                .into(),
+        );
+    }
+    if scenarios.iter().any(is_judged_emulated) {
+        limits.push(
+            "Measured under emulation (--judge-emulated): it holds for code that this emulator runs, and says nothing about \
+             hardware."
                 .into(),
         );
     }

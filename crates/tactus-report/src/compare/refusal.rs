@@ -230,7 +230,7 @@ impl fmt::Display for Refusal {
                 write!(f, "a run of {} did not pass its self-test", clean(condition))
             }
             Self::NoVerdict(Some(Evidence::Emulated)) => {
-                f.write_str("emulated: this says nothing about hardware, and is not judged")
+                f.write_str("emulated: this says nothing about hardware, and is not judged (--judge-emulated: under this emulator)")
             }
             Self::NoVerdict(Some(kind)) => {
                 write!(f, "{kind}: not judged, tactus did not see the measurement")
@@ -256,7 +256,12 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     if result.status != RowStatus::Measured || result.outcome.is_empty() {
         return Some(Refusal::Unmeasured { condition, why: why() });
     }
-    if !matches!(result.evidence, Some(Evidence::BareMetal | Evidence::VirtualHost)) {
+    let is_judged = match result.evidence {
+        Some(Evidence::BareMetal | Evidence::VirtualHost) => true,
+        Some(Evidence::Emulated) => run.judges_emulated,
+        Some(Evidence::Imported) | None => false,
+    };
+    if !is_judged {
         return Some(Refusal::NoVerdict(result.evidence));
     }
     if result.ended != tactus_model::outcome::RowEnd::Complete {

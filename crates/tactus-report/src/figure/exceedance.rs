@@ -1,4 +1,4 @@
-//! Which part of all periods took at least so long, several rows on one pair of logarithmic axes, with the deadline.
+//! Share of wake-ups at least this late, several rows on one pair of logarithmic axes, with the deadline.
 
 use tactus_model::bundle::Row;
 use tactus_model::number::float;
@@ -43,7 +43,7 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
         frame.draw(
             canvas,
             (&x, &x.ticks(10, us_label), across),
-            (&y, &one_in(most), "at least so late, log."),
+            (&y, &one_in(most), "share at least this late, log."),
         );
         if found.at_ns.is_empty() {
             frame.nothing(canvas, "no samples");
@@ -84,7 +84,7 @@ fn plot(rows: &[&Row], deadlines: &[Reference], found: &Exceedance, ends: (f64, 
             high: short(ends.1),
         },
         y: PlotAxis {
-            label: "at least so late".into(),
+            label: "share at least this late".into(),
             kind: PlotKind::Part,
             log: true,
             low: short(1.0 / most),

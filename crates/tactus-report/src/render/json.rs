@@ -8,6 +8,8 @@ use tactus_model::bundle::Contents;
 
 use super::RenderError;
 use crate::document;
+use tactus_model::text::LAVA_SIGNAL;
+
 use crate::units::drives_a_terminal;
 
 /// The document as indented JSON.
@@ -80,9 +82,9 @@ impl Formatter for Escaped {
     }
 }
 
-/// What drives a terminal, and what a CI server obeys in the midst of a line (`##vso[`).
+/// What drives a terminal, and what a CI server obeys in the midst of a line (`##vso[`, `<LAVA_SIGNAL_`).
 fn escaped(rest: &str, c: char) -> bool {
-    drives_a_terminal(c) || rest.starts_with("##")
+    drives_a_terminal(c) || rest.starts_with("##") || rest.starts_with(LAVA_SIGNAL)
 }
 
 #[cfg(test)]
@@ -102,9 +104,9 @@ mod tests {
 
     #[test]
     fn what_a_ci_server_obeys_is_escaped_and_says_the_same_to_a_program() {
-        let said = ["##vso[task.prependpath]/tmp", "a ###[error]", "# 1 #"];
+        let said = ["##vso[task.prependpath]/tmp", "a ###[error]", "# 1 #", "a <LAVA_SIGNAL_TESTCASE x>"];
         let text = text(&said).unwrap();
-        assert!(!text.contains("##") && text.contains("\\u0023#vso["), "{text}");
+        assert!(!text.contains("##") && !text.contains("<LAVA_") && text.contains("\\u0023#vso["), "{text}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), said);
     }
 }

@@ -7,6 +7,7 @@ use tactus_model::plan::Require;
 use super::complete::{CYCLES_FOR_A_VERDICT, fewest_cycles, lacking, longer_ns, too_short};
 use super::control::{control, unproven};
 use super::grounds::{Doubt, doubt, evidence, measured};
+use super::summary::found_nothing;
 use crate::units::count;
 
 /// What may be said of the smallest and the largest latency of a row, whatever the limit is: an error where there is no
@@ -41,6 +42,10 @@ pub(super) fn ground<'a>(
     settled: impl Fn(&Summary) -> bool,
 ) -> Result<&'a Summary, Doubt> {
     measured(result)?;
+    // An import that found nothing has no figures, and its evidence is what decides nothing.
+    if found_nothing(result).is_some() {
+        evidence(result)?;
+    }
     let summary = result.all().filter(|all| all.cycles > 0).ok_or("nothing was measured")?;
     evidence(result)?;
     if control(result).is_none() {

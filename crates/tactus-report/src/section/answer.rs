@@ -32,8 +32,8 @@ impl Section for First {
     }
 
     fn about(&self) -> &'static str {
-        "Which part of all periods took at least so long, corrected for missed periods: the farther left a line ends, the \
-         better; upright lines are deadlines."
+        "Share of wake-ups at least this late, corrected for missed periods. The further left a line ends, the better. \
+         Dotted vertical lines are limits."
     }
 
     fn applies(&self, _: &Contents) -> bool {

@@ -7,7 +7,7 @@ use tactus_model::finding::{Audit, Severity, State};
 use super::Section;
 use crate::part::{Cell, Finding, Head, Item, List, Part, Reader, Table, Tone};
 use crate::row::{audit_anchor, conditions, intended, judged_as, summary};
-use crate::units::{clean, wrapped};
+use crate::units::{clean, listed, wrapped};
 
 /// The section.
 pub struct Audits;
@@ -26,6 +26,13 @@ impl Section for Audits {
     fn about(&self) -> &'static str {
         "What was found where it was measured: it decides how far the numbers go. `tactus explain ID` \
          prints a check in full."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let said = |(name, audit): (&String, &Audit)| {
+            format!("{}: {}", clean(name), summary(audit).split(';').next().unwrap_or_default())
+        };
+        Some(listed(&contents.audits.iter().map(said).collect::<Vec<_>>(), "; "))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -9,7 +9,7 @@ use super::Section;
 use crate::figure::{Figure, Kind, Shade, Timeline, timelines};
 use crate::part::{Cell, Head, Part, Reader, Table};
 use crate::row::{blame, owner_name, title, worst_runs};
-use crate::units::{clean, latency_up};
+use crate::units::{clean, latency_up, listed};
 
 /// The section.
 pub struct Blame;
@@ -61,6 +61,13 @@ impl Section for Blame {
 
     fn draws(&self) -> bool {
         true
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(listed(
+            &told(contents).map(|(row, _)| clean(&title(contents, &row.result))).collect::<Vec<_>>(),
+            ", ",
+        ))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -9,7 +9,7 @@ use crate::figure::{Figure, Kind, Shade, Stack, Stacks, stacked};
 use crate::part::{Cell, Head, Part, Reader, Table};
 use crate::row::title;
 use crate::stats::valued;
-use crate::units::{NONE, clean, number};
+use crate::units::{NONE, clean, listed, number};
 
 /// The section.
 pub struct Breakdown;
@@ -49,6 +49,13 @@ impl Section for Breakdown {
 
     fn draws(&self) -> bool {
         true
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(listed(
+            &told(contents).into_iter().map(|row| clean(&title(contents, &row.result))).collect::<Vec<_>>(),
+            ", ",
+        ))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

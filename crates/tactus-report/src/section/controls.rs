@@ -11,7 +11,7 @@ use tactus_model::outcome::Yields;
 use super::Section;
 use crate::part::{Cell, Head, Item, List, Mark, Part, Reader, Table, Tone};
 use crate::row::{control, control_sentence, controls, spared, title};
-use crate::units::{NONE, clean, latency, latency_or_unknown};
+use crate::units::{NONE, clean, count, latency, latency_or_unknown};
 
 /// The section.
 pub struct Controls;
@@ -32,6 +32,14 @@ impl Section for Controls {
          spinner) holds its CPU. What arrives of it is counted, sent and decoded as every latency is. It shows that a thread \
          which is kept waiting is reported as late as it was; the rate of its clock is checked only where another clock is \
          named below. Where it is not seen at its size, the self-test is not passed and there is no verdict."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let own = contents.rows.iter().map(|row| &row.result).filter(|result| has_control(result));
+        let passed = |result: &RowResult| control(result).is_some_and(|control| control.passed);
+        let (passed, all) =
+            own.fold((0_u64, 0_u64), |(yes, all), own| (yes + u64::from(passed(own)), all + 1));
+        Some(format!("passed in {} of {} measurements", count(passed), count(all)))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

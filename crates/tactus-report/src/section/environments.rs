@@ -11,7 +11,7 @@ use super::Section;
 use crate::figure::{Figure, Lines, Reference, SERIES, histograms, over_time};
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
 use crate::row::{figures, policy, title, worst_runs};
-use crate::units::{NONE, clean, count, duration, latency, latency_or_none};
+use crate::units::{NONE, clean, count, duration, latency, latency_or_none, listed};
 
 /// The section.
 pub struct Environments;
@@ -34,6 +34,13 @@ impl Section for Environments {
 
     fn draws(&self) -> bool {
         true
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(format!(
+            "distributions, course and threads of {}",
+            listed(&names(contents).into_iter().map(clean).collect::<Vec<_>>(), ", ")
+        ))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

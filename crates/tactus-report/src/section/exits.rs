@@ -9,7 +9,7 @@ use tactus_model::outcome::exits::{CountedExits, ExitKind, KvmExits};
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Table};
 use crate::row::{title, worst_runs};
-use crate::units::{NONE, clean, count, latency, latency_up, number};
+use crate::units::{NONE, clean, count, latency, latency_up, listed, number};
 
 /// The section.
 pub struct Exits;
@@ -33,6 +33,13 @@ impl Section for Exits {
          that virtual CPU, as the kernel's tracepoints say it. The time of a halt (HLT, hlt) is that in which the guest had \
          nothing to do; in that of an interrupt the machine did other work. Tracing makes each exit longer, by some \
          tenths of a microsecond: the values that stand beside have paid for it."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(listed(
+            &told(contents).map(|(row, _)| clean(&title(contents, &row.result))).collect::<Vec<_>>(),
+            ", ",
+        ))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -6,7 +6,7 @@ use tactus_model::isolation;
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Reading, Readings, Table};
-use crate::units::{NONE, clean};
+use crate::units::{NONE, clean, listed};
 
 /// The section.
 pub struct Readable;
@@ -25,6 +25,13 @@ impl Section for Readable {
     fn about(&self) -> &'static str {
         "What the probe read in every environment: the facts that decide how real-time a machine is side by \
          side, and all readings to be searched, those that an environment shares with the machine once."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(format!(
+            "what the probe read in {}",
+            listed(&contents.facts.keys().map(|name| clean(name)).collect::<Vec<_>>(), ", ")
+        ))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -29,6 +29,11 @@ impl Section for Injected {
          of them held its CPU. A dash: what carries it out does not say."
     }
 
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let faults: usize = contents.rows.iter().map(|row| row.result.injected.len()).sum();
+        Some(format!("{faults} fault{} asked for", if faults == 1 { "" } else { "s" }))
+    }
+
     fn applies(&self, contents: &Contents) -> bool {
         contents.rows.iter().any(|row| !row.result.injected.is_empty())
     }

@@ -12,7 +12,7 @@ use tactus_model::threads::{Thread, Threads};
 
 use super::Section;
 use crate::part::{Cell, Head, Length, Part, Reader, Table};
-use crate::units::{NONE, clean, count};
+use crate::units::{NONE, clean, count, listed};
 
 /// The section.
 pub struct Arrivals;
@@ -32,6 +32,13 @@ impl Section for Arrivals {
         "Which interrupts of devices are messages (MSI, MSI-X) and which are lines, that several devices may share; on which \
          CPUs they arrive, and which threads handle them, from the facts that the probe read in each environment with a kernel \
          of its own."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(format!(
+            "in {}",
+            listed(&places(contents).map(|(place, _)| clean(place)).collect::<Vec<_>>(), ", ")
+        ))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

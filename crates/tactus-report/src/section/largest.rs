@@ -1,6 +1,6 @@
 //! The largest latencies one by one.
 
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::number::float;
 
 use super::Section;
@@ -28,6 +28,16 @@ impl Section for Largest {
     fn about(&self) -> &'static str {
         "The largest latencies of every measurement, largest first, with the time since it began and the \
          thread that saw them."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let of = |result: &RowResult| {
+            let largest =
+                result.series().iter().flat_map(|own| &own.outliers).map(|own| own.value_ns).max()?;
+            Some((largest, clean(&title(contents, result))))
+        };
+        let (largest, name) = contents.rows.iter().filter_map(|row| of(&row.result)).max()?;
+        Some(format!("{} in {name}", latency(float(largest))))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -21,6 +21,10 @@ pub trait Section {
     fn about(&self) -> &'static str;
     /// Whether the report of this bundle has it.
     fn applies(&self, contents: &Contents) -> bool;
+    /// The line that stands for it on a page until it is unfolded; none: it stands open.
+    fn folded(&self, _contents: &Contents) -> Option<String> {
+        None
+    }
     /// What it says to a reader; nothing: this reader has no use for it.
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part>;
     /// Puts its data into the JSON document, under its key.

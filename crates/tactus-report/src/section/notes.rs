@@ -54,6 +54,15 @@ impl Section for Notes {
          machine, and what else must be known to read the numbers."
     }
 
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let said =
+            [(OBSTACLES, "limitation"), (CHANGES, "change"), (REMARKS, "remark")].map(|(kind, word)| {
+                let count = remarks(contents, kind.kind).len();
+                format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+            });
+        Some(said.join(", "))
+    }
+
     fn applies(&self, _: &Contents) -> bool {
         true
     }

@@ -24,6 +24,10 @@ impl Section for Source {
         "The plan as it was resolved on this machine, and whether the bundle is as it was written."
     }
 
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        Some(bundle(contents))
+    }
+
     fn applies(&self, _: &Contents) -> bool {
         true
     }

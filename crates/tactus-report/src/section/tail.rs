@@ -36,6 +36,15 @@ impl Section for Tails {
          1 s) it is a promise, and a requirement can pass on it; of fewer it is provisional."
     }
 
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let (bounds, all) = found(contents)
+            .fold((0_u64, 0_u64), |(bounds, all), (_, found)| (bounds + u64::from(found.is_ok()), all + 1));
+        Some(match bounds {
+            0 => "no bound: what was measured is too short, or does not carry one".into(),
+            _ => format!("a bound for {} of {} measurements", count(bounds), count(all)),
+        })
+    }
+
     fn applies(&self, contents: &Contents) -> bool {
         found(contents).next().is_some()
     }

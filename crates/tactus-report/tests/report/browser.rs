@@ -15,7 +15,7 @@ use crate::common::{hostile, overheads, study, this_machine};
 use crate::compare;
 
 /// The ways in which a page is opened.
-const WAYS: [&str; 5] = ["wide", "usual", "dark", "narrow", "open"];
+const WAYS: [&str; 6] = ["wide", "usual", "dark", "narrow", "open", "folded"];
 
 /// What is wrong with these pages; `None` where nobody can look.
 fn looked(pages: &[(&str, String)]) -> Option<Value> {
@@ -71,6 +71,9 @@ fn pages_are_whole_in_every_width_and_light_on_paper_and_for_those_who_do_not_se
             assert_eq!(figure["all"], figure["reset"], "{name}: 0 does not show all: {figure:#}");
             assert_eq!(figure["off"], "false", "{name}: a line is not switched off: {figure:#}");
         }
+        let length = &page["folded"]["length"];
+        assert!(length["words"].as_u64().unwrap() <= 2_500, "{name}: too much to read at once: {length}");
+        assert!(length["screens"].as_f64().unwrap() <= 6.0 || *name != "machine", "{name}: {length}");
         nothing(&page["paper"], &format!("{name}, on paper"), &["errors", "requests", "cut"]);
         let sheets = page["paper"]["pages"].as_u64().unwrap();
         assert!((1..30).contains(&sheets), "{name}: {sheets} pages of paper");

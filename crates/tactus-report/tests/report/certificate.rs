@@ -144,7 +144,7 @@ fn there_is_none_where_nothing_is_proven() {
     let mut contents = certified();
     contents.manifest.finished = None;
     assert!(matches!(refused(&contents), CertificateError::Unfinished));
-    contents.damage.push("events.jsonl is not the file that the run wrote".into());
+    contents.damage.push("events.jsonl is not as the run wrote it".into());
     let error = refused(&contents);
     assert!(error.to_string().contains("events.jsonl") && !error.hint().is_empty(), "{error}");
     let mut contents = certified();

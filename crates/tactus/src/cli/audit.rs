@@ -20,7 +20,7 @@ pub struct Audit {
     /// Further kernel parameters of the guest, with --in
     #[arg(long, value_name = "TEXT", requires = "environment")]
     pub cmdline: Option<String>,
-    /// Audit what was recorded: a bundle, or a file of facts
+    /// Judge recorded facts anew: a bundle, or a file of facts
     #[arg(long, value_name = "BUNDLE|FILE")]
     pub from: Option<PathBuf>,
     /// The part that the system plays; default: that of its environment

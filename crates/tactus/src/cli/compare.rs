@@ -17,6 +17,9 @@ pub struct Compare {
     /// Hold a baseline of 10 runs or more against itself: exit code 1 where it may be none, 3 where that cannot be said
     #[arg(long = "self", id = "itself")]
     pub itself: bool,
+    /// Judge what was measured under emulation, too: it says nothing about hardware
+    #[arg(long)]
+    pub judge_emulated: bool,
     /// Search for whatever differs, in every thread too: candidates, no verdicts
     #[arg(long, conflicts_with = "itself")]
     pub all: bool,

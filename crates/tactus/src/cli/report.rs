@@ -55,7 +55,7 @@ pub struct Report {
     /// Sign the bundle with this key of OpenSSH (a public key if an agent has the private one)
     #[arg(long, value_name = "KEY", conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged", "out"])]
     pub sign: Option<PathBuf>,
-    /// Check that every file is as it was signed, and print with which key: exit code 1 if one byte differs
+    /// Check the bundle and its certificates against the signature, and print with which key they were signed: exit code 1 if one byte differs
     #[arg(long, conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged", "out", "sign", "certificate"])]
     pub verify: bool,
     /// With --verify: the key must be one of these (an allowed signers file, see ssh-keygen)

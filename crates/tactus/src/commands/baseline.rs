@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use tactus_bundle as bundle;
 use tactus_model::bundle::Contents;
 use tactus_model::text::quoted;
-use tactus_report::compare::Condition;
+use tactus_report::compare::{Condition, Expected, LEAST_REPEATS, Margins, expected};
+use tactus_report::units::clean;
 use tactus_system::{Real, System, baselines_dir};
 
 use super::compare::{self, Gated};
@@ -51,6 +52,36 @@ impl Base {
         let path = path.ok_or_else(|| unknown(name, &dir))?;
         let contents = compare::reduced(&bundle::open(&path)?)?;
         Ok(Self { name: name.to_owned(), contents })
+    }
+
+    /// How many runs the gate will need, said before they are made; none: those that are planned are enough.
+    #[must_use]
+    pub fn needs(&self, planned: usize) -> Option<String> {
+        let base = Condition::new(self.name.clone(), vec![self.contents.clone()]);
+        let name = clean(&self.name);
+        let said = match expected(&base, &Margins::default()) {
+            None => format!(
+                "the baseline `{name}` has too few runs to tell how much runs differ: the gate will not decide; make it with \
+                 `--repeat 10`"
+            ),
+            Some(Expected { scenario, quantity, runs: None, .. }) => format!(
+                "runs of `{name}` differ too much: no number of them decides whether {quantity} of {} became worse",
+                clean(&scenario)
+            ),
+            Some(Expected { scenario, quantity, runs: Some(runs), base }) => {
+                let runs = runs.max(LEAST_REPEATS);
+                if planned >= runs && base >= runs {
+                    return None;
+                }
+                format!(
+                    "at the noise of `{name}` the gate needs about {runs} runs of each ({quantity} of {}): it has {base}, and \
+                     {planned} {} planned; `--repeat {runs}`",
+                    clean(&scenario),
+                    if planned == 1 { "is" } else { "are" }
+                )
+            }
+        };
+        Some(format!("gate: {said}"))
     }
 
     /// Holds a run against it.

@@ -46,8 +46,8 @@ pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     }
     let mut every: Vec<&mut Contents> = all.iter_mut().flat_map(|(_, bundles)| bundles).collect();
     only(&mut every, &arguments.only)?;
-    let conditions: Vec<Condition> =
-        all.into_iter().map(|(name, bundles)| Condition::new(name, bundles)).collect();
+    let condition = |(name, bundles)| Condition::new(name, bundles).with_emulated(arguments.judge_emulated);
+    let conditions: Vec<Condition> = all.into_iter().map(condition).collect();
     let document = match conditions.as_slice() {
         [base] => against_itself(base, &margins),
         all => held(all, &Options { margins, gate: arguments.gate, explore: arguments.all }),

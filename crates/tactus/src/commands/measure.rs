@@ -1,7 +1,6 @@
 //! `tactus measure`: one measurement in one environment, with cyclictest's habits.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use serde_json::{Value, json};
 use tactus_bundle::Location;
@@ -18,6 +17,7 @@ use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
 use tactus_report::row::{self, verdict};
 use tactus_report::section::blame;
+use tactus_report::units::clean;
 use tactus_run::Destination;
 use tactus_run::plan::{Choices, Source, embed_cards};
 use tactus_system::{Real, leave_terminal, topology};
@@ -260,25 +260,30 @@ fn summary(contents: &Contents, histogram: Option<u32>) -> Result<String, Failur
     }
     for row in &contents.rows {
         if let Some(reason) = &row.result.reason {
-            let _ = writeln!(text, "# {reason}");
+            text += &comment("", reason);
         }
         for control in &row.result.control {
-            let _ = writeln!(text, "# {}", control_line(control, row::device(&row.result).is_some()));
+            text += &comment("", &control_line(control, row::device(&row.result).is_some()));
         }
         for line in blame::lines(contents, row) {
-            let _ = writeln!(text, "# Blame: {line}");
+            text += &comment("Blame: ", &line);
         }
         for note in row.result.notes.iter().filter(|note| note.unknowable.is_none()) {
-            let _ = writeln!(text, "# Note: {}", note.text);
+            text += &comment("Note: ", &note.text);
         }
         if let Some(evidence) = row.result.evidence {
-            let _ = writeln!(text, "# Evidence: {evidence}. {}", evidence.meaning());
+            text += &comment("Evidence: ", &format!("{evidence}. {}", evidence.meaning()));
         }
         if let Some(verdict) = verdict(row) {
-            let _ = writeln!(text, "# Verdict: {}: {}", verdict.outcome.word(), verdict.reason);
+            text += &comment("Verdict: ", &format!("{}: {}", verdict.outcome.word(), verdict.reason));
         }
     }
     Ok(text)
+}
+
+/// A line that tools which read cyclictest's pass over. A guest or a line at the other end may have said what is in it.
+fn comment(lead: &str, said: &str) -> String {
+    format!("# {lead}{}\n", clean(said))
 }
 
 fn is_latency(row: &Row) -> bool {
@@ -334,6 +339,14 @@ mod tests {
     use tactus_model::series::SeriesKey;
 
     use super::*;
+
+    #[test]
+    fn what_a_line_says_begins_no_line_of_ours() {
+        let said = "boot\n# Verdict: pass: max 5 us\r\nnext: reboot\u{2028}T: 0 <LAVA_SIGNAL_TESTCASE x>";
+        let line = comment("Note: ", said);
+        assert_eq!(line.lines().count(), 1, "{line:?}");
+        assert!(line.starts_with("# Note: boot # Verdict") && !line.contains("<LAVA_"), "{line:?}");
+    }
 
     #[test]
     fn a_control_that_proves_nothing_says_whether_it_was_missed_or_drowned_in_noise() {

@@ -125,6 +125,10 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
     }
+    let planned = resolved.rows.iter().filter_map(|row| row.result.repeat).max().unwrap_or(1);
+    if let Some(needs) = base.as_ref().and_then(|base| base.needs(usize::try_from(planned).unwrap_or(1))) {
+        say(needs);
+    }
     let watching = Watching::of(&resolved, &arguments.screen, format.is_none());
     let progress = Progress::new(&resolved, watching.has_screen());
     let mut executed = execute(&turn, &resolved, &choices, into, progress, &watching)?;

@@ -61,6 +61,8 @@ fn a_run_is_held_against_the_baseline_of_a_name_and_ends_as_the_gate_does() {
     let junit = stdout(&run("good.toml", &["--baseline", &base, "--format", "junit"]));
     assert!(junit.contains("<testsuite name=\"host\"") && junit.contains("all together"), "{junit}");
     assert_eq!(junit.matches("<testsuites").count(), 1, "one document: {junit}");
+    let few = run("good.toml", &["--baseline", &base, "--repeat", "2"]);
+    assert!(stderr(&few).contains("gate: "), "too few runs are said before they are made: {}", stderr(&few));
     let other = run("hogged.toml", &["--baseline", &base]);
     assert_eq!(other.status.code(), Some(3), "what was made otherwise is not judged: {}", stdout(&other));
     nothing_is_left();

@@ -82,7 +82,7 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
     );
     assert_eq!((many("refused"), became["refused"].as_u64()), (1, Some(1)), "{became:#}");
     let said = stderr(&result);
-    assert!(said.contains("node7: events.jsonl is not the file that the run wrote"), "{said}");
+    assert!(said.contains("node7: events.jsonl is not as the run wrote it"), "{said}");
     assert!(said.contains("1 bundles refused") && !said.contains('\u{1b}'), "{said}");
     let again =
         output(tactus().args(["fleet", "collect"]).arg(bundles.join("node1")).arg("--into").arg(&data));

@@ -31,6 +31,10 @@ fn the_examples_in_c_are_built_and_run_against_the_header_that_make_installs() {
         "share/zsh/site-functions/_tactus",
         "share/fish/vendor_completions.d/tactus.fish",
         "share/tactus/schema/show.schema.json",
+        "share/tactus/contrib/grafana/tactus.json",
+        "share/tactus/contrib/prometheus/tactus.rules.yml",
+        "share/tactus/contrib/github-action/action.yml",
+        "share/tactus/contrib/ansible/roles/tactus/tasks/main.yml",
     ] {
         assert!(fs::metadata(prefix.join(file)).is_ok_and(|of| of.len() > 0), "{file}");
     }

@@ -104,13 +104,13 @@ fn a_study_shows_the_published_figure_beside_the_measured_one() {
         "--duration",
         "2s",
         "--only",
-        "VM, no load",
+        "VM without load",
         "--json",
         "--out",
     ]);
     let result = output(command.arg(&out));
     let document = json(&result);
-    let entry = entry(&document, "VM, no load");
+    let entry = entry(&document, "VM without load");
     assert_eq!(entry["published"]["max_ns"], 8000);
     if entry["status"] == "skipped" {
         crate::common::skipped(&entry["reason"].to_string());

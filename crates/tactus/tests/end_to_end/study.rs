@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::common::{json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus};
 
-const REALTIME: &str = "host as it is, realtime-virtual-guest";
-const PARTITIONED: &str = "host as it is, cpu-partitioning guest";
-const PAIR: &str = "cpu-partitioning host, realtime-virtual-guest";
+const REALTIME: &str = "host as it is with realtime-virtual-guest";
+const PARTITIONED: &str = "host as it is with cpu-partitioning guest";
+const PAIR: &str = "cpu-partitioning host with realtime-virtual-guest";
 
 fn entry<'a>(document: &'a Value, name: &str) -> &'a Value {
     let entries = document["scenarios"].as_array().unwrap();

@@ -43,12 +43,15 @@ struct Section {
     heading: &'static str,
     /// In pieces, every second one of which is something to type.
     about: Vec<(String, bool)>,
+    /// The line that stands for it until it is unfolded; none: it stands open.
+    folded: Option<String>,
     blocks: Vec<Block>,
 }
 
-impl From<Told> for Section {
-    fn from(Told { section, heading, parts }: Told) -> Self {
-        Chapter { id: section.name(), heading, about: section.about(), parts }.into()
+impl Section {
+    fn of(contents: &Contents, Told { section, heading, parts }: Told) -> Self {
+        let folded = section.folded(contents).map(|line| unbroken(&line));
+        Self { folded, ..Chapter { id: section.name(), heading, about: section.about(), parts }.into() }
     }
 }
 
@@ -59,7 +62,7 @@ impl From<Chapter> for Section {
             .zip([false, true].into_iter().cycle())
             .map(|(piece, typed)| (piece.to_owned(), typed))
             .collect();
-        Self { id, heading, about, blocks: blocks(parts) }
+        Self { id, heading, about, folded: None, blocks: blocks(parts) }
     }
 }
 
@@ -71,6 +74,7 @@ impl Page {
             sections(contents, Reader::Page).into_iter().partition(|told| told.section.opens());
         let (answer, opening): (Vec<Told>, Vec<Told>) =
             opening.into_iter().partition(|told| told.section.name() == section::answer::ENTRY.name());
+        let own = |told| Section::of(contents, told);
         let page_box = |shows: crate::walkthrough::Shows| PageBox {
             title: clean(&shows.page.title),
             words: shows.page.words.iter().flat_map(|words| words.trim().lines()).map(clean).collect(),
@@ -84,10 +88,10 @@ impl Page {
             interrupted: manifest.status == RunStatus::Interrupted,
             headline: headline(contents).iter().map(|sentence| unbroken(&clean(sentence))).collect(),
             damage: contents.damage.iter().map(|sentence| clean(sentence)).collect(),
-            answer: answer.into_iter().next().map(Section::from),
-            opening: opening.into_iter().map(Section::from).collect(),
+            answer: answer.into_iter().next().map(own),
+            opening: opening.into_iter().map(own).collect(),
             pages: pages(contents).into_iter().map(page_box).collect(),
-            sections: below.into_iter().map(Section::from).collect(),
+            sections: below.into_iter().map(own).collect(),
             tactus: clean(&manifest.tactus),
         }
     }
@@ -118,6 +122,7 @@ impl Page {
                 id: "answer",
                 heading: "Is it worse?",
                 about: Vec::new(),
+                folded: None,
                 blocks: blocks(vec![Part::Answer(answer)]),
             }),
             opening: Vec::new(),

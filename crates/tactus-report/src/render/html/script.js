@@ -65,7 +65,7 @@ if (filter) {
 // What is folded is printed as well.
 const unfolded = [];
 addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("details.row:not([open]), details.folded:not([open])")) {
+  for (const part of document.querySelectorAll("details.section:not([open]), details.row:not([open]), details.folded:not([open])")) {
     part.open = true;
     unfolded.push(part);
   }
@@ -73,10 +73,12 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const part of unfolded.splice(0)) part.open = false;
 });
-// Whoever follows a link to a row sees it.
+// A link leads to what it names, also where that is folded.
 const unfold = () => {
-  const part = document.getElementById(location.hash.slice(1));
-  if (part instanceof HTMLDetailsElement) part.open = true;
+  const target = document.getElementById(location.hash.slice(1));
+  for (let part = target; part; part = part.parentElement)
+    if (part instanceof HTMLDetailsElement) part.open = true;
+  target?.scrollIntoView();
 };
 addEventListener("hashchange", unfold);
 unfold();

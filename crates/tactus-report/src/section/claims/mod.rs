@@ -8,7 +8,7 @@ use tactus_model::document::{ClaimEntry, Document};
 use super::{Section, degradation};
 use crate::part::{Card, Part, Reader, Tone};
 use crate::stats::{Change, Claim, Design, Effect, Found, caution, claims, least_rounds};
-use crate::units::{clean, unbroken};
+use crate::units::{clean, listed, unbroken};
 
 /// The section.
 pub struct Claims;
@@ -30,6 +30,13 @@ impl Section for Claims {
          each it says what differs between these two runs, from how they vary over time. All that this report shows \
          holds together at 95 % (Holm), and so do its intervals. Values are judged from rounds of runs alone (maxT), and \
          those of all claims hold together at 95 %."
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let claims = claims(contents);
+        let least = least(&claims);
+        let said = claims.iter().map(|claim| card(claim, least));
+        Some(listed(&said.map(|card| format!("{}: {}", card.title, card.answer)).collect::<Vec<_>>(), "; "))
     }
 
     fn applies(&self, contents: &Contents) -> bool {

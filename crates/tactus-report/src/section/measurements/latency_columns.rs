@@ -1,5 +1,6 @@
 //! The columns of measurements that yield latencies.
 
+use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
 use tactus_model::document::Published;
 use tactus_model::latency::{Corrected, Summary};
@@ -159,7 +160,9 @@ fn row(contents: &Contents, line: &Line) -> Group {
     group.lines.extend(line.corrected().filter(|_| contents.raw).map(|_| raw(all)));
     group.lines.extend(theirs.map(published));
     group.lines.extend(against(line, all));
-    if all.lost > 0 {
+    // That a file has no histogram is one of its notes.
+    let without_histogram = line.evidence == Some(Evidence::Imported) && all.lost == all.cycles;
+    if all.lost > 0 && !without_histogram {
         group.lines.push(GridLine::sentence(format!(
             "{} samples did not reach the histogram: min, mean and max are exact, quantiles lack them",
             count(all.lost)

@@ -27,8 +27,16 @@ WAYS = {
     "dark": {"width": 1280, "dark": True},
     "narrow": {"width": 420},
     "open": {"width": 1280, "unfold": True},
+    "folded": {"width": 1280, "sections": False},
 }
 
+# Sections that are folded are looked at as well.
+SECTIONS = """(() => { for (const part of document.querySelectorAll("details.section")) part.open = true; })()"""
+# How much is read and scrolled where nothing is unfolded: words, and screens of 900 pixels.
+LENGTH = """({
+  words: document.body.innerText.split(/\\s+/).filter(Boolean).length,
+  screens: document.documentElement.scrollHeight / 900,
+})"""
 UNFOLD = """(() => { for (const part of document.querySelectorAll("details")) part.open = true; })()"""
 
 ALL = """(async () => {
@@ -61,7 +69,7 @@ CUT = """(() => {
 ON_PAPER = """(() => {
   const found = [];
   dispatchEvent(new Event("beforeprint"));
-  for (const part of document.querySelectorAll("details.row:not([open]), details.folded:not([open])"))
+  for (const part of document.querySelectorAll("details.section:not([open]), details.row:not([open]), details.folded:not([open])"))
     found.push(`folded: ${part.textContent.trim().slice(0, 60)}`);
   for (const e of document.querySelectorAll("table, figure svg")) {
     if (e.closest("details:not([open])")) continue;
@@ -175,7 +183,7 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser, path, width, dark=False, script=True, media="", unfold=False):
+    def __init__(self, browser, path, width, dark=False, script=True, media="", unfold=False, sections=True):
         self.browser, self.uri = browser, path if isinstance(path, str) else path.resolve().as_uri()
         target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
         self.target = target
@@ -192,6 +200,8 @@ class Page:
         browser.wait("Page.loadEventFired")
         if unfold:
             self.run(UNFOLD)
+        elif sections and script and not media:
+            self.run(SECTIONS)
         if script:
             # What is drawn when somebody comes near.
             self.run(ALL)
@@ -282,6 +292,8 @@ def look(browser, path, axe, shots):
     for name, way in WAYS.items():
         page = Page(browser, path, **way)
         said[name] = {"cut": page.run(CUT)}
+        if name == "folded":
+            said[name]["length"] = page.run(LENGTH)
         if shots:
             page.shot(shots / f"{path.stem}-{name}.png")
         if axe:

@@ -353,7 +353,12 @@ pub fn study() -> Contents {
 }
 
 fn make_study() -> Contents {
-    let names = ["host, no load", "host, load on the neighbour", "VM, no load", "VM, load on the neighbour"];
+    let names = [
+        "host without load",
+        "host with load on the neighbour",
+        "VM without load",
+        "VM with load on the neighbour",
+    ];
     let mut plan = Plan {
         name: "intel-xeon-2015".into(),
         title: Some("Does load on one core disturb the real-time core beside it?".into()),
@@ -498,7 +503,7 @@ pub fn day() -> Contents {
 
 fn make_day() -> Contents {
     let mut contents = empty();
-    for (n, name) in ["host, no load", "host, loaded"].into_iter().enumerate() {
+    for (n, name) in ["host without load", "host, loaded"].into_iter().enumerate() {
         let load = if n == 1 { scheduler("host") } else { Vec::new() };
         let result = RowResult { planned_ns: 86_400_000_000_000, ..planned(name, "host", "host", load) };
         let span = Span { ticks: 86_400, samples: 5, per_interval: 60, series: 1 };
@@ -518,11 +523,11 @@ fn make_day() -> Contents {
     contents.plan.figure.push(Figure {
         kind: FigureKind::LatencyOverTime,
         title: "The whole day".into(),
-        scenarios: vec!["host, no load".into(), "host, loaded".into()],
+        scenarios: vec!["host without load".into(), "host, loaded".into()],
     });
     contents.plan.compare.push(Compare {
         name: "Load".into(),
-        base: "host, no load".into(),
+        base: "host without load".into(),
         with: "host, loaded".into(),
         claim: None,
     });

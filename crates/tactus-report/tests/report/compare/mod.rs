@@ -11,7 +11,9 @@ use tactus_model::outcome::{Better, Ending, Outcome, Repeats, RowEnd, Unit, Valu
 use tactus_model::plan::Scenario;
 use tactus_model::scheduling::Policy;
 use tactus_model::{Nanos, series::Thread};
-use tactus_report::compare::{Alike, Condition, FORMATS, Margins, Options, against_itself, compare};
+use tactus_report::compare::{
+    Alike, Condition, FORMATS, Margins, Options, against_itself, compare, expected,
+};
 
 use crate::common::{self, Shape, Span, measured, planned};
 use crate::document::fits;
@@ -106,6 +108,36 @@ fn whatever_may_be_why_is_named_by_what_it_is() {
     assert!(of("profile").base.is_empty() && of("profile").now == ["realtime"], "{changes:#?}");
     assert!(of("findings").base == ["smt"] && of("findings").now.is_empty(), "{changes:#?}");
     assert!(held(other(), other()).changes.is_empty());
+}
+
+/// Two kernels in emulated guests: nothing is said of hardware, and a slower one is found only where that is asked for.
+#[test]
+fn what_was_emulated_is_judged_only_where_that_is_asked_for_and_is_marked() {
+    let emulated = |slower, seed| {
+        let mut contents = bundle(8, slower, seed);
+        contents.rows.iter_mut().for_each(|row| row.result.evidence = Some(Evidence::Emulated));
+        contents
+    };
+    let told = |judges, slower| {
+        let conditions = [("base", 1.0, 1), ("new", slower, 2)].map(|(name, slower, seed)| {
+            Condition::new(name, vec![emulated(slower, seed)]).with_emulated(judges)
+        });
+        (compare(&conditions, &Options::default()), conditions)
+    };
+    let refused = told(false, 1.4).0;
+    assert_eq!(refused.outcome, Judgement::Inconclusive);
+    assert!(refused.reason.contains("--judge-emulated"), "{}", refused.reason);
+    for (slower, outcome) in [(1.4, Judgement::Regression), (1.0, Judgement::Pass)] {
+        let found = told(true, slower);
+        assert_eq!(found.0.outcome, outcome, "{}", found.0.reason);
+        assert!(found.0.reason.ends_with("(under emulation)"), "{}", found.0.reason);
+        for format in ["text", "markdown", "html"] {
+            let said = written(format, &found).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(said.contains("under emulation") && said.contains("says nothing about"), "{format}");
+        }
+    }
+    // What was measured on the machine is not marked.
+    assert!(!held(bundle(8, 1.0, 1), bundle(8, 1.0, 2)).reason.contains("emulation"));
 }
 
 #[test]
@@ -301,6 +333,22 @@ fn of_a_throughput_less_is_worse() {
     assert!((document.scenarios[0].quantities[0].ratio.unwrap() - 1.43).abs() < 0.01);
     let document = held(valued(8, slow, Better::Higher), valued(8, fast, Better::Higher));
     assert!(document.outcome == Judgement::Pass && document.scenarios[0].quantities[0].improved);
+}
+
+#[test]
+fn how_many_runs_a_gate_needs_is_known_from_its_baseline_alone() {
+    let condition = |of: Contents| Condition::new("main", vec![of]);
+    let needs = |of: Contents| expected(&condition(of), &Margins::default());
+    // Runs that differ by a hundredth, by a tenth, by a half.
+    let noisy = |part: f64| valued(12, move |run| 1000.0 * (1.0 + part * f64::from(run % 3)), Better::Higher);
+    let runs = [0.01, 0.1, 0.5].map(|part| needs(noisy(part)).unwrap());
+    assert!(runs[0].runs.unwrap() <= 8 && runs[1].runs.unwrap() > 8, "{runs:?}");
+    assert!(runs[2].runs.is_none_or(|needed| needed > runs[1].runs.unwrap()), "{runs:?}");
+    assert!(runs.iter().all(|one| one.base == 12 && one.scenario == "values" && one.quantity == "rate"));
+    // The quantity that needs most is named.
+    assert_eq!(needs(bundle(10, 1.0, 1)).unwrap().scenario, "idle");
+    // Of one run nobody knows how much runs differ.
+    assert_eq!(needs(bundle(1, 1.0, 1)), None);
 }
 
 #[test]

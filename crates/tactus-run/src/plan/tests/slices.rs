@@ -53,10 +53,10 @@ fn the_study_of_a_core_beside_a_loaded_one_takes_turns_and_says_what_two_cpus_ta
         names.dedup();
         names
     };
-    assert!(!reduced(&day).contains(&"host, load on the neighbour".to_owned()));
+    assert!(!reduced(&day).contains(&"host with load on the neighbour".to_owned()));
     let small = on(machine("0-1", ""), &Choices { quick: true, ..Choices::default() });
     assert_eq!(small.scenarios.len(), 8, "two turns of each");
-    assert_eq!(reduced(&small), ["VM, load on the neighbour", "host, load on the neighbour"]);
+    assert_eq!(reduced(&small), ["VM with load on the neighbour", "host with load on the neighbour"]);
     let size = day.size();
     assert!(size.disk > 10_000_000 && size.most() == 2 * size.disk && size.memory > 10_000_000, "{size:?}");
 }

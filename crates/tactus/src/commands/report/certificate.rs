@@ -25,6 +25,10 @@ pub fn certificate(bundle: &Directory, given: &Given, out: Option<&Path>) -> Res
     // What is certified is whole, and as its checksum says.
     let sealed = bundle::sealed(bundle)?;
     let contents = bundle::read_from(bundle, Trust::Whole)?;
+    // Somebody may have put another manifest there between the two.
+    if contents.manifest.files != sealed.manifest.files {
+        return Err(Failure::say("the bundle changed while it was read", "wait until nobody writes to it"));
+    }
     let certificate = Certificate::of(&contents, &sealed.sha256, given).map_err(failed)?;
     match out.zip(write) {
         Some((out, write)) if out.as_os_str() == "-" => output::bytes(&write(&certificate).map_err(failed)?)?,

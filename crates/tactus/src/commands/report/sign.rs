@@ -1,11 +1,11 @@
-//! `tactus report BUNDLE --sign KEY` and `--verify`: signatures of OpenSSH over the manifest of a bundle, which has the
-//! checksum of every other file.
+//! `tactus report BUNDLE --sign KEY` and `--verify`: signatures of OpenSSH over a list of checksums, which names the manifest
+//! of the bundle, with the checksum of every other file, and its certificates.
 
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tactus_bundle::{self as bundle, BundleError, SIGNATURE, Sealed};
+use tactus_bundle::{self as bundle, BundleError, Covered, SIGNATURE, SUMS};
 use tactus_system::{Child, Directory, Finished, Invocation, Real, System};
 
 use crate::commands::execute::scratch_directory;
@@ -17,10 +17,8 @@ use crate::say::say;
 const TOOL: &str = "ssh-keygen";
 /// For what a signature is meant: one that was made for something else is none of a bundle.
 const NAMESPACE: &str = "tactus";
-/// The signed file in a directory of its own.
-const SIGNED: &str = "manifest.json";
-/// What the tool adds to its name.
-const MADE: &str = "manifest.json.sig";
+/// What the tool makes beside the file that it signs.
+const MADE: &str = "SHA256SUMS.sig";
 /// Longest signature, in bytes: that of the largest RSA key is 3 KiB.
 const LONGEST: u64 = 64 * 1024;
 /// How long a user may take for a passphrase or a touch of a key.
@@ -33,15 +31,18 @@ const LOOK: Duration = Duration::from_millis(5);
 const INSTALL: &str = "install OpenSSH: `apt install openssh-client`";
 
 /// Signs the bundle in an open directory with a key of OpenSSH: a private one, or a public one whose private one an agent
-/// has. The signature lies beside the manifest.
+/// has. The list and its signature lie beside the manifest.
 pub fn sign(bundle: &Directory, key: &Path) -> Result<Exit, Failure> {
     has_tool()?;
     // Nobody signs what is damaged.
     let sealed = bundle::sealed(bundle)?;
-    let signature = made(&sealed.bytes, key)?;
-    let path = bundle.path().join(SIGNATURE);
-    bundle.replace(SIGNATURE, &signature).map_err(|error| super::unwritten(&path, &error))?;
-    say(format_args!("signed: {}", path.display()));
+    let sums = bundle::sums(bundle, &sealed)?;
+    let signature = made(sums.as_bytes(), key)?;
+    for (name, bytes) in [(SUMS, sums.as_bytes()), (SIGNATURE, &signature)] {
+        let path = bundle.path().join(name);
+        bundle.replace(name, bytes).map_err(|error| super::unwritten(&path, &error))?;
+    }
+    say(format_args!("signed: {}", bundle.path().join(SIGNATURE).display()));
     Ok(Exit::Good)
 }
 
@@ -51,8 +52,8 @@ fn made(bytes: &[u8], key: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |why: String| Failure::say(format!("the bundle was not signed: {why}"), hint);
     let scratch = scratch_directory()?;
     let dir = Directory::open(scratch.path())?;
-    dir.install(SIGNED, bytes, 0o600)?;
-    let file = scratch.path().join(SIGNED);
+    dir.install(SUMS, bytes, 0o600)?;
+    let file = scratch.path().join(SUMS);
     let words = ["-Y", "sign", "-n", NAMESPACE, "-f", &text(key)?, &text(&file)?].map(str::to_owned);
     let command = Invocation::new([TOOL.to_owned()].into_iter().chain(words)).within(PATIENCE);
     let ended = Real.run(&command).map_err(|error| failed(error.to_string()))?;
@@ -62,8 +63,8 @@ fn made(bytes: &[u8], key: &Path) -> Result<Vec<u8>, Failure> {
     dir.read(MADE, LONGEST).map_err(|error| failed(format!("{TOOL} left no signature: {error}")))
 }
 
-/// Verifies the bundle in an open directory: that its files are what the manifest says, and that its signature is one of
-/// this manifest. With a file of allowed signers (ssh-keygen(1)) it must be that of one of them. A bundle that differs ends
+/// Verifies the bundle in an open directory: that its files are what the manifest says, the manifest and the certificates
+/// what the list says, and that its signature is one of this list. Files that nobody signed are named. With a file of allowed signers (ssh-keygen(1)) it must be that of one of them. A bundle that differs ends
 /// with [`Exit::Findings`].
 pub fn verify(bundle: &Directory, signers: Option<&Path>) -> Result<Exit, Failure> {
     has_tool()?;
@@ -72,30 +73,49 @@ pub fn verify(bundle: &Directory, signers: Option<&Path>) -> Result<Exit, Failur
         Err(error @ BundleError::Altered { .. }) => return Ok(differs(&error)),
         Err(error) => return Err(error.into()),
     };
-    let signature = bundle.read(SIGNATURE, LONGEST).map_err(|error| {
-        let path = bundle.path().join(SIGNATURE);
-        Failure::say(
-            format!("{}: {error}", path.display()),
-            "sign it first: `tactus report BUNDLE --sign KEY`",
-        )
-    })?;
+    let read = |name: &str| {
+        bundle.read(name, LONGEST).map_err(|error| {
+            let path = bundle.path().join(name);
+            Failure::say(
+                format!("{}: {error}", path.display()),
+                "sign it first: `tactus report BUNDLE --sign KEY`",
+            )
+        })
+    };
+    let (signature, sums) = (read(SIGNATURE)?, read(SUMS)?);
+    let covered = match bundle::covered(bundle, &sealed, &String::from_utf8_lossy(&sums)) {
+        Ok(covered) => covered,
+        Err(error @ BundleError::Altered { .. }) => return Ok(differs(&error)),
+        Err(error) => return Err(error.into()),
+    };
     // The one that was read is the one that is verified.
     let scratch = scratch_directory()?;
     Directory::open(scratch.path())?.install(MADE, &signature, 0o600)?;
     let file = text(&scratch.path().join(MADE))?;
-    match signed_by(&sealed, &file, signers)? {
+    match signed_by(&sums, &file, signers)? {
         Ok(who) => {
-            let said = format!("All files of the bundle are as they were signed.\n{who}\n");
-            output::text(&format!("{said}SHA-256 of the manifest: {}\n", sealed.sha256))?;
+            output::text(&format!("{}{who}\nSHA-256 of the manifest: {}\n", told(&covered), sealed.sha256))?;
             Ok(Exit::Good)
         }
         Err(why) => Ok(differs(&why)),
     }
 }
 
-/// Who signed, in a sentence; within it an error where nobody did who may.
-fn signed_by(sealed: &Sealed, file: &str, signers: Option<&Path>) -> Result<Result<String, String>, Failure> {
-    let bytes = &sealed.bytes;
+/// What was signed, and what lies beside it and was not.
+fn told(Covered { certificates, unsigned }: &Covered) -> String {
+    let mut said = "All files that the manifest names are as they were signed".to_owned();
+    if !certificates.is_empty() {
+        said += &format!(", and so is {}", certificates.join(", "));
+    }
+    said += ".\n";
+    if !unsigned.is_empty() {
+        said += &format!("Not signed: {}.\n", unsigned.join(", "));
+    }
+    said
+}
+
+/// Who signed these bytes, in a sentence; within it an error where nobody did who may.
+fn signed_by(bytes: &[u8], file: &str, signers: Option<&Path>) -> Result<Result<String, String>, Failure> {
     let key = fed(&["-Y", "check-novalidate", "-n", NAMESPACE, "-s", file], bytes)?;
     if !key.success() {
         return Ok(Err(format!("the signature is not one of this bundle: {}", key.words())));
@@ -270,6 +290,36 @@ mod tests {
         assert_eq!(signed.verify(None), Exit::Findings);
     }
 
+    /// Whoever passes a bundle on could put another certificate beside it.
+    #[test]
+    fn a_certificate_is_signed_with_the_bundle_and_what_came_later_is_named() {
+        let Some(signed) = Signed::new() else { return };
+        signed.bundle.install("certificate.html", b"MET", 0o644).unwrap();
+        assert_eq!(sign(&signed.bundle, &signed.path("engineer")).unwrap(), Exit::Good);
+        let covered = || {
+            let sealed = bundle::sealed(&signed.bundle).unwrap();
+            let sums = signed.bundle.read(SUMS, LONGEST).unwrap();
+            bundle::covered(&signed.bundle, &sealed, &String::from_utf8_lossy(&sums))
+        };
+        assert_eq!(told(&covered().unwrap()).lines().count(), 1, "{:?}", covered());
+        signed.bundle.install("certificate.pdf", b"forged", 0o644).unwrap();
+        signed.bundle.install("extra.txt", b"forged", 0o644).unwrap();
+        let said = told(&covered().unwrap());
+        assert!(
+            said.contains("so is certificate.html.\nNot signed: certificate.pdf, extra.txt.\n"),
+            "{said}"
+        );
+        assert_eq!(signed.verify(None), Exit::Good);
+        signed.bundle.replace("certificate.html", b"MET!").unwrap();
+        assert!(covered().unwrap_err().to_string().contains("certificate.html"));
+        assert_eq!(signed.verify(None), Exit::Findings);
+        // Nor is a list of another bundle, or of files elsewhere, believed.
+        for list in ["", "00  manifest.json\n", "x  /etc/passwd\n"] {
+            signed.bundle.replace(SUMS, list.as_bytes()).unwrap();
+            assert_eq!(signed.verify(None), Exit::Findings, "{list}");
+        }
+    }
+
     #[test]
     fn only_those_who_may_sign_are_believed() {
         let Some(signed) = Signed::new() else { return };
@@ -277,13 +327,11 @@ mod tests {
         let [engineer, stranger] = ["engineer", "stranger"].map(|name| signed.allowed(name));
         assert_eq!(signed.verify(Some(&engineer)), Exit::Good);
         assert_eq!(signed.verify(Some(&stranger)), Exit::Findings);
-        let sealed = bundle::sealed(&signed.bundle).unwrap();
+        let sums = signed.bundle.read(SUMS, LONGEST).unwrap();
         let file = text(&signed.path("bundle").join(SIGNATURE)).unwrap();
-        let who = signed_by(&sealed, &file, Some(&engineer)).unwrap().unwrap();
+        let who = signed_by(&sums, &file, Some(&engineer)).unwrap().unwrap();
         assert!(who.starts_with("Signed by engineer@example.com with ED25519 key SHA256:"), "{who}");
-        assert!(
-            signed_by(&sealed, &file, Some(&stranger)).unwrap().unwrap_err().contains("no allowed signer")
-        );
+        assert!(signed_by(&sums, &file, Some(&stranger)).unwrap().unwrap_err().contains("no allowed signer"));
     }
 
     #[test]

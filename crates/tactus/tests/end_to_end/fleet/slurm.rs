@@ -170,7 +170,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     let refused = &json(&collected)["machines"][0];
     assert_eq!(refused["state"], "refused");
     assert!(
-        refused["reason"].as_str().unwrap().contains("events.jsonl is not the file that the run wrote"),
+        refused["reason"].as_str().unwrap().contains("events.jsonl is not as the run wrote it"),
         "{refused}"
     );
     assert!(dir.join("refused/n1-1/manifest.json").exists(), "it is kept beside");
