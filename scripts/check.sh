@@ -24,7 +24,12 @@ tests() {
 
 step "scripts" scripts_parse
 step "formatting" formatting
-if has python3; then step "circles" scripts/circles.py; else skipped "circles" "Python is not installed"; fi
+if has python3; then
+  step "circles" scripts/circles.py
+  step "prose" scripts/prose.py
+else
+  skipped "circles and prose" "Python is not installed"
+fi
 step "lints" lints
 must "the tests are built" built
 step "tests that only compute" tests

@@ -50,7 +50,12 @@ must "what the tests need" scripts/setup.sh test
 beside scripts/lib/beside.sh
 step "scripts" scripts_parse
 step "formatting" formatting
-if has python3; then step "circles" scripts/circles.py; else skipped "circles" "Python is not installed"; fi
+if has python3; then
+  step "circles" scripts/circles.py
+  step "prose" scripts/prose.py
+else
+  skipped "circles and prose" "Python is not installed"
+fi
 must "the probes" build_probes "$target/probes"
 export TACTUS_PROBE_DIR="$target/probes"
 # Behind everything else of that name.

@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 use tactus_model::bundle::Manifest;
 use tactus_system::{Directory, Kind, has_hole};
 
-use super::signed::SUMS;
 use super::{BundleError, limits};
 
 /// Name of the file that lists the others.
@@ -23,6 +22,8 @@ pub const EVENTS: &str = "events.jsonl";
 pub const LOG: &str = "log.txt";
 /// Name of the file with a signature of [`SUMS`].
 pub const SIGNATURE: &str = "signature.sig";
+/// Name of the file with the checksums that are signed.
+pub const SUMS: &str = "SHA256SUMS";
 /// How names of files begin that are made from the rest, and that no checksum holds.
 const DERIVED: [&str; 2] = ["report.", "certificate."];
 /// The directory with one of each row.

@@ -27,11 +27,11 @@ mod windows;
 mod write;
 
 pub use error::BundleError;
-pub use files::{LOG, SIGNATURE};
+pub use files::{LOG, SIGNATURE, SUMS};
 pub use location::Location;
 pub use logs::Logs;
 pub use read::{Sealed, Trust, manifest, open, read, read_from, read_with_logs, sealed, verify};
 pub use resume::Resumed;
 pub use room::LeftOut;
-pub use signed::{Covered, SUMS, covered, sums};
+pub use signed::{Covered, covered, sums};
 pub use write::{RowLog, Writer, keep_log};

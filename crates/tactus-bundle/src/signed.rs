@@ -6,11 +6,9 @@ use std::path::Path;
 use tactus_model::text::clean;
 use tactus_system::{Directory, Kind};
 
-use super::files::{self, MANIFEST, SIGNATURE};
+use super::files::{self, MANIFEST, SIGNATURE, SUMS};
 use super::{BundleError, Sealed};
 
-/// Name of the file with the list.
-pub const SUMS: &str = "SHA256SUMS";
 /// How names of files begin that are signed beside the manifest.
 const CERTIFICATE: &str = "certificate.";
 /// Most files beside the manifest that a list names.

@@ -5,12 +5,13 @@ use tactus_model::document::{
 };
 use tactus_model::outcome::{Better, Unit};
 
-use super::condition::Condition;
-use super::figures::{percentiles, ratios};
+use super::condition::{Condition, Key, Run};
+use super::figures::{distributions, percentiles, ratios};
 use crate::part::{
     Answer, Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone,
 };
 use crate::row::Quantity;
+use crate::section::blame;
 use crate::units::{NONE, clean, latency, moment, number, quantity};
 
 impl From<Judgement> for Tone {
@@ -119,6 +120,22 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
             heading: "What changed",
             about: "What else differs between the bundles: any of it may be why results do, and so may what no reading tells.",
             parts: changed(document).into_iter().collect(),
+        },
+        Chapter {
+            id: "blame",
+            heading: "Who had the CPU",
+            about: "Of the run with the largest latency of each condition: who had the CPU during its largest latencies.",
+            parts: blamed(conditions).into_iter().collect(),
+        },
+        Chapter {
+            id: "distributions",
+            heading: "Distributions",
+            about: "Latencies of all runs of a scenario together. A mark on the axis is the largest one.",
+            parts: if page {
+                distributions(conditions).into_iter().map(Part::Figure).collect()
+            } else {
+                Vec::new()
+            },
         },
         Chapter {
             id: "percentiles",
@@ -273,6 +290,35 @@ fn valued(value: f64, unit: Unit) -> String {
     if unit == Unit::Ns && value >= 1_000.0 { latency(value) } else { quantity(value, unit) }
 }
 
+/// Who had the CPU, a column for each condition; none: no run kept it.
+fn blamed(conditions: &[Condition]) -> Option<Part> {
+    let all: Vec<_> = conditions.iter().map(Condition::scenarios).collect();
+    let (base, _) = all.split_first()?;
+    let largest = |run: &&Run| run.row.result.all().and_then(|all| all.max_ns);
+    let causes = |runs: &[Run]| {
+        let worst = runs.iter().max_by_key(largest)?;
+        blame::causes_of(worst.contents, &worst.row.result)
+    };
+    let row = |(key, _): &(Key, Vec<Run>)| {
+        let of = |scenarios: &Vec<(Key, Vec<Run>)>| {
+            scenarios.iter().find(|(other, _)| other == key).and_then(|(_, runs)| causes(runs))
+        };
+        let told: Vec<Option<String>> = all.iter().map(of).collect();
+        let cells =
+            |told: Vec<Option<String>>| told.into_iter().map(|said| said.unwrap_or_else(|| NONE.into()));
+        told.iter().any(Option::is_some).then(|| {
+            let name = std::iter::once(clean(&key.name));
+            name.chain(cells(told)).map(Cell::from).collect::<Vec<Cell>>()
+        })
+    };
+    let rows: Vec<Vec<Cell>> = base.iter().filter_map(row).collect();
+    let head: Vec<String> = std::iter::once("scenario".to_owned())
+        .chain(conditions.iter().map(|condition| clean(&condition.name)))
+        .collect();
+    let head = head.iter().map(Head::words).collect();
+    (!rows.is_empty()).then(|| Part::Table(Table::whole("", head, rows)))
+}
+
 fn changed(document: &CompareDocument) -> Option<Part> {
     let several = document.conditions.len() > 2;
     let said = |values: &[String]| {
@@ -286,7 +332,12 @@ fn changed(document: &CompareDocument) -> Option<Part> {
         } else {
             format!("{}{place}", change.what)
         };
-        vec![Cell::from(clean(&what)), said(&change.base), said(&change.now)]
+        let signed = |sign: &str, values: &[String]| -> Vec<String> {
+            // Of a list what is gone and what is new.
+            let sign = if change.what == "findings" { sign } else { "" };
+            values.iter().map(|value| format!("{sign}{value}")).collect()
+        };
+        vec![Cell::from(clean(&what)), said(&signed("- ", &change.base)), said(&signed("+ ", &change.now))]
     };
     let rows: Vec<Vec<Cell>> = document.changes.iter().map(row).collect();
     let base = document.conditions.first().map_or_else(String::new, |own| clean(&own.name));

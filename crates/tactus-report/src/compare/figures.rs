@@ -1,11 +1,14 @@
 //! The figures of a comparison: ratios with their margins, and the percentiles of all conditions over each other.
 
 use hdrhistogram::Histogram;
+use tactus_model::bundle::Row;
 use tactus_model::document::{CompareDocument, ComparedEntry};
+use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
+use tactus_model::outcome::{LatencyOutcome, Outcome};
 
 use super::condition::{Condition, Key, Run};
-use crate::figure::{Axes, CURVES, Curve, Figure, Forested, PlotKind, curves, forest};
+use crate::figure::{Axes, CURVES, Curve, Figure, Forested, PlotKind, SERIES, curves, forest, histograms};
 use crate::units::{clean, shortened};
 
 /// The most ratios of one figure.
@@ -63,6 +66,46 @@ pub fn percentiles(conditions: &[Condition]) -> Vec<Figure> {
         (lines.len() > 1).then(|| curves(&clean(&format!("{}{place}", key.name)), axes, &lines, &[]))
     };
     base.iter().filter_map(figure).collect()
+}
+
+/// The latencies of each scenario, all runs of a condition together: the distributions of all conditions over each other.
+pub fn distributions(conditions: &[Condition]) -> Vec<Figure> {
+    let all: Vec<Vec<(Key, Vec<Run>)>> = conditions.iter().map(Condition::scenarios).collect();
+    let Some((base, _)) = all.split_first() else { return Vec::new() };
+    let figure = |(key, _): &(Key, Vec<Run>)| {
+        let rows: Vec<Row> = conditions
+            .iter()
+            .zip(&all)
+            .filter_map(|(condition, scenarios)| {
+                let (_, runs) = scenarios.iter().find(|(other, _)| other == key)?;
+                together(&condition.name, runs)
+            })
+            .take(SERIES)
+            .collect();
+        let title = match key.name.contains(&key.environment) {
+            true => clean(&key.name),
+            false => clean(&format!("{} ({})", key.name, key.environment)),
+        };
+        (rows.len() > 1).then(|| histograms(&title, &rows.iter().collect::<Vec<_>>()))
+    };
+    base.iter().filter_map(figure).collect()
+}
+
+/// The latencies of several runs as those of one row with the name of their condition; none: they have none.
+fn together(condition: &str, runs: &[Run]) -> Option<Row> {
+    let rows = runs.iter().map(|run| run.row);
+    let measured: Vec<(&Row, &Summary)> =
+        rows.filter_map(|row| Some((row, row.result.all().filter(|all| all.cycles > 0)?))).collect();
+    let mut row = Row::of(measured.first()?.0.result.clone());
+    (row.result.name, row.result.repeat) = (condition.to_owned(), None);
+    let counts = measured.iter().flat_map(|(row, _)| row.histograms.series.values());
+    row.histograms.series = counts.enumerate().map(|(n, counts)| (n.to_string(), counts.clone())).collect();
+    let min = measured.iter().filter_map(|(_, all)| all.min_ns).min();
+    let max = measured.iter().filter_map(|(_, all)| all.max_ns).max();
+    if let Outcome::Latency(LatencyOutcome { all: Some(all), .. }) = &mut row.result.outcome {
+        (all.min_ns, all.max_ns) = (min, max);
+    }
+    Some(row)
 }
 
 /// Latencies, corrected for missed periods, at which one of 2, 5, 10, 20, ... is above; in us.

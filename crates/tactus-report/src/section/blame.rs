@@ -1,6 +1,6 @@
 //! Who had the CPU while the largest latencies lasted.
 
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{BlameEntry, BlamedLatency, Owner};
 use tactus_model::number::float;
 use tactus_model::trace::{Candidate, CandidateKind, Source};
@@ -118,6 +118,12 @@ pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
     };
     let first = entry.latencies.iter().take(LINES).map(one);
     std::iter::once(causes(&entry)).chain(first).collect()
+}
+
+/// Who had the CPU in the largest latencies of a row, in a phrase; none: it was not asked for, or cannot be known.
+#[must_use]
+pub fn causes_of(contents: &Contents, result: &RowResult) -> Option<String> {
+    blame(contents, result).filter(|entry| entry.unknowable.is_none()).map(|entry| causes(&entry))
 }
 
 /// `of the 20 largest: 6 ksoftirqd/1, 3 irq 29, 2 not known`.

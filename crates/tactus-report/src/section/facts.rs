@@ -6,7 +6,7 @@ use tactus_model::isolation;
 
 use super::Section;
 use crate::part::{Cell, Head, Part, Reader, Reading, Readings, Table};
-use crate::units::{NONE, clean, listed};
+use crate::units::{NONE, beginning, clean, listed};
 
 /// The section.
 pub struct Readable;
@@ -95,17 +95,25 @@ fn side_by_side(contents: &Contents) -> Table {
 /// Most bytes of all readings on a page; those of a machine of 64 CPUs are some hundred thousand.
 const MOST: usize = 1 << 20;
 
+/// Longest reading on a page, in characters: nobody reads a list of all threads there, and three of them are a tenth of a
+/// page.
+const LONGEST: usize = 500;
+
 /// Every reading of every environment, as long as a page may be: what is as on the machine itself, which a container shares
 /// nearly everything with, stands there alone.
 fn readings(contents: &Contents) -> Vec<Readings> {
     let mut left = MOST;
     let mut reading = |(name, read): (&String, &Read)| {
         let (text, there) = match read {
-            Read::Text(text) | Read::Cut(text) if text.len() > left => {
+            Read::Text(text) | Read::Cut(text) if text.len().min(LONGEST) > left => {
                 (format!("{} bytes, which are in the bundle (facts)", text.len()), true)
             }
+            Read::Text(text) if text.len() > LONGEST => {
+                let first = lines(&beginning(text, LONGEST));
+                (format!("{first}\n({} bytes in all: they are in the bundle, in facts)", text.len()), true)
+            }
             Read::Text(text) => (lines(text), true),
-            Read::Cut(text) => (format!("{}\n(the rest was cut)", lines(text)), true),
+            Read::Cut(text) => (format!("{}\n(the rest was cut)", lines(&beginning(text, LONGEST))), true),
             Read::Unreadable(reason) => (format!("read failed: {}", clean(reason)), false),
             Read::Absent => ("absent".into(), false),
         };

@@ -10,7 +10,7 @@ use super::Section;
 use crate::fitness::{COMPUTES, LeftOut, asked_classes, built_in, entries, left_out};
 use crate::part::{Cell, Head, Mark, Part, Reader, Table, Tone};
 use crate::row::{figures, rate_words};
-use crate::units::{clean, count, duration, latency_up, number, unbroken};
+use crate::units::{clean, count, duration, latency_up, listed, number, unbroken};
 
 /// The section.
 pub struct Fitness;
@@ -36,6 +36,25 @@ impl Section for Fitness {
     fn applies(&self, contents: &Contents) -> bool {
         let has_latencies = contents.rows.iter().any(|row| figures(&row.result).is_some());
         (has_latencies || !contents.plan.reference.is_empty()) && !asked_classes(contents).is_empty()
+    }
+
+    fn folded(&self, contents: &Contents) -> Option<String> {
+        let classes = asked_classes(contents);
+        let all = entries(contents, &classes);
+        let fit = |class: &Class| {
+            let own: Vec<Fit> = all
+                .iter()
+                .filter_map(|entry| entry.classes.iter().find(|answer| answer.class == class.name))
+                .map(|answer| answer.fit)
+                .filter(|fit| matches!(fit, Fit::Fit | Fit::Unfit))
+                .collect();
+            let count = own.iter().filter(|fit| **fit == Fit::Fit).count();
+            match own.len() {
+                0 => format!("{}: not judged", clean(class.title())),
+                judged => format!("{}: {count} of {judged} fit", clean(class.title())),
+            }
+        };
+        Some(listed(&classes.iter().map(fit).collect::<Vec<_>>(), "; "))
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {

@@ -72,8 +72,10 @@ fn pages_are_whole_in_every_width_and_light_on_paper_and_for_those_who_do_not_se
             assert_eq!(figure["off"], "false", "{name}: a line is not switched off: {figure:#}");
         }
         let length = &page["folded"]["length"];
-        assert!(length["words"].as_u64().unwrap() <= 2_500, "{name}: too much to read at once: {length}");
-        assert!(length["screens"].as_f64().unwrap() <= 6.0 || *name != "machine", "{name}: {length}");
+        // A study that goes through its document page by page shows those pages.
+        let (words, screens) = (length["words"].as_u64().unwrap(), length["screens"].as_f64().unwrap());
+        let is_short = words <= 2_500 && screens <= 6.0;
+        assert!(is_short || ["separation", "hostile"].contains(name), "{name}: too long: {length}");
         nothing(&page["paper"], &format!("{name}, on paper"), &["errors", "requests", "cut"]);
         let sheets = page["paper"]["pages"].as_u64().unwrap();
         assert!((1..30).contains(&sheets), "{name}: {sheets} pages of paper");

@@ -89,8 +89,8 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
         "report",
         &[
             ("tactus report", "The newest run of this directory."),
-            ("tactus report --open", "Its page, in a browser."),
             ("tactus report first --format junit --out junit.xml", "For a CI server."),
+            ("tactus report --open", "Its page, in a browser."),
             ("tactus report first --class plc", "Is it fit for a PLC?"),
             (
                 "tactus report first --certificate --customer 'ACME' --sign ~/.ssh/id_ed25519",
@@ -110,23 +110,23 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
         "watch",
         &[
             ("tactus watch", "Follow your newest run from another terminal; ends as the run ends."),
-            ("tactus watch --serve", "The runs of this directory, in a browser on this machine."),
             ("tactus watch --stop night", "End a run and keep what it measured."),
+            ("tactus watch --serve", "The runs of this directory, in a browser on this machine."),
         ],
     ),
     (
         "fleet",
         &[
-            (
-                "tactus fleet run plan.toml --on slurm --select feature=rt --out lab",
-                "One job for each node with the feature rt.",
-            ),
-            ("tactus fleet status lab", "How far each machine is, and why one is not."),
             ("tactus fleet collect lab/bundles --into data", "Bundles of many machines as one data set."),
             (
                 "tactus fleet show data --max 100us",
                 "Which machines miss the limit, and what they have in common.",
             ),
+            (
+                "tactus fleet run plan.toml --on slurm --select feature=rt --out lab",
+                "One job for each node with the feature rt.",
+            ),
+            ("tactus fleet status lab", "How far each machine is, and why one is not."),
         ],
     ),
     (

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::{
-    ROOT, measures_beside_others, nothing_is_left, of_this_test, output, started, stderr, stdout, tactus,
+    measures_beside_others, nothing_is_left, of_this_test, output, started, stderr, stdout, tactus,
 };
 
+/// The project.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Examples that this test does not run, and why.
 const NOT_RUN: &[(&str, &str)] = &[
     ("tactus kernel fetch rt", "it downloads; `scripts/setup.sh kernel` runs it"),
@@ -18,19 +20,19 @@ const NOT_RUN: &[(&str, &str)] = &[
 
 /// What is added so that an example takes seconds.
 const SHORTER: &[(&str, &str)] = &[
-    ("tactus run", "-D 1 --only host"),
-    ("tactus run -i 1ms --max 100us", "-D 1 --only host"),
     ("tactus run -i 1ms --max 100us --overruns 0", "-D 1 --only host"),
     ("tactus prove vmstat-interval --quick", "--pairs 2"),
 ];
 
 /// Commands that may end with what they found: 1 and 3 are answers, too.
 const JUDGING: &[&str] =
-    &["", "run", "measure", "audit", "prove", "compare", "report", "fleet", "oslat", "cyclictest"];
+    &["run", "measure", "audit", "prove", "compare", "report", "fleet", "oslat", "cyclictest"];
 
 /// The examples of a command as its help prints them.
 fn examples(command: &str) -> Vec<String> {
-    let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+    // The drop-ins take -h as what they stand in for does.
+    let help = if ["cyclictest", "oslat"].contains(&command) { "--help" } else { "-h" };
+    let words: Vec<&str> = command.split_whitespace().chain([help]).collect();
     let help = stdout(&output(tactus().args(words)));
     let (_, examples) = help.rsplit_once("\nExamples:\n").unwrap_or_default();
     examples
@@ -49,14 +51,13 @@ fn set_up(command: &str, dir: &Path) {
     };
     match command {
         "compare" => ["before", "after"].into_iter().for_each(measure),
-        "report" | "convert" => measure("first"),
+        "report" => measure("first"),
         "fleet" => ["lab/bundles/node1", "lab/bundles/node2"].into_iter().for_each(measure),
         _ => {}
     }
     if command == "convert" {
-        let file = format!("{ROOT}/crates/tactus-format/tests/field/cyclictest.json");
+        let file = format!("{ROOT}/crates/tactus-format/tests/fixtures/import/cyclictest.json");
         fs::copy(file, dir.join("cyclictest.json")).unwrap();
-        fs::rename(dir.join("first"), dir.join("measured")).unwrap();
     }
 }
 
@@ -73,7 +74,7 @@ fn typed(command: &str, example: &str, dir: &Path) {
     let judges = JUDGING.contains(&command) && matches!(code, Some(1 | 3));
     assert!(code == Some(0) || judges, "{example}: {code:?}\n{}\n{}", stdout(&done), stderr(&done));
     let said = stdout(&done) + &stderr(&done);
-    assert!(!said.contains("error:"), "{example}: {said}");
+    assert!(!said.lines().any(|line| line.starts_with("error:")), "{example}: {said}");
     assert!(!said.is_empty() || example.contains('>') || example.contains("--out"), "{example} says nothing");
 }
 
@@ -89,13 +90,13 @@ fn each_example_runs(commands: &[&str]) {
                 continue;
             }
             // What is watched goes on meanwhile.
-            let mut watched = (*command == "watch" && !example.contains("--serve")).then(|| {
+            let mut watched = (*command == "watch").then(|| {
                 let night = dir.join("night");
                 let _ = fs::remove_dir_all(&night);
                 let seconds = if example.contains("--stop") { "60" } else { "3" };
                 let run = ["measure", "-a", "0", "-i", "1ms", "-D", seconds, "--out", "night"];
                 let child = started(tactus().current_dir(dir).args(run));
-                crate::common::until(|| night.join("events.jsonl").is_file());
+                crate::common::await_tick(&night);
                 child
             });
             typed(command, &example, dir);
@@ -115,7 +116,7 @@ fn the_examples_of_what_only_reads_and_writes_files_run_as_they_stand() {
 #[test]
 fn the_examples_of_what_measures_run_as_they_stand() {
     let Some(_turn) = measures_beside_others() else { return };
-    each_example_runs(&["", "run", "measure", "cyclictest", "oslat", "report", "compare", "fleet", "watch"]);
+    each_example_runs(&["run", "measure", "cyclictest", "oslat", "report", "compare", "fleet", "watch"]);
 }
 
 #[test]

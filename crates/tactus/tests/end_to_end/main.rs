@@ -16,6 +16,7 @@ mod cyclictest;
 mod detached;
 mod disks;
 mod endings;
+mod examples;
 mod export;
 mod fitness;
 mod fleet;
