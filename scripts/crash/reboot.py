@@ -178,13 +178,13 @@ def comes_back(guest, pristine, applied):
     print(f"    journal: {words}; command line `{cmdline[:30]}`; verify ended with {verified[1]}, revert with {revert[1]}: "
           f"{' '.join(revert[0])[:110]}", flush=True)
     wrong = []
-    # Where the first write did not reach the disk, nothing is in force.
+    # Where the first write did not reach the disk, nothing is applied.
     right = (0, 1) if words != "none" else (2,)
     if verified[1] not in right or revert[1] != (0 if words != "none" else 2):
         wrong.append(f"verify ended with {verified}, revert with {revert}")
     if applied and ("isolcpus" not in cmdline or "commit" not in words):
         wrong.append(f"what was applied for good did not come back: {words}; `{cmdline}`")
-    if again[1] != 2 or "nothing is in force" not in " ".join(again[0]):
+    if again[1] != 2 or "nothing is applied" not in " ".join(again[0]):
         wrong.append(f"a second revert ended with {again}")
     if (rest := guest.cmdline()):
         wrong.append(f"the command line is still `{rest}`")

@@ -52,7 +52,7 @@ pub enum BundleError {
         reason: String,
     },
     /// It is not the run to go on with.
-    #[error("{path} cannot be gone on with: {reason}")]
+    #[error("{path} cannot be continued: {reason}")]
     CannotResume {
         /// The directory.
         path: PathBuf,
@@ -101,7 +101,7 @@ impl BundleError {
                 "give the plan, the options and the machine that it was begun with (another machine: --force), or begin another bundle with --out DIR".into()
             }
             Self::Unsafe { .. } => {
-                "a run writes only where nobody else can put files or links: take the right away (`chmod -R go-w DIR`), or name a new directory with --out DIR".into()
+                "a run writes only where no other user can put files or links: take the right away (`chmod -R go-w DIR`), or name a new directory with --out DIR".into()
             }
             Self::Exists(_) => "name a new directory with --out DIR".into(),
         })

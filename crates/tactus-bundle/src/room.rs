@@ -224,7 +224,7 @@ impl Room {
         now.then(|| {
             Note::obstacle(
                 "the file system of the bundle is full: what is recorded over time pauses; it is measured, and counted, as before",
-                "make room: recording goes on where it can",
+                "make room: recording continues if it can",
             )
         })
     }

@@ -42,7 +42,7 @@ pub fn keep(it: &mut Collector) {
             // A kernel without audit has no such protocol, or nobody who listens.
             Err(rustix::io::Errno::PROTONOSUPPORT) => Reading::Absent,
             Err(rustix::io::Errno::CONNREFUSED) => Reading::Unreadable(
-                "the kernel answers nobody here (no audit, or a namespace of its own)".into(),
+                "the kernel does not answer here (no audit, or a separate namespace)".into(),
             ),
             Err(error) => Reading::Unreadable(io::Error::from(error).to_string()),
         };

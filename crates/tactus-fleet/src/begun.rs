@@ -33,7 +33,7 @@ pub fn keep(order: &Order, path: &Path, system: &dyn System) -> Result<(), Fleet
     written.map_err(|error| {
         FleetError::new(
             format!("what this fleet is cannot be kept beside its directory: {error}"),
-            "`tactus fleet status` and `collect` will refuse it; the same `tactus fleet run` goes on with it",
+            "`tactus fleet status` and `collect` will refuse it; the same `tactus fleet run` continues it",
         )
     })
 }

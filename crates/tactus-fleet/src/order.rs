@@ -69,7 +69,7 @@ impl Order {
             None => Ok(()),
             Some((what, _)) => Err(FleetError::new(
                 format!("this fleet was begun with another {what}"),
-                "say the same again to go on with it, or begin another one with another --out",
+                "repeat the same command to continue it, or begin another one with another --out",
             )),
         }
     }

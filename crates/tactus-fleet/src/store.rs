@@ -118,7 +118,7 @@ impl Store {
         if order.format.major != FORMAT.major {
             return Err(FleetError::new(
                 format!("{} is a fleet of tactus {}, in another format", path.display(), order.tactus),
-                "go on with it by that tactus",
+                "continue it with that tactus",
             ));
         }
         let plan = dir.read(PLAN, MOST_ORDER).map_err(FleetError::file(&path.join(PLAN)))?;
@@ -287,7 +287,7 @@ fn locked(path: &Path) -> Result<Box<dyn Send>, FleetError> {
     let file = path.join(LOCK);
     Real.lock(&file).map_err(FleetError::file(&file))?.ok_or_else(|| {
         FleetError::new(
-            format!("another `tactus fleet` goes on with {}", path.display()),
+            format!("another `tactus fleet` is working on {}", path.display()),
             "`tactus fleet status` shows how far it is",
         )
     })

@@ -57,7 +57,7 @@ impl Ftrace {
         self.stopped.load(Ordering::Acquire).then(|| {
             Note::side_effect(format!(
                 "tracing was stopped at the break and stays so: {root}/trace has what led to it; \
-                 `echo 1 >{root}/tracing_on` goes on"
+                 `echo 1 >{root}/tracing_on` resumes it"
             ))
         })
     }

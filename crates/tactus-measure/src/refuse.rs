@@ -172,7 +172,7 @@ fn deadline(cpu: u32, error: &io::Error, situation: &Situation) -> Refusal {
                  pinned to one",
                 situation.online
             ),
-            "give the CPU a root domain of its own (an exclusive cpuset: cpuset.cpus.partition = isolated), or use fifo",
+            "give the CPU a separate root domain (an exclusive cpuset: cpuset.cpus.partition = isolated), or use fifo",
         ),
         libc::EBUSY => (
             ": the bandwidth of the root domain is already given away".to_owned(),

@@ -156,7 +156,7 @@ impl Container {
         // In those of the machine a process has the machine.
         for needed in ["pid", "mnt"] {
             if !namespaces.iter().any(|(name, _)| *name == needed) {
-                let words = format!("process {} is in no {needed} namespace of its own", target.process);
+                let words = format!("process {} has no separate {needed} namespace", target.process);
                 return Err(io::Error::other(words));
             }
         }

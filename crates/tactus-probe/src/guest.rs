@@ -208,7 +208,7 @@ fn port() -> Result<(OwnedFd, OwnedFd), String> {
             break;
         }
         if Instant::now() >= until {
-            return Err(format!("nobody listens at {path}"));
+            return Err(format!("nothing listens at {path}"));
         }
         std::thread::sleep(LOOK);
     }

@@ -306,7 +306,7 @@ fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
     beside(cpu, house).unwrap_or_else(|| {
         notes.push(Note::obstacle(
             format!("there is no CPU but {cpu}: what reads the latencies takes time from it"),
-            "give the environment a CPU that keeps house",
+            "give the environment a housekeeping CPU",
         ));
         cpu
     })

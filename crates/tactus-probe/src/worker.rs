@@ -500,7 +500,7 @@ fn supervise(disturbance: Disturbance, finish: Option<&Shared>, loads: bool) -> 
             if die_with(me) && rustix::io::read(&gate, &mut [0; 1]).is_ok() {
                 work(&rounds.0);
                 if finish.is_none_or(|finish| finish.0.load(Ordering::Relaxed) == 0) {
-                    over("one of its workers could not go on");
+                    over("one of its workers could not continue");
                 }
             }
         })?);

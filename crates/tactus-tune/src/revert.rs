@@ -32,7 +32,7 @@ pub struct Reverted {
 /// Takes back what is in force: run-time values of this boot, and every file of ours.
 ///
 /// # Errors
-/// When nothing is in force, another call is at work, or the journal cannot be read.
+/// When nothing is applied, another call is at work, or the journal cannot be read.
 pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
     let (dir, boot) = (dir(system), boot_id(system));
     if back.dry_run {

@@ -201,7 +201,7 @@ impl From<Option<i32>> for Exit {
 
 /// What is needed of the place where tactus keeps its files.
 pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of your own, on a file system that may be written to and is \
-not mounted noexec, below which nobody else may write";
+not mounted noexec, below which no other user may write";
 
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {

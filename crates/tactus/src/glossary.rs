@@ -31,7 +31,7 @@ periods were missed there are two: of the wake-ups that happened, and corrected 
     Term {
         word: "overruns",
         also: &["missed", "corrected", "coordinated-omission", "period"],
-        about: "Periods that passed while a wake-up was late by one interval or more: nobody served them. A row with missed \
+        about: "Periods that passed while a wake-up was late by one interval or more: each is a missed period. A row with missed \
 periods has them counted as if each had been woken for (corrected for coordinated omission), which is what somebody who \
 depends on every period sees.",
     },

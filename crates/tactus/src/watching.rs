@@ -61,7 +61,7 @@ impl Watching {
         )?;
         say(format_args!("metrics: http://{bound}/metrics"));
         if !bound.ip().is_loopback() {
-            say("note: whoever reaches this address reads them: nobody is asked who he is");
+            say("note: everyone who reaches this address can read them; there is no login");
         }
         Ok(())
     }

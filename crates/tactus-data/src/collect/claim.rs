@@ -46,7 +46,7 @@ impl Claim {
     fn of(manifest: &Manifest) -> Result<Self, &'static str> {
         if manifest.finished.is_none() {
             return Err(
-                "the run goes on, or died: nothing says what its files must be (`tactus run --into` ends it)",
+                "the run is in progress, or died: nothing says what its files must be (`tactus run --into` ends it)",
             );
         }
         let started: jiff::Timestamp = manifest.started.parse().map_err(|_| "when it began is no moment")?;

@@ -91,7 +91,7 @@ fn unsure(place: &Place, max_ns: Option<u64>) -> Option<&'static str> {
         // It froze, and how late it was then is in no number.
         () if place.restarts.is_some_and(|restarts| restarts > 0) => Some("its environment died meanwhile"),
         () if place.self_test_passed != Some(true) => Some("a self-test was not passed, or not made"),
-        () if verdict == Some("inconclusive") => Some("the verdict of its own plan is inconclusive"),
+        () if verdict == Some("inconclusive") => Some("the verdict of its plan is inconclusive"),
         () if max_ns.is_some() && !passed && place.suffices != Some(true) => {
             Some("a scenario has too little evidence for a verdict")
         }

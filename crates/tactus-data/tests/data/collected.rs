@@ -122,7 +122,7 @@ fn what_does_not_hold_is_refused_by_name_and_the_rest_goes_on() {
         ("altered", "ticks.csv is not as the run wrote it"),
         ("missing", "latency.hlog is not as the run wrote it"),
         ("cut", "host.json is not as the run wrote it"),
-        ("goes-on", "the run goes on, or died"),
+        ("goes-on", "the run is in progress, or died"),
         ("newer", "which this tactus does not read"),
         ("no-manifest", "it is no bundle"),
         ("no-moment", "is no moment"),
@@ -222,7 +222,7 @@ fn recorded_bundles_are_taken_unless_they_died() {
     let recorded = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded"));
     let data = dir.path().join("data");
     let (told, summary) = collected(&[recorded], &data);
-    assert!(refused(&told["killed"]).contains("goes on, or died"), "{told:?}");
+    assert!(refused(&told["killed"]).contains("in progress, or died"), "{told:?}");
     assert_eq!((summary.taken, summary.refused), (told.len() - 1, 1), "{told:?}");
     assert!(
         texts(&data, &RUN, "identity").iter().all(|identity| identity == "name"),

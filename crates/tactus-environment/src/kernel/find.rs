@@ -82,7 +82,7 @@ pub fn list(system: &dyn System) -> Result<Vec<Kernel>, KernelError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
             let hint =
-                "set TACTUS_CACHE_DIR to a directory of your own, below which nobody else may write".into();
+                "set TACTUS_CACHE_DIR to a directory of your own, below which no other user may write".into();
             return Err(KernelError { reason: error.to_string(), hint: Some(hint) });
         }
     };
@@ -139,7 +139,7 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
         Image::Elf => (String::new(), "x86_64"),
         Image::Other(found) => {
             return Err(KernelError {
-                reason: format!("{} is no kernel: it is {found}", path.display()),
+                reason: format!("{} is not a kernel: it is {found}", path.display()),
                 hint: Some("a guest boots a bzImage, as in /boot/vmlinuz-*, or a vmlinux".into()),
             });
         }
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_kernel_is_refused_by_what_it_is() {
         let error = find("/boot/config-6.1.0-13-amd64", ARCH, &machine()).unwrap_err();
-        assert_eq!(error.reason, "/boot/config-6.1.0-13-amd64 is no kernel: it is a text file");
+        assert_eq!(error.reason, "/boot/config-6.1.0-13-amd64 is not a kernel: it is a text file");
         assert!(find("/boot/none", ARCH, &machine()).unwrap_err().reason.contains("/boot/none"));
     }
 

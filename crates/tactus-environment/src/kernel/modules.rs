@@ -111,7 +111,7 @@ impl Search<'_> {
         let bytes = unpacked.map_err(|error| failed(&error))?;
         // A link in a tree that came with a plan may lead to any file of this machine, and the guest gets the bytes.
         if !elf::is_object(&bytes) {
-            return Err(failed(&io::Error::new(io::ErrorKind::InvalidData, "it is no kernel module")));
+            return Err(failed(&io::Error::new(io::ErrorKind::InvalidData, "it is not a kernel module")));
         }
         self.room = self.room.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         for other in modinfo::depends(&bytes) {
@@ -210,7 +210,7 @@ mod tests {
     fn pipes_devices_and_directories_that_lead_to_themselves_hold_nobody_up() {
         let link = |to: &str, at: &Path| rustix::fs::symlink(to, at).unwrap();
         for (plant, says) in
-            [("pipe", "regular file"), ("/dev/zero", "regular file"), ("/etc/passwd", "no kernel module")]
+            [("pipe", "regular file"), ("/dev/zero", "regular file"), ("/etc/passwd", "not a kernel module")]
         {
             let found = hostile(|dir| match plant {
                 "pipe" => {

@@ -182,7 +182,7 @@ impl Spec {
             _ => {
                 return Err(OptionError {
                     key: if socket.is_some() { "socket".into() } else { "command".into() },
-                    message: "`device`, `socket` and `command` are each a line of their own".into(),
+                    message: "`device`, `socket` and `command` each name a line".into(),
                     hint: "name one of them".into(),
                 });
             }

@@ -71,7 +71,7 @@ impl Network {
         let text = match path.nics {
             Some([ref first, ref second]) => {
                 format!(
-                    "{name}: {first} and {second} of this machine, in network namespaces of their own; both ends share \
+                    "{name}: {first} and {second} of this machine, in separate network namespaces; both ends share \
 its CPUs"
                 )
             }

@@ -88,8 +88,8 @@ fn nic(name: &str, mtu: u32, system: &dyn System) -> Option<(String, String)> {
     let flags = system.text(&format!("{dir}/flags")).unwrap_or_default();
     let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap_or(1);
     if flags & 1 == 1 {
-        let remedy = format!("if nobody needs it, take it down first: `ip link set {name} down`");
-        return Some((format!("{name} is up: whoever uses it would lose it"), remedy));
+        let remedy = format!("if it is not needed, take it down first: `ip link set {name} down`");
+        return Some((format!("{name} is up: its users would lose it"), remedy));
     }
     let own: u32 = system.text(&format!("{dir}/mtu"))?.trim().parse().ok()?;
     (own != mtu).then(|| {
@@ -115,7 +115,7 @@ fn device(path: &NetworkPath, system: &dyn System) -> Option<(String, String)> {
         ),
         GuestDevice::Vfio => lacks(
             "/dev/vfio/vfio",
-            "it needs an IOMMU (`intel_iommu=on`) and a NIC that nobody else uses, bound to vfio-pci",
+            "it needs an IOMMU (`intel_iommu=on`) and a NIC that is not in use, bound to vfio-pci",
         )
         .or_else(|| {
             let remedy = "use `device = \"virtio\"`, \"vhost\" or \"e1000\"";

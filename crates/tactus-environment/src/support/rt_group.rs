@@ -54,7 +54,7 @@ impl RtGroup {
     pub fn note_of_a_move() -> Note {
         Note::side_effect(
             "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED): the container runs in \
-the cpu cgroup of tactus instead of one of its own, so its CPU shares and quota are not those of a container",
+the cpu cgroup of tactus instead of a separate one, so its CPU shares and quota are not those of a container",
         )
     }
 }

@@ -410,7 +410,7 @@ fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
     let path = dir.path().join("fleet");
     let store = Store::create(&path, order(), PLAN).unwrap();
     let error = |found: Result<Store, FleetError>| found.err().unwrap().to_string();
-    assert!(error(Store::open(&path)).contains("another `tactus fleet` goes on"));
+    assert!(error(Store::open(&path)).contains("another `tactus fleet` is working on"));
     assert!(Store::look(&path).is_ok());
     assert!(error(Store::create(&path, order(), PLAN)).contains("not empty"));
     let other = Order { plan_sha256: "x".into(), ..order() };

@@ -110,7 +110,7 @@ impl Text {
     fn take(&mut self, reading: Reading) -> Result<(), String> {
         match reading {
             Reading::Histogram if self.last_row.is_some() || !self.figures.is_empty() => {
-                Err("a second histogram: put each run into a file of its own".into())
+                Err("a second histogram: put each run into a separate file".into())
             }
             Reading::Histogram | Reading::Status(_) => Ok(()),
             Reading::Bucket(value, counts) => self.row(value, &counts),
@@ -131,7 +131,7 @@ impl Text {
         let cycles = status.cycles;
         let before = self.status.insert(status.thread, any);
         match before.is_some_and(|before| before.status.cycles > cycles) {
-            true => Err("a second run begins: put each run into a file of its own".into()),
+            true => Err("a second run begins: put each run into a separate file".into()),
             false => Ok(()),
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         let what = if let Some(rest) = text.strip_prefix("hwlatdetect:  test duration ") {
             let seconds = rest.strip_suffix(" seconds").and_then(|seconds| decimal(seconds, 1_000_000_000));
             match recording.duration_ns.is_some() {
-                true => Err("a second run begins: put each run into a file of its own".into()),
+                true => Err("a second run begins: put each run into a separate file".into()),
                 false => seconds.map(|ns| recording.duration_ns = Some(ns)).ok_or_else(damaged),
             }
         } else if let Some(rest) = text.strip_prefix("Max Latency:") {

@@ -185,7 +185,7 @@ pub(super) fn verbose<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Im
         if let Some((cpu, cycles, min, mean, max)) = live(line).filter(|(_, cycles, ..)| *cycles > 0) {
             let before = by_cpu.insert(cpu, (cycles, min, mean, max));
             if before.is_some_and(|(before, ..)| before > cycles) {
-                return Err(lines.error("a second run begins: put each run into a file of its own"));
+                return Err(lines.error("a second run begins: put each run into a separate file"));
             }
             if by_cpu.len() > MOST_THREADS as usize {
                 return Err(lines.error("more CPUs than can be"));

@@ -58,7 +58,7 @@ impl Table {
         let damaged = || format!("cut or damaged: `{}`", short(line));
         if let Some(version) = text.strip_prefix("oslat V ") {
             if self.version.replace(short(version)).is_some() {
-                return Err("a second run begins: put each run into a file of its own".into());
+                return Err("a second run begins: put each run into a separate file".into());
             }
         } else if let Some(cpus) = text.strip_prefix("Core:") {
             let cpus: Option<Vec<u32>> =

@@ -83,7 +83,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
                 (Some(own), Some(figures)) => {
                     let before = done.insert(number, (own, figures));
                     match before.is_some_and(|(before, _)| before.cycles > own.cycles) {
-                        true => Err("a second run begins: put each run into a file of its own".into()),
+                        true => Err("a second run begins: put each run into a separate file".into()),
                         false => Ok(()),
                     }
                 }

@@ -91,7 +91,7 @@ impl Table {
         }
         if let Some(columns) = heading(text) {
             if std::mem::replace(&mut self.heading, true) {
-                return Err("a second histogram: put each run into a file of its own".into());
+                return Err("a second histogram: put each run into a separate file".into());
             }
             let mut sorted = columns.clone();
             sorted.sort_unstable();

@@ -57,7 +57,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         let line = plain(line);
         if let Some(kind) = kind(&line) {
             if table.kind.is_some_and(|before| before != kind) {
-                return Err(lines.error("another table begins: put each run into a file of its own"));
+                return Err(lines.error("another table begins: put each run into a separate file"));
             }
             table.kind = Some(kind);
             table.before = table.before.max(table.rows.len());

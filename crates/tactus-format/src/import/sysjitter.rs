@@ -40,7 +40,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         let numbers = numbers.ok_or_else(|| format!("cut or damaged: `{}`", short(line)));
         let numbers = numbers.map_err(|what| lines.error(what))?;
         if table.insert(name, numbers).is_some() {
-            return Err(lines.error("a second run begins: put each run into a file of its own"));
+            return Err(lines.error("a second run begins: put each run into a separate file"));
         }
     }
     if let Some(name) = NEEDED.into_iter().find(|name| !table.contains_key(name)) {

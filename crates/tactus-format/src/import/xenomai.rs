@@ -90,7 +90,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
                 .ok_or_else(damaged)
         } else if let Some(rest) = text.strip_prefix("RTS|") {
             match (last, row(rest, &mut negative)) {
-                (Some(_), _) => Err("a second run begins: put each run into a file of its own".into()),
+                (Some(_), _) => Err("a second run begins: put each run into a separate file".into()),
                 (None, Some(row)) => {
                     let took = row.rest.last().and_then(|took| clock(took.split('/').next()?));
                     recording.duration_ns = took;

@@ -365,7 +365,7 @@ impl Card {
         if left_out > 0 {
             notes.push(Note::obstacle(
                 format!("in {left_out} periods the card itself was kept from its CPU, and raised nothing"),
-                "give the card a CPU of its own (`cpus`), beside those of the guest",
+                "give the card a separate CPU (`cpus`), beside those of the guest",
             ));
         }
         notes

@@ -213,7 +213,7 @@ impl Reading for Marks {
         if lost > 0 {
             notes.push(Note::obstacle(
                 format!("{lost} cycles of {file} were written over before they were read, and are left out: nothing passes"),
-                "give the environment a CPU that keeps house, and the file a larger ring",
+                "give the environment a housekeeping CPU, and the file a larger ring",
             ));
         }
         if wrong > 0 {

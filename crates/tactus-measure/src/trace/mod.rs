@@ -165,7 +165,7 @@ impl Reading for Trace {
                      (the kernel said so {} times), and are left out: nothing passes",
                     told.overwritten
                 ),
-                "give the environment a CPU that keeps house, or take a longer interval",
+                "give the environment a housekeeping CPU, or take a longer interval",
             ));
         }
         if *unarmed > 0 {

@@ -167,7 +167,7 @@ impl Doubt {
             }
             Self::Control => "not seen, but the self-test was not passed there either",
             Self::NoTimes => "it is not known when it was made",
-            Self::Clock => "the clocks of the two cannot be held against each other",
+            Self::Clock => "the clocks of the two cannot be compared",
         }
     }
 }

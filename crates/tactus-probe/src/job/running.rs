@@ -302,7 +302,7 @@ impl Running {
             match worker.ended() {
                 Some(words) if worker.measures() => self.failed = Some(words),
                 Some(words) => {
-                    let note = Note::obstacle(words, "the measurement goes on without it");
+                    let note = Note::obstacle(words, "the measurement continues without it");
                     let unknowable = worker.loads().then_some(Unknowable::Load);
                     channel.note(Note { unknowable, ..note })?;
                 }

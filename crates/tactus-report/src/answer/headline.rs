@@ -67,7 +67,7 @@ fn counts(contents: &Contents) -> String {
     let all = [
         (nothing, "measured nothing"),
         (early, "ended early"),
-        (died, "went on after their environment had died"),
+        (died, "continued after their environment had died"),
         (skipped, "skipped"),
         (failed, "failed"),
     ];

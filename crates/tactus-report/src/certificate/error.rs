@@ -47,7 +47,7 @@ impl CertificateError {
             Self::Damaged(_) => {
                 "a certificate needs the bundle as the run wrote it: take a good copy, or measure again"
             }
-            Self::Unfinished => "wait for the end of the run, or go on with it: `tactus run --into BUNDLE`",
+            Self::Unfinished => "wait for the end of the run, or continue it: `tactus run --into BUNDLE`",
             Self::NothingMeasured => "`tactus report` says why; measure again",
             Self::NoLimit => "ask for a limit when you measure: `tactus run --max 100us`",
             Self::Emulated(_) => {

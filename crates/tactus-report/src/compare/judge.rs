@@ -145,9 +145,9 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     let mut said = if coarse {
         format!("{base} and {now} runs are too few for a regression among so many quantities")
     } else if distance.is_some_and(|distance| distance > 0.0) {
-        "perhaps worse by more than the margin".to_owned()
+        "it may be worse than the margin allows".to_owned()
     } else {
-        "it cannot be excluded that it is worse by more than the margin".to_owned()
+        "it could still be worse than the margin allows".to_owned()
     };
     // More of what there is already would say more; runs that lie apart by chance may seem to need fewer.
     match entry.runs_needed.map(|runs| runs.max(base.min(now) + 1)) {

@@ -80,7 +80,7 @@ pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
         Some(BaselineEntry { tells: false, .. }) => {
             (Judgement::Inconclusive, "halves of so few runs can show no regression".into())
         }
-        Some(_) => (Judgement::Pass, format!("{name} holds against itself")),
+        Some(_) => (Judgement::Pass, format!("{name} is stable: its halves do not differ")),
     };
     CompareDocument { outcome, reason, conditions: vec![condition(of)], baseline: own, ..empty() }
 }

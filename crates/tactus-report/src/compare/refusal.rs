@@ -235,7 +235,7 @@ impl fmt::Display for Refusal {
             Self::NoVerdict(Some(kind)) => {
                 write!(f, "{kind}: not judged, tactus did not see the measurement")
             }
-            Self::NoVerdict(None) => f.write_str("it is not known what kind of evidence this is"),
+            Self::NoVerdict(None) => f.write_str("the kind of evidence is unknown"),
             Self::TooFewRuns { runs: [1, 1] } => f.write_str(
                 "run-to-run variation unknown, of one run each: measure both with `--repeat 8` (at least 5)",
             ),

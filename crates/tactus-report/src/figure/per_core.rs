@@ -22,7 +22,7 @@ pub fn per_core(title: &str, contents: &Contents, rows: &[&Row]) -> Vec<Figure> 
 fn of_row(title: &str, contents: &Contents, row: &Row) -> Vec<Figure> {
     let left = match left_out(contents, &row.result) {
         left if left.is_empty() => String::new(),
-        left => format!(" (CPU {left} keeps house: not measured, not shown)"),
+        left => format!(" (CPU {left} is for housekeeping: not measured, not shown)"),
     };
     let title = format!("{title}: {}{left}", clean(&row.result.name));
     let cores = cores(row);

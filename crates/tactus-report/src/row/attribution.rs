@@ -61,7 +61,7 @@ enum Explained {
 }
 
 /// The host's part in a row's largest latencies; `None` where the host has no record of its CPUs' threads,
-/// nothing was measured, or the clocks of the two cannot be held against each other.
+/// nothing was measured, or the clocks of the two cannot be compared.
 #[must_use]
 pub fn attribution(result: &RowResult) -> Option<Attribution> {
     let waits = result.waits.as_ref()?;

@@ -19,7 +19,7 @@ pub fn broke(contents: &Contents, runs: &[&Row]) -> Option<String> {
         ("failed", runs.iter().filter(|run| failed(&run.result)).collect::<Vec<_>>()),
         ("ended early", runs.iter().filter(|run| early(&run.result)).collect()),
         (
-            "went on after its environment had died",
+            "continued after its environment had died",
             runs.iter().filter(|run| died(&run.result).is_some()).collect(),
         ),
     ];

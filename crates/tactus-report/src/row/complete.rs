@@ -47,7 +47,7 @@ pub fn lacking(result: &RowResult) -> Option<String> {
     let unread = result.series().iter().find(|series| series.summary.lost > 0);
     if let Some(series) = unread.filter(|_| result.measurement.only_reads()) {
         return Some(format!(
-            "{} cycles of {} were left out, and nobody knows how long they took",
+            "{} cycles of {} were left out; how long they took is unknown",
             count(series.summary.lost),
             series.key
         ));

@@ -38,7 +38,7 @@ pub fn evidence(result: &RowResult) -> Result<(), String> {
         Some(Evidence::BareMetal | Evidence::VirtualHost) => Ok(()),
         Some(Evidence::Emulated) => Err("emulated: this says nothing about hardware".into()),
         Some(Evidence::Imported) => Err("imported: no self-test, tactus did not see the measurement".into()),
-        None => Err("it is not known what kind of evidence this is".into()),
+        None => Err("the kind of evidence is unknown".into()),
     }
 }
 

@@ -24,7 +24,7 @@ impl Section for Audits {
     }
 
     fn about(&self) -> &'static str {
-        "What was found where it was measured: it decides how far the numbers go. `tactus explain ID` \
+        "Settings of each system that affect the numbers above. `tactus explain ID` \
          prints a check in full."
     }
 

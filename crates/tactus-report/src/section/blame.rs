@@ -46,17 +46,15 @@ impl Section for Blame {
     }
 
     fn about(&self) -> &'static str {
-        "Who had the CPU from the moment a wake-up was due to that at which it was seen, by the kernel's own account of \
-         threads and interrupts there; a gap is unaccounted. Interrupts off: the timer's interrupt did not come while that \
-         thread ran. Timer: its function, up to the next or the end of the interrupt that it went off in. Not preempted: \
-         it came, and the thread gave the CPU up later, and not of its own accord. In a virtual \
-         machine the hypervisor may have had the CPU in either, and in idle: these are laid to no thread there, but to \
-         \"kernel or hypervisor\" and \"idle or hypervisor\". A latency is laid to the one that had at least half of what is \
-         beyond the median. Blocked: the measured program itself slept or waited, from when it left the CPU in such a state until \
-         it was woken, or until its timer was due; idle is only when it could have run. One up to twice the median and 10 us is ordinary, and laid to nobody. Where BPF is refused tracefs \
-         keeps the same events, to the microsecond. Where both are, counters of /proc name candidates: what came to that CPU in \
-         a time that holds the latency and is longer; how much of it fell into the latency they cannot tell, so that nothing is \
-         laid to any of them."
+        "Who had the CPU from the moment a wake-up was due until it was seen, by the kernel's own account of \
+         threads and interrupts. A gap is unaccounted time. Interrupts off: the timer's interrupt did not come \
+         while that thread ran. Timer: the function of a timer, until the next one or the end of its interrupt. \
+         Not preempted: the interrupt came, and the thread did not give the CPU up in time. Blocked: the measured \
+         program slept or waited; idle: it could have run. A latency is blamed on the one that had at least half \
+         of the time beyond the median. One up to twice the median and 10 us is ordinary and has no cause. In a \
+         virtual machine the hypervisor may have had the CPU instead: then the cause is \"kernel or hypervisor\" \
+         or \"idle or hypervisor\". Without BPF tracefs keeps the same events, to the microsecond. Without both, \
+         counters of /proc name candidates and no cause."
     }
 
     fn draws(&self) -> bool {

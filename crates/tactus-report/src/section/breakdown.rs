@@ -41,10 +41,10 @@ impl Section for Breakdown {
     }
 
     fn about(&self) -> &'static str {
-        "What each CPU did while values were measured, as the kernel of the environment, and that of the machine, counts \
-         it; which threads ran, and what interrupted them. It is all that ran there, whoever it belongs to. A kernel \
-         that does not measure the time of interrupts (CONFIG_IRQ_TIME_ACCOUNTING) finds softirq by samples and no \
-         hardirq at all; threads that ended meanwhile are not among those that are named."
+        "What each CPU did while values were measured, by the counters of the environment's kernel and of the \
+         machine's. Everything that ran there is included, also what belongs to others. A kernel without \
+         CONFIG_IRQ_TIME_ACCOUNTING finds softirq by samples and no hardirq. Threads that ended meanwhile are not \
+         named."
     }
 
     fn draws(&self) -> bool {

@@ -27,8 +27,8 @@ impl Section for Caches {
     }
 
     fn about(&self) -> &'static str {
-        "The largest latency of every measured CPU without a load and with it, by what that CPU shares with the loaded \
-         ones, and how often each missed the last-level cache where the processor counts it."
+        "The largest latency of each measured CPU, idle and loaded, by the caches that it shares with the loaded \
+         CPUs, and its misses of the last-level cache if the processor counts them."
     }
 
     /// Only a page of a plan says which scenarios are to be held against each other.

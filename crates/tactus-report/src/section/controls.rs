@@ -28,10 +28,10 @@ impl Section for Controls {
     }
 
     fn about(&self) -> &'static str {
-        "Before it measures, and once more after it, every thread must see a fault of known size: a task above it (a FIFO \
-         spinner) holds its CPU. What arrives of it is counted, sent and decoded as every latency is. It shows that a thread \
-         which is kept waiting is reported as late as it was; the rate of its clock is checked only where another clock is \
-         named below. Where it is not seen at its size, the self-test is not passed and there is no verdict."
+        "Before and after it measures, each thread must see a fault of known size: a task of higher priority (a \
+         FIFO spinner) holds its CPU. The fault is counted, sent and decoded like every latency. This shows that \
+         a late thread is reported as late as it was. The rate of its clock is checked only if another clock is \
+         named below. If the fault is not seen at its size, there is no verdict."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {
@@ -134,7 +134,7 @@ fn clocks(contents: &Contents) -> Vec<String> {
         let rates: Vec<String> = clock.rates.iter().map(|rate| clean(&rate.against)).collect();
         let rate = match (clock.refusal(), rates.is_empty()) {
             (Some(why), _) => why,
-            (None, true) => "no second clock to hold it against".into(),
+            (None, true) => "no second clock to compare it with".into(),
             (None, false) => format!("its rate agrees with {}", rates.join(" and ")),
         };
         let sentence = format!("Clock of {place}: {rate}{step}.");

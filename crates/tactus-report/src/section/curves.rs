@@ -35,8 +35,8 @@ impl Section for Curves {
     }
 
     fn about(&self) -> &'static str {
-        "Items that were measured for arrays of several sizes, or among several numbers of processes: the median of the \
-         repeats at each. Dotted lines are the sizes of the caches, as the environment says them."
+        "Items measured for arrays of several sizes, or among several numbers of processes: the median of the \
+         repeats at each. Dotted lines are the cache sizes that the environment reports."
     }
 
     fn draws(&self) -> bool {

@@ -29,9 +29,9 @@ impl Section for Degradation {
     }
 
     fn about(&self) -> &'static str {
-        "Every item against that of the first environment: by how much it is worse, with an interval that holds together \
-         with all others of this report (95 %). It is only called a degradation where the plan repeats the runs and the \
-         interval leaves out zero: two runs of the same thing differ, too."
+        "Every item compared with that of the first environment: by how much it is worse, with a simultaneous 95 \
+         % interval. It is called a degradation only if the plan repeats the runs and the interval excludes zero: \
+         two runs of the same thing differ as well."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

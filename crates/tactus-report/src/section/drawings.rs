@@ -25,7 +25,7 @@ impl Section for Drawings {
     }
 
     fn about(&self) -> &'static str {
-        "The figures of the document, drawn from what was measured here; what it published is a dotted line."
+        "The figures of the document, drawn from what was measured here. Dotted lines are the published values."
     }
 
     fn draws(&self) -> bool {

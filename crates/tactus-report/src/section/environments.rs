@@ -28,8 +28,8 @@ impl Section for Environments {
     }
 
     fn about(&self) -> &'static str {
-        "How the latencies of each environment are distributed, and their maximum and p99 over time; below, \
-         its measuring threads one by one."
+        "The distribution of the latencies of each environment, their maximum and p99 over time, and its \
+         measuring threads one by one."
     }
 
     fn draws(&self) -> bool {

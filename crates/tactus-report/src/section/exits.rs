@@ -29,10 +29,10 @@ impl Section for Exits {
     }
 
     fn about(&self) -> &'static str {
-        "Why the virtual CPUs of a guest left it while it was measured, and the time from each exit to the next entry of \
-         that virtual CPU, as the kernel's tracepoints say it. The time of a halt (HLT, hlt) is that in which the guest had \
-         nothing to do; in that of an interrupt the machine did other work. Tracing makes each exit longer, by some \
-         tenths of a microsecond: the values that stand beside have paid for it."
+        "Why the virtual CPUs of a guest left it while it was measured, and the time from each exit to the next \
+         entry, by the kernel's tracepoints. During a halt (HLT, hlt) the guest had nothing to do; during an \
+         interrupt the machine did other work. Tracing makes each exit some tenths of a microsecond longer, and \
+         the values beside it include that."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

@@ -23,8 +23,8 @@ impl Section for Readable {
     }
 
     fn about(&self) -> &'static str {
-        "What the probe read in every environment: the facts that decide how real-time a machine is side by \
-         side, and all readings to be searched, those that an environment shares with the machine once."
+        "What the probe read in each environment: first the facts that decide how real-time it is, side by side, \
+         then all readings, to be searched. Readings that an environment shares with the machine are listed once."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

@@ -27,10 +27,10 @@ impl Section for Fitness {
     }
 
     fn about(&self) -> &'static str {
-        "Which classes of control applications the latencies suffice for, from the worst that was seen and from the jitter, \
-         which is the worst less the best: the jitter is at most what the class allows, and the worst lies within the cycle. \
-         It is the latency alone: what an application computes in its cycle comes on top, but for the response of an \
-         application, which has it in it and is held against the whole cycle."
+        "Which classes of control applications these latencies suffice for. The jitter (worst less best) must be \
+         at most what the class allows, and the worst must lie within the cycle. This is the latency alone: the \
+         computing time of the application comes on top. The response time of an application includes it, and is \
+         compared with the whole cycle."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

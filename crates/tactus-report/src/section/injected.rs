@@ -25,8 +25,8 @@ impl Section for Injected {
     }
 
     fn about(&self) -> &'static str {
-        "What the faults of the run really did, beside what they were asked to do: how often, and how long the longest \
-         of them held its CPU. A dash: what carries it out does not say."
+        "What the faults of the run did, beside what was asked of them: how often, and for how long the longest \
+         one held its CPU. A dash: not reported."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

@@ -29,9 +29,9 @@ impl Section for Arrivals {
     }
 
     fn about(&self) -> &'static str {
-        "Which interrupts of devices are messages (MSI, MSI-X) and which are lines, that several devices may share; on which \
-         CPUs they arrive, and which threads handle them, from the facts that the probe read in each environment with a kernel \
-         of its own."
+        "Which interrupts of devices are messages (MSI, MSI-X) and which are lines, which several devices may \
+         share. On which CPUs they arrive, and which threads handle them, in each environment with a separate \
+         kernel."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

@@ -26,8 +26,7 @@ impl Section for Largest {
     }
 
     fn about(&self) -> &'static str {
-        "The largest latencies of every measurement, largest first, with the time since it began and the \
-         thread that saw them."
+        "The largest latencies of each measurement, with the time since it began and the thread that saw them."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

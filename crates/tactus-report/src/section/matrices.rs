@@ -26,8 +26,8 @@ impl Section for Matrices {
     }
 
     fn about(&self) -> &'static str {
-        "The largest latency of each environment in each state of the machine, beside the published one. A cell has no \
-         verdict: the kind of evidence says what its number allows to conclude."
+        "The largest latency of each environment in each state of the machine, beside the published one. A cell \
+         has no verdict: its evidence says what may be concluded."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

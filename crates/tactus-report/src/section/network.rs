@@ -29,9 +29,9 @@ impl Section for Network {
     }
 
     fn about(&self) -> &'static str {
-        "Streams of UDP over each path: what arrives, and how many hardware threads of the machine are busy for it. \
-         Degradation is the load for each Gb/s over that of the first path in the same direction, less one; it is \
-         only called so where the plan repeats the runs and the interval leaves out zero."
+        "UDP streams over each path: how much arrives, and how many hardware threads of the machine are busy for \
+         it. Degradation is the load for each Gb/s compared with that of the first path in the same direction. It \
+         is called so only if the plan repeats the runs and the interval excludes zero."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

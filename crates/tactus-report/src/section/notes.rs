@@ -50,8 +50,8 @@ impl Section for Notes {
     }
 
     fn about(&self) -> &'static str {
-        "What stood in the way of the measurements and how to fix it, what measuring changed on the \
-         machine, and what else must be known to read the numbers."
+        "What limited the measurements and how to fix it, what measuring changed on the machine, and remarks on \
+         the numbers."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

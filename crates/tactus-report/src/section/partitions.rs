@@ -24,8 +24,8 @@ impl Section for Partitions {
     }
 
     fn about(&self) -> &'static str {
-        "Counted by the processor (llc_occupancy, mbm_total_bytes), with the partition once a second: from the \
-         least to the most. A group that holds next to nothing was given a part that it does not need."
+        "Counted by the processor (llc_occupancy, mbm_total_bytes), with the partition once a second: least and \
+         most. A group that holds next to nothing does not need its part."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -24,9 +24,9 @@ impl Section for Proofs {
     }
 
     fn about(&self) -> &'static str {
-        "With the setting against without it, in pairs of randomised order: medians of the pairs, and effects \
-         by the signed-rank test. All that is shown holds together at 95 % (Holm), and so do the intervals. Quantiles \
-         are corrected for missed periods."
+        "Each setting with and without, in pairs of random order: medians of the pairs, and effects by the \
+         signed-rank test. All statements and intervals hold together at 95 % (Holm). Quantiles are corrected for \
+         missed periods."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

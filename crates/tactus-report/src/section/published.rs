@@ -29,8 +29,8 @@ impl Section for Theirs {
     }
 
     fn about(&self) -> &'static str {
-        "The figures of the document, beside those of this machine. They were measured on other hardware: \
-         the difference is the machine's before it is anything else's."
+        "The published figures beside those of this machine. They were measured on other hardware, which is the \
+         first reason for a difference."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -25,8 +25,8 @@ impl Section for Requirements {
     }
 
     fn about(&self) -> &'static str {
-        "What the plan requires of each measurement, and whether it is kept: pass, warn (a limit that only warns is \
-         exceeded), fail, or inconclusive where the evidence does not carry a verdict."
+        "What the plan requires of each measurement, and whether it is met: pass, warn (a limit that only warns \
+         is exceeded), fail, or inconclusive if the evidence does not suffice for a verdict."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

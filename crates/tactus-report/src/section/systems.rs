@@ -28,8 +28,8 @@ impl Section for Systems {
     }
 
     fn about(&self) -> &'static str {
-        "What the timers of every environment run on, and the threads that handle its interrupts with their priorities \
-         and CPUs, from the facts that the probe read there."
+        "The clock devices of each environment, and the threads that handle its interrupts, with priorities and \
+         CPUs."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

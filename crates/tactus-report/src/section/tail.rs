@@ -29,11 +29,12 @@ impl Section for Tails {
     }
 
     fn about(&self) -> &'static str {
-        "What is exceeded less than once in a longer time than was measured, by extreme value theory: if load, machine and \
-         configuration stay as measured. It is not a worst case, and nothing is said where the measurement does not carry \
-         it: blocks of time that depend on each other or drift, too few of them, a tail of no one law. Of several threads the \
-         worst decides; the bound is the upper end of the 95 % interval by profile likelihood. From 1800 blocks on (half an hour of \
-         1 s) it is a promise, and a requirement can pass on it; of fewer it is provisional."
+        "The level that is exceeded less than once in a time longer than the measurement, by extreme value \
+         theory, if load, machine and configuration stay as measured. It is not a worst case. There is no bound \
+         if the blocks of time depend on each other or drift, if they are too few, or if the tail fits no single \
+         distribution. The worst of several threads decides. The bound is the upper end of the 95 % interval by \
+         profile likelihood. It is a promise, on which a requirement can pass, from 1800 blocks on (half an hour \
+         of 1 s); with fewer it is provisional."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

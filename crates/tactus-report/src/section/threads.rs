@@ -25,8 +25,7 @@ impl Section for Threads {
     }
 
     fn about(&self) -> &'static str {
-        "Every measuring thread of a scenario, as cyclictest prints them, with the document's threads \
-         beside it."
+        "Every measuring thread of a scenario, as cyclictest prints them, beside the threads of the document."
     }
 
     /// Only a page of a plan says of which scenarios.

@@ -32,8 +32,8 @@ impl Section for Values {
     }
 
     fn about(&self) -> &'static str {
-        "Every item of the measurements that yield values, in all environments: the median of the repeats \
-         with its 95 % interval, and what the document published."
+        "Every item of the measurements that yield values, in all environments: the median of the repeats with \
+         its 95 % interval, and the published value."
     }
 
     fn draws(&self) -> bool {

@@ -125,7 +125,11 @@ fn cores_are_drawn_on_one_figure_and_those_left_out_are_named() {
     let figures = requested(&contents());
     assert_eq!(figures.len(), 2, "a figure for each measured scenario");
     for figure in figures {
-        assert!(figure.title.contains("(CPU 0,3 keeps house: not measured, not shown)"), "{}", figure.title);
+        assert!(
+            figure.title.contains("(CPU 0,3 is for housekeeping: not measured, not shown)"),
+            "{}",
+            figure.title
+        );
         let svg = figure.svg();
         assert!(svg.contains("CPU 1, ") && svg.contains("CPU 2, "), "a line per core");
     }

@@ -95,7 +95,7 @@ fn cycles_of_a_program_pass_as_wake_ups_do_and_not_where_one_was_left_out() {
     row.result.measurement = of(MarkedValue::Response);
     assert_eq!(said(&row).0, Outcome::Pass);
     latency(&mut row).series[1].summary.lost = 1;
-    inconclusive(&row, "1 cycles of cpu2/t1/thread were left out, and nobody knows how long they took");
+    inconclusive(&row, "1 cycles of cpu2/t1/thread were left out; how long they took is unknown");
     row.result.require = Some(Require { max: Some(Nanos(1)), cycles: Some(1), ..Require::default() });
     assert_eq!(said(&row).0, Outcome::Fail, "what was left out cannot make it better");
     row.result.measurement = of(MarkedValue::Execution);

@@ -136,7 +136,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
             return Err(source.error(
                 &format!("{path}.inside"),
                 format!("nothing can lie inside `{outer}` (kind {})", around.kind),
-                "name an environment that is a machine of its own (qemu, libvirt, ssh), or leave `inside` out",
+                "name an environment that is a separate machine (qemu, libvirt, ssh), or leave `inside` out",
             ));
         }
         if let Some(running) = &spec.attach {

@@ -107,7 +107,9 @@ impl ScenarioRun<'_> {
             if let Some(at) = self.sessions.iter().position(|s| s.measures && open(&s) && is_over(s)) {
                 let (took, planned) =
                     (self.sessions[at].told_to_go.elapsed().as_secs(), planned.as_secs_f64());
-                let why = format!("was to measure for {planned} s, goes on after {took} s, and was ended");
+                let why = format!(
+                    "was to measure for {planned} s, was still measuring after {took} s, and was ended"
+                );
                 return Err(self.broken(at, &why));
             }
             if self.looked.elapsed() >= LOOK

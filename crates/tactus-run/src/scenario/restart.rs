@@ -89,7 +89,7 @@ impl ScenarioRun<'_> {
         Ok(true)
     }
 
-    /// Why what an environment measures cannot be gone on with in another start of it; none: it can.
+    /// Why what an environment measures cannot be continued in another start of it; none: it can.
     fn obstacle(&self, context: &Context<'_>, at: usize) -> Option<&'static str> {
         let session = &self.sessions[at];
         let name = &session.name;

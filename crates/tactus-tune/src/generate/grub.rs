@@ -59,7 +59,7 @@ impl Parameter {
     }
 }
 
-const WITHHELD: &str = "\n# Withheld, because each would weaken what guards this machine. Take the # away to ask for it, or \
+const WITHHELD: &str = "\n# Not set, because each weakens a safety feature. Take the # away to set it, or \
 generate\n# again with --with and the word before the colon.\n";
 
 const VERIFY: &str = "After the reboot `cat /proc/cmdline /sys/devices/system/cpu/isolated` shows what the kernel took; \

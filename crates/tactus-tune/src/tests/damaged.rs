@@ -134,7 +134,7 @@ fn a_journal_of_which_all_that_can_be_read_was_unfinished_is_kept_aside_and_noth
     let recovered = reverted.recovered.unwrap();
     assert!(recovered.left.is_empty() && recovered.undone.len() == 1, "{recovered:?}");
     assert!(recovered.damage.is_some_and(|damage| damage.lost == 1));
-    assert!(machine.memory.text(JOURNAL).is_none(), "nothing is in force any more");
+    assert!(machine.memory.text(JOURNAL).is_none(), "nothing is applied any more");
     let (_, kept) = files_and_kept(&machine);
     assert!(kept.is_some_and(|text| text.contains("900")));
 }

@@ -69,5 +69,5 @@ fn all_of_twenty_thousand_steps_are_taken_back_and_the_journal_is_closed() {
     let machine = machine(20_000);
     let back = revert(&machine, Back::default()).unwrap();
     assert_eq!((back.undone.len(), back.left.len()), (20_000, 0));
-    assert!(revert(&machine, Back::default()).is_err(), "nothing is in force");
+    assert!(revert(&machine, Back::default()).is_err(), "nothing is applied");
 }

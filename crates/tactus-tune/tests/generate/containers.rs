@@ -22,9 +22,11 @@ struct Budget;
 
 impl Drop for Budget {
     fn drop(&mut self) {
-        let _ = Command::new("sh")
-            .args(["-c", "find /sys/fs/cgroup/*/tactus-rt -depth -type d -exec rmdir {} + 2>/dev/null"])
-            .status();
+        // The engine's own process may still be in it for a moment.
+        let gone = "for n in $(seq 50); do \
+                    find /sys/fs/cgroup/*/tactus-rt -depth -type d -exec rmdir {} + 2>/dev/null; \
+                    ls -d /sys/fs/cgroup/*/tactus-rt >/dev/null 2>&1 || break; sleep 0.1; done";
+        let _ = Command::new("sh").args(["-c", gone]).status();
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Fleet {
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
     /// Measure many machines by the engine that they have, one job for each, and bring their bundles home; repeated, it
-    /// goes on where it was
+    /// continues where it was
     Run(FleetRun),
     /// Write what `fleet run` would give to the engine, and start nothing
     Render(FleetRender),

@@ -42,14 +42,14 @@ pub struct Run {
     /// How long each scenario measures; a bare number is seconds. Default without a plan: 10s
     #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Nanos>,
-    /// Directory of the bundle: a new one, or an empty one that nobody else can write to; default: ./tactus-PLAN-TIME
+    /// Directory of the bundle: a new one, or an empty one that no other user can write to; default: ./tactus-PLAN-TIME
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with this bundle: what is complete in it is kept, the rest is measured now; where there is
+    /// Continue this bundle: what is complete in it is kept, the rest is measured now; where there is
     /// none, like --out
     #[arg(long, value_name = "BUNDLE", conflicts_with = "out")]
     pub into: Option<PathBuf>,
-    /// Go on with a bundle although it was begun on another machine
+    /// Continue a bundle although it was begun on another machine
     #[arg(long, requires = "into")]
     pub force: bool,
     /// Run the commands of the bundle's own plan, which somebody else may have written; not needed where the plan is

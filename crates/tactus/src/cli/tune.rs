@@ -41,7 +41,7 @@ pub struct Choose {
     /// Not these
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub without: Vec<String>,
-    /// These too: what the profile does not call for, and what it calls for and the plan withholds
+    /// Also these: settings outside the profile, and those that the plan leaves out because they weaken a safety feature
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub with: Vec<String>,
     /// TuneD's values alone, nothing that tactus adds

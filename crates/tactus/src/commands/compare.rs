@@ -69,7 +69,7 @@ fn many_enough(arguments: &Compare) -> Result<(), Failure> {
         )),
         (false, _) => Err(Failure::say(
             "there is nothing to compare it with",
-            "name the base first, then what is held against it: `tactus compare BASE NEW`; a baseline against itself is \
+            "name the base first, then what is compared with it: `tactus compare BASE NEW`; a baseline against itself is \
              `tactus compare --self BASE`",
         )),
     }

@@ -41,7 +41,7 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
             let bundle = bundle.display();
             say(format_args!("what the run says from now on: {}", log.display()));
             say(format_args!(
-                "it goes on without this terminal: `tactus watch {typed}` follows it, `tactus watch --stop {typed}` ends it"
+                "it continues without this terminal: `tactus watch {typed}` follows it, `tactus watch --stop {typed}` ends it"
             ));
             output::text(&format!("{bundle}\n"))?;
             Ok(Exit::Good)

@@ -38,7 +38,7 @@ pub fn lock(options: &Lock) -> Result<Turn, Failure> {
     }
     let holder = MachineLock::holder(&Real).unwrap_or_else(|| "another process".to_owned());
     if options.beside {
-        say(format_args!("note: {holder} measures this machine, too: both disturb each other"));
+        say(format_args!("note: {holder} is measuring this machine as well; the two disturb each other"));
         return Ok(Turn::Beside(holder));
     }
     let Some(patience) = options.wait.map(|wait| Duration::from_nanos(wait.0)) else {

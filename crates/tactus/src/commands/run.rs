@@ -115,7 +115,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
             let kept = keep_complete(resumed, &mut resolved)?;
             let of = resolved.scenarios.len();
             let dir = resumed.dir().path().display();
-            say(format_args!("going on with {dir}: {kept} of {of} scenarios are complete"));
+            say(format_args!("continuing {dir}: {kept} of {of} scenarios are complete"));
             Destination::Resume(resumed)
         }
         None => Destination::New(place(arguments, &plan.name)?, &plan),

@@ -44,7 +44,7 @@ fn attach(arguments: &Watch) -> Result<Exit, Failure> {
                 return Ok(Exit::Unable);
             }
             if followed? == Followed::Left {
-                say(format_args!("the run goes on; `tactus watch {}` follows it again", typed(&path)));
+                say(format_args!("the run continues; `tactus watch {}` follows it again", typed(&path)));
                 // How it will end is not known: nobody may take this for its success.
                 return Ok(Exit::Unable);
             }
@@ -74,7 +74,7 @@ pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
 pub fn died(bundle: &Path) -> Failure {
     Failure::say(
         format!("{}: the run died; what it had measured is there", bundle.display()),
-        format!("`tactus run --into {}` goes on with it", typed(bundle)),
+        format!("`tactus run --into {}` continues it", typed(bundle)),
     )
 }
 

@@ -176,7 +176,7 @@ fn attach_ends_as_the_run_ends_and_who_leaves_it_leaves_the_run_alone() {
     await_text(&lines, " measured");
     signal(&left, Signal::INT);
     assert_eq!(ends(&mut left), Some(2), "who leaves does not know how it ends");
-    assert!(fs::read_to_string(&lines).unwrap().contains("the run goes on"));
+    assert!(fs::read_to_string(&lines).unwrap().contains("the run continues"));
     assert!(writer_of_any(&place).is_some(), "it goes on");
     let attached = place.output(&["watch"]);
     assert_eq!(attached.status.code(), Some(3), "{}", stderr(&attached));

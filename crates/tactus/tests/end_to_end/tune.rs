@@ -79,7 +79,7 @@ fn what_is_applied_is_verified_and_taken_back_to_the_byte() {
     assert_eq!(fs::read_to_string(FILES[0]).unwrap(), "10\n");
     let other = output(&mut tune(dir.path(), &["apply", "--profile", "cpu-partitioning", "--isolate", "1"]));
     assert_eq!(other.status.code(), Some(2));
-    assert!(stderr(&other).contains("is in force"), "{}", stderr(&other));
+    assert!(stderr(&other).contains("is applied"), "{}", stderr(&other));
     reverted(dir.path(), 0);
     assert_eq!(state(), before);
 }

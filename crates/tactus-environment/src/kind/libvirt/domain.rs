@@ -217,7 +217,7 @@ impl Running for Domain {
                 notes.extend(threads::compare(&threads, &self.layout, &self.fifo, &self.housekeeping));
             }
             None => notes.push(Note::obstacle(
-                "the domain's process is not to be seen here, so that nobody knows where its threads run",
+                "the domain's process is not to be seen here, so the CPUs of its threads are unknown",
                 "run tactus where libvirt's daemon runs, not in another PID namespace",
             )),
         }

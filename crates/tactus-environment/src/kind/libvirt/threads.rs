@@ -93,7 +93,7 @@ pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping:
     for (vcpu, cpu) in &layout.cpus {
         let Some(thread) = threads.iter().find(|thread| thread.vcpu == Some(*vcpu)) else {
             notes.push(Note::obstacle(
-                format!("no thread of the domain says that it is vCPU {vcpu}: nobody knows where it runs"),
+                format!("no thread of the domain says that it is vCPU {vcpu}: its CPU is unknown"),
                 "report this with the versions of libvirt and QEMU",
             ));
             continue;
@@ -234,7 +234,7 @@ mod tests {
                 "read from the domain's threads: vCPU 1 on CPU 2, vCPU 1 with SCHED_FIFO 1, its 1 other threads on CPU 0",
                 "vCPU 0 was to be pinned to CPU 0 and may run on CPU 0,1",
                 "vCPU 0 was to have SCHED_FIFO 1 and has not",
-                "no thread of the domain says that it is vCPU 2: nobody knows where it runs",
+                "no thread of the domain says that it is vCPU 2: its CPU is unknown",
             ]
         );
         let strays = compare(&of(100, &machine()), &layout, &set(""), &set("1"));

@@ -95,7 +95,7 @@ impl Own {
                 if SET.contains(&option) {
                     return Err(wrong(
                         format!("`{word}` is set by tactus itself"),
-                        "leave it out; cpus, memory, accel, kernel and cmdline have keys of their own",
+                        "leave it out; cpus, memory, accel, kernel and cmdline have their own keys",
                     ));
                 }
                 if REFUSED.contains(&option) {

@@ -25,11 +25,10 @@ impl Section for Claims {
     }
 
     fn about(&self) -> &'static str {
-        "One scenario against another. Where the plan repeats them, or \
-         measures them in slices, by pairs of runs or slices: the signed-rank test. Of one run \
-         each it says what differs between these two runs, from how they vary over time. All that this report shows \
-         holds together at 95 % (Holm), and so do its intervals. Values are judged from rounds of runs alone (maxT), and \
-         those of all claims hold together at 95 %."
+        "One scenario compared with another. With repeats or slices, by pairs (signed-rank test). With one run \
+         each, it is said whether these two runs differ, judged by how they vary over time. All statements and \
+         intervals of this report hold together at 95 % (Holm). Values are judged from rounds of runs (maxT), and \
+         those of all comparisons hold together at 95 %."
     }
 
     fn folded(&self, contents: &Contents) -> Option<String> {

@@ -322,7 +322,7 @@ impl Resolver<'_> {
         };
         if asked == CpuRequest::Neighbour && !cpus.is_empty() && place.measuring().and(&cpus).is_empty() {
             resolved.reduced.push(format!(
-                "reduced: `{}` has no second CPU to measure on, so that the neighbour is CPU {cpus}, which also keeps house",
+                "reduced: `{}` has no second CPU to measure on, so that the neighbour is CPU {cpus}, which is also a housekeeping CPU",
                 activity.environment
             ));
         }

@@ -21,7 +21,7 @@ pub struct Wanted {
     /// Which machines, in the engine's own words: a partition, a pattern of hosts, a selector of labels
     #[arg(long, value_name = "WHAT")]
     pub select: String,
-    /// Directory of the fleet, which is all of its state: a new or empty one, or that of the fleet to go on with
+    /// Directory of the fleet, which is all of its state: a new or empty one, or that of the fleet to continue
     #[arg(long, value_name = "FLEET")]
     pub out: PathBuf,
     /// How the engine is used; several times. `tactus explain` lists what each engine takes
@@ -40,7 +40,7 @@ pub struct FleetRun {
     /// How many machines are under way at once
     #[arg(long, value_name = "N", default_value = "50", value_parser = clap::value_parser!(u32).range(1..))]
     pub wave: u32,
-    /// How long to wait at most; jobs go on, and the same command brings their bundles later. Default: until no job is
+    /// How long to wait at most; jobs continue, and the same command brings their bundles later. Default: until no job is
     /// under way
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub wait: Option<Nanos>,

@@ -48,7 +48,7 @@ pub fn collect(arguments: &FleetCollect, data: &Path) -> Result<Exit, Failure> {
     let mut tell = |path: &Path, outcome: &Outcome| {
         match outcome {
             Outcome::Refused(reason) => say(format_args!("refused: {}: {reason}", path.display())),
-            Outcome::GoneOnWith => say(format_args!("gone on with: {}", path.display())),
+            Outcome::GoneOnWith => say(format_args!("continued: {}", path.display())),
             Outcome::Taken | Outcome::There => {}
         }
         bundles.push(Became::of(path, outcome));

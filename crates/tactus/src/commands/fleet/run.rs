@@ -35,7 +35,7 @@ pub fn run(arguments: &FleetRun) -> Result<Exit, Failure> {
     let mut store = store(engine, &arguments.wanted)?;
     let mut advance = Advance::new(engine, &Real);
     if there {
-        say(format_args!("going on with {}: {}", store.path().display(), Counts::of(store.rows()).line()));
+        say(format_args!("continuing {}: {}", store.path().display(), Counts::of(store.rows()).line()));
         advance.look(&mut store, true)?;
     }
     let pause = arguments.every.map_or(engine.pause(), |every| Duration::from_nanos(every.0));
@@ -82,7 +82,7 @@ fn watched(
         let rest = wait.map_or(pause, |wait| wait.saturating_sub(began.elapsed()));
         if rest.is_zero() {
             say(format_args!(
-                "{} are under way after {}: the same command goes on, `tactus fleet collect` brings what comes later",
+                "{} are under way after {}: the same command continues, `tactus fleet collect` brings what comes later",
                 moved.under_way,
                 human(wait.unwrap_or_default())
             ));

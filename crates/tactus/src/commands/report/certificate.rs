@@ -27,7 +27,10 @@ pub fn certificate(bundle: &Directory, given: &Given, out: Option<&Path>) -> Res
     let contents = bundle::read_from(bundle, Trust::Whole)?;
     // Somebody may have put another manifest there between the two.
     if contents.manifest.files != sealed.manifest.files {
-        return Err(Failure::say("the bundle changed while it was read", "wait until nobody writes to it"));
+        return Err(Failure::say(
+            "the bundle changed while it was read",
+            "wait until it is no longer written to",
+        ));
     }
     let certificate = Certificate::of(&contents, &sealed.sha256, given).map_err(failed)?;
     match out.zip(write) {

@@ -122,7 +122,7 @@ fn signed_by(bytes: &[u8], file: &str, signers: Option<&Path>) -> Result<Result<
     }
     let key = key_of(&key.text());
     let Some(signers) = signers else {
-        let unknown = "Nobody looked up whose key that is: `--signers FILE` does.";
+        let unknown = "Whose key that is was not checked: `--signers FILE` does that.";
         return Ok(Ok(format!("Signed with {key}. {unknown}")));
     };
     let signers = text(signers)?;

@@ -153,7 +153,7 @@ fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
     if plan.withheld.is_empty() {
         return;
     }
-    let _ = writeln!(text, "Withheld, because it would weaken what guards this system; ask for it by name");
+    let _ = writeln!(text, "Not applied, because it weakens a safety feature; add `--with NAME` to apply it");
     let mut guards: Vec<&str> = Vec::new();
     for first in &plan.withheld {
         if guards.contains(&first.guard) {

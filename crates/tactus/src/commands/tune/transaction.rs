@@ -229,11 +229,11 @@ fn failure(error: TuneError) -> Failure {
             Failure::say("only root may tune a system", "call it with sudo; --dry-run needs no root")
         }
         TuneError::InForce(begin) => Failure::say(
-            format!("{} on CPUs {} is in force", begin.profile, begin.isolated),
+            format!("{} on CPUs {} is applied", begin.profile, begin.isolated),
             "`tactus tune revert` takes it back; then apply the other",
         ),
         TuneError::Nothing => Failure::say(
-            "nothing is in force",
+            "nothing is applied",
             "`tactus tune apply --profile P --isolate CPUS` applies a profile",
         ),
         TuneError::Broken(broken) => {

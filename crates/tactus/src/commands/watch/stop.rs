@@ -74,7 +74,7 @@ fn how(contents: &Contents) -> String {
             format!("the run had come to its end; {measured} of {of} scenarios are measured")
         }
         RunStatus::Interrupted => format!(
-            "the run was interrupted; {measured} of {of} scenarios have figures; `tactus run --into` goes on with it"
+            "the run was interrupted; {measured} of {of} scenarios have figures; `tactus run --into` continues it"
         ),
     }
 }
