@@ -282,6 +282,7 @@ mod tests {
         ];
         let system = intel(&plain).and("/etc/os-release", debian);
         let actions = of(&system);
+        assert!(actions[0].known_command().is_some());
         assert_eq!(actions[0].title, "Boot a PREEMPT_RT kernel");
         assert_eq!(actions[0].command, "sudo apt-get install linux-image-rt-amd64");
         assert!(actions[1].title.starts_with("Boot with these parameters"), "{actions:?}");
@@ -385,6 +386,7 @@ mod tests {
         let gives_up: Vec<&str> = found.filter(|id| wanted(&subject, id).iter().any(guarded)).collect();
         assert!(gives_up.contains(&"watchdogs"), "{gives_up:?}");
         for action in audit.actions.iter().filter(|action| !action.command.is_empty()) {
+            assert!(action.known_command().is_some(), "a report would not show it: {}", action.command);
             assert!(!action.fixes.iter().any(|id| gives_up.contains(&id.as_str())), "{}", action.command);
         }
     }

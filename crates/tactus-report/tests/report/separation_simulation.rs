@@ -1,5 +1,5 @@
-//! How often noise is called a leak, and how often a leak is seen: simulated, with fixed seeds. The whole tables
-//! (`make simulate`) are in docs/design/separation.md; a part of them is tested each time.
+//! How often noise is called a leak, and how often a leak is seen: simulated, with fixed seeds. `make simulate`
+//! prints the whole tables; a part of them is tested each time.
 #![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 use std::fmt::Write as _;
