@@ -213,7 +213,7 @@ mod tests {
             Container::open(&target).err().unwrap().to_string()
         };
         assert!(error(me, began + 1).contains("no longer the one"));
-        assert!(error(me, began).contains("no pid namespace of its own"));
+        assert!(error(me, began).contains("has no separate pid namespace"));
         error(u32::MAX, 1);
     }
 
