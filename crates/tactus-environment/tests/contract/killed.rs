@@ -375,7 +375,10 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
     }
     // In every wake-up the timer interrupts, its function wakes the thread, and somebody leaves the CPU.
     let most = traces.len() - 2;
-    assert!(interrupts >= most && leaves >= most && timers >= most, "{interrupts} {leaves} {timers}: {traces:#?}");
+    assert!(
+        interrupts >= most && leaves >= most && timers >= most,
+        "{interrupts} {leaves} {timers}: {traces:#?}"
+    );
     second.say(&ToProbe::Stop);
     while !matches!(second.hear(PATIENCE), FromProbe::Done(_)) {}
     second.connection.say(&ToProbe::Quit).unwrap();
