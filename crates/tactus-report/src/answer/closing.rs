@@ -66,7 +66,7 @@ fn is_same(one: &LimitEntry, other: &LimitEntry) -> bool {
     (&one.quantity, one.warns) == (&other.quantity, other.warns) && one.limit.total_cmp(&other.limit).is_eq()
 }
 
-/// What came of a limit in one measurement.
+/// The outcome of a limit in one measurement.
 const fn outcome(one: &One<'_>) -> Outcome {
     came_of(one.entry, one.judged.verdict)
 }

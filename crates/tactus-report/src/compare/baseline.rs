@@ -10,7 +10,7 @@ use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
 use tactus_statistics::{ERROR, TwoSamples, detectable_ratio, least_p, runs_needed};
 
-use super::condition::{Condition, is_skipped};
+use super::condition::{Condition, Key, is_skipped};
 use super::judge::is_regression;
 use super::margins::Margins;
 use super::refusal::{unfit, unlike};
@@ -25,25 +25,25 @@ const RATIO: f64 = 1.3;
 /// The same lot each time: a baseline is refused today and tomorrow, or never.
 const SEED: u64 = 0x7461_6374_7573;
 
+/// The quantities of a condition that may be judged: those of scenarios whose runs are fit and alike.
+pub fn judged(condition: &Condition, margins: &Margins) -> Vec<(Key, Sampled)> {
+    let mut all = Vec::new();
+    for (key, runs) in condition.scenarios() {
+        let Some(first) = runs.first().copied().filter(|_| !is_skipped(&runs)) else { continue };
+        let fit =
+            runs.iter().all(|run| unfit(&condition.name, *run).is_none() && unlike(first, *run).is_none());
+        let own = sampled(&runs, &[], margins).into_iter().filter(|of| fit && of.not_judged.is_none());
+        all.extend(own.map(|of| (key.clone(), of)));
+    }
+    all
+}
+
 /// What a condition says of itself; `None` where a scenario has fewer runs than two halves take, or none may be judged.
 #[must_use]
 pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
-    let mut all: Vec<(String, String, Sampled)> = Vec::new();
-    for (key, runs) in condition.scenarios() {
-        if is_skipped(&runs) {
-            continue;
-        }
-        let first = *runs.first()?;
-        let fit =
-            runs.iter().all(|run| unfit(&condition.name, *run).is_none() && unlike(first, *run).is_none());
-        if !fit {
-            continue;
-        }
-        let own = sampled(&runs, &[], margins).into_iter().filter(|of| of.not_judged.is_none());
-        all.extend(own.map(|of| (key.name.clone(), key.environment.clone(), of)));
-    }
-    let runs = all.iter().map(|(_, _, of)| of.base.len()).min().filter(|runs| *runs >= LEAST_RUNS)?;
-    let sampled: Vec<&Sampled> = all.iter().map(|(_, _, of)| of).collect();
+    let all = judged(condition, margins);
+    let runs = all.iter().map(|(_, of)| of.base.len()).min().filter(|runs| *runs >= LEAST_RUNS)?;
+    let sampled: Vec<&Sampled> = all.iter().map(|(_, of)| of).collect();
     let (test, family) = (TwoSamples::default(), float(all.len() as u64));
     let half = runs / 2;
     let tells = least_p(half, half) <= ERROR / family;
@@ -60,13 +60,13 @@ pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntr
     } else {
         None
     };
-    let resolution = |(name, environment, of): &(String, String, Sampled)| {
+    let resolution = |(key, of): &(Key, Sampled)| {
         let spread = of.run_to_run()?;
         let error = ERROR / family;
         let distance = (RATIO / of.limit).ln();
         Some(ResolutionEntry {
-            name: name.clone(),
-            environment: environment.clone(),
+            name: key.name.clone(),
+            environment: key.environment.clone(),
             quantity: of.quantity.clone(),
             run_to_run: spread,
             detectable: detectable_ratio(spread, of.base.len(), error, of.limit),

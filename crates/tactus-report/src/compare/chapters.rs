@@ -5,7 +5,7 @@ use tactus_model::document::{
 };
 use tactus_model::outcome::{Better, Unit};
 
-use super::condition::{Condition, Key, Run};
+use super::condition::{Beside, Condition, Run, side_by_side};
 use super::figures::{distributions, percentiles, ratios};
 use crate::part::{
     Answer, Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone,
@@ -290,32 +290,23 @@ fn valued(value: f64, unit: Unit) -> String {
     if unit == Unit::Ns && value >= 1_000.0 { latency(value) } else { quantity(value, unit) }
 }
 
-/// Who had the CPU, a column for each condition; none: no run kept it.
+/// Who had the CPU, with a column for each condition; none if no run kept it.
 fn blamed(conditions: &[Condition]) -> Option<Part> {
-    let all: Vec<_> = conditions.iter().map(Condition::scenarios).collect();
-    let (base, _) = all.split_first()?;
     let largest = |run: &&Run| run.row.result.all().and_then(|all| all.max_ns);
-    let causes = |runs: &[Run]| {
+    let causes = |(_, runs): &(&str, Vec<Run>)| {
         let worst = runs.iter().max_by_key(largest)?;
         blame::causes_of(worst.contents, &worst.row.result)
     };
-    let row = |(key, _): &(Key, Vec<Run>)| {
-        let of = |scenarios: &Vec<(Key, Vec<Run>)>| {
-            scenarios.iter().find(|(other, _)| other == key).and_then(|(_, runs)| causes(runs))
-        };
-        let told: Vec<Option<String>> = all.iter().map(of).collect();
-        let cells =
-            |told: Vec<Option<String>>| told.into_iter().map(|said| said.unwrap_or_else(|| NONE.into()));
+    let row = |(key, of): Beside| {
+        let told: Vec<Option<String>> = of.iter().map(causes).collect();
         told.iter().any(Option::is_some).then(|| {
-            let name = std::iter::once(clean(&key.name));
-            name.chain(cells(told)).map(Cell::from).collect::<Vec<Cell>>()
+            let said = told.into_iter().map(|said| said.unwrap_or_else(|| NONE.into()));
+            std::iter::once(clean(&key.name)).chain(said).map(Cell::from).collect::<Vec<Cell>>()
         })
     };
-    let rows: Vec<Vec<Cell>> = base.iter().filter_map(row).collect();
-    let head: Vec<String> = std::iter::once("scenario".to_owned())
-        .chain(conditions.iter().map(|condition| clean(&condition.name)))
-        .collect();
-    let head = head.iter().map(Head::words).collect();
+    let rows: Vec<Vec<Cell>> = side_by_side(conditions).into_iter().filter_map(row).collect();
+    let names = conditions.iter().map(|condition| clean(&condition.name));
+    let head = std::iter::once("scenario".to_owned()).chain(names).map(Head::words).collect();
     (!rows.is_empty()).then(|| Part::Table(Table::whole("", head, rows)))
 }
 
@@ -333,7 +324,7 @@ fn changed(document: &CompareDocument) -> Option<Part> {
             format!("{}{place}", change.what)
         };
         let signed = |sign: &str, values: &[String]| -> Vec<String> {
-            // Of a list what is gone and what is new.
+            // Findings are a list: - is gone, + is new.
             let sign = if change.what == "findings" { sign } else { "" };
             values.iter().map(|value| format!("{sign}{value}")).collect()
         };

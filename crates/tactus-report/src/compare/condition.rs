@@ -9,6 +9,7 @@ use tactus_model::ticks::Ticks;
 use tactus_model::windows::RowWindows;
 
 use crate::row::place;
+use crate::units::clean;
 
 /// What is compared: one bundle, or several of the same.
 #[derive(Clone, Debug)]
@@ -66,8 +67,8 @@ impl Condition {
         Self { name: name.into(), bundles, planned, judges_emulated: false }
     }
 
-    /// The same, judged also where it was measured under emulation: of two emulated kernels it says which is slower under
-    /// that emulator, and nothing about hardware.
+    /// Judges emulated runs as well. Of two emulated kernels that shows which is slower under this emulator, and nothing
+    /// about hardware.
     #[must_use]
     pub fn with_emulated(self, judges_emulated: bool) -> Self {
         Self { judges_emulated, ..self }
@@ -122,6 +123,37 @@ impl Condition {
         scenarios.sort_by_cached_key(|(key, _)| place(key).unwrap_or((usize::MAX, 0)));
         scenarios
     }
+}
+
+impl Key {
+    /// Its name, with its environment where that is not in it.
+    pub fn title(&self) -> String {
+        match self.name.contains(&self.environment) {
+            true => clean(&self.name),
+            false => clean(&format!("{} ({})", self.name, self.environment)),
+        }
+    }
+}
+
+/// A scenario with the name of each condition and its runs there.
+pub type Beside<'a> = (Key, Vec<(&'a str, Vec<Run<'a>>)>);
+
+/// Each scenario of the first condition with its runs in every condition, in their order; a condition that lacks it has none.
+pub fn side_by_side(conditions: &[Condition]) -> Vec<Beside<'_>> {
+    let scenarios: Vec<_> = conditions.iter().map(|own| (own.name.as_str(), own.scenarios())).collect();
+    let keys: Vec<Key> = scenarios
+        .first()
+        .map(|(_, own)| own.iter().map(|(key, _)| key.clone()).collect())
+        .unwrap_or_default();
+    let mut all: Vec<(&str, BTreeMap<Key, Vec<Run>>)> =
+        scenarios.into_iter().map(|(name, own)| (name, own.into_iter().collect())).collect();
+    keys.into_iter()
+        .map(|key| {
+            let runs =
+                all.iter_mut().map(|(name, own)| (*name, own.remove(&key).unwrap_or_default())).collect();
+            (key, runs)
+        })
+        .collect()
 }
 
 /// Where in a bundle's plan the scenarios of each name stand.

@@ -2,12 +2,12 @@
 
 use tactus_statistics::{ERROR, runs_needed};
 
-use super::condition::{Condition, is_skipped};
+use super::baseline::judged;
+use super::condition::{Condition, Key};
 use super::margins::Margins;
-use super::refusal::unfit;
-use super::sampled::sampled;
+use super::sampled::Sampled;
 
-/// What decides that nothing became worse than its margin.
+/// The number of runs that a gate needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The scenario of the quantity that needs most runs.
@@ -20,25 +20,13 @@ pub struct Expected {
     pub base: usize,
 }
 
-/// What the quantity needs that needs most; none: the baseline has nothing whose runs can be told apart, as one run of each
-/// scenario.
+/// The quantity that needs most runs; none if the spread of the runs is unknown, as with one run of each scenario.
 #[must_use]
 pub fn expected(base: &Condition, margins: &Margins) -> Option<Expected> {
-    let mut all = Vec::new();
-    for (key, runs) in base.scenarios() {
-        if is_skipped(&runs) || runs.iter().any(|run| unfit(&base.name, *run).is_some()) {
-            continue;
-        }
-        for of in sampled(&runs, &[], margins) {
-            let Some(spread) = of.run_to_run().filter(|_| of.not_judged.is_none()) else { continue };
-            all.push(Expected {
-                scenario: key.name.clone(),
-                quantity: of.quantity,
-                runs: runs_needed(spread, of.limit.ln(), ERROR),
-                base: of.base.len(),
-            });
-        }
-    }
-    // What no number decides needs most.
-    all.into_iter().max_by_key(|one| one.runs.unwrap_or(usize::MAX))
+    let needs = |(key, of): (Key, Sampled)| {
+        let runs = runs_needed(of.run_to_run()?, of.limit.ln(), ERROR);
+        Some(Expected { scenario: key.name, quantity: of.quantity, runs, base: of.base.len() })
+    };
+    // A quantity that no number of runs decides comes first.
+    judged(base, margins).into_iter().filter_map(needs).max_by_key(|one| one.runs.unwrap_or(usize::MAX))
 }

@@ -7,7 +7,7 @@ use tactus_model::latency::Summary;
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{LatencyOutcome, Outcome};
 
-use super::condition::{Condition, Key, Run};
+use super::condition::{Beside, Condition, Run, side_by_side};
 use crate::figure::{Axes, CURVES, Curve, Figure, Forested, PlotKind, SERIES, curves, forest, histograms};
 use crate::units::{clean, shortened};
 
@@ -38,17 +38,10 @@ fn forested(one: &ComparedEntry) -> Vec<Forested> {
 
 /// Percentiles of each scenario, a line for each condition.
 pub fn percentiles(conditions: &[Condition]) -> Vec<Figure> {
-    let all: Vec<Vec<(Key, Vec<Run>)>> = conditions.iter().map(Condition::scenarios).collect();
-    let Some((base, _)) = all.split_first() else { return Vec::new() };
-    let figure = |(key, _): &(Key, Vec<Run>)| {
-        let runs = |scenarios: &Vec<(Key, Vec<Run>)>| {
-            let own = scenarios.iter().find(|(other, _)| other == key);
-            own.map(|(_, runs)| curve(runs)).unwrap_or_default()
-        };
-        let lines: Vec<Curve> = conditions
+    let figure = |(key, of): Beside| {
+        let lines: Vec<Curve> = of
             .iter()
-            .zip(&all)
-            .map(|(condition, scenarios)| Curve { name: clean(&condition.name), points: runs(scenarios) })
+            .map(|(condition, runs)| Curve { name: clean(condition), points: curve(runs) })
             .filter(|line| !line.points.is_empty())
             .take(CURVES)
             .collect();
@@ -58,37 +51,19 @@ pub fn percentiles(conditions: &[Condition]) -> Vec<Figure> {
             kind: PlotKind::Percentile,
             upright: "latency in us",
         };
-        let place = if key.name.contains(&key.environment) {
-            String::new()
-        } else {
-            format!(" ({})", key.environment)
-        };
-        (lines.len() > 1).then(|| curves(&clean(&format!("{}{place}", key.name)), axes, &lines, &[]))
+        (lines.len() > 1).then(|| curves(&key.title(), axes, &lines, &[]))
     };
-    base.iter().filter_map(figure).collect()
+    side_by_side(conditions).into_iter().filter_map(figure).collect()
 }
 
 /// The latencies of each scenario, all runs of a condition together: the distributions of all conditions over each other.
 pub fn distributions(conditions: &[Condition]) -> Vec<Figure> {
-    let all: Vec<Vec<(Key, Vec<Run>)>> = conditions.iter().map(Condition::scenarios).collect();
-    let Some((base, _)) = all.split_first() else { return Vec::new() };
-    let figure = |(key, _): &(Key, Vec<Run>)| {
-        let rows: Vec<Row> = conditions
-            .iter()
-            .zip(&all)
-            .filter_map(|(condition, scenarios)| {
-                let (_, runs) = scenarios.iter().find(|(other, _)| other == key)?;
-                together(&condition.name, runs)
-            })
-            .take(SERIES)
-            .collect();
-        let title = match key.name.contains(&key.environment) {
-            true => clean(&key.name),
-            false => clean(&format!("{} ({})", key.name, key.environment)),
-        };
-        (rows.len() > 1).then(|| histograms(&title, &rows.iter().collect::<Vec<_>>()))
+    let figure = |(key, of): Beside| {
+        let rows: Vec<Row> =
+            of.iter().filter_map(|(condition, runs)| together(condition, runs)).take(SERIES).collect();
+        (rows.len() > 1).then(|| histograms(&key.title(), &rows.iter().collect::<Vec<_>>()))
     };
-    base.iter().filter_map(figure).collect()
+    side_by_side(conditions).into_iter().filter_map(figure).collect()
 }
 
 /// The latencies of several runs as those of one row with the name of their condition; none: they have none.

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use tactus_model::bundle::Contents;
+use tactus_model::text::LAVA_SIGNAL;
 
 use super::RenderError;
 use crate::document;
-use tactus_model::text::LAVA_SIGNAL;
-
 use crate::units::drives_a_terminal;
 
 /// The document as indented JSON.
@@ -82,7 +81,7 @@ impl Formatter for Escaped {
     }
 }
 
-/// What drives a terminal, and what a CI server obeys in the midst of a line (`##vso[`, `<LAVA_SIGNAL_`).
+/// Whether a character drives a terminal, or begins an order to a CI server (`##vso[`, `<LAVA_SIGNAL_`).
 fn escaped(rest: &str, c: char) -> bool {
     drives_a_terminal(c) || rest.starts_with("##") || rest.starts_with(LAVA_SIGNAL)
 }

@@ -28,7 +28,7 @@ impl Section for Audits {
          prints a check in full."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let said = |(name, audit): (&String, &Audit)| {
             format!("{}: {}", clean(name), summary(audit).split(';').next().unwrap_or_default())
         };

@@ -61,7 +61,7 @@ impl Section for Blame {
         true
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(listed(
             &told(contents).map(|(row, _)| clean(&title(contents, &row.result))).collect::<Vec<_>>(),
             ", ",

@@ -51,7 +51,7 @@ impl Section for Breakdown {
         true
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(listed(
             &told(contents).into_iter().map(|row| clean(&title(contents, &row.result))).collect::<Vec<_>>(),
             ", ",

@@ -34,7 +34,7 @@ impl Section for Controls {
          named below. If the fault is not seen at its size, there is no verdict."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let own = contents.rows.iter().map(|row| &row.result).filter(|result| has_control(result));
         let passed = |result: &RowResult| control(result).is_some_and(|control| control.passed);
         let (passed, all) =

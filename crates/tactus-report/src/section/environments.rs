@@ -36,7 +36,7 @@ impl Section for Environments {
         true
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(format!(
             "distributions, course and threads of {}",
             listed(&names(contents).into_iter().map(clean).collect::<Vec<_>>(), ", ")

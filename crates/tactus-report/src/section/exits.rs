@@ -35,7 +35,7 @@ impl Section for Exits {
          the values beside it include that."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(listed(
             &told(contents).map(|(row, _)| clean(&title(contents, &row.result))).collect::<Vec<_>>(),
             ", ",

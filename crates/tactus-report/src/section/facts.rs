@@ -27,7 +27,7 @@ impl Section for Readable {
          then all readings, to be searched. Readings that an environment shares with the machine are listed once."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(format!(
             "what the probe read in {}",
             listed(&contents.facts.keys().map(|name| clean(name)).collect::<Vec<_>>(), ", ")

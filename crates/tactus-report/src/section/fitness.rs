@@ -38,7 +38,7 @@ impl Section for Fitness {
         (has_latencies || !contents.plan.reference.is_empty()) && !asked_classes(contents).is_empty()
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let classes = asked_classes(contents);
         let all = entries(contents, &classes);
         let fit = |class: &Class| {

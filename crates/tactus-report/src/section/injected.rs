@@ -29,7 +29,7 @@ impl Section for Injected {
          one held its CPU. A dash: not reported."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let faults: usize = contents.rows.iter().map(|row| row.result.injected.len()).sum();
         Some(format!("{faults} fault{} asked for", if faults == 1 { "" } else { "s" }))
     }

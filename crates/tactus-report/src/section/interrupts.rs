@@ -34,7 +34,7 @@ impl Section for Arrivals {
          kernel."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(format!(
             "in {}",
             listed(&places(contents).map(|(place, _)| clean(place)).collect::<Vec<_>>(), ", ")

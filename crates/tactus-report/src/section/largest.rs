@@ -29,7 +29,7 @@ impl Section for Largest {
         "The largest latencies of each measurement, with the time since it began and the thread that saw them."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let of = |result: &RowResult| {
             let largest =
                 result.series().iter().flat_map(|own| &own.outliers).map(|own| own.value_ns).max()?;

@@ -21,8 +21,8 @@ pub trait Section {
     fn about(&self) -> &'static str;
     /// Whether the report of this bundle has it.
     fn applies(&self, contents: &Contents) -> bool;
-    /// The line that stands for it on a page until it is unfolded; none: it stands open.
-    fn folded(&self, _contents: &Contents) -> Option<String> {
+    /// The line that stands for it on a page until it is unfolded; none: it stands open. `parts`: what it says there.
+    fn folded(&self, _contents: &Contents, _parts: &[Part]) -> Option<String> {
         None
     }
     /// What it says to a reader; nothing: this reader has no use for it.

@@ -54,7 +54,7 @@ impl Section for Notes {
          the numbers."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let said =
             [(OBSTACLES, "limitation"), (CHANGES, "change"), (REMARKS, "remark")].map(|(kind, word)| {
                 let count = remarks(contents, kind.kind).len();

@@ -24,7 +24,7 @@ impl Section for Source {
         "The plan as it was resolved on this machine, and whether the bundle is as it was written."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
+    fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(bundle(contents))
     }
 

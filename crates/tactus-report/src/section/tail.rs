@@ -6,7 +6,7 @@ use tactus_statistics::tail::Bound;
 use super::Section;
 use crate::figure::{quantiles, return_levels, shapes};
 use crate::part::{Item, Part, Reader, Tone};
-use crate::row::{NoTail, apart, provisional, scenario_title, tail, title};
+use crate::row::{NoTail, apart, figures, provisional, scenario_title, tail, title};
 use crate::units::{clean, count, duration, latency};
 
 /// The section.
@@ -14,6 +14,8 @@ pub struct Tails;
 /// Its entry.
 pub static ENTRY: Tails = Tails;
 
+/// Stands before the reason why there is no bound.
+const NO_BOUND: &str = "no bound";
 /// Most bounds that are drawn: a page of hundreds of figures is read by nobody.
 const DRAWN: usize = 6;
 /// Most rows that are named for one reason.
@@ -37,12 +39,17 @@ impl Section for Tails {
          of 1 s); with fewer it is provisional."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
-        let (bounds, all) = found(contents)
-            .fold((0_u64, 0_u64), |(bounds, all), (_, found)| (bounds + u64::from(found.is_ok()), all + 1));
+    fn folded(&self, contents: &Contents, parts: &[Part]) -> Option<String> {
+        let items = parts.iter().flat_map(|part| match part {
+            Part::List(list) => list.items.as_slice(),
+            _ => &[],
+        });
+        let bounds = items.filter(|item| item.lead != NO_BOUND).count();
+        // Each of these has a bound, or a reason why it has none.
+        let all = contents.rows.iter().filter(|row| figures(&row.result).is_some()).count();
         Some(match bounds {
             0 => "no bound: what was measured is too short, or does not carry one".into(),
-            _ => format!("a bound for {} of {} measurements", count(bounds), count(all)),
+            _ => format!("a bound for {} of {} measurements", count(bounds as u64), count(all as u64)),
         })
     }
 
@@ -51,7 +58,7 @@ impl Section for Tails {
     }
 
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
-        let (mut items, mut figures) = (Vec::new(), Vec::new());
+        let (mut items, mut drawings) = (Vec::new(), Vec::new());
         let mut refused: Vec<(String, Option<u64>, Vec<String>)> = Vec::new();
         for (row, found) in found(contents) {
             let name = clean(&title(contents, &row.result));
@@ -66,8 +73,8 @@ impl Section for Tails {
                         }
                     };
                     items.push(Item { name: name.clone(), ..item });
-                    if reader == Reader::Page && figures.len() < 3 * DRAWN {
-                        figures.extend(drawn(row, &bound, &name).map(Part::Figure));
+                    if reader == Reader::Page && drawings.len() < 3 * DRAWN {
+                        drawings.extend(drawn(row, &bound, &name).map(Part::Figure));
                     }
                 }
                 Err(why) => {
@@ -83,7 +90,7 @@ impl Section for Tails {
         items.extend(refusals);
         let led = reader == Reader::Terminal;
         let list = (!items.is_empty()).then_some(Part::List(crate::part::List { items, led }));
-        list.into_iter().chain(figures).collect()
+        list.into_iter().chain(drawings).collect()
     }
 
     fn draws(&self) -> bool {
@@ -120,7 +127,7 @@ fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Re
     let text = format!("{}{}", clean(&said), longer.unwrap_or_default());
     let item = match reader {
         Reader::Terminal => Item::led("tail:", Tone::Doubt, format!("no bound: {text}")),
-        Reader::Markdown | Reader::Page => Item::led("no bound", Tone::Doubt, text),
+        Reader::Markdown | Reader::Page => Item::led(NO_BOUND, Tone::Doubt, text),
     };
     Item { name: named, ..item }
 }

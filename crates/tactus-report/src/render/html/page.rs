@@ -50,7 +50,7 @@ struct Section {
 
 impl Section {
     fn of(contents: &Contents, Told { section, heading, parts }: Told) -> Self {
-        let folded = section.folded(contents).map(|line| unbroken(&line));
+        let folded = section.folded(contents, &parts).map(|line| unbroken(&line));
         Self { folded, ..Chapter { id: section.name(), heading, about: section.about(), parts }.into() }
     }
 }

@@ -109,7 +109,7 @@ impl Page {
         self.cut_item(lead, tone, text, usize::MAX);
     }
 
-    /// The same, of no more lines than `most`.
+    /// A paragraph behind `lead`, cut after `most` lines.
     pub(crate) fn cut_item(&mut self, lead: &str, tone: Option<Tone>, text: &str, most: usize) {
         let indent = columns(lead);
         let room = self.style.width.saturating_sub(indent).max(24);

@@ -31,11 +31,12 @@ impl Section for Claims {
          those of all comparisons hold together at 95 %."
     }
 
-    fn folded(&self, contents: &Contents) -> Option<String> {
-        let claims = claims(contents);
-        let least = least(&claims);
-        let said = claims.iter().map(|claim| card(claim, least));
-        Some(listed(&said.map(|card| format!("{}: {}", card.title, card.answer)).collect::<Vec<_>>(), "; "))
+    fn folded(&self, _: &Contents, parts: &[Part]) -> Option<String> {
+        let cards = parts.iter().flat_map(|part| match part {
+            Part::Cards(cards) => cards.as_slice(),
+            _ => &[],
+        });
+        Some(listed(&cards.map(|card| format!("{}: {}", card.title, card.answer)).collect::<Vec<_>>(), "; "))
     }
 
     fn applies(&self, contents: &Contents) -> bool {
