@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs the commands of the README and the guide: every block that begins with ```sh tested
+# Runs the commands of the README and the guide: every block that begins with ```sh tested, and every workflow that begins
+# with ```yaml tested
 #
 #   scripts/readme-commands.sh [FILE.md...]     TACTUS=path, default target/release/tactus
 #
@@ -20,7 +21,7 @@ mkdir "$scratch/bin"
 cat >"$scratch/bin/tactus" <<END
 #!/bin/sh
 command=\${1:-}
-case "\$command" in run) short=--duration time=1s ;; measure) short=-D time=1 ;; *) exec "$tactus" "\$@" ;; esac
+case "\$command" in run) short=--duration time=\${TACTUS_SHORT:-1s} ;; measure) short=-D time=1 ;; *) exec "$tactus" "\$@" ;; esac
 count=\$#
 while [ "\$count" -gt 0 ]; do
   case "\$1" in
@@ -41,15 +42,22 @@ commands() {
   place="$scratch/$(basename "$1" .md)"
   mkdir "$place"
   # One script per block, named by the line where it begins.
-  awk -v place="$place" '
+  awk -v place="$place" -v lib="$root/scripts/lib" '
     /^```sh tested *$/ { script = sprintf("%s/.block-%05d", place, NR); print "set -eux" >script; next }
+    /^```yaml tested *$/ {
+      block = sprintf("%s/.block-%05d", place, NR)
+      script = block ".yml"
+      print "exec python3 \"" lib "/workflow.py\" \"" script "\"" >block
+      close(block)
+      next
+    }
     # A plan that a block uses: ```toml NAME.toml
     /^```[a-z]+ [A-Za-z0-9_-]+[.][a-z]+ *$/ { script = place "/" $2; printf "" >script; next }
     /^```/ && script { close(script); script = "" }
     script { print >script }
   ' "$1"
   for script in "$place"/.block-*; do
-    [ -e "$script" ] || continue
+    case "$script" in *.yml | *'*') continue ;; esac
     line=${script##*.block-}
     name="${1#"$root"/}:$(echo "$line" | sed 's/^0*//')"
     if (cd "$place" && sh "$script") </dev/null >"$place/.said" 2>&1; then

@@ -11,7 +11,8 @@ Counted, from one second after the start to one before the end (/proc/interrupts
   CAL   function calls: another CPU has it do something, TLB shootdowns among it
   TLB   TLB shootdowns: a process that runs on it has lost a page
   sent  of all those that other CPUs sent to it, those that a thread of the probe sent (ftrace, events ipi:*;
-        `-`: not known here)
+        `-`: not known here). What an interrupt sends while it has stopped such a thread is the kernel's: a tick that
+        wants another CPU to balance the load, a timer that wakes something.
 
 On a machine where others run, CAL and TLB are theirs too, in both columns: there `sent` decides. Limits: the probe
 sends none; in the guest its runs have no more of CAL and TLB together than those of the bare loop. Exit 1 where that
@@ -139,7 +140,9 @@ class Senders:
             there = cpu == str(self.cpu) or (mask is not None and self.within(mask))
             # The measuring thread's own work for its own CPU is no message to it.
             by = int(line.split("[")[1].split("]")[0])
-            count += there and by != self.cpu and any(sender.startswith(each) for each in name)
+            # CPU, then flags, of which the third is the context: `.` outside of interrupts (Documentation/trace/ftrace.rst).
+            in_interrupt = line.split("]", 1)[1].split()[0][2] != "."
+            count += there and by != self.cpu and not in_interrupt and any(sender.startswith(each) for each in name)
         return count
 
     def overruns(self):

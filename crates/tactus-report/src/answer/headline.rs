@@ -6,7 +6,8 @@ use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
-use crate::row::{control, died, ended_early, ended_load, figures, has_numbers, under, verdict};
+use crate::row::{control, died, ended_early, ended_load, figures, has_numbers, under};
+use crate::stats::comparison;
 use crate::units::{clean, duration, latency};
 
 /// What was measured, the largest latency for each kind of evidence, whether the instrument is proven, and what the
@@ -160,13 +161,22 @@ fn instrument(contents: &Contents) -> Option<String> {
     }
 }
 
+/// Counted by scenario: all runs of one have one verdict, as in the table.
 fn requirements(contents: &Contents) -> Option<String> {
-    let outcomes: Vec<Outcome> =
-        contents.rows.iter().filter_map(verdict).map(|verdict| verdict.outcome).collect();
+    let outcomes: Vec<Outcome> = comparison(contents)
+        .into_iter()
+        .filter_map(|line| line.verdict)
+        .map(|verdict| verdict.outcome)
+        .collect();
     if outcomes.is_empty() {
         return None;
     }
-    let words = [(Outcome::Fail, "broken"), (Outcome::Pass, "kept"), (Outcome::Inconclusive, "inconclusive")];
+    let words = [
+        (Outcome::Fail, "not met"),
+        (Outcome::Warn, "met with a warning"),
+        (Outcome::Pass, "met"),
+        (Outcome::Inconclusive, "not decided"),
+    ];
     let parts: Vec<String> = words
         .iter()
         .map(|(outcome, word)| (outcomes.iter().filter(|o| *o == outcome).count(), word))

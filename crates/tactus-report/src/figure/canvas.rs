@@ -164,7 +164,7 @@ impl Canvas<'_> {
     /// A line through `points`.
     pub fn path(&self, points: &[(f64, f64)], colour: RGBColor, width: u32) {
         if points.len() > 1 {
-            let points: Vec<(i32, i32)> = points.iter().map(at).collect();
+            let points = fewest(points);
             let _ = self.area.draw(&PathElement::new(points, colour.stroke_width(width)));
         }
     }
@@ -172,7 +172,7 @@ impl Canvas<'_> {
     /// A translucent area.
     pub fn fill(&self, points: &[(f64, f64)], colour: RGBColor, opacity: f64) {
         if points.len() > 2 {
-            let points: Vec<(i32, i32)> = points.iter().map(at).collect();
+            let points = fewest(points);
             let _ = self.area.draw(&Polygon::new(points, colour.mix(opacity).filled()));
         }
     }
@@ -206,7 +206,52 @@ impl Canvas<'_> {
     }
 }
 
+/// The pixels of a line, without those that lie on the straight way between their neighbours: half of a flat distribution.
+/// Two at least.
+fn fewest(points: &[(f64, f64)]) -> Vec<(i32, i32)> {
+    let mut kept: Vec<(i32, i32)> = Vec::with_capacity(points.len());
+    for point in points.iter().map(at) {
+        if let [.., before, last] = kept[..]
+            && is_between(before, last, point)
+        {
+            kept.pop();
+        }
+        kept.push(point);
+    }
+    kept
+}
+
+/// Whether `middle` lies on the straight way from `from` to `to`.
+fn is_between(from: (i32, i32), middle: (i32, i32), to: (i32, i32)) -> bool {
+    let way = |(ax, ay): (i32, i32), (bx, by): (i32, i32)| {
+        (i64::from(bx) - i64::from(ax), i64::from(by) - i64::from(ay))
+    };
+    let ((first_x, first_y), (then_x, then_y)) = (way(from, middle), way(middle, to));
+    let (turn, back) = (
+        i128::from(first_x) * i128::from(then_y) - i128::from(first_y) * i128::from(then_x),
+        i128::from(first_x) * i128::from(then_x) + i128::from(first_y) * i128::from(then_y),
+    );
+    turn == 0 && back >= 0
+}
+
 fn at((x, y): &(f64, f64)) -> (i32, i32) {
     let px = |value: f64| i32::try_from(whole(value)).unwrap_or(0);
     (px(*x), px(*y))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_keeps_its_corners_its_ends_and_its_turns_back() {
+        let line = |points: &[(i32, i32)]| {
+            fewest(&points.iter().map(|(x, y)| (f64::from(*x), f64::from(*y))).collect::<Vec<_>>())
+        };
+        assert_eq!(line(&[(0, 5), (3, 5), (7, 5), (9, 8), (11, 11), (11, 11)]), [(0, 5), (7, 5), (11, 11)]);
+        assert_eq!(line(&[(0, 0), (9, 0), (4, 0)]), [(0, 0), (9, 0), (4, 0)]);
+        assert_eq!(line(&[(1, 1), (1, 1), (1, 1)]), [(1, 1), (1, 1)]);
+        let far = i32::MAX;
+        assert_eq!(line(&[(-far, -far), (0, 0), (far, far)]), [(-far, -far), (far, far)]);
+    }
 }

@@ -97,7 +97,7 @@ const MOST: usize = 1 << 20;
 
 /// Longest reading on a page, in characters: nobody reads a list of all threads there, and three of them are a tenth of a
 /// page.
-const LONGEST: usize = 500;
+const LONGEST: usize = 200;
 
 /// Every reading of every environment, as long as a page may be: what is as on the machine itself, which a container shares
 /// nearly everything with, stands there alone.

@@ -33,9 +33,9 @@ pub struct Compare {
     /// As a JSON document (a stable contract: docs/schema)
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// The format: text, json, html, markdown, junit, github
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: String,
+    /// Format: text, json, html, markdown, junit, github. Default: by the name of --out, else text
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
     /// Where to: a file, or - for stdout
     #[arg(long, value_name = "FILE|-", default_value = "-")]
     pub out: PathBuf,

@@ -19,6 +19,8 @@ mod open;
 mod oslat;
 mod printed;
 mod prove;
+#[cfg(test)]
+mod reference;
 mod report;
 mod restart;
 mod run;

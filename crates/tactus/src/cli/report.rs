@@ -18,7 +18,7 @@ pub struct Report {
     /// Write the page and open it in a browser (xdg-open)
     #[arg(long, conflicts_with_all = ["format", "json"])]
     pub open: bool,
-    /// Format: text (the default), html, json, markdown, junit, github, ktap, lava, svg, png
+    /// Format: text, html, json, markdown, junit, github, ktap, lava, svg, png. Default: by the name of --out, else text
     #[arg(long, value_name = "FORMAT", value_parser = Open(vocabulary::formats), hide_possible_values = true)]
     pub format: Option<String>,
     /// Print JSON, a stable contract (docs/schema); the same as --format json

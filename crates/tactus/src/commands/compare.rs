@@ -15,6 +15,7 @@ use tactus_report::render::text::{self, Style};
 use tactus_system::{Directory, Kind};
 
 use super::only::only;
+use super::written_as::written_as;
 use crate::cli::Compare;
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -24,7 +25,7 @@ use crate::say::say;
 const MANIFEST: &str = "manifest.json";
 
 pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
-    let name = if arguments.json { "json" } else { &arguments.format };
+    let name = written_as(arguments.json, arguments.format.as_deref(), Some(&arguments.out)).unwrap_or("text");
     let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         return Err(Failure::say(

@@ -27,6 +27,7 @@ mod run;
 mod seed;
 mod tune;
 mod watch;
+mod written_as;
 
 use crate::cli::Command;
 use crate::exit::{Exit, Failure};

@@ -20,6 +20,7 @@ use tactus_system::{Directory, Invocation, Real, System};
 
 use super::execute::interrupted;
 use super::only::only;
+use super::written_as::written_as;
 use crate::cli::Report;
 use crate::exit::{Exit, Failure};
 use crate::newest;
@@ -34,10 +35,9 @@ const JUNIT: &str = "junit";
 const PAGE: &str = "report.html";
 
 pub fn report(arguments: &Report) -> Result<Exit, Failure> {
-    let asked = match &arguments.format {
-        _ if arguments.html || arguments.open => Some(HTML),
-        _ if arguments.json => Some("json"),
-        word => word.as_deref(),
+    let asked = match arguments.html || arguments.open {
+        true => Some(HTML),
+        false => written_as(arguments.json, arguments.format.as_deref(), arguments.out.as_deref()),
     };
     let format = asked.map(format).transpose()?;
     let bundle = bundle::open(&newest::bundle(arguments.bundle.as_deref())?)?;

@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, HtmlEscape, Value, escape_formatter};
+use minijinja::{AutoEscape, Environment, ErrorKind, HtmlEscape, Value, escape_formatter};
 use sha2::{Digest, Sha256};
 use tactus_model::bundle::Contents;
 
@@ -43,8 +43,18 @@ pub fn escaping() -> Result<Environment<'static>, RenderError> {
         _ => escape_formatter(out, state, value),
     });
     environment.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
+    environment.add_filter("compact_json", compact_json);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     Ok(environment)
+}
+
+/// JSON without spaces, in which nothing ends a script element.
+fn compact_json(value: &Value) -> Result<Value, minijinja::Error> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| minijinja::Error::new(ErrorKind::BadSerialization, error.to_string()))?;
+    let signs = [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\'', "\\u0027")];
+    let text = signs.into_iter().fold(text, |text, (sign, escape)| text.replace(sign, escape));
+    Ok(Value::from_safe_string(text))
 }
 
 fn filled(page: &Page) -> Result<String, RenderError> {
@@ -129,4 +139,20 @@ fn on_one_line(text: &str) -> String {
     let escaped = |line: &str| HtmlEscape(&with_micro(&clean(line))).to_string().replace("&#x2f;", "/");
     let lines: Vec<String> = text.lines().map(escaped).collect();
     lines.join("&#10;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_a_figure_ends_its_script_and_all_of_it_is_read_back() {
+        let said = serde_json::json!({"name": "a, b: </script><!-- & 'quoted'", "values": [1.5, null]});
+        let Ok(written) = compact_json(&Value::from(Serde(&said))) else { panic!("it is JSON") };
+        let written = written.to_string();
+        assert!(!written.contains(['<', '>', '&', '\'']), "{written}");
+        assert!(written.contains("[1.5,null]"), "{written}");
+        let back: Result<serde_json::Value, _> = serde_json::from_str(&written);
+        assert!(back.is_ok_and(|back| back == said));
+    }
 }

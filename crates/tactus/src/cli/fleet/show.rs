@@ -28,9 +28,9 @@ pub struct FleetShow {
     /// As a JSON document
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// The format: text, json, html, markdown
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: String,
+    /// Format: text, json, html, markdown. Default: by the name of --out, else text
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
     /// Where to: a file, or - for stdout
     #[arg(long, value_name = "FILE|-", default_value = "-")]
     pub out: PathBuf,
