@@ -33,5 +33,5 @@ pub use logs::Logs;
 pub use read::{Sealed, Trust, manifest, open, read, read_from, read_with_logs, sealed, verify};
 pub use resume::Resumed;
 pub use room::LeftOut;
-pub use signed::{Covered, covered, sums};
+pub use signed::{Covered, beside, covered, sums};
 pub use write::{RowLog, Writer, keep_log};

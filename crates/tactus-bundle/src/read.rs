@@ -161,7 +161,7 @@ fn read_rows(
     }
     let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
-    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false };
+    let contents = Contents { facts, audits, manifest, plan, rows, notes, damage, raw: false, own: false };
     Ok((contents, Logs::new(dir.clone(), names)))
 }
 

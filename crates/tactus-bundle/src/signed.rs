@@ -9,10 +9,9 @@ use tactus_system::{Directory, Kind};
 use super::files::{self, MANIFEST, SIGNATURE, SUMS};
 use super::{BundleError, Sealed};
 
-/// How names of files begin that are signed beside the manifest.
-const CERTIFICATE: &str = "certificate.";
-/// Most files beside the manifest that a list names.
-const MOST: usize = 16;
+/// The files that are signed beside the manifest, where they are there: what `report --certificate` writes. A bundle may come
+/// from somebody else, and whatever else it has beside them is not what the signer has looked at.
+pub const CERTIFICATES: [&str; 2] = ["certificate.html", "certificate.pdf"];
 /// Most files that are named as not signed.
 const NAMED: usize = 8;
 
@@ -32,10 +31,10 @@ pub struct Covered {
 pub fn sums(dir: &Directory, sealed: &Sealed) -> Result<String, BundleError> {
     let mut list = line(&sealed.sha256, MANIFEST);
     let mut checked = files::Checked::default();
-    for name in beside(dir)?.into_iter().filter(|name| name.starts_with(CERTIFICATE)).take(MOST) {
-        let sum = files::checksum(dir, Path::new(&name), &mut checked)
-            .map_err(BundleError::io(&dir.path().join(&name)))?;
-        list += &line(&sum, &name);
+    for name in beside(dir)? {
+        let sum = files::checksum(dir, Path::new(name), &mut checked)
+            .map_err(BundleError::io(&dir.path().join(name)))?;
+        list += &line(&sum, name);
     }
     Ok(list)
 }
@@ -56,9 +55,8 @@ pub fn covered(dir: &Directory, sealed: &Sealed, list: &str) -> Result<Covered, 
     let mut covered = Covered::default();
     let mut checked = files::Checked::default();
     for own in lines {
-        let named =
-            own.split_once("  ").filter(|(_, name)| name.starts_with(CERTIFICATE) && !name.contains('/'));
-        let Some((sum, name)) = named.filter(|_| covered.certificates.len() < MOST) else {
+        let named = own.split_once("  ").filter(|(_, name)| CERTIFICATES.contains(name));
+        let Some((sum, name)) = named.filter(|_| covered.certificates.len() < CERTIFICATES.len()) else {
             return Err(altered(SUMS, "it is no list of a bundle"));
         };
         match files::checksum(dir, Path::new(name), &mut checked) {
@@ -75,15 +73,17 @@ fn line(sum: &str, name: &str) -> String {
     format!("{sum}  {name}\n")
 }
 
-/// The names of the files that lie beside the manifest, in their order.
-fn beside(dir: &Directory) -> Result<Vec<String>, BundleError> {
+/// The certificates that lie beside the manifest.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn beside(dir: &Directory) -> Result<Vec<&'static str>, BundleError> {
     let all = dir.names().map_err(BundleError::io(dir.path()))?;
     let mut names = Vec::new();
-    for name in all {
-        let entry = dir.entry(&name).map_err(BundleError::io(&dir.path().join(&name)))?;
-        names.extend(name.into_string().ok().filter(|_| entry.kind == Kind::File));
+    for name in CERTIFICATES.into_iter().filter(|name| all.iter().any(|own| own == name)) {
+        let entry = dir.entry(name).map_err(BundleError::io(&dir.path().join(name)))?;
+        names.extend((entry.kind == Kind::File).then_some(name));
     }
-    names.sort();
     Ok(names)
 }
 

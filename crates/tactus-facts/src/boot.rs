@@ -3,7 +3,9 @@
 /// Files of GRUB: a shell's assignments, of which the lines of parameters are kept.
 const GRUB: &str = "/etc/default/grub";
 /// Names of parameters whose values are kept from readers.
-const SECRET: [&str; 5] = ["passw", "secret", "token", "pwd", "credential"];
+const SECRET: [&str; 6] = ["passw", "secret", "token", "pwd", "credential", "psk"];
+/// The same of whole parts of a name: `rd.luks.key`, not `vconsole.keymap`.
+const SECRET_PARTS: [&str; 3] = ["key", "apikey", "auth"];
 /// How the variables of GRUB begin that are parameters of the kernel.
 const GRUB_LINE: &str = "GRUB_CMDLINE_LINUX";
 
@@ -43,41 +45,67 @@ fn masked(line: &str) -> String {
     format!("{name}{quote}{}{end}", words_without_secrets(inside))
 }
 
-/// Words that blanks outside of quotes part.
+/// The kernel's own line about parameters that it does not know: it lists them as they were given.
+pub fn unknown_parameters(line: &str) -> String {
+    let parts = line.split_once('"').and_then(|(before, rest)| Some((before, rest.rsplit_once('"')?)));
+    parts.map_or_else(
+        || words_without_secrets(line),
+        |(before, (inside, after))| format!("{before}\"{}\"{after}", words_without_secrets(inside)),
+    )
+}
+
+/// Words that blanks part, unless they stand between double quotes: the kernel knows no others.
 fn words_without_secrets(words: &str) -> String {
-    let (mut out, mut word, mut quote) = (String::new(), String::new(), None);
+    let (mut out, mut word, mut is_quoted) = (String::new(), String::new(), false);
     for c in words.chars() {
-        match quote {
-            None if c.is_whitespace() => {
-                out += &without_secret(&word);
-                out.push(c);
-                word.clear();
-                continue;
-            }
-            None if ['"', '\''].contains(&c) => quote = Some(c),
-            Some(open) if open == c => quote = None,
-            _ => {}
+        if c.is_whitespace() && !is_quoted {
+            out += &without_secret(&word);
+            out.push(c);
+            word.clear();
+            continue;
         }
+        is_quoted ^= c == '"';
         word.push(c);
     }
     out + &without_secret(&word)
 }
 
 /// A parameter without its value, where that is a secret: by the parameter's name, or because a password stands before an
-/// `@`, as in `netroot=iscsi:user:PASSWORD@host`.
+/// `@`, as in `netroot=iscsi:user:PASSWORD@host`, or because the value itself names one, as in `url=https://host?token=SECRET`.
 fn without_secret(word: &str) -> String {
     let Some((name, value)) = word.split_once('=').filter(|(_, value)| !value.is_empty()) else {
         return word.to_owned();
     };
-    let lower = name.to_ascii_lowercase();
-    let is_named = SECRET.iter().any(|part| lower.contains(part));
+    let is_named = names_a_secret(name)
+        || value
+            .split(|c: char| "?&;, '\"".contains(c))
+            .any(|part| part.split_once('=').is_some_and(|(name, _)| names_a_secret(name)));
     let has_password = value.split_once('@').is_some_and(|(before, _)| before.contains(':'));
     if is_named || has_password { format!("{name}=(not kept)") } else { word.to_owned() }
+}
+
+fn names_a_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let mut parts = lower.split(|c: char| !c.is_ascii_alphanumeric());
+    SECRET.iter().any(|part| lower.contains(part)) || parts.any(|part| SECRET_PARTS.contains(&part))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernels_line_about_unknown_parameters_has_no_secret_either() {
+        let line = "Unknown kernel command line parameters \"netroot=iscsi:u:HUNTER2@host BOOT_IMAGE=/v a=\"b token=HUNTER3\"\", \
+will be passed to user space.";
+        let kept = unknown_parameters(line);
+        assert!(!kept.contains("HUNTER"), "{kept}");
+        assert!(
+            kept.contains("BOOT_IMAGE=/v") && kept.ends_with("\", will be passed to user space."),
+            "{kept}"
+        );
+        assert_eq!(unknown_parameters("Unknown: token=HUNTER2"), "Unknown: token=(not kept)");
+    }
 
     #[test]
     fn no_secret_of_a_boot_loader_comes_into_a_bundle() {
@@ -102,6 +130,11 @@ mod tests {
                 "systemd.set_credential=(not kept)",
             ),
             ("password=", "password="),
+            ("siderolink.api=https://omni?jointoken=HUNTER2", "siderolink.api=(not kept)"),
+            ("inst.ks=https://host/ks?a=1&token=HUNTER2", "inst.ks=(not kept)"),
+            ("wifi.psk=HUNTER2 x.api_key=HUNTER2 b", "wifi.psk=(not kept) x.api_key=(not kept) b"),
+            ("systemd.setenv=DB_PASSWORD=HUNTER2", "systemd.setenv=(not kept)"),
+            ("foo=it's rd.iscsi.password=HUNTER2 quiet", "foo=it's rd.iscsi.password=(not kept) quiet"),
         ] {
             assert_eq!(without_secrets("/proc/cmdline", line), kept);
             let menu = format!("options {line}");
@@ -123,7 +156,7 @@ mod tests {
 
     #[test]
     fn parameters_stay_as_they_are() {
-        let line = "BOOT_IMAGE=/vmlinuz root=UUID=1-2 isolcpus=managed_irq,domain,1-3 nohz_full=1-3  quiet";
+        let line = "BOOT_IMAGE=/vmlinuz root=UUID=1-2 vconsole.keymap=de isolcpus=managed_irq,domain,1-3 nohz_full=1-3  quiet";
         assert_eq!(without_secrets("/proc/cmdline", line), line);
         let entry = "title Debian\noptions root=/dev/sda1 isolcpus=1";
         assert_eq!(without_secrets("/boot/loader/entries/a.conf", entry), entry);

@@ -4,6 +4,7 @@ use std::io;
 
 use tactus_model::facts::Reading;
 
+use crate::boot;
 use crate::read::Collector;
 
 /// Lines kept of each kind.
@@ -12,10 +13,13 @@ const MOST_LINES: usize = 8;
 /// A kind of lines: its word, and whether a line is of it.
 type Kind = (&'static str, fn(&str) -> bool);
 
+/// Parameters that the kernel leaves to others, with their values.
+const UNKNOWN: &str = "dmesg:unknown-parameters";
+
 const KINDS: &[Kind] = &[
     ("dmesg:tsc-deadline", |line| line.contains("TSC_DEADLINE") || line.contains("TSC deadline")),
     ("dmesg:rcu-offload", |line| line.contains("Offload RCU callbacks")),
-    ("dmesg:unknown-parameters", |line| line.contains("Unknown kernel command line parameters")),
+    (UNKNOWN, |line| line.contains("Unknown kernel command line parameters")),
     ("dmesg:tsc", |line| {
         let line = line.to_ascii_lowercase();
         line.contains("tsc")
@@ -39,8 +43,11 @@ pub fn keep(it: &mut Collector, log: io::Result<Vec<u8>>) {
             let lines: Vec<&str> = text.lines().map(message).collect();
             it.facts.keep("dmesg:start", start(&lines));
             for (name, fits) in KINDS {
-                let found: Vec<&str> =
-                    lines.iter().copied().filter(|line| fits(line)).take(MOST_LINES).collect();
+                let found = lines.iter().filter(|line| fits(line)).take(MOST_LINES);
+                let found: Vec<String> = match *name {
+                    UNKNOWN => found.map(|line| boot::unknown_parameters(line)).collect(),
+                    _ => found.map(|line| (*line).to_owned()).collect(),
+                };
                 it.facts.keep(*name, found.join("\n"));
             }
         }

@@ -527,6 +527,8 @@ pub struct Contents {
     pub damage: Vec<String>,
     /// Whether tables have a line of raw quantiles below those that are corrected for missed periods: how it is looked at.
     pub raw: bool,
+    /// Whether this process has made it, from nothing: what was typed was typed by its user.
+    pub own: bool,
 }
 
 /// An environment in a state of the machine.

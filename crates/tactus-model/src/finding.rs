@@ -170,9 +170,23 @@ impl Action {
     /// may come from anybody: any other is not shown.
     #[must_use]
     pub fn known_command(&self) -> Option<&str> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || " ,-".contains(c);
-        let tunes = self.command.strip_prefix(TUNES).is_some_and(|rest| rest.chars().all(plain));
+        let tunes = self.command.strip_prefix(TUNES).is_some_and(tunes_plainly);
         (tunes || INSTALLS.contains(&self.command.as_str())).then_some(&self.command)
+    }
+}
+
+/// Whether it is `PROFILE --isolate CPUS [--persist] --only IDS`.
+fn tunes_plainly(rest: &str) -> bool {
+    let plain = |word: &str| {
+        !word.starts_with('-') && word.chars().all(|c| c.is_ascii_alphanumeric() || ",-".contains(c))
+    };
+    let words: Vec<&str> = rest.split(' ').collect();
+    match words[..] {
+        [profile, "--isolate", cpus, "--only", ids]
+        | [profile, "--isolate", cpus, "--persist", "--only", ids] => {
+            [profile, cpus, ids].into_iter().all(plain)
+        }
+        _ => false,
     }
 }
 

@@ -37,6 +37,12 @@ pub fn no_order(line: &str) -> Cow<'_, str> {
     }
 }
 
+/// A text of which no line is one: [`no_order`].
+#[must_use]
+pub fn no_orders(text: &str) -> String {
+    text.split_inclusive('\n').map(no_order).collect()
+}
+
 /// How a signal begins that LAVA's dispatcher obeys, wherever it stands in a line of a console.
 pub const LAVA_SIGNAL: &str = "<LAVA_";
 

@@ -128,7 +128,8 @@ pub fn execute(
                 tactus_bundle::keep_log(&dir, log::last_lines().as_deref());
             },
         )?;
-    let contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
+    let mut contents = tactus_bundle::read_from(&dir, Trust::Whole)?;
+    contents.own = matches!(request.into, Destination::New(..));
     Ok(Executed { dir, contents, dropped, restored, running, killed })
 }
 

@@ -153,7 +153,8 @@ impl Instance {
             let overrun = || overrun(&file("/stats"));
             let before = overrun();
             last.take(&file("/trace"));
-            if overrun() != before {
+            // Where it cannot be read, it is not known that nothing is missing.
+            if before.is_none() || overrun() != before {
                 last.overtaken();
             }
         }

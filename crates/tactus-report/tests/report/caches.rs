@@ -46,6 +46,7 @@ fn contents(misses: Option<u64>) -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }
 

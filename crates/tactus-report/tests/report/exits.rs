@@ -24,6 +24,7 @@ fn contents(exits: Vec<(&str, Option<KvmExits>)>) -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }
 

@@ -61,6 +61,7 @@ fn contents() -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     };
     contents.facts.insert("host@other".into(), facts("6.1.0-18-amd64", "quiet"));
     contents.facts.insert("guest@other".into(), guest_facts());

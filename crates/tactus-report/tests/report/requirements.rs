@@ -3,16 +3,17 @@
 
 use std::process::Command;
 
-use tactus_model::Nanos;
 use tactus_model::buckets::bucket_of;
 use tactus_model::bundle::Contents;
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Timer;
 use tactus_model::document::{Outcome, Side, Verdict};
+use tactus_model::event::RowStatus;
 use tactus_model::histograms::{Folding, Histograms, Place};
 use tactus_model::message::Control;
 use tactus_model::plan::Require;
-use tactus_report::render::{github, junit};
+use tactus_model::{Evidence, Nanos};
+use tactus_report::render::{FORMATS, github, junit};
 use tactus_report::row::{pass_needs, verdict};
 
 use crate::common::{latency, this_machine, whole_minute};
@@ -44,6 +45,49 @@ fn a_limit_that_only_warns_passes_with_a_warning_and_a_hard_one_counts_before_it
     let verdict =
         judged(Require { warn: warn(Require { max: WIDE, ..Require::default() }), ..Require::default() });
     assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.reason);
+}
+
+/// Servers keep each limit as a case of its own.
+#[test]
+fn a_limit_that_is_kept_passes_by_itself_as_little_as_its_row_would() {
+    let mut contents = this_machine();
+    let mut row = whole_minute();
+    row.result.measured_ns = 3_000_000_000;
+    (row.result.name, row.result.environment) = ("short".into(), "host".into());
+    let kept = Require { p99: WIDE, overruns: Some(1_000), cycles: Some(1), ..Require::default() };
+    row.result.require = Some(Require { max: Some(Nanos(1)), ..kept });
+    let verdict = verdict(&row).unwrap();
+    assert_eq!(verdict.outcome, Outcome::Fail);
+    let sides: Vec<_> = verdict.limits.iter().map(|one| (one.quantity.as_str(), one.side)).collect();
+    assert_eq!(sides, [("max", Side::Broken), ("p99", Side::Open), ("overruns", Side::Open)]);
+    contents.rows = vec![row];
+    for name in ["junit", "ktap", "lava"] {
+        let format = FORMATS.iter().find(|format| format.name == name).unwrap();
+        let said = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
+        let passed = |line: &&str| {
+            line.starts_with("ok ") && line.contains("p99")
+                || line.contains("RESULT=pass") && line.contains("p99")
+        };
+        assert_eq!(said.lines().find(passed), None, "{name}: {said}");
+        assert!(name != "junit" || said.contains("errors=\"2\""), "{said}");
+    }
+}
+
+#[test]
+fn limits_that_only_warn_are_no_success_where_nothing_could_be_judged() {
+    let mut contents = this_machine();
+    let tight = || Require { max: Some(Nanos(1)), ..Require::default() };
+    let mut rows = [whole_minute(), whole_minute()];
+    for (n, row) in rows.iter_mut().enumerate() {
+        (row.result.name, row.result.environment) = (format!("row {n}"), "host".into());
+        row.result.require = Some(Require { cycles: Some(1), warn: warn(tight()), ..Require::default() });
+    }
+    (rows[0].result.status, rows[0].result.reason) =
+        (RowStatus::Failed, Some("the guest did not boot".into()));
+    rows[1].result.evidence = Some(Evidence::Emulated);
+    contents.rows = rows.into();
+    let xml = junit::render(&contents).unwrap();
+    assert!(xml.contains("errors=\"2\""), "{xml}");
 }
 
 #[test]

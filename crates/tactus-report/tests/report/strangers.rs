@@ -557,6 +557,49 @@ fn ten_times_the_runs_and_places_take_ten_times_as_long_and_not_a_hundred() {
     assert!(many < few * 50, "{few:?}, {many:?}");
 }
 
+/// A job's log, in which GitHub's runner obeys lines that begin with `::`.
+#[test]
+fn no_line_of_a_report_that_a_job_prints_is_an_order_of_a_name() {
+    let mut contents = hostile();
+    let order = "::stop-commands::token";
+    contents.manifest.machine.name = order.into();
+    contents.plan.title = Some(order.into());
+    for row in &mut contents.rows {
+        row.result.name = order.into();
+    }
+    for (name, said) in reports(&contents).iter().filter(|(name, _)| *name != "github") {
+        let ordered = said.lines().find(|line| line.trim_start().starts_with("::"));
+        assert_eq!(ordered, None, "{name}");
+    }
+}
+
+/// A command that a bundle of somebody else was made by is shown only where it names nothing that could be run or opened.
+#[test]
+fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed_here() {
+    let mut contents = crate::common::this_machine();
+    contents.rows = vec![crate::common::whole_minute()];
+    let row = &mut contents.rows[0].result;
+    (row.measured_ns, row.planned_ns, row.interval_ns) = (10_000_000_000, 10_000_000_000, 1_000_000);
+    row.require = Some(Require { max: Some(Nanos::from_ms(10)), cycles: Some(1), ..Require::default() });
+    let mut next = |typed: &str, own: bool| {
+        let asked = contents.manifest.asked.get_or_insert_default();
+        asked.command = typed.split(' ').map(str::to_owned).collect();
+        contents.own = own;
+        tactus_report::answer::answer(&contents).next.unwrap().command
+    };
+    for typed in
+        ["tactus run plan.toml --trust", "tactus measure --in qemu --qemu /tmp/evil", "tactus kernel fetch"]
+    {
+        let shown = next(typed, false);
+        assert!(shown.starts_with("--duration "), "{shown}");
+        assert!(next(typed, true).starts_with(typed), "what was typed here is known");
+    }
+    assert!(
+        next("tactus run --max 100us --in host", false)
+            .starts_with("tactus run --max 100us --in host --duration ")
+    );
+}
+
 /// What stands behind `next:` is copied into a root shell.
 #[test]
 fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
@@ -580,6 +623,8 @@ fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
         "sudo dnf install kernel-rt; reboot",
         "sudo tactus tune apply --profile realtime --isolate 1 --only a\nreboot",
         "sudo tactus tune apply --profile x$(reboot)",
+        "sudo tactus tune apply --profile realtime --isolate 0-63 --persist --force",
+        "sudo tactus tune apply --profile realtime --isolate 0 --only smt --force",
     ] {
         assert_eq!(step(other, "smt"), "tactus explain smt", "{other}");
     }

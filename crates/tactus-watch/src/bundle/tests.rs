@@ -60,6 +60,7 @@ fn contents(finished: bool) -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }
 

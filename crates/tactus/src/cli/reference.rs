@@ -36,7 +36,8 @@ fn described(page: &mut String, one: &Command, above: &str) {
     }
     for arg in shown {
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        let help = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('<', "&lt;");
+        let help =
+            help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|").replace('<', "&lt;");
         let _ = writeln!(page, "| `{}` | {help}{} |", spelled(arg), default(arg));
     }
     if one.has_subcommands() {

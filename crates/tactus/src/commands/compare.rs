@@ -25,7 +25,8 @@ use crate::say::say;
 const MANIFEST: &str = "manifest.json";
 
 pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
-    let name = written_as(arguments.json, arguments.format.as_deref(), Some(&arguments.out)).unwrap_or("text");
+    let name =
+        written_as(arguments.json, arguments.format.as_deref(), Some(&arguments.out)).unwrap_or("text");
     let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         return Err(Failure::say(

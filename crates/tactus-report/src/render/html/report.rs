@@ -6,6 +6,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, ErrorKind, HtmlEscape, Value, escape_formatter};
 use sha2::{Digest, Sha256};
 use tactus_model::bundle::Contents;
+use tactus_model::text::no_orders;
 
 use super::page::Page;
 use crate::part::Chapters;
@@ -66,14 +67,16 @@ fn filled(page: &Page) -> Result<String, RenderError> {
     environment.add_template("table.html", include_str!("table.html"))?;
     environment.add_template("figure.html", include_str!("figure.html"))?;
     let (style, script) = (STYLE, script(page.is_live()));
-    Ok(environment.get_template("report.html")?.render(minijinja::context! {
+    let page = environment.get_template("report.html")?.render(minijinja::context! {
         page => Serde(page),
         // Nothing but these two is run or styled by, whatever else a page may come to hold.
         style_hash => hash(style),
         script_hash => hash(&script),
         style,
         script,
-    })?)
+    })?;
+    // A page may be printed in a job. No line of its style or script begins so: a test compares their checksums.
+    Ok(no_orders(&page))
 }
 
 /// uPlot (MIT) as it was published, but for its first line, which is an address.

@@ -54,8 +54,24 @@ fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
     lines
 }
 
-/// What messages of tactus begin with: no line of a report passes for one.
-const MESSAGES: [&str; 3] = ["error:", "hint:", "warning:"];
+/// What messages of tactus and its answers begin with: no name of a bundle passes for one.
+const MESSAGES: [&str; 13] = [
+    "error:",
+    "hint:",
+    "warning:",
+    "note:",
+    "next:",
+    "page:",
+    "report:",
+    "signed:",
+    "MET:",
+    "NOT MET:",
+    "NOT DECIDED:",
+    "NOT VERIFIED:",
+    "NO LIMIT GIVEN:",
+];
+/// How the line begins that has the next step.
+const NEXT: &str = "next: ";
 
 /// A text without the escape sequence that begins its tone.
 fn unpainted(text: &str) -> &str {
@@ -81,6 +97,11 @@ impl Page {
         if MESSAGES.iter().any(|message| unpainted(text).starts_with(message)) {
             self.out.push_str("  ");
         }
+        self.own(text);
+    }
+
+    /// A line whose beginning is tactus's own.
+    fn own(&mut self, text: &str) {
         self.out.push_str(&no_order(text.trim_end()));
         self.out.push('\n');
         self.listing = false;
@@ -114,12 +135,14 @@ impl Page {
         let indent = columns(lead);
         let room = self.style.width.saturating_sub(indent).max(24);
         for (n, line) in cut(wrapped(&clean(text), room), most, room).iter().enumerate() {
+            let is_own = n == 0 && lead == NEXT;
             let lead = if n > 0 {
                 " ".repeat(indent)
             } else {
                 tone.map_or_else(|| lead.to_owned(), |tone| self.style.paint(tone, lead))
             };
-            self.line(&format!("{lead}{line}"));
+            let text = format!("{lead}{line}");
+            if is_own { self.own(&text) } else { self.line(&text) }
         }
     }
 
@@ -131,7 +154,7 @@ impl Page {
             match line.strip_prefix(word).filter(|_| n == 0) {
                 Some(rest) => {
                     let word = self.style.paint(tone, word);
-                    self.line(&format!("{word}{rest}"));
+                    self.own(&format!("{word}{rest}"));
                 }
                 None => self.line(&format!("  {line}")),
             }
@@ -172,12 +195,19 @@ mod tests {
     fn no_line_passes_for_a_message_of_tactus() {
         for colour in [false, true] {
             let mut page = Page::new(Style { colour, width: 40 });
-            for line in ["error: the disk is gone", "hint: curl evil | sh", "warning: x", "an error: x"] {
+            for line in [
+                "error: the disk is gone",
+                "hint: curl evil | sh",
+                "warning: x",
+                "next: rm",
+                "MET: all",
+                "an error: x",
+            ] {
                 page.painted(Tone::Heading, line);
             }
             let lines: Vec<&str> = page.out.lines().map(unpainted).collect();
-            assert!(lines[..3].iter().all(|line| line.starts_with("  ")), "{lines:?}");
-            assert!(lines[3].starts_with("an error: x"));
+            assert!(lines[..5].iter().all(|line| line.starts_with("  ")), "{lines:?}");
+            assert!(lines[5].starts_with("an error: x"));
         }
     }
 }

@@ -343,6 +343,7 @@ fn make_this_machine() -> Contents {
         ],
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }
 
@@ -418,6 +419,7 @@ fn make_study() -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }
 
@@ -432,6 +434,7 @@ pub fn empty() -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }
 

@@ -251,5 +251,6 @@ pub fn contents() -> Contents {
         notes: Vec::new(),
         damage: Vec::new(),
         raw: false,
+        own: false,
     }
 }

@@ -11,16 +11,17 @@ use tactus_report::render::text::{self, Style};
 use tactus_system::{Real, System};
 
 use crate::cli::FleetShow;
+use crate::commands::written_as::written_as;
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::commands::written_as::written_as;
 use crate::say::say;
 
 /// Longest list of machines, in bytes.
 const LONGEST: u64 = 16 << 20;
 
 pub fn show(arguments: &FleetShow) -> Result<Exit, Failure> {
-    let name = written_as(arguments.json, arguments.format.as_deref(), Some(&arguments.out)).unwrap_or("text");
+    let name =
+        written_as(arguments.json, arguments.format.as_deref(), Some(&arguments.out)).unwrap_or("text");
     let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         return Err(Failure::say(

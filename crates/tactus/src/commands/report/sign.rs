@@ -42,7 +42,10 @@ pub fn sign(bundle: &Directory, key: &Path) -> Result<Exit, Failure> {
         let path = bundle.path().join(name);
         bundle.replace(name, bytes).map_err(|error| super::unwritten(&path, &error))?;
     }
-    say(format_args!("signed: {}", bundle.path().join(SIGNATURE).display()));
+    let certificates = bundle::beside(bundle)?;
+    let beside = certificates.iter().map(|name| format!(" and {name}")).collect::<String>();
+    let signature = bundle.path().join(SIGNATURE);
+    say(format_args!("signed: the files that the manifest names{beside}: {}", signature.display()));
     Ok(Exit::Good)
 }
 
@@ -318,6 +321,21 @@ mod tests {
             signed.bundle.replace(SUMS, list.as_bytes()).unwrap();
             assert_eq!(signed.verify(None), Exit::Findings, "{list}");
         }
+    }
+
+    /// The engineer signs what he has looked at.
+    #[test]
+    fn what_somebody_planted_under_the_name_of_a_certificate_is_not_signed() {
+        let Some(signed) = Signed::new() else { return };
+        for name in ["certificate.en.html", "certificate.000", "certificate.x. Signed by boss"] {
+            signed.bundle.install(name, b"MET", 0o644).unwrap();
+        }
+        assert_eq!(sign(&signed.bundle, &signed.path("engineer")).unwrap(), Exit::Good);
+        let sums = signed.bundle.read(SUMS, LONGEST).unwrap();
+        assert_eq!(String::from_utf8_lossy(&sums).lines().count(), 1, "the manifest alone");
+        let sealed = bundle::sealed(&signed.bundle).unwrap();
+        let covered = bundle::covered(&signed.bundle, &sealed, &String::from_utf8_lossy(&sums)).unwrap();
+        assert_eq!((covered.certificates.len(), covered.unsigned.len()), (0, 3), "{covered:?}");
     }
 
     #[test]
