@@ -130,7 +130,7 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
 
 const PREEMPT_RT: &str = "preempt-rt";
 const OTHERS: &str = "Decide on each: tactus explain ID";
-const KNOWN: &str = "Know, and decide";
+const KNOWN: &str = "For your information";
 
 fn action(subject: &Subject<'_>, way: &Way, fixed: &[&Finding]) -> Option<Action> {
     let severity = fixed.iter().map(|finding| finding.severity).max()?;
@@ -145,7 +145,7 @@ fn action(subject: &Subject<'_>, way: &Way, fixed: &[&Finding]) -> Option<Action
         }
         Way::Kernel => ("Boot another kernel".to_owned(), String::new()),
         Way::Firmware => ("Change the firmware's setup".to_owned(), String::new()),
-        Way::Machine => ("Define the virtual machine anew".to_owned(), String::new()),
+        Way::Machine => ("Redefine the virtual machine".to_owned(), String::new()),
         Way::Container => ("Start the container with other options".to_owned(), String::new()),
         Way::Own(_) => (fixed.first()?.title.clone(), String::new()),
         Way::Others => (OTHERS.to_owned(), String::new()),

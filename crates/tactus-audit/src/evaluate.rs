@@ -31,7 +31,7 @@ fn order(state: State) -> u8 {
 /// What a check says of a subject.
 fn judge(check: &Check, subject: &Subject<'_>) -> Judgement {
     if !check.applies.iter().any(|applies| concerns(*applies, subject.role)) {
-        return Judgement::not_applicable(format!("it does not concern a {}", subject.role));
+        return Judgement::not_applicable(format!("it does not apply to a {}", subject.role));
     }
     if !subject.is(check.arch) {
         let whose = match check.arch {
@@ -40,11 +40,11 @@ fn judge(check: &Check, subject: &Subject<'_>) -> Judgement {
             Arch::Arm64 => "64-bit Arm processors",
             Arch::Any => "any processor",
         };
-        return Judgement::not_applicable(format!("it concerns {whose} only"));
+        return Judgement::not_applicable(format!("it applies to {whose} only"));
     }
     if check.hardware && subject.virtualized {
         return Judgement::unknowable(
-            "this system runs on a hypervisor, and what it sees of this is the hypervisor's word",
+            "this system runs on a hypervisor, which decides what this system sees of it",
         );
     }
     match (check.judge)(subject) {

@@ -12,7 +12,7 @@ impl Check {
         vec![
             ("severity", self.severity.to_string()),
             ("concerns", concerned(self)),
-            ("set", or(&set.join(", "), "by nobody")),
+            ("set", or(&set.join(", "), "not by a setting")),
             ("reverted", taken_back(self.reversible).to_owned()),
             ("sources", sources.collect::<Vec<_>>().join("; ")),
             ("reads", named(self.reads)),
@@ -48,7 +48,7 @@ fn concerned(check: &Check) -> String {
         Arch::Intel => ", Intel",
         Arch::Arm64 => ", 64-bit Arm",
     };
-    let hardware = if check.hardware { "; cannot be known where a hypervisor lies below" } else { "" };
+    let hardware = if check.hardware { "; unknown inside a virtual machine" } else { "" };
     format!("{}{arch}{hardware}", who.join(" and "))
 }
 
@@ -63,7 +63,7 @@ const fn set_by(set: SetBy) -> &'static str {
         SetBy::Service => "by a service",
         SetBy::ContainerFlag => "by a flag of the container runtime",
         SetBy::Installation => "by another kernel or package",
-        SetBy::Placement => "by the place that the work is given",
+        SetBy::Placement => "by where the work is placed",
         SetBy::Application => "in the application",
     }
 }
@@ -72,8 +72,8 @@ const fn taken_back(reversible: Reversible) -> &'static str {
     match reversible {
         Reversible::Yes => "at run time",
         Reversible::Reboot => "by a reboot",
-        Reversible::Restart => "by a restart of the virtual machine or container",
-        Reversible::Nothing => "there is nothing to revert",
+        Reversible::Restart => "by restarting the virtual machine or container",
+        Reversible::Nothing => "nothing to revert",
     }
 }
 

@@ -23,14 +23,14 @@ pub struct Guard {
 pub const GUARDS: &[Guard] = &[
     Guard {
         name: "throttling of real-time threads",
-        gives_up: "threads that a real-time thread keeps off its CPU, the kernel's included, may wait for ever; only stalld \
-would rescue them (systemctl enable --now stalld), and it does not run",
+        gives_up: "a real-time thread that never sleeps starves all other threads on its CPU, also kernel threads; \
+only stalld would rescue them, and it does not run (systemctl enable --now stalld)",
         weakened_by: stops_throttling,
     },
     Guard {
         name: "the fair server",
-        gives_up: "threads that a real-time thread keeps off its CPU, the kernel's included, lose their 50 ms of each \
-second; only stalld would rescue them (systemctl enable --now stalld), and it does not run",
+        gives_up: "threads starved by a real-time thread, also kernel threads, lose their 50 ms a second; only \
+stalld would rescue them, and it does not run (systemctl enable --now stalld)",
         weakened_by: |subject, change| stops_fair_server(change) && !rescued(subject),
     },
     Guard {
@@ -51,7 +51,7 @@ second; only stalld would rescue them (systemctl enable --now stalld), and it do
     },
     Guard {
         name: "the hung task detector",
-        gives_up: "a task that hangs is reported later, or never",
+        gives_up: "a hung task is reported later, or never",
         weakened_by: |_, change| {
             let Some(then) = file(change, "/proc/sys/kernel/hung_task_timeout_secs") else { return false };
             let seconds = |text: &str| match text.trim().parse::<u64>() {
@@ -65,7 +65,7 @@ second; only stalld would rescue them (systemctl enable --now stalld), and it do
     },
     Guard {
         name: "reports of corrected machine errors",
-        gives_up: "memory and caches that begin to fail are not told before they have failed",
+        gives_up: "failing memory and caches are not reported before they have failed",
         weakened_by: |_, change| {
             let machine = |name: &str| match &change.target {
                 Target::File { path, .. } => {
@@ -81,14 +81,14 @@ second; only stalld would rescue them (systemctl enable --now stalld), and it do
     },
     Guard {
         name: "the watchdog of the clock source",
-        gives_up: "a time stamp counter that runs wrong is not noticed, and every time that is read of it is wrong",
+        gives_up: "a time stamp counter that runs wrong is not noticed, and every time read from it is wrong",
         weakened_by: |_, change| {
             parameter(change, "tsc").is_some_and(|value| ["reliable", "nowatchdog"].contains(&value))
         },
     },
     Guard {
         name: "the mitigation of iTLB multihit",
-        gives_up: "a guest can halt the machine (CVE-2018-12207): only where every guest is trusted",
+        gives_up: "a guest can halt the machine (CVE-2018-12207); set it only if you trust every guest",
         weakened_by: |subject, change| {
             let off = |then: &str| flag(then) == Some(false) || then == "never";
             let module = matches!(&change.target, Target::Module { parameter, .. } if parameter == "nx_huge_pages")
@@ -99,9 +99,9 @@ second; only stalld would rescue them (systemctl enable --now stalld), and it do
         },
     },
     Guard {
-        name: "translation of the devices' addresses",
-        gives_up: "a broken or hostile device of the host can write anywhere in memory; on AMD it ends SEV-SNP: such guests \
-do not start",
+        name: "IOMMU translation for the host's devices",
+        gives_up: "a broken or hostile host device can write anywhere in memory; on AMD it disables SEV-SNP, and \
+such guests do not start",
         weakened_by: |subject, change| {
             let translates =
                 subject.facts.text("list:/sys/class/iommu").is_none_or(|units| !units.trim().is_empty());
@@ -112,12 +112,12 @@ do not start",
     },
     Guard {
         name: "the audit of system calls",
-        gives_up: "what rules of the audit would record is not recorded",
+        gives_up: "events that audit rules match are not recorded",
         weakened_by: |_, change| parameter(change, "audit") == Some("0"),
     },
     Guard {
         name: "the penalty of split locks",
-        gives_up: "a program or guest that locks across cache lines slows every CPU",
+        gives_up: "a program or guest with split locks slows down every CPU",
         weakened_by: |_, change| {
             file(change, "/proc/sys/kernel/split_lock_mitigate") == Some("0")
                 || parameter(change, "split_lock_detect") == Some("off")
@@ -125,7 +125,7 @@ do not start",
     },
     Guard {
         name: "scrubbing of memory",
-        gives_up: "single-bit errors stay in memory until they meet a second one",
+        gives_up: "single-bit errors stay in memory until a second one makes them uncorrectable",
         weakened_by: |_, change| match &change.target {
             Target::File { path, .. } => {
                 path.starts_with("/sys/devices/system/edac/mc/")
@@ -136,9 +136,9 @@ do not start",
         },
     },
     Guard {
-        name: "what an interrupt was placed for",
-        gives_up: "it was put on isolated CPUs, as an interrupt of the real-time work itself is, and that work would \
-wait for it elsewhere",
+        name: "the placement of an interrupt",
+        gives_up: "it is on isolated CPUs only, like an interrupt of the real-time work itself; moved away, it \
+reaches that work later",
         weakened_by: |subject, change| interrupt(change).is_some() && is_own(subject, change),
     },
 ];

@@ -37,15 +37,13 @@ pub enum Impossible {
         better: CpuSet,
     },
     /// CPU 0.
-    #[error(
-        "isolating {isolated} isolates CPU 0: timekeeping, and interrupts that cannot be moved, live there"
-    )]
+    #[error("isolating {isolated} isolates CPU 0: timekeeping and unmovable interrupts run there")]
     CpuZero {
         /// What was asked for.
         isolated: CpuSet,
     },
     /// Cores in part.
-    #[error("half a core would be isolated: {}", few(.halves.iter().map(half)))]
+    #[error("only half of a core would be isolated: {}", few(.halves.iter().map(half)))]
     HalfCores {
         /// Of each such core the hardware threads that are isolated, and the others.
         halves: Vec<(CpuSet, CpuSet)>,
@@ -63,22 +61,22 @@ impl Impossible {
     #[must_use]
     pub fn hint(&self) -> String {
         let instance = |better: &CpuSet| match better.is_empty() {
-            true => "this system has too few for it".to_owned(),
+            true => "this system has too few CPUs for it".to_owned(),
             false => format!("for instance --isolate {better}"),
         };
         match self {
             Self::Nothing { better, .. } | Self::NotOnline { better, .. } => {
-                format!("name CPUs that are there: {}", instance(better))
+                format!("name existing CPUs: {}", instance(better))
             }
             Self::NoHousekeeping { better, .. } => {
-                format!("leave at least one core, best that of CPU 0: {}", instance(better))
+                format!("leave at least one core free, best the core of CPU 0: {}", instance(better))
             }
             Self::CpuZero { .. } => "leave CPU 0 and its core out of --isolate".into(),
             Self::HalfCores { whole, .. } if whole.is_empty() => {
-                "isolate all hardware threads of a core, or switch SMT off (nosmt)".into()
+                "isolate all hardware threads of a core, or turn SMT off (nosmt)".into()
             }
             Self::HalfCores { whole, .. } => {
-                format!("isolate whole cores (of these: --isolate {whole}), or switch SMT off (nosmt)")
+                format!("isolate whole cores (of these: --isolate {whole}), or turn SMT off (nosmt)")
             }
         }
     }
@@ -148,9 +146,9 @@ mod tests {
         };
         assert_eq!(
             one("2-7"),
-            "CPUs 4-7 are not online; this system has 0-3; name CPUs that are there: for instance --isolate 2,3"
+            "CPUs 4-7 are not online; this system has 0-3; name existing CPUs: for instance --isolate 2,3"
         );
-        assert!(one("").starts_with("no CPU is isolated; this system has CPUs 0-3; name CPUs"));
+        assert!(one("").starts_with("no CPU is isolated; this system has CPUs 0-3; name existing CPUs"));
         assert!(
             one("0-3")
                 .starts_with("isolating 0-3 leaves no CPU for everything else; leave at least one core")
@@ -158,10 +156,10 @@ mod tests {
         assert!(one("0-1").starts_with("isolating 0,1 isolates CPU 0: timekeeping"));
         assert_eq!(
             one("1-2"),
-            "half a core would be isolated: CPU 2 shares its core with CPU 3; isolate whole cores (of these: --isolate \
-             1), or switch SMT off (nosmt)"
+            "only half of a core would be isolated: CPU 2 shares its core with CPU 3; isolate whole cores (of these: --isolate \
+             1), or turn SMT off (nosmt)"
         );
-        assert!(one("3").ends_with("isolate all hardware threads of a core, or switch SMT off (nosmt)"));
+        assert!(one("3").ends_with("isolate all hardware threads of a core, or turn SMT off (nosmt)"));
         // Which one it is best to name is what tactus would choose, and not what is wrong.
         assert!(one("8").ends_with("--isolate 2,3"), "isolated at boot");
     }

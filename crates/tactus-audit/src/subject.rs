@@ -165,7 +165,8 @@ impl<'a> Subject<'a> {
         let text = self.value(path)?;
         text.parse().map_err(|_| {
             let shown: String = text.chars().take(40).collect();
-            Judgement::unreadable(format!("{path} says `{shown}`, which is no number")).read(path, shown)
+            Judgement::unreadable(format!("{path} contains `{shown}`, which is not a number"))
+                .read(path, shown)
         })
     }
 
@@ -183,7 +184,7 @@ impl<'a> Subject<'a> {
             Some(Reading::Absent) => {
                 Err(Judgement::unreadable(format!("{name} is not there")).read(name, "not there"))
             }
-            None => Err(Judgement::unreadable(format!("{name} is not among the facts"))),
+            None => Err(Judgement::unreadable(format!("the facts do not include {name}"))),
         }
     }
 
@@ -203,7 +204,7 @@ impl<'a> Subject<'a> {
         if !self.threads.list.is_empty() {
             return Ok(&self.threads);
         }
-        Err(Judgement::unreadable("the facts do not say which threads there are"))
+        Err(Judgement::unreadable("the facts do not include the threads"))
     }
 
     /// A judgement over all threads: what is good in those that were seen says nothing of those that
@@ -214,7 +215,7 @@ impl<'a> Subject<'a> {
         if judgement.state != State::Ok || unseen == 0 {
             return judgement;
         }
-        let said = format!("{unseen} threads are not among the facts; of the others: {}", judgement.said);
+        let said = format!("the facts do not include {unseen} threads; of the others: {}", judgement.said);
         Judgement { state: State::Unreadable, said, ..judgement }
     }
 
@@ -233,7 +234,7 @@ impl<'a> Subject<'a> {
     pub fn need_parted(&self) -> Result<(&CpuSet, &CpuSet), Judgement> {
         self.parted().ok_or_else(|| {
             Judgement::not_applicable(format!(
-                "no CPU is set apart: {} for real-time work, {} for the rest",
+                "no CPU is isolated: {} for real-time work, {} for the rest",
                 sentence::cpus_or_none(self.isolated()),
                 sentence::cpus_or_none(self.housekeeping())
             ))

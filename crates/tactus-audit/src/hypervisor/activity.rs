@@ -24,20 +24,20 @@ pub static CHECKS: &[Check] = &[
         set: &[SetBy::Application],
         reversible: Reversible::Nothing,
         hardware: false,
-        reads: "/sys/kernel/debug/kvm/* twice (perf kvm stat and QMP's query-stats tell the same)",
-        expected: "below 1000 exits in a second for each vCPU",
-        why: "Each exit takes one to several microseconds from the guest, and more through the caches that the host uses \
-meanwhile. The kinds say what causes them: halts, timers, interrupts, port I/O.",
-        fix: "See which kinds lead (perf kvm stat live, or tactus' measurement exits). In the guest avoid CPUID, port \
-I/O, timers and interrupts between vCPUs in the cycle; isolate its vCPUs; give it vhost or a device of its own. Where \
-interrupts lead, let what is not real-time poll for its devices (intel-industrial-2014 advises it).",
+        reads: "/sys/kernel/debug/kvm/* twice (perf kvm stat and QMP's query-stats show the same)",
+        expected: "below 1000 exits a second per vCPU",
+        why: "Each exit costs the guest one to several microseconds, and more through the caches that the host uses \
+meanwhile. The kinds show the cause: halts, timers, interrupts, port I/O.",
+        fix: "Find the most frequent kinds (perf kvm stat live, or tactus' measurement exits). In the guest's cycle \
+avoid CPUID, port I/O, timers and interrupts between vCPUs. Isolate its vCPUs; give it vhost or a dedicated device. \
+Where interrupts lead, let work that is not real-time poll its devices (intel-industrial-2014 advises it).",
         risk: "None.",
         judge: exits,
         changes: no_change,
     },
     Check {
         id: "live-ops",
-        title: "a machine is moved, saved or watched while it runs",
+        title: "a machine is migrated, saved or monitored while it runs",
         sources: &[Source::Guide("QEMU, query-migrate")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Minor,
@@ -45,13 +45,13 @@ interrupts lead, let what is not real-time poll for its devices (intel-industria
         set: &[SetBy::Placement],
         reversible: Reversible::Yes,
         hardware: false,
-        reads: "the names of QEMU's threads and of all processes (QMP's query-migrate tells more)",
-        expected: "no migration, no snapshot, no program that asks machines for figures all the time",
-        why: "A migration tracks each page that is written, with an exit or a fault for each, and stops the guest at its \
-end for milliseconds to seconds; a snapshot does the same. Programs that ask QEMU for figures hold the lock that vCPUs \
-need when they leave the guest.",
-        fix: "Keep real-time machines out of automatic migration, balancing, snapshots and backup; stop the program, or \
-have it ask seldom.",
+        reads: "the names of QEMU's threads and of all processes (QMP's query-migrate shows more)",
+        expected: "no migration, no snapshot, no program that polls machines for statistics",
+        why: "A migration tracks every written page, with an exit or a fault for each. At its end it stops the guest \
+for milliseconds to seconds. A snapshot does the same. Programs that ask QEMU for statistics hold the lock that \
+vCPUs need when they leave the guest.",
+        fix: "Exclude real-time machines from automatic migration, balancing, snapshots and backup. Stop the \
+program, or make it poll less often.",
         risk: "Maintenance of the host needs a planned stop of its machines.",
         judge: |subject| {
             let watchers = watchers(subject);
@@ -76,19 +76,17 @@ fn exits(subject: &Subject<'_>) -> Verdict {
         // Says why: none runs, or their threads have no names.
         return each(subject, |vm| {
             vcpus_of(vm)?;
-            Ok(Judgement::unreadable("its vCPUs are not known"))
+            Ok(Judgement::unreadable("its vCPUs are unknown"))
         });
     }
     if subject.vms.iter().all(|vm| vm.emulated == Some(true)) {
         return Err(Judgement::not_applicable("all machines are emulated (TCG): they have no exits"));
     }
     let before = total(subject.facts, "exits").ok_or_else(|| {
-        Judgement::unreadable(
-            "/sys/kernel/debug/kvm/exits could not be read: it needs root, and debugfs mounted",
-        )
+        Judgement::unreadable("/sys/kernel/debug/kvm/exits could not be read: mount debugfs and be root")
     })?;
     let Some(later) = subject.later else {
-        return Err(Judgement::unreadable("a rate needs two looks, and the facts are of one")
+        return Err(Judgement::unreadable("a rate needs two readings, and these facts are one")
             .read(format!("{TOTALS}exits"), before.to_string()));
     };
     let rate = || -> Option<(f64, f64)> {
@@ -98,11 +96,11 @@ fn exits(subject: &Subject<'_>) -> Verdict {
         (time > 0.0).then(|| (per_second(gone, time) / f64::from(vcpus), time))
     };
     let (rate, time) =
-        rate().ok_or_else(|| Judgement::unreadable("the second look does not follow the first"))?;
+        rate().ok_or_else(|| Judgement::unreadable("the second reading does not follow the first"))?;
     let leading = leading(subject.facts, later, time);
-    let said = format!("{rate:.0} exits in a second for each of {vcpus} vCPUs, over {time:.1} s{leading}");
+    let said = format!("{rate:.0} exits a second for each of {vcpus} vCPUs, over {time:.1} s{leading}");
     Ok(Judgement::when(rate < MANY, said.clone(), said)
-        .read(format!("{TOTALS}exits, twice"), format!("{rate:.0}/s for each vCPU")))
+        .read(format!("{TOTALS}exits, twice"), format!("{rate:.0}/s per vCPU")))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate of events, for reading")]
@@ -126,7 +124,7 @@ fn leading(before: &Facts, later: &Facts, time: f64) -> String {
         .take(3)
         .map(|(moved, kind)| format!("{kind} {:.0}/s", per_second(*moved, time)))
         .collect();
-    if shown.is_empty() { String::new() } else { format!("; most of all {}", shown.join(", ")) }
+    if shown.is_empty() { String::new() } else { format!("; most frequent: {}", shown.join(", ")) }
 }
 
 /// Threads that QEMU has while it moves or saves a guest, in its older and newer names.
@@ -152,22 +150,19 @@ fn watchers(subject: &Subject<'_>) -> Vec<String> {
 
 fn moved(vm: &Vm, watchers: &[String]) -> Verdict {
     if vm.emulator.is_empty() {
-        return Err(Judgement::unreadable("its threads are not among the facts"));
+        return Err(Judgement::unreadable("the facts do not include its threads"));
     }
     let moving = vm.emulator.iter().find(|thread| MOVING.iter().any(|name| thread.name.starts_with(name)));
     if let Some(thread) = moving {
-        return Ok(Judgement::finding(format!(
-            "it is being moved or saved: its thread {} says so",
-            thread.name
-        ))
-        .read(format!("threads of process {}", vm.pid), thread.name.as_str()));
+        return Ok(Judgement::finding(format!("it is being migrated or saved (thread {})", thread.name))
+            .read(format!("threads of process {}", vm.pid), thread.name.as_str()));
     }
     if !watchers.is_empty() {
-        return Ok(Judgement::finding(format!("it is asked for figures by {}", watchers.join(", ")))
+        return Ok(Judgement::finding(format!("{} polls it for statistics", watchers.join(", ")))
             .read("processes", watchers.join(", ")));
     }
-    let threads = format!("{} threads beside vCPUs", vm.emulator.len());
-    Ok(Judgement::ok("it was neither moved nor saved when the facts were read")
+    let threads = format!("{} threads besides vCPUs", vm.emulator.len());
+    Ok(Judgement::ok("it was neither migrated nor saved when the facts were read")
         .read(format!("threads of process {}", vm.pid), threads))
 }
 
@@ -197,7 +192,7 @@ mod tests {
         assert_eq!(calm.state(id), State::Ok);
         assert_eq!(
             calm.said(id),
-            "50 exits in a second for each of 2 vCPUs, over 10.0 s; most of all halt_exits 50/s"
+            "50 exits a second for each of 2 vCPUs, over 10.0 s; most frequent: halt_exits 50/s"
         );
         assert_eq!(looked_at_twice("201000", "110.00 380.00").state(id), State::Finding);
         for (exits, uptime) in
@@ -219,7 +214,7 @@ mod tests {
             host().and("threads:0", &format!("{THREADS}\n830\t812\t1\t0\tOTHER\t0\t0\tmig/src/main"));
         assert!(moving.state(id) == State::Finding && moving.said(id).contains("mig/src/main"));
         let watched = host().and("threads:0", &format!("{THREADS}\n950\t950\t1\t0\tOTHER\t0\t0\tvirt-top"));
-        assert!(watched.said(id).contains("asked for figures by virt-top (950)"), "{}", watched.said(id));
+        assert!(watched.said(id).contains("virt-top (950) polls it for statistics"), "{}", watched.said(id));
         // A thread of the kernel of that name moves no guest.
         assert_eq!(
             threads(

@@ -11,7 +11,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[
     Check {
         id: "msi-only",
-        title: "a PCI device interrupts by a line instead of a message",
+        title: "a PCI device uses a line interrupt instead of MSI",
         sources: &[Source::Industrial],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -21,11 +21,12 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "/proc/interrupts, pci:*",
         expected: "PCI-MSI or PCI-MSIX for each PCI device (ITS on Arm)",
-        why: "A line (INTx) is shared, is held until the driver has asked its device over the bus, and passes the I/O APIC: \
-each interrupt costs register reads, in a guest exits. A message goes straight to one CPU, and can be posted into a guest.",
-        fix: "Use a driver or a device with MSI; do not boot with pci=nomsi. For guests give virtio devices vectors \
-(vectors=N), and avoid emulated devices that have none.",
-        risk: "Some old devices announce MSI and lose interrupts with it.",
+        why: "A line (INTx) is shared, passes the I/O APIC, and is held until the driver has asked its device over \
+the bus. Each interrupt costs register reads, in a guest exits. A message goes straight to one CPU, and can be \
+posted into a guest.",
+        fix: "Use a driver or a device with MSI; do not boot with pci=nomsi. Give the virtio devices of guests \
+vectors (vectors=N), and avoid emulated devices without them.",
+        risk: "Some old devices announce MSI and lose interrupts when they use it.",
         judge: lines,
         changes: no_change,
     },
@@ -40,11 +41,11 @@ each interrupt costs register reads, in a guest exits. A message goes straight t
         reversible: Reversible::Nothing,
         hardware: false,
         reads: "/proc/interrupts",
-        expected: "one handler for each interrupt; the rest is the application's design",
-        why: "Each handler of a shared interrupt is run, and asks its device, whichever device it was. What a handler defers \
-to a thread adds the scheduler's latency to the interrupt's.",
-        fix: "Give the device that matters an interrupt of its own (MSI); do what is urgent in the handler itself, and pin its \
-thread and its interrupt to the vCPU of the application.",
+        expected: "one handler per interrupt; the rest depends on the application",
+        why: "Every handler of a shared interrupt runs and asks its device, whichever device raised it. Work that a \
+handler defers to a thread adds the scheduler's latency.",
+        fix: "Give the important device a separate interrupt (MSI). Do urgent work in the handler itself. Pin the \
+handler's thread and the interrupt to the vCPU of the application.",
         risk: "Long handlers delay everything else on their CPU.",
         judge: shared,
         changes: no_change,
@@ -100,7 +101,7 @@ fn known(subject: &Subject<'_>) -> Result<(), Judgement> {
     }
     Err(match subject.value("/proc/interrupts") {
         Err(judgement) if subject.facts.0.contains_key("/proc/interrupts") => judgement,
-        _ => Judgement::unreadable("the facts do not hold the interrupts"),
+        _ => Judgement::unreadable("the facts do not include the interrupts"),
     })
 }
 
@@ -124,8 +125,8 @@ fn lines(subject: &Subject<'_>) -> Verdict {
     }
     let judgement = Judgement::when(
         by_line.is_empty(),
-        format!("all {messages} interrupts of PCI devices are messages"),
-        format!("{} by a line, not by a message", named(&by_line)),
+        format!("all {messages} interrupts of PCI devices are messages (MSI)"),
+        format!("{} by a line, not by a message (MSI)", named(&by_line)),
     );
     Ok(listed(judgement, &by_line))
 }
@@ -136,7 +137,7 @@ fn shared(subject: &Subject<'_>) -> Verdict {
         subject.interrupts.active().filter(|interrupt| interrupt.actions.len() > 1).collect();
     if several.is_empty() {
         return Err(Judgement::unknowable(
-            "no two drivers share an interrupt; how the application's own handlers are made cannot be seen from here",
+            "no two drivers share an interrupt; the application's handlers cannot be seen from here",
         ));
     }
     let isolated = |interrupt: &Interrupt| {
@@ -219,7 +220,7 @@ mod tests {
         let with = board.and("pci:0000:01:00.0", "0x0c0330 1912:0014 xhci_hcd 0 -");
         assert_eq!(
             (with.state(id), with.said(id).as_str()),
-            (State::Finding, "xhci-hcd:usb1 (interrupt 40) interrupts by a line, not by a message")
+            (State::Finding, "xhci-hcd:usb1 (interrupt 40) interrupts by a line, not by a message (MSI)")
         );
         assert_eq!(
             arm(&[(ROWS, " CPU0\n 11: 5 GICv3 27 Level arch_timer\n")]).state(id),

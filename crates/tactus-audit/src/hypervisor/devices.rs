@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "no-extra-devices",
-    title: "the guest has devices that a real-time system does not need",
+    title: "the guest has devices that real-time work does not need",
     sources: &[Source::Guide("libvirt, realtime")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
@@ -17,10 +17,10 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "-device, -usb, -vga, -vnc, -spice, -nodefaults of QEMU's command line",
     expected: "-nodefaults, and no balloon, USB controller, random number generator, graphics or sound",
-    why: "A USB controller has timers in QEMU and polling in the guest, a display is refreshed and scanned for changes, \
-a balloon takes pages back that were touched already: exits, and work of QEMU's main loop, for nothing.",
+    why: "A USB controller has timers in QEMU and polling in the guest. A display is refreshed and scanned for \
+changes. A balloon takes back pages that were already touched. Each costs exits and work in QEMU's main loop.",
     fix: "libvirt: <controller type='usb' model='none'/>, <memballoon model='none'/>, no <rng>, <graphics>, <video>, \
-<sound>, <input>. QEMU: -nodefaults -display none and only the devices that are needed.",
+<sound>, <input>. QEMU: -nodefaults -display none and only the devices that you need.",
     risk: "No graphical console: use a serial one. Without the random number generator a guest may wait for entropy \
 at its first boot.",
     judge: |subject| each(subject, extra),
@@ -75,9 +75,9 @@ fn judge(arguments: &Arguments, mut found: Vec<(&str, String)>) -> Judgement {
     let mut classes: Vec<_> = found.iter().map(|(class, _)| *class).collect();
     classes.dedup();
     let judgement = match (classes.is_empty(), bare) {
-        (true, true) => arguments.without(Judgement::ok("it has no device of these kinds")),
+        (true, true) => arguments.without(Judgement::ok("it has none of these devices")),
         (true, false) => arguments.without(Judgement::finding(
-            "-nodefaults is missing: QEMU adds its default devices, graphics and a network among them",
+            "-nodefaults is missing: QEMU adds its default devices, including graphics and a network",
         )),
         (false, true) => Judgement::finding(format!("it has {}", classes.join(", "))),
         // Where the end is missing the option may be in it.

@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "disk-image",
-    title: "a disk of the guest grows, is cached twice, or lies elsewhere",
+    title: "a disk of the guest grows, is cached twice, or is on the network",
     sources: &[Source::Xeon],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
@@ -17,11 +17,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "-drive and -blockdev of QEMU's command line",
     expected: "raw images on this host, preallocated, with cache=none (cache.direct=on)",
-    why: "An image that grows pays twice for a write, once in the guest's file system and once in the image's tables; one \
-through the host's page cache waits for the host's write-back; one in the network waits for the network.",
+    why: "A growing image writes twice: once in the guest's file system and once in the image's tables. An image \
+behind the host's page cache waits for the host's write-back. A network image waits for the network.",
     fix: "qemu-img convert -O raw -S 0 (or -o preallocation=falloc), and in libvirt <driver name='qemu' type='raw' \
-cache='none' io='native'/>; better a logical volume.",
-    risk: "No snapshots inside the image; the whole size is taken at once.",
+cache='none' io='native'/>. A logical volume is better.",
+    risk: "No snapshots inside the image; the full size is allocated at once.",
     judge: |subject| each(subject, disks),
     changes: no_change,
 }];
@@ -65,7 +65,7 @@ fn disks(vm: &Vm) -> Verdict {
             ""
         };
         arguments
-            .without(Judgement::ok(format!("its disks are raw, of this host and not cached by it{rest}")))
+            .without(Judgement::ok(format!("its disks are raw, on this host and not cached by it{rest}")))
     } else {
         let shown = bad.iter().take(4).cloned().collect::<Vec<_>>().join("; ");
         let more = bad.len().saturating_sub(4);
@@ -108,7 +108,7 @@ fn drive(option: &Parameter) -> Option<Disk<'_>> {
     let mut disk = Disk { name: option.get("id").unwrap_or("-drive"), ..Disk::default() };
     match option.get("format").or_else(|| option.get("driver")) {
         Some(driver) => judge_driver(driver, &mut disk),
-        None => disk.faults.push("has no format given: QEMU guesses it".to_owned()),
+        None => disk.faults.push("has no format set: QEMU guesses it".to_owned()),
     }
     // `rbd:pool/image`, `nbd://host`: a protocol before the colon; a path begins with a slash.
     let protocol = file.split(':').next().filter(|_| file.contains(':') && !file.starts_with('/'));
@@ -129,7 +129,7 @@ fn judge_driver(driver: &str, disk: &mut Disk<'_>) {
         disk.faults.push(format!("is {driver}"));
     }
     if REMOTE.contains(&driver) {
-        disk.faults.push(format!("lies in the network ({driver})"));
+        disk.faults.push(format!("is on the network ({driver})"));
     }
     disk.file |= driver == "file";
 }

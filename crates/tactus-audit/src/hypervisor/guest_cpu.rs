@@ -14,7 +14,7 @@ const ENABLE_PMU: &str = "/sys/module/kvm/parameters/enable_pmu";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "cpu-passthrough",
-        title: "the guest has another processor than the host",
+        title: "the guest's processor differs from the host's",
         sources: &[Source::Guide("libvirt, domain XML"), Source::Guide("Nova")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Major,
@@ -24,8 +24,8 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "-cpu of QEMU's command line",
         expected: "host",
-        why: "A model hides what the host's processor can do: the guest takes slower ways (no TSC deadline, no \
-invariant TSC, no x2APIC, older string and vector instructions), each of which costs exits or cycles.",
+        why: "A CPU model hides features of the host's processor: the TSC deadline, the invariant TSC, x2APIC, newer \
+string and vector instructions. The guest then takes slower ways, which cost exits or cycles.",
         fix: "libvirt: <cpu mode='host-passthrough'/>. QEMU: -cpu host.",
         risk: "The guest cannot be migrated to a host with another processor.",
         judge: |subject| each(subject, passthrough),
@@ -44,8 +44,8 @@ invariant TSC, no x2APIC, older string and vector instructions), each of which c
         reads: "-cpu of QEMU's command line; /sys/module/kvm/parameters/enable_pmu. In the guest: CPUID 0xA, EAX bits 0 \
 to 7 are 0",
         expected: "pmu=off",
-        why: "With it KVM saves and loads the counters' registers at exits and entries, and a guest whose watchdog \
-counts cycles takes NMIs.",
+        why: "With it KVM saves and loads the counter registers at exits and entries. A guest whose watchdog counts \
+cycles takes NMIs.",
         fix: "libvirt: <features><pmu state='off'/></features>. QEMU: -cpu host,pmu=off.",
         risk: "No perf with hardware counters inside the guest.",
         judge: |subject| each(subject, |vm| counters(subject, vm)),
@@ -53,7 +53,7 @@ counts cycles takes NMIs.",
     },
     Check {
         id: "kvm-hint-dedicated",
-        title: "the guest does not know that its CPUs are its own",
+        title: "the guest does not know that its CPUs are dedicated",
         sources: &[Source::Kernel("Documentation/virt/kvm/x86/cpuid.rst")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Minor,
@@ -62,12 +62,12 @@ counts cycles takes NMIs.",
         reversible: Reversible::Restart,
         hardware: false,
         reads: "-cpu of QEMU's command line. In the guest: CPUID 0x40000001, EDX bit 0",
-        expected: "kvm-hint-dedicated=on, and a CPU for each vCPU",
-        why: "A Linux guest that has the hint spins on its locks as on hardware, flushes TLBs with plain IPIs and loads \
-the haltpoll idle driver; without it locks halt the vCPU and are kicked awake, with an exit each time.",
+        expected: "kvm-hint-dedicated=on, and one CPU per vCPU",
+        why: "With the hint a Linux guest spins on its locks as on hardware, flushes TLBs with plain IPIs and loads \
+the haltpoll idle driver. Without it a vCPU that waits for a lock halts and is woken, with an exit each time.",
         fix: "libvirt: <features><kvm><hint-dedicated state='on'/></kvm></features>. QEMU: -cpu \
 host,kvm-hint-dedicated=on.",
-        risk: "Where vCPUs do share CPUs, the guest spins for a lock whose holder does not run.",
+        risk: "Where vCPUs share CPUs, the guest spins for a lock whose holder does not run.",
         judge: |subject| {
             let users = users(subject);
             each(subject, |vm| dedicated(&users, vm))
@@ -76,7 +76,7 @@ host,kvm-hint-dedicated=on.",
     },
     Check {
         id: "guest-idle-ownership",
-        title: "an idle guest leaves its CPU to the host",
+        title: "an idle guest gives its CPU back to the host",
         sources: &[Source::Guide("QEMU, -overcommit cpu-pm=on")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Minor,
@@ -86,18 +86,18 @@ host,kvm-hint-dedicated=on.",
         hardware: false,
         reads: "-overcommit of QEMU's command line",
         expected: "cpu-pm=on",
-        why: "With it HLT and MWAIT of the guest do not exit: the vCPU stays in the guest and wakes by the interrupt \
-itself, which saves an exit, the host's scheduler and an entry at each wake-up, several microseconds.",
+        why: "With it HLT and MWAIT of the guest do not exit: the vCPU stays in the guest, and the interrupt itself \
+wakes it. Each wake-up saves an exit, the host's scheduler and an entry: several microseconds.",
         fix: "QEMU: -overcommit cpu-pm=on. libvirt has no element for it: <qemu:commandline \
 xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><qemu:arg value='-overcommit'/><qemu:arg value='cpu-pm=on'/></qemu:commandline>.",
-        risk: "The host sees its CPU busy at 100 %, and nothing else gets it while the guest is idle. The guest may choose \
-deep C-states: limit them on the host.",
+        risk: "The host sees its CPU 100 % busy, and gives it to nothing else while the guest is idle. The guest may \
+choose deep C-states: limit them on the host.",
         judge: |subject| each(subject, own_idle),
         changes: no_change,
     },
     Check {
         id: "irqchip-in-kernel",
-        title: "QEMU itself plays the guest's interrupt controller",
+        title: "QEMU emulates the guest's interrupt controller",
         sources: &[Source::Qoriq],
         applies: &[Applies::Hypervisor],
         severity: Severity::Major,
@@ -107,10 +107,10 @@ deep C-states: limit them on the host.",
         hardware: false,
         reads: "kernel-irqchip of -machine or -accel of QEMU's command line",
         expected: "on (the default) or split, not off",
-        why: "Without the kernel's interrupt controller each interrupt, each end of interrupt and each timer goes through \
-QEMU's main loop: several system calls and a lock where hardware posts a bit.",
+        why: "Without the kernel's interrupt controller each interrupt, each end of interrupt and each timer goes \
+through QEMU's main loop. That costs several system calls and a lock, where hardware posts a bit.",
         fix: "QEMU: -machine kernel-irqchip=on, or leave it out.",
-        risk: "None. PowerPC kernels with real-time patches disable the kernel's MPIC: there it cannot be had.",
+        risk: "None. PowerPC kernels with real-time patches disable the kernel's MPIC, so it is not available there.",
         judge: |subject| each(subject, irqchip),
         changes: no_change,
     },
@@ -136,11 +136,12 @@ fn passthrough(vm: &Vm) -> Verdict {
         Some(model) => Judgement::when(
             is_host(model),
             "it has the host's processor",
-            format!("its processor is the model {model}"),
+            format!("its processor is the CPU model {model}"),
         )
         .read("-cpu", model),
-        None => arguments
-            .without(Judgement::finding("its processor is QEMU's default model").read("-cpu", "not given")),
+        None => arguments.without(
+            Judgement::finding("its processor is QEMU's default CPU model").read("-cpu", "not given"),
+        ),
     })
 }
 
@@ -152,13 +153,15 @@ fn counters(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     let arguments = vm.kvm()?;
     let judgement = match (on(arguments, "cpu", "pmu"), arguments.kind("cpu")) {
         (Some(false), _) => Judgement::ok("it has no performance counters"),
-        (Some(true), _) => Judgement::finding("it has performance counters, as it was asked"),
+        (Some(true), _) => Judgement::finding("it has performance counters, as configured"),
         (None, Some(model)) if is_host(model) => {
-            arguments.without(Judgement::finding("it has performance counters, as -cpu host has by default"))
+            arguments.without(Judgement::finding("it has performance counters, the default of -cpu host"))
         }
         // Named models of x86 have none unless it is asked for.
-        (None, Some(_)) => Judgement::ok("its processor model has no performance counters"),
-        (None, None) => arguments.without(Judgement::ok("QEMU's default model has no performance counters")),
+        (None, Some(_)) => Judgement::ok("its CPU model has no performance counters"),
+        (None, None) => {
+            arguments.without(Judgement::ok("QEMU's default CPU model has no performance counters"))
+        }
     };
     Ok(judgement.read("-cpu pmu", shown(arguments, "pmu")))
 }
@@ -170,14 +173,14 @@ fn dedicated(users: &Users<'_>, vm: &Vm) -> Verdict {
             let shared = shares(users, vm);
             match shared {
                 _ if vm.vcpus.is_empty() => {
-                    Judgement::unreadable("it has the hint; where its vCPUs run is not known")
+                    Judgement::unreadable("it has the hint; where its vCPUs run is unknown")
                 }
-                None => Judgement::ok("it knows that its CPUs are its own"),
-                Some(why) => Judgement::finding(format!("it is told that its CPUs are its own, but {why}")),
+                None => Judgement::ok("it knows that its CPUs are dedicated"),
+                Some(why) => Judgement::finding(format!("it is told that its CPUs are dedicated, but {why}")),
             }
         }
-        Some(false) => Judgement::finding("it is told that its CPUs are not its own"),
-        None => arguments.without(Judgement::finding("it is not told that its CPUs are its own")),
+        Some(false) => Judgement::finding("it is told that its CPUs are not dedicated"),
+        None => arguments.without(Judgement::finding("it is not told that its CPUs are dedicated")),
     };
     Ok(judgement.read("-cpu kvm-hint-dedicated", shown(arguments, "kvm-hint-dedicated")))
 }
@@ -197,7 +200,7 @@ fn users<'a>(subject: &'a Subject<'_>) -> Users<'a> {
 /// Why the CPUs of a machine are not its own.
 fn shares(users: &Users<'_>, vm: &Vm) -> Option<&'static str> {
     if vm.vcpus.iter().any(|vcpu| vcpu.thread.cpus.len() != 1) {
-        return Some("not every vCPU is bound to one CPU");
+        return Some("not every vCPU is pinned to one CPU");
     }
     if vm.cpus().len() < vm.vcpus.len() {
         return Some("some of its vCPUs share one");
@@ -210,10 +213,10 @@ fn shares(users: &Users<'_>, vm: &Vm) -> Option<&'static str> {
 fn own_idle(vm: &Vm) -> Verdict {
     let arguments = vm.kvm()?;
     let judgement = match on(arguments, "overcommit", "cpu-pm") {
-        Some(true) => Judgement::ok("its vCPUs stay in the guest when they are idle"),
-        Some(false) => Judgement::finding("each time a vCPU is idle it leaves the guest"),
+        Some(true) => Judgement::ok("its vCPUs stay in the guest while idle"),
+        Some(false) => Judgement::finding("a vCPU leaves the guest each time it is idle"),
         None => arguments
-            .without(Judgement::finding("each time a vCPU is idle it leaves the guest, as by default")),
+            .without(Judgement::finding("a vCPU leaves the guest each time it is idle (the default)")),
     };
     Ok(judgement.read("-overcommit cpu-pm", arguments.last(&["overcommit"], "cpu-pm").unwrap_or("not given")))
 }
@@ -222,10 +225,14 @@ fn irqchip(vm: &Vm) -> Verdict {
     let arguments = vm.kvm()?;
     let value = arguments.last(&["machine", "M", "accel"], "kernel-irqchip");
     let judgement = match value {
-        Some("off") => Judgement::finding("QEMU plays its interrupt controller"),
-        Some("split") => Judgement::ok("the kernel has its local interrupt controllers, QEMU the I/O APIC"),
-        Some(_) => Judgement::ok("the kernel has its interrupt controller"),
-        None => arguments.without(Judgement::ok("the kernel has its interrupt controller, as by default")),
+        Some("off") => Judgement::finding("QEMU emulates its interrupt controller"),
+        Some("split") => {
+            Judgement::ok("the kernel emulates its local interrupt controllers, QEMU the I/O APIC")
+        }
+        Some(_) => Judgement::ok("the kernel emulates its interrupt controller"),
+        None => {
+            arguments.without(Judgement::ok("the kernel emulates its interrupt controller (the default)"))
+        }
     };
     Ok(judgement.read("kernel-irqchip", value.unwrap_or("not given")))
 }
@@ -279,7 +286,7 @@ mod tests {
         for system in wrong {
             let finding = system.finding(id);
             assert!(
-                finding.state == State::Finding && finding.message.contains("its own, but"),
+                finding.state == State::Finding && finding.message.contains("dedicated, but"),
                 "{}",
                 finding.message
             );

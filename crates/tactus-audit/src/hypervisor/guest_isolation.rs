@@ -19,7 +19,7 @@ const KVM_STEAL_TIME: u32 = 5;
 pub static CHECKS: &[Check] = &[
     Check {
         id: "guest-isolation",
-        title: "the guest has no vCPU for real-time work alone",
+        title: "the guest has no vCPU for real-time work only",
         sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
         applies: &[Applies::Guest],
         severity: Severity::Blocker,
@@ -28,20 +28,21 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/sys/devices/system/cpu/{online,isolated}",
-        expected: "at least two vCPUs, of which vCPU 0 keeps house. Whether {isolated} are isolated in the guest too, without \
-RCU callbacks, interrupts and tick, its isolcpus, rcu-nocbs, irq-default-affinity and nohz-full say",
-        why: "What the host keeps away from its CPUs the guest's own kernel puts back on its vCPUs: daemons, kernel threads, \
-the tick, interrupts. redhat-openstack-2018 measured 126 us where the guest was only partitioned, 22 us where its kernel \
-and isolation were those of the host.",
-        fix: "Give the guest a second vCPU, and boot it with isolcpus, rcu_nocbs and irqaffinity for the vCPUs of its real-time \
-work; with nohz_full, too, where that computes for long (nohz-full).",
-        risk: "The isolated vCPUs do nothing that is not put on them.",
+        expected: "at least two vCPUs, with vCPU 0 for housekeeping. Its checks isolcpus, rcu-nocbs, \
+irq-default-affinity and nohz-full show whether {isolated} are isolated inside the guest too: no RCU callbacks, \
+interrupts or tick",
+        why: "The host keeps other work off its CPUs, but the guest's own kernel puts it back on the vCPUs: daemons, \
+kernel threads, the tick, interrupts. In redhat-openstack-2018 a guest that was only partitioned reached 126 us. \
+With the host's kernel and isolation in the guest it reached 22 us.",
+        fix: "Give the guest a second vCPU. Boot it with isolcpus, rcu_nocbs and irqaffinity for the vCPUs of its \
+real-time work. Add nohz_full where that work computes for long (nohz-full).",
+        risk: "The isolated vCPUs run only what is pinned to them.",
         judge: isolation,
         changes,
     },
     Check {
         id: "steal-time",
-        title: "the host takes the CPU away from the guest",
+        title: "the host takes CPU time away from the guest",
         sources: &[Source::Kernel("Documentation/virt/kvm/x86/msr.rst")],
         applies: &[Applies::Guest],
         severity: Severity::Major,
@@ -51,10 +52,10 @@ work; with nohz_full, too, where that computes for long (nohz-full).",
         hardware: false,
         reads: "steal of each CPU in /proc/stat, twice",
         expected: "no steal on {isolated}",
-        why: "Stolen time is time in which the vCPU wanted to run and the host ran something else on its CPU. No setting of \
-the guest helps against it.",
-        fix: "On the host: a CPU of its own and FIFO for each vCPU, QEMU's other threads elsewhere (vcpu-pin, vcpu-fifo, \
-emulator-pin).",
+        why: "Stolen time: the vCPU was ready to run, and the host ran something else on its CPU. No setting of the \
+guest helps against it.",
+        fix: "On the host: a dedicated CPU and FIFO for each vCPU, and QEMU's other threads on other CPUs (vcpu-pin, \
+vcpu-fifo, emulator-pin).",
         risk: "None in the guest.",
         judge: steal,
         changes: no_change,
@@ -64,7 +65,7 @@ emulator-pin).",
 fn isolation(subject: &Subject<'_>) -> Verdict {
     let online = &subject.topology.online;
     if !subject.facts.0.contains_key("/sys/devices/system/cpu/online") {
-        return Err(Judgement::unreadable("the facts do not say how many vCPUs the guest has"));
+        return Err(Judgement::unreadable("the facts do not show how many vCPUs the guest has"));
     }
     let shown = |judgement: Judgement| {
         judgement
@@ -73,27 +74,29 @@ fn isolation(subject: &Subject<'_>) -> Verdict {
     };
     if online.len() < 2 {
         return Ok(shown(Judgement::finding(
-            "the guest has one vCPU: house-keeping and real-time work share it",
+            "the guest has one vCPU: housekeeping and real-time work share it",
         )));
     }
     let text = subject.facts.text(ISOLATED);
     if text.is_none() {
         return Err(match subject.value(ISOLATED) {
             Err(judgement) if subject.facts.0.contains_key(ISOLATED) => judgement,
-            _ => Judgement::unreadable("the facts do not say which vCPUs are isolated"),
+            _ => Judgement::unreadable("the facts do not show which vCPUs are isolated"),
         });
     }
     let wanted = subject.isolated();
     if wanted.contains(0) {
-        return Err(Judgement::not_applicable("housekeeping says that vCPU 0 is meant for real-time work"));
+        return Err(Judgement::not_applicable("vCPU 0 is meant for real-time work: see housekeeping"));
     }
     // One fact, one finding.
     if !wanted.minus(&subject.topology.isolated).is_empty() {
-        return Err(Judgement::not_applicable("isolcpus says which vCPUs are not isolated in the guest"));
+        return Err(Judgement::not_applicable(
+            "see isolcpus for the vCPUs that are not isolated in the guest",
+        ));
     }
     let those = if wanted.len() == 1 { format!("vCPU {wanted} is") } else { format!("vCPUs {wanted} are") };
     Ok(shown(Judgement::ok(format!(
-        "{those} isolated in the guest; the house is kept on {}",
+        "{those} isolated in the guest; housekeeping runs on {}",
         subject.housekeeping()
     ))))
 }
@@ -142,18 +145,18 @@ fn steal(subject: &Subject<'_>) -> Verdict {
     let Some(before) = stolen(subject.facts) else {
         return Err(match subject.value(STAT) {
             Err(judgement) if subject.facts.0.contains_key(STAT) => judgement,
-            _ => Judgement::unreadable("the facts do not say what was stolen"),
+            _ => Judgement::unreadable("the facts do not include stolen time"),
         });
     };
     let later = subject.later.and_then(stolen);
     let unseen = subject.isolated().minus(&before.keys().copied().collect());
     if !unseen.is_empty() {
-        return Err(Judgement::unreadable(format!("/proc/stat says nothing of CPUs {unseen}")));
+        return Err(Judgement::unreadable(format!("/proc/stat does not list CPUs {unseen}")));
     }
     let ever = before.values().any(|ticks| *ticks > 0);
     if !ever && told(subject) != Some(true) {
         return Err(Judgement::unknowable(
-            "nothing was stolen as far as the guest knows, but nothing says that the hypervisor would tell it",
+            "the guest sees no stolen time, but the hypervisor may not report it",
         )
         .read("steal of /proc/stat", "0 on every CPU"));
     }
@@ -167,14 +170,14 @@ fn steal(subject: &Subject<'_>) -> Verdict {
     let robbed: CpuSet = moved.iter().filter(|(_, ticks)| **ticks > 0).map(|(cpu, _)| *cpu).collect();
     let ticks = moved.values().fold(0_u64, |sum, ticks| sum.saturating_add(*ticks));
     let judgement = match (robbed.is_empty(), &later) {
-        (true, Some(_)) => Judgement::ok("nothing was stolen between two looks"),
-        (true, None) => Judgement::ok("nothing was stolen since the guest was started"),
+        (true, Some(_)) => Judgement::ok("no time was stolen between two readings"),
+        (true, None) => Judgement::ok("no time was stolen since the guest started"),
         (false, Some(_)) => Judgement::finding(format!(
-            "{ticks} ticks of 10 ms were stolen from CPUs {robbed} between two looks"
+            "{ticks} ticks of 10 ms were stolen from CPUs {robbed} between two readings"
         )),
         // It may have been at its start only.
         (false, None) => Judgement::finding(format!(
-            "{ticks} ticks of 10 ms were stolen from CPUs {robbed} since the guest was started"
+            "{ticks} ticks of 10 ms were stolen from CPUs {robbed} since the guest started"
         ))
         .at(Severity::Minor),
     };

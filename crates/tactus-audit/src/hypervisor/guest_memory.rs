@@ -15,7 +15,7 @@ const KSM: &str = "/sys/kernel/mm/ksm/run";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "mem-lock",
-        title: "the memory of a guest may be paged out",
+        title: "the memory of a guest may be swapped out",
         sources: &[Source::Xeon],
         applies: &[Applies::Hypervisor],
         severity: Severity::Blocker,
@@ -24,13 +24,13 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Restart,
         hardware: false,
         reads: "VmLck and HugetlbPages of /proc/PID/status; the page sizes of /proc/PID/smaps; -m of the command line",
-        expected: "locked memory and memory in huge pages (which are never paged, and which VmLck does not count) \
-together about the guest's memory; VmLck not 0",
-        why: "A page that the host took away comes back through a fault that reads the disk: milliseconds, in the \
-middle of a guest that believes it holds its memory.",
+        expected: "locked memory plus huge pages about equal to the guest's memory, and VmLck not 0. Huge pages are \
+never swapped, and VmLck does not count them",
+        why: "A page that the host swapped out comes back through a fault that reads the disk. That takes \
+milliseconds, in a guest that believes it has its memory.",
         fix: "libvirt: <memoryBacking><locked/></memoryBacking> with <memtune><hard_limit> well above the guest's \
 memory. QEMU: -overcommit mem-lock=on (with the limit of locked memory raised).",
-        risk: "The memory is gone for the host. A hard_limit that is too low has the guest killed or not started.",
+        risk: "The host loses this memory. If hard_limit is too low, the guest is killed or does not start.",
         judge: |subject| each(subject, |vm| locked(subject, vm)),
         changes: no_change,
     },
@@ -46,20 +46,20 @@ memory. QEMU: -overcommit mem-lock=on (with the limit of locked memory raised)."
         hardware: false,
         reads: "the memory of /proc/PID/smaps by KernelPageSize",
         expected: "the guest's memory in pages of 1048576 kB",
-        why: "A guest's address is translated twice, up to 24 memory accesses for one that is in no TLB: \
-freescale-qoriq-2014 measured random reads of 648 ns in a guest against 125 ns on the host. Pages of 1 GiB need few \
-entries, and keep one level of each translation.",
+        why: "A guest's address is translated twice: up to 24 memory accesses when no TLB has it. In \
+freescale-qoriq-2014 random reads took 648 ns in a guest and 125 ns on the host. Pages of 1 GiB need few TLB \
+entries, and save one level of each translation.",
         fix: "Reserve pages at boot (hugepagesz=1G hugepages=N). libvirt: <memoryBacking><hugepages><page size='1' \
 unit='G'/></hugepages></memoryBacking>. QEMU: -object memory-backend-file with mem-path of a hugetlbfs mounted with \
 pagesize=1G.",
-        risk: "The pages are reserved on the host whether a guest uses them or not; default_hugepagesz=1G leaves no \
-pool of 2 MiB pages.",
+        risk: "The pages are reserved on the host even when no guest uses them. default_hugepagesz=1G leaves no pool \
+of 2 MiB pages.",
         judge: |subject| each(subject, |vm| in_huge_pages(subject, vm)),
         changes: no_change,
     },
     Check {
         id: "mem-prealloc-nomerge",
-        title: "the memory of a guest is taken when it is first touched, or may be merged",
+        title: "the memory of a guest is allocated at first touch, or may be merged",
         sources: &[Source::Guide("libvirt, realtime"), Source::Guide("libvirt, domain XML")],
         applies: &[Applies::Hypervisor],
         severity: Severity::Major,
@@ -69,11 +69,11 @@ pool of 2 MiB pages.",
         hardware: false,
         reads: "-object memory-backend-*, -machine, -mem-prealloc of QEMU's command line; /sys/kernel/mm/ksm/run",
         expected: "prealloc=on, and merge=off or mem-merge=off",
-        why: "A page that was never touched costs the guest an exit, a fault and a page cleared when it first is: at \
-10 GB/s 0.2 ms for one of 2 MiB, 0.1 s for one of 1 GiB. A page that KSM merged costs a copy when it is next written.",
+        why: "The first touch of a page costs the guest an exit, a fault and the clearing of the page. At 10 GB/s \
+that is 0.2 ms for a page of 2 MiB, 0.1 s for one of 1 GiB. The next write to a page that KSM merged costs a copy.",
         fix: "libvirt: <memoryBacking><allocation mode='immediate'/><nosharepages/></memoryBacking>. QEMU: prealloc=on \
 and merge=off of the memory backend, or -machine mem-merge=off.",
-        risk: "Starting the guest takes as long as clearing its memory.",
+        risk: "The start of the guest takes as long as clearing its memory.",
         judge: |subject| each(subject, |vm| taken(subject, vm)),
         changes: no_change,
     },
@@ -105,11 +105,11 @@ fn nearly(part: u64, whole: u64) -> bool {
 /// The guest's memory in kB: as it was given, else what the process holds now.
 fn memory(subject: &Subject<'_>, vm: &Vm) -> Result<(u64, &'static str), Judgement> {
     if let Some(bytes) = vm.memory() {
-        return Ok((bytes / 1024, "it was given"));
+        return Ok((bytes / 1024, "it was assigned"));
     }
     // Pages of hugetlb are not in VmRSS.
     let text = vm.reading(subject, "VmRSS")?;
-    let held = kilobytes(text).ok_or_else(|| Judgement::unreadable("its VmRSS is no size"))?;
+    let held = kilobytes(text).ok_or_else(|| Judgement::unreadable("its VmRSS is not a size"))?;
     Ok((held.saturating_add(hugetlb(subject, vm).unwrap_or(0)), "it holds now"))
 }
 
@@ -120,7 +120,7 @@ fn hugetlb(subject: &Subject<'_>, vm: &Vm) -> Option<u64> {
 
 fn locked(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     let text = vm.reading(subject, "VmLck")?;
-    let locked = kilobytes(text).ok_or_else(|| Judgement::unreadable("its VmLck is no size"))?;
+    let locked = kilobytes(text).ok_or_else(|| Judgement::unreadable("its VmLck is not a size"))?;
     let (whole, as_) = memory(subject, vm)?;
     let pages = vm.reading(subject, "hugepages");
     let huge = pages.as_ref().ok().and_then(|text| by_page(text)).map(|pages| in_pages_of(&pages, HUGE));
@@ -133,12 +133,12 @@ fn locked(subject: &Subject<'_>, vm: &Vm) -> Verdict {
         ))
     } else if nearly(safe, whole) {
         Judgement::finding(
-            "the guest's memory is in huge pages, which are never paged, but QEMU's own memory is not locked",
+            "the guest's memory is in huge pages, which are never swapped, but QEMU's own memory is not locked",
         )
         .at(Severity::Major)
     } else if huge.is_none() && locked > 0 {
         Judgement::unreadable(format!(
-            "{locked} kB of {whole} kB are locked, and how much is in huge pages could not be read"
+            "{locked} kB of {whole} kB are locked; the size in huge pages could not be read"
         ))
     } else {
         Judgement::finding(format!(
@@ -164,7 +164,7 @@ fn in_huge_pages(subject: &Subject<'_>, vm: &Vm) -> Verdict {
         }
         (Err(judgement), _) => return Err(judgement),
     };
-    let pages = by_page(text).ok_or_else(|| Judgement::unreadable("its page sizes make no sense"))?;
+    let pages = by_page(text).ok_or_else(|| Judgement::unreadable("its page sizes are not valid"))?;
     let (giant, huge) = (in_pages_of(&pages, GIANT), in_pages_of(&pages, HUGE));
     let judgement = if whole == 0 {
         Judgement::unreadable("it holds no memory yet")
@@ -189,11 +189,11 @@ fn taken(subject: &Subject<'_>, vm: &Vm) -> Verdict {
     let early = arguments.has("mem-prealloc") || all("prealloc", true);
     let unmerged = all("merge", false) || arguments.last(&["machine", "M"], "mem-merge") == Some("off");
     let judgement = match (early, unmerged) {
-        (true, true) => Judgement::ok("its memory is taken at the start and never merged"),
+        (true, true) => Judgement::ok("its memory is allocated at the start and never merged"),
         (false, _) => arguments.without(Judgement::finding(if unmerged {
-            "its memory is taken when it is first touched"
+            "its memory is allocated at first touch"
         } else {
-            "its memory is taken when it is first touched, and may be merged"
+            "its memory is allocated at first touch, and may be merged"
         })),
         (true, false) => arguments.without(merged(subject)),
     };
@@ -201,7 +201,7 @@ fn taken(subject: &Subject<'_>, vm: &Vm) -> Verdict {
 }
 
 fn merged(subject: &Subject<'_>) -> Judgement {
-    let said = "its memory is taken at the start, but QEMU offers it for merging";
+    let said = "its memory is allocated at the start, but QEMU offers it for merging";
     let judgement = Judgement::finding(said);
     match subject.facts.text(KSM) {
         Some(run @ "1") => judgement.read(KSM, run),

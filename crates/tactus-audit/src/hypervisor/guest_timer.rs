@@ -23,8 +23,8 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "CPUID 1, ECX bit 24; /sys/devices/system/clockevents/clockevent0/current_device",
         expected: "the bit is set, and the device is lapic-deadline",
-        why: "The deadline is written into one register, in cycles. Without it the guest programs the APIC's counter, \
-whose ticks are coarser and whose emulation costs more, and KVM cannot fire it ahead of time.",
+        why: "The guest writes the deadline into one register, in cycles. Without it the guest programs the APIC's \
+counter, which is coarser and costs more to emulate. KVM cannot fire that counter early.",
         fix: "libvirt: <cpu mode='host-passthrough'><feature policy='require' name='tsc-deadline'/></cpu>. QEMU: -cpu \
 host,tsc-deadline=on. Where the kernel says 'TSC_DEADLINE disabled due to Errata', load newer microcode on the host.",
         risk: "None known.",
@@ -45,12 +45,12 @@ host,tsc-deadline=on. Where the kernel says 'TSC_DEADLINE disabled due to Errata
         reversible: Reversible::Yes,
         hardware: false,
         reads: IDLE,
-        expected: "haltpoll; or an idle driver of hardware where the hypervisor leaves idling to the guest, or idle=poll",
-        why: "The driver haltpoll polls in the guest for up to 200 us before it halts: a wake-up that comes meanwhile costs \
-no exit. It loads by itself only where the guest is told that its CPUs are its own (kvm-hint-dedicated).",
+        expected: "haltpoll; or a hardware idle driver where the hypervisor leaves idling to the guest; or idle=poll",
+        why: "The driver haltpoll polls in the guest for up to 200 us before it halts. A wake-up in that time costs \
+no exit. It loads by itself only where the guest is told that its CPUs are dedicated (kvm-hint-dedicated).",
         fix: "modprobe cpuidle_haltpoll force=1 in the guest, and options cpuidle_haltpoll force=1 in /etc/modprobe.d/; or \
 libvirt: <features><kvm><hint-dedicated state='on'/><poll-control state='on'/></kvm></features>.",
-        risk: "The vCPU is busy for longer: neighbours on its CPU, if there are any, get less.",
+        risk: "The vCPU is busy for longer: other work on its CPU gets less.",
         judge: haltpoll,
         changes: haltpoll_changes,
     },
@@ -66,7 +66,7 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
         (_, Some("lapic-deadline")) => Judgement::ok("the timer is the TSC deadline"),
         (Some(false), _) => Judgement::finding("the hypervisor does not offer the TSC deadline"),
         (Some(true), Some(device)) => Judgement::finding(format!(
-            "the TSC deadline is offered, but the kernel's timer is {}",
+            "the hypervisor offers the TSC deadline, but the kernel's timer is {}",
             short(device)
         )),
         (None, Some(device)) => Judgement::finding(format!("the kernel's timer is {}", short(device))),
@@ -76,7 +76,7 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
                 .err()
                 .filter(|_| subject.facts.0.contains_key(EVENTS))
                 .unwrap_or_else(|| {
-                    Judgement::unreadable("the facts do not say which timer the kernel uses")
+                    Judgement::unreadable("the facts do not show which timer the kernel uses")
                 }));
         }
     };
@@ -112,7 +112,7 @@ fn haltpoll(subject: &Subject<'_>) -> Verdict {
         "haltpoll" => Judgement::ok("an idle vCPU polls before it halts"),
         // What a guest sees of MWAIT it sees because the hypervisor lets it idle by itself.
         "intel_idle" | "acpi_idle" => Judgement::ok(format!(
-            "the guest idles by itself with {driver}: the hypervisor leaves that to it"
+            "the guest idles by itself with {driver}: the hypervisor leaves idling to it"
         )),
         driver => {
             Judgement::finding(format!("an idle vCPU halts at once: the idle driver is {}", short(driver)))
@@ -126,9 +126,9 @@ fn haltpoll(subject: &Subject<'_>) -> Verdict {
 fn unable(subject: &Subject<'_>) -> Result<(), Judgement> {
     let built = subject.facts.text("config:CONFIG_HALTPOLL_CPUIDLE");
     let why = if built == Some("n") || !subject.is(Arch::X86) && !matches!(built, Some("y" | "m")) {
-        "this kernel has no driver haltpoll"
+        "this kernel has no haltpoll driver"
     } else if subject.cpuid("0x40000000:0", "ebx").is_some_and(|letters| letters != KVM) {
-        "the hypervisor is not KVM, for whose guests the driver haltpoll is"
+        "the hypervisor is not KVM, and the haltpoll driver works only on KVM"
     } else {
         return Ok(());
     };

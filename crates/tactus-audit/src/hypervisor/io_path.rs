@@ -9,7 +9,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Verdict,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "io-path",
-    title: "devices of the guest are played by QEMU",
+    title: "QEMU emulates devices of the guest",
     sources: &[Source::Qoriq, Source::Industrial],
     applies: &[Applies::Hypervisor],
     severity: Severity::Major,
@@ -20,13 +20,13 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "-device, -netdev, -nic, -drive of QEMU's command line",
     expected: "the device itself (vfio-pci), or virtio served by the kernel (vhost) or another process (vhost-user); \
 virtio disks in an IO thread",
-    why: "What a packet costs falls from emulated through virtio and vhost to a device of the guest's own: each register \
-of an emulated device is an exit to QEMU; virtio leaves the guest once for a batch; vhost leaves QEMU out; a device that \
-the guest owns leaves the host out. freescale-qoriq-2014 carried 1.57 Gb/s out of a guest with vhost for 3.47 GHz of CPU, \
-and 2.15 Gb/s with a device of its own for 2.31 GHz.",
-    fix: "libvirt: <hostdev> for a device or a virtual function of its own; else <interface><model type='virtio'/><driver \
-name='vhost' queues='N'/>, and <disk><target bus='virtio'/><driver iothread='1'/>.",
-    risk: "A guest with a device of its own cannot be migrated.",
+    why: "The cost of a packet falls in this order: emulated, virtio, vhost, dedicated device. Each register access \
+of an emulated device exits to QEMU. With virtio the guest exits once per batch, vhost bypasses QEMU, and a \
+dedicated device bypasses the host. In freescale-qoriq-2014 a guest with vhost sent 1.57 Gb/s for 3.47 GHz of CPU. \
+With a dedicated device it sent 2.15 Gb/s for 2.31 GHz.",
+    fix: "libvirt: <hostdev> for a dedicated device or virtual function. Otherwise <interface><model \
+type='virtio'/><driver name='vhost' queues='N'/>, and <disk><target bus='virtio'/><driver iothread='1'/>.",
+    risk: "A guest with a dedicated device cannot be migrated.",
     judge: |subject| each(subject, paths),
     changes: no_change,
 }];
@@ -59,10 +59,10 @@ impl fmt::Display for Way {
             Self::Emulated => "emulated by QEMU",
             Self::Virtio => "virtio served by QEMU, without vhost",
             Self::MainLoop => "virtio served by QEMU's main loop, without an IO thread",
-            Self::Slow => "an emulated drive for discs",
+            Self::Slow => "an emulated optical drive",
             Self::IoThread => "virtio in an IO thread",
             Self::Vhost => "vhost",
-            Self::Own => "the guest's own (VFIO)",
+            Self::Own => "dedicated to the guest (VFIO)",
         })
     }
 }
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(host().state(id), State::Ok);
         assert_eq!(
             host().said(id),
-            "rt (process 812): virtio-disk0 is virtio in an IO thread, net0 is vhost, hostdev0 is the guest's own (VFIO)"
+            "rt (process 812): virtio-disk0 is virtio in an IO thread, net0 is vhost, hostdev0 is dedicated to the guest (VFIO)"
         );
         let slow = arguments(r#""vhost":true,"vhostfd":"31","#, "");
         assert_eq!(slow.said(id), "rt (process 812): net0 is virtio served by QEMU, without vhost");

@@ -15,7 +15,7 @@ const HALT_POLL: &str = "/sys/module/kvm/parameters/halt_poll_ns";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "ple",
-        title: "a guest that spins is thrown out of its CPU",
+        title: "KVM interrupts a guest that spins",
         sources: &[Source::Kernel("arch/x86/kvm/vmx/vmx.c"), Source::Tuned("realtime-virtual-host")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
@@ -25,12 +25,12 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "/sys/module/kvm_intel/parameters/ple_gap, /sys/module/kvm_amd/parameters/pause_filter_count",
         expected: "0",
-        why: "Pause-loop exiting takes a vCPU that spins on a lock out of its guest, to let another vCPU have \
-the CPU. On a CPU that belongs to one vCPU there is no other: the exit is pure cost, at the worst moment.",
-        fix: "options kvm_intel ple_gap=0 (AMD: options kvm_amd pause_filter_count=0) in /etc/modprobe.d/, and \
-load the module again or reboot. TuneD's realtime-virtual-host does so for Intel.",
-        risk: "Guests that share CPUs spin through their whole time slice while the holder of the lock waits: \
-only where no real-time guest's CPU is shared.",
+        why: "Pause-loop exiting takes a vCPU that spins on a lock out of its guest, so that another vCPU can run. \
+On a CPU with only one vCPU there is no other, and the exit is pure cost.",
+        fix: "options kvm_intel ple_gap=0 (AMD: options kvm_amd pause_filter_count=0) in /etc/modprobe.d/, then \
+reload the module or reboot. TuneD's realtime-virtual-host does so for Intel.",
+        risk: "A guest that shares CPUs spins through its whole time slice while the holder of the lock waits. Use \
+it only where no real-time guest shares a CPU.",
         judge: |subject| subject.expect(pause(subject), Form::Plain, "0"),
         changes: |subject| {
             let (module, parameter) = match pause(subject) {
@@ -42,7 +42,7 @@ only where no real-time guest's CPU is shared.",
     },
     Check {
         id: "nx-huge-pages",
-        title: "KVM splits the guest's huge pages where code runs, and puts them together again",
+        title: "KVM splits the guest's huge pages where code runs, and merges them again",
         sources: &[
             Source::Kernel("Documentation/admin-guide/hw-vuln/multihit.rst"),
             Source::Tuned("realtime-virtual-host"),
@@ -56,20 +56,21 @@ only where no real-time guest's CPU is shared.",
         reads: "/sys/module/kvm/parameters/nx_huge_pages, nx_huge_pages_recovery_ratio",
         expected: "nx_huge_pages N or never where the processor is not affected (itlb_multihit); else \
 nx_huge_pages_recovery_ratio 0",
-        why: "Against iTLB multihit KVM maps huge pages as not executable: the first instruction fetched from \
-one makes an exit and splits it into 4 KiB pages, and a thread puts split pages back from time to time, so that \
-the faults come again. PREEMPT_RT kernels set the ratio to 0 for that reason.",
-        fix: "Write 0 to /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio. Where itlb_multihit says Not affected: \
-options kvm nx_huge_pages=0 in /etc/modprobe.d/. TuneD's realtime-virtual-host does so on every processor.",
-        risk: "With nx_huge_pages off a malicious guest can halt an affected host (CVE-2018-12207): tactus \
-proposes it only where the kernel says that the processor is not affected. Changing it at run time throws away the page \
-tables of every running guest (kvm_mmu_zap_all_fast), which then faults its memory in again: do it before guests start.",
+        why: "Against iTLB multihit KVM maps huge pages as not executable. The first instruction fetched from one \
+causes an exit and splits it into 4 KiB pages. A thread merges split pages again from time to time, and the faults \
+return. PREEMPT_RT kernels set the ratio to 0 for that reason.",
+        fix: "Write 0 to /sys/module/kvm/parameters/nx_huge_pages_recovery_ratio. Where itlb_multihit is Not \
+affected: options kvm nx_huge_pages=0 in /etc/modprobe.d/. TuneD's realtime-virtual-host does so on every processor.",
+        risk: "With nx_huge_pages off a malicious guest can halt an affected host (CVE-2018-12207). Therefore tactus \
+proposes it only where the kernel says that the processor is not affected. A change at run time drops the page \
+tables of every running guest (kvm_mmu_zap_all_fast). Each guest then faults its memory in again: change it before \
+guests start.",
         judge: nx,
         changes: nx_changes,
     },
     Check {
         id: "halt-poll",
-        title: "how long KVM polls for a halted vCPU is left to the default",
+        title: "KVM polls for a halted vCPU for a default time",
         sources: &[Source::Kernel("Documentation/virt/kvm/halt-polling.rst")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
@@ -78,16 +79,16 @@ tables of every running guest (kvm_mmu_zap_all_fast), which then faults its memo
         reversible: Reversible::Yes,
         hardware: false,
         reads: HALT_POLL,
-        expected: "a value that was chosen by measuring: 0, or longer than the guest's cycle; the default \
-(200000 on x86, 500000 on arm64) says that nobody chose",
-        why: "When a vCPU halts, KVM polls for its next interrupt for a time that it lengthens and shortens by \
-what it saw before. A wake-up within it saves a trip through the scheduler, a few microseconds; one after it \
-does not: the same cycle meets both, and jitters by the difference.",
+        expected: "a value chosen by measuring: 0, or longer than the guest's cycle; not the default (200000 on x86, \
+500000 on arm64)",
+        why: "When a vCPU halts, KVM polls for its next interrupt, for a time that it adapts. A wake-up within that \
+time skips the scheduler and saves a few microseconds. A later one does not. The same cycle meets both cases, and \
+jitters by the difference.",
         fix: "Measure both with tactus prove halt-poll. Write 0 (each wake-up goes through the scheduler) to \
-/sys/module/kvm/parameters/halt_poll_ns, or a value above the guest's cycle (each wake-up is polled for). On \
-kernels 5.11 to 6.0 only guests that start afterwards have it. A guest with cpu-pm=on does not halt to KVM at all.",
-        risk: "0 makes each wake-up of an idle guest a few microseconds longer; a long time keeps the CPU busy \
-and hot.",
+/sys/module/kvm/parameters/halt_poll_ns, or a value above the guest's cycle (KVM polls for each wake-up). On kernels \
+5.11 to 6.0 only guests started afterwards use it. A guest with cpu-pm=on never halts in KVM.",
+        risk: "0 makes each wake-up of an idle guest a few microseconds longer. A long time keeps the CPU busy and \
+hot.",
         judge: halt_poll,
         changes: |subject| {
             // What somebody chose is not proposed to be changed.
@@ -111,29 +112,30 @@ fn nx(subject: &Subject<'_>) -> Verdict {
     let ratio = subject.facts.text(NX_RATIO);
     let judgement = match (flag(text), text, ratio) {
         (Some(false), ..) | (_, "never", _) if is_affected(subject) == Some(true) => {
-            Judgement::ok("huge pages of guests stay whole, on a processor that a guest may halt that way: trust each")
+            Judgement::ok("huge pages of guests stay whole, on a processor that a guest can halt through them: trust \
+every guest")
         }
         (Some(false), ..) | (_, "never", _) => Judgement::ok("huge pages of guests stay whole"),
         (Some(true), _, ratio) if is_affected(subject) != Some(false) => match ratio {
             Some("0") => Judgement::ok(
-                "huge pages of guests are split where code runs, against iTLB multihit, and are not put together again",
+                "huge pages of guests are split where code runs, against iTLB multihit, and are not merged again",
             ),
             Some(ratio) => Judgement::finding(format!(
-                "of the huge pages that are split against iTLB multihit one in {ratio} is put together again each \
-period, and splits again"
+                "huge pages are split against iTLB multihit; one in {ratio} is merged again each period, and splits \
+again"
             ))
-            .fix(format!("Write 0 to {NX_RATIO}. nx_huge_pages itself stays: this processor needs it.")),
+            .fix(format!("Write 0 to {NX_RATIO}. Leave nx_huge_pages on: this processor needs it.")),
             None => Judgement::ok("huge pages of guests are split where code runs, against iTLB multihit"),
         },
         (Some(true), _, Some(ratio)) if ratio != "0" => Judgement::finding(format!(
-            "huge pages of guests are split where code runs, on a processor that does not need it, and one in {ratio} of \
-them is put together again each period"
+            "huge pages of guests are split where code runs, on a processor that does not need it; one in {ratio} is \
+merged again each period"
         )),
         (Some(true), ..) => Judgement::finding(
-            "huge pages of guests are split where code runs, once for each page, on a processor that does not need it",
+            "huge pages of guests are split where code runs, once per page, on a processor that does not need it",
         )
         .at(Severity::Info),
-        _ => Judgement::unreadable(format!("{NX} says neither Y, N nor never")),
+        _ => Judgement::unreadable(format!("{NX} is neither Y, N nor never")),
     };
     let judgement = ratio.into_iter().fold(judgement, |judgement, ratio| judgement.read(NX_RATIO, ratio));
     Ok(match subject.facts.text(MULTIHIT) {
@@ -166,14 +168,14 @@ fn halt_poll(subject: &Subject<'_>) -> Verdict {
     }
     let text = subject.value(HALT_POLL)?;
     let Ok(ns) = text.parse::<u64>() else {
-        return Err(Judgement::unreadable(format!("{HALT_POLL} is no number")).read(HALT_POLL, text));
+        return Err(Judgement::unreadable(format!("{HALT_POLL} is not a number")).read(HALT_POLL, text));
     };
     // KVM_HALT_POLL_NS_DEFAULT of arch/x86/include/asm/kvm_host.h and of arm64's.
     let default = if subject.is(Arch::X86) { 200_000 } else { 500_000 };
     let judgement = match ns {
         0 => Judgement::ok("KVM does not poll for halted vCPUs: each wake-up goes through the scheduler"),
         ns if ns == default => Judgement::finding(format!(
-            "KVM polls for halted vCPUs for up to {ns} ns, the kernel's default, and changes that time by itself"
+            "KVM polls for halted vCPUs for up to {ns} ns, the kernel's default, and adapts that time"
         )),
         ns => {
             Judgement::ok(format!("KVM polls for halted vCPUs for up to {ns} ns, which is not the default"))
@@ -204,11 +206,11 @@ mod tests {
         let affected = intel(&[(NX, "Y"), (NX_RATIO, "60"), (MULTIHIT, "KVM: Mitigation: Split huge pages")]);
         assert_eq!(affected.state(id), State::Finding);
         assert_eq!(affected.wanted(id), [format!("{NX_RATIO} = 0")]);
-        assert!(affected.finding(id).fix.contains("nx_huge_pages itself stays"));
+        assert!(affected.finding(id).fix.contains("Leave nx_huge_pages on"));
         let calm = affected.clone().and(NX_RATIO, "0");
         assert_eq!(calm.state(id), State::Ok, "the mitigation is no finding");
         assert!(calm.wanted(id).is_empty());
-        assert!(affected.clone().and(NX, "N").said(id).contains("trust each"));
+        assert!(affected.clone().and(NX, "N").said(id).contains("trust every guest"));
         let untold = affected.clone().absent(MULTIHIT);
         assert_eq!(untold.wanted(id), [format!("{NX_RATIO} = 0")], "what is not told may be affected");
         let forced = affected.and(MULTIHIT, "Not affected");

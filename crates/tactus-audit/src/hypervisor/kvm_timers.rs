@@ -16,13 +16,13 @@ const AVIC: &str = "/sys/module/kvm_amd/parameters/avic";
 const MOST_NS: i64 = 5000;
 /// How kernels print -1 whose parameter has no sign (c3941d9e0ccd; changed in 5.2).
 const UNSIGNED_MINUS_ONE: i64 = 4_294_967_295;
-const BY_HAND: &str = "This kernel finds no time by itself: measure it and set that time (up to 5000): options kvm \
-lapic_timer_advance_ns=TIME in /etc/modprobe.d/, and start the guests anew.";
+const BY_HAND: &str = "This kernel does not find the time by itself. Measure it and set that time (up to 5000): \
+options kvm lapic_timer_advance_ns=TIME in /etc/modprobe.d/, then restart the guests.";
 
 pub static CHECKS: &[Check] = &[
     Check {
         id: "kvmclock-sync",
-        title: "KVM interrupts every vCPU from time to time to adjust kvmclock",
+        title: "KVM interrupts every vCPU every five minutes to adjust kvmclock",
         sources: &[
             Source::Kernel("commit 332967a3eac0"),
             Source::Kernel("commit 43ddbf16edf5"),
@@ -36,14 +36,14 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: CLOCK,
         expected: "N",
-        why: "Every five minutes a worker asks each vCPU of a guest to update its kvmclock, which takes it \
-out of the guest: a spike that comes once in five minutes, and so is missed by short measurements. The worker carried \
-the host's NTP corrections to the guests' clocks; since kvmclock follows the raw clock (commit 53fafdbb8b21) it carries \
-nothing, and commit 43ddbf16edf5 took it out of Linux, with its parameter.",
-        fix: "options kvm kvmclock_periodic_sync=0 in /etc/modprobe.d/, and load the module again or \
-reboot. TuneD's realtime-virtual-host does the same.",
-        risk: "None where kvmclock follows the raw clock: guests need NTP or PTP of their own with the worker and without. \
-On older kernels guests with the clock source kvmclock follow the host's NTP corrections no more.",
+        why: "Every five minutes a worker makes each vCPU of a guest update its kvmclock, and takes it out of the \
+guest. Short measurements miss this spike. The worker carried the host's NTP corrections to the guests' clocks. \
+Since kvmclock follows the raw clock (commit 53fafdbb8b21) it carries nothing. Commit 43ddbf16edf5 removed the \
+worker and its parameter from Linux.",
+        fix: "options kvm kvmclock_periodic_sync=0 in /etc/modprobe.d/, then reload the module or reboot. TuneD's \
+realtime-virtual-host does the same.",
+        risk: "None where kvmclock follows the raw clock: guests need separate NTP or PTP with or without the \
+worker. On older kernels guests with the clock source kvmclock no longer follow the host's NTP corrections.",
         judge: |subject| subject.expect(CLOCK, Form::Flag, "N"),
         changes: |subject| {
             subject.module("kvmclock-sync", "kvm", "kvmclock_periodic_sync", "N").into_iter().collect()
@@ -51,7 +51,7 @@ On older kernels guests with the clock source kvmclock follow the host's NTP cor
     },
     Check {
         id: "lapic-timer-advance",
-        title: "KVM does not fire a guest's deadline timer ahead of the way back into the guest",
+        title: "KVM does not fire a guest's deadline timer early",
         sources: &[Source::RedHat, Source::Kernel("arch/x86/kvm/lapic.c")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
@@ -61,14 +61,14 @@ On older kernels guests with the clock source kvmclock follow the host's NTP cor
         hardware: false,
         reads: "/sys/module/kvm/parameters/lapic_timer_advance, or lapic_timer_advance_ns of older kernels; \
 /sys/kernel/debug/kvm/*/vcpu*/lapic_timer_advance_ns",
-        expected: "lapic_timer_advance Y; of older kernels lapic_timer_advance_ns -1 or 4294967295 (KVM finds the time for \
-each vCPU by itself) or a measured time up to 5000",
-        why: "The host's timer, the exit and the way back into the guest take one to several microseconds, by \
-which every TSC-deadline timer of the guest would be late. KVM fires the host's timer that much earlier and \
-spins for the rest.",
-        fix: "options kvm lapic_timer_advance=Y (5.2 to 6.x: lapic_timer_advance_ns=-1) in \
-/etc/modprobe.d/, and start the guests anew.",
-        risk: "With a fixed time that is too long the vCPU spins before each timer.",
+        expected: "lapic_timer_advance Y. On older kernels lapic_timer_advance_ns is -1 or 4294967295 (KVM finds the \
+time per vCPU), or a measured time up to 5000",
+        why: "The host's timer, the exit and the way back into the guest take one to several microseconds. Every \
+TSC-deadline timer of the guest would be late by that. KVM fires the host's timer that much earlier and spins for \
+the rest.",
+        fix: "options kvm lapic_timer_advance=Y (5.2 to 6.x: lapic_timer_advance_ns=-1) in /etc/modprobe.d/, then \
+restart the guests.",
+        risk: "If the fixed time is too long, the vCPU spins before each timer.",
         judge: advance,
         changes: advance_changes,
     },
@@ -85,14 +85,14 @@ spins for the rest.",
         reads: "/sys/module/kvm/parameters/pi_inject_timer; kvm_intel enable_apicv, kvm_amd avic; \
 /proc/sys/kernel/timer_migration",
         expected: "1, where the processor can post interrupts; with kernel.timer_migration 1",
-        why: "With it the timer of a guest runs on a housekeeping CPU and its interrupt is posted into the \
-running guest, without an exit. KVM does so for guests that keep HLT or MWAIT to themselves (cpu-pm=on) and \
-have APICv; it is on by itself only where nohz_full= is given. It is the migration of timers that takes the timer to \
-another CPU: with kernel.timer_migration=0, as TuneD sets it, the timer stays and interrupts the vCPU's own CPU.",
+        why: "With it the timer of a guest runs on a housekeeping CPU, and its interrupt is posted into the running \
+guest without an exit. KVM does so for guests with cpu-pm=on (HLT or MWAIT do not exit) and APICv. It is on by \
+default only with nohz_full=. Timer migration moves the timer to the other CPU: with kernel.timer_migration=0, \
+TuneD's value, the timer stays and interrupts the vCPU's own CPU.",
         fix: "Write 1 to /sys/module/kvm/parameters/pi_inject_timer; options kvm pi_inject_timer=1 in \
 /etc/modprobe.d/. Start the guest with -overcommit cpu-pm=on, and leave kernel.timer_migration at 1 (timer-migration \
-wants 0: choose by measuring).",
-        risk: "The housekeeping CPUs carry the guests' timers: if they are late, so are these. Measure both.",
+expects 0: choose by measuring).",
+        risk: "The housekeeping CPUs run the guests' timers: when they are late, so are the timers. Measure both.",
         judge: posted,
         changes: |subject| {
             let able = matches!(apicv(subject), Some((_, text)) if flag(text) == Some(true));
@@ -122,14 +122,12 @@ fn fixed(subject: &Subject<'_>) -> Verdict {
         Ok(-1 | UNSIGNED_MINUS_ONE) => {
             Judgement::ok("KVM finds for each vCPU how much earlier its timer must fire")
         }
-        Ok(0) => Judgement::finding("timers of guests do not fire ahead: lapic_timer_advance_ns is 0"),
-        Ok(1..=MOST_NS) => {
-            Judgement::ok(format!("timers of guests fire {text} ns ahead, as it was set by hand"))
-        }
+        Ok(0) => Judgement::finding("timers of guests do not fire early: lapic_timer_advance_ns is 0"),
+        Ok(1..=MOST_NS) => Judgement::ok(format!("timers of guests fire {text} ns early, set by hand")),
         Ok(_) => {
-            Judgement::finding(format!("lapic_timer_advance_ns is {text}: at most {MOST_NS} makes sense"))
+            Judgement::finding(format!("lapic_timer_advance_ns is {text}: the useful maximum is {MOST_NS}"))
         }
-        Err(_) => Judgement::unreadable(format!("{ADVANCE_NS} is no number")),
+        Err(_) => Judgement::unreadable(format!("{ADVANCE_NS} is not a number")),
     };
     let by_hand = judgement.state == State::Finding && subject.kernel.before(5, 2);
     let judgement = if by_hand { judgement.fix(BY_HAND) } else { judgement };
@@ -158,7 +156,7 @@ fn apicv<'a>(subject: &Subject<'a>) -> Option<(&'static str, &'a str)> {
 fn posted(subject: &Subject<'_>) -> Verdict {
     let text = subject.value(INJECT)?;
     let Some((path, able)) = apicv(subject) else {
-        let said = "neither kvm_intel nor kvm_amd is there, whose processors post interrupts";
+        let said = "neither kvm_intel nor kvm_amd is loaded; only their processors post interrupts";
         return Err(Judgement::not_applicable(said).read(INJECT, text));
     };
     if flag(able) != Some(true) {
@@ -215,7 +213,7 @@ mod tests {
         assert!(intel(&[(ADVANCE_NS, "1500")]).changes(id).is_empty());
         let old = |release| intel(&[(ADVANCE_NS, "0"), ("uname:release", release)]);
         assert!(old("5.1.21").changes(id).is_empty());
-        assert!(old("5.1.21").finding(id).fix.contains("measure it and set that time (up to 5000)"));
+        assert!(old("5.1.21").finding(id).fix.contains("Measure it and set that time (up to 5000)"));
         assert_eq!(old("5.2.0").wanted(id), [format!("{ADVANCE_NS} = -1")]);
         assert!(old("5.2.0").finding(id).fix.contains("(5.2 to 6.x: lapic_timer_advance_ns=-1)"));
         assert_eq!(intel(&[(ADVANCE, "N")]).wanted(id), ["module kvm, lapic_timer_advance = Y"]);

@@ -14,7 +14,7 @@ const NODES: &str = "/sys/devices/system/node/node";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "numa-locality",
-    title: "a guest reaches over to another node for its memory, its devices or its other vCPUs",
+    title: "a guest uses memory, devices or vCPUs of another node",
     sources: &[Source::Guide("libvirt, domain XML"), Source::Guide("Nova")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Major,
@@ -25,8 +25,8 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/sys/devices/system/node/node*/cpulist; the CPUs of the vCPU threads; host-nodes and policy of the memory \
 backends and the node of each vfio-pci device (pci:*)",
     expected: "all vCPUs on one node, with memory bound to it and devices that belong to it",
-    why: "Each miss of the last-level cache that goes to another socket takes about half as long again or twice as long, \
-over a link that all others share; a device's DMA and interrupts cross it too.",
+    why: "A miss of the last-level cache that goes to another socket takes about 1.5 to 2 times the time, over a \
+link that all share. A device's DMA and interrupts cross that link too.",
     fix: "libvirt: <numatune><memory mode='strict' nodeset='N'/></numatune> with <vcpupin> to CPUs of node N, and devices of \
 that node. QEMU: host-nodes=N,policy=bind of the memory backend.",
     risk: "The guest does not start when the node has too little free memory (count its huge pages per node).",
@@ -47,7 +47,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         return each(subject, |_| Err(Judgement::not_applicable("")));
     }
     match nodes.len() {
-        0 => Err(Judgement::unreadable("the facts do not say which CPUs belong to which node")),
+        0 => Err(Judgement::unreadable("the facts do not show which CPUs belong to which node")),
         1 => Err(Judgement::not_applicable("this machine has one node")),
         _ => each(subject, |vm| together(subject, vm, &nodes)),
     }
@@ -91,12 +91,12 @@ fn together(subject: &Subject<'_>, vm: &Vm, nodes: &BTreeMap<u32, CpuSet>) -> Ve
         Judgement::finding(format!("{}{of}", faults.join(", ")))
     } else if !bound {
         Judgement::unreadable(
-            "its memory is not bound to a node by QEMU's arguments, and where it lies the facts do not say",
+            "QEMU's arguments do not bind its memory to a node, and the facts do not show where it is",
         )
     } else if let Some(address) = unknown.first() {
-        Judgement::unreadable(format!("the facts have no PCI device {address}"))
+        Judgement::unreadable(format!("the facts do not include PCI device {address}"))
     } else {
-        Judgement::ok(format!("its vCPUs, memory and devices are of node {}", list(&on)))
+        Judgement::ok(format!("its vCPUs, memory and devices are on node {}", list(&on)))
     };
     let judgement = judgement.read("CPUs of its vCPUs", cpus.to_string());
     Ok(backends.iter().take(4).fold(judgement, |judgement, backend| {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn vcpus_memory_and_devices_are_of_one_node() {
-        assert_eq!(two(host()).said(ID), "rt (process 812): its vCPUs, memory and devices are of node 0");
+        assert_eq!(two(host()).said(ID), "rt (process 812): its vCPUs, memory and devices are on node 0");
         let apart = two(host()).with(&[(CPUS[0], "0,2"), (CPUS[1], "1,3")]);
         assert_eq!(
             (apart.state(ID), apart.said(ID).as_str()),

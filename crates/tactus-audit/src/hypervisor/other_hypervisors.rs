@@ -22,19 +22,19 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "/sys/devices/jailhouse/{enabled,cells/*/{name,state,cpus_assigned_list,cpus_failed_list}}; CPUID \
 0x40000000; /sys/hypervisor/type",
-        expected: "each cell runs, and none has failed CPUs",
-        why: "A partition owns its CPUs, memory and devices: osadl-2023 measured 22 us in a Jailhouse cell while its root \
-cell was blocked for 5 ms, where KVM and containers showed the block. A CPU that touched what is not its cell's is stopped, \
-and stays so until the cell is destroyed.",
-        fix: "jailhouse cell stats, jailhouse console: see what the cell touched; correct its configuration, then \
-jailhouse cell destroy and create.",
+        expected: "every cell runs, and no cell has failed CPUs",
+        why: "A partition owns its CPUs, memory and devices. In osadl-2023 a Jailhouse cell stayed at 22 us while \
+its root cell was blocked for 5 ms; KVM and containers showed the block. A CPU that touches anything outside its \
+cell is stopped until the cell is destroyed.",
+        fix: "See what the cell touched with jailhouse cell stats and jailhouse console. Correct its configuration, \
+then jailhouse cell destroy and create.",
         risk: "Memory for cells is reserved at boot (memmap=, or in the device tree).",
         judge: cells,
         changes: no_change,
     },
     Check {
         id: "arm64-kvm",
-        title: "KVM takes the guest out of its CPU when it waits",
+        title: "KVM takes a waiting guest off its CPU",
         sources: &[Source::Osadl, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
@@ -44,11 +44,12 @@ jailhouse cell destroy and create.",
         hardware: false,
         reads: "/proc/cmdline; the kernel log's lines of kvm",
         expected: "kvm-arm.wfi_trap_policy=notrap (since Linux 6.11), and KVM in VHE mode",
-        why: "WFI of a guest is trapped unless it is the only task of its CPU and has direct interrupts (GICv4): the vCPU is \
-put to sleep and woken by the host's scheduler. Without VHE each exit switches the whole state between EL1 and EL2.",
-        fix: "Boot with kvm-arm.wfi_trap_policy=notrap where each vCPU has a CPU of its own; do not boot with \
+        why: "KVM traps WFI of a guest unless the guest is the only task on its CPU and has direct interrupts \
+(GICv4). The vCPU then sleeps until the host's scheduler wakes it. Without VHE each exit switches the whole state \
+between EL1 and EL2.",
+        fix: "Boot with kvm-arm.wfi_trap_policy=notrap where each vCPU has a dedicated CPU; do not boot with \
 kvm-arm.mode=nvhe or protected.",
-        risk: "The host sees the CPU busy while the guest waits, and whatever else is on it runs only at the tick.",
+        risk: "The host sees the CPU busy while the guest waits. Other work on that CPU runs only at the tick.",
         judge: arm,
         changes: |subject| match runs_kvm(subject) && subject.kernel.since(6, 11) {
             true => vec![subject.boot("arm64-kvm", WFI, "notrap")],
@@ -61,10 +62,10 @@ fn cells(subject: &Subject<'_>) -> Verdict {
     match subject.facts.text(JAILHOUSE) {
         Some("1") => jailhouse(subject),
         Some("0") => {
-            Err(Judgement::not_applicable("Jailhouse is loaded and not enabled").read(JAILHOUSE, "0"))
+            Err(Judgement::not_applicable("Jailhouse is loaded but not enabled").read(JAILHOUSE, "0"))
         }
         Some(other) => {
-            Err(Judgement::unreadable(format!("{JAILHOUSE} says neither 0 nor 1")).read(JAILHOUSE, other))
+            Err(Judgement::unreadable(format!("{JAILHOUSE} is neither 0 nor 1")).read(JAILHOUSE, other))
         }
         None => match subject.value(JAILHOUSE) {
             Err(judgement) if judgement.state == tactus_model::finding::State::Unreadable => Err(judgement),
@@ -84,7 +85,7 @@ fn elsewhere(subject: &Subject<'_>) -> Verdict {
     };
     Err(match name {
         Some(name) => Judgement::unknowable(format!(
-            "{name} lies below, and this system does not see how it divides the machine"
+            "{name} lies below, and this system cannot see how it divides the machine"
         )),
         None => Judgement::not_applicable("no partitioning hypervisor is seen here"),
     })
@@ -98,7 +99,7 @@ fn jailhouse(subject: &Subject<'_>) -> Verdict {
         .collect();
     cells.dedup_by_key(|(cell, _)| *cell);
     if cells.is_empty() {
-        return Err(Judgement::unreadable("Jailhouse is enabled, but its cells are not among the facts"));
+        return Err(Judgement::unreadable("Jailhouse is enabled, but the facts do not include its cells"));
     }
     let (mut faults, mut unknown, mut read) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, _) in &cells {
@@ -119,9 +120,9 @@ fn jailhouse(subject: &Subject<'_>) -> Verdict {
     let judgement = if !faults.is_empty() {
         Judgement::finding(faults.join(", "))
     } else if !unknown.is_empty() {
-        Judgement::unreadable(format!("the state of {} is not known", unknown.join(", ")))
+        Judgement::unreadable(format!("the state of {} is unknown", unknown.join(", ")))
     } else {
-        Judgement::ok(format!("{} cells of Jailhouse, none of them failed", cells.len()))
+        Judgement::ok(format!("{} cells of Jailhouse, without a failure", cells.len()))
     };
     Ok(read
         .into_iter()
@@ -151,18 +152,15 @@ fn arm(subject: &Subject<'_>) -> Verdict {
     } else if split {
         // The kernel takes VHE where there is one (since Armv8.1, an option before 8.4).
         Judgement::finding(
-            "KVM does not run in VHE mode, and nobody asked for that: this processor has none, and each exit switches \
-between EL1 and EL2",
+            "KVM does not run in VHE mode, because this processor has none: each exit switches between EL1 and EL2",
         )
         .at(Severity::Info)
     } else if policy == Some("notrap") {
-        Judgement::ok("a guest that waits stays in its CPU")
+        Judgement::ok("a waiting guest stays on its CPU")
     } else if subject.kernel.before(6, 11) {
-        Judgement::not_applicable("this kernel cannot be told to leave waiting guests alone (Linux 6.11 can)")
+        Judgement::not_applicable("this kernel cannot leave waiting guests on their CPU (Linux 6.11 can)")
     } else {
-        Judgement::finding(
-            "a guest that waits is taken out of its CPU, unless it is alone there and has GICv4",
-        )
+        Judgement::finding("a waiting guest is taken off its CPU, unless it is alone there and has GICv4")
     };
     let judgement = judgement.read("/proc/cmdline", format!("{WFI}={}", policy.unwrap_or("(not given)")));
     Ok(told.into_iter().fold(judgement, |judgement, line| judgement.read("kernel log", line)))
@@ -193,7 +191,7 @@ mod tests {
 
     #[test]
     fn cells_that_failed_are_named() {
-        assert_eq!(jailhouse("running", "").said(PARTS), "2 cells of Jailhouse, none of them failed");
+        assert_eq!(jailhouse("running", "").said(PARTS), "2 cells of Jailhouse, without a failure");
         assert_eq!(jailhouse("failed", "3").said(PARTS), "inmate has failed");
         assert_eq!(jailhouse("running", "3").said(PARTS), "CPUs 3 of inmate have failed");
         assert_eq!(jailhouse("running", "x").state(PARTS), State::Unreadable);

@@ -21,15 +21,15 @@ pub static CHECKS: &[Check] = &[
         set: &[SetBy::Libvirt],
         reversible: Reversible::Yes,
         hardware: false,
-        reads: "the CPUs of the process's threads that are neither vCPU nor IO thread",
+        reads: "the CPUs of the process's threads that are neither a vCPU nor an IO thread",
         expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
-        why: "QEMU's main loop, its workers and its monitor handle devices, timers and commands. On the CPU of an \
-ordinary vCPU they take it away; on that of a FIFO vCPU they starve until it halts, and the guest waits for its \
-own devices: a deadlock when it polls for them.",
-        fix: "libvirt: <emulatorpin cpuset='{housekeeping}'/>. QEMU: start it with taskset -c {housekeeping}, and pin \
-the vCPU threads afterwards.",
+        why: "QEMU's main loop, workers and monitor handle devices, timers and commands. On the CPU of an ordinary \
+vCPU they take CPU time from it. Below a FIFO vCPU they starve until it halts, and the guest waits for its devices. \
+If it polls for them, it deadlocks.",
+        fix: "libvirt: <emulatorpin cpuset='{housekeeping}'/>. QEMU: start it with taskset -c {housekeeping}, then \
+pin the vCPU threads.",
         risk: "Emulated devices share the housekeeping CPUs with everything else.",
-        judge: |subject| judge(subject, |vm| &vm.emulator, "thread of QEMU's own"),
+        judge: |subject| judge(subject, |vm| &vm.emulator, "other QEMU thread"),
         changes: |subject| changes(subject, "emulator-pin", |vm| &vm.emulator),
     },
     Check {
@@ -44,17 +44,17 @@ the vCPU threads afterwards.",
         hardware: false,
         reads: "the CPUs of the threads named IO ...",
         expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
-        why: "An IO thread serves the queues of a disk. On a vCPU's CPU it takes the CPU away for as long as the \
-disk is busy, or starves beside a FIFO vCPU, and the guest waits for its disk.",
+        why: "An IO thread serves the queues of a disk. On a vCPU's CPU it takes CPU time while the disk is busy. \
+Below a FIFO vCPU it starves, and the guest waits for its disk.",
         fix: "libvirt: <iothreadpin iothread='1' cpuset='{housekeeping}'/>. QEMU: taskset -pc {housekeeping} TID for \
 each thread-id of QMP's query-iothreads.",
-        risk: "The disk competes with the other housekeeping.",
+        risk: "The disk competes with other housekeeping work.",
         judge: |subject| judge(subject, |vm| &vm.io, "IO thread"),
         changes: |subject| changes(subject, "iothread-pin", |vm| &vm.io),
     },
     Check {
         id: "vhost-placement",
-        title: "the kernel's threads for a guest may run where a vCPU runs",
+        title: "kernel threads of a guest may run where a vCPU runs",
         sources: &[Source::Qoriq],
         applies: &[Applies::Hypervisor],
         severity: Severity::Major,
@@ -64,13 +64,13 @@ each thread-id of QMP's query-iothreads.",
         hardware: false,
         reads: "the CPUs of the threads vhost-PID, kvm-pit/PID and kvm-nx-lpage-recovery",
         expected: "within {housekeeping}, on no CPU of a vCPU that is isolated or has a real-time policy",
-        why: "A vhost thread moves each packet between the guest's queues and the network: beside an ordinary vCPU \
-it takes the CPU away, beside a FIFO vCPU it starves, and the guest's network stands still. Since Linux 6.4 it is a \
-thread of QEMU's process, before a thread of the kernel.",
-        fix: "taskset -pc {housekeeping} TID for each of them; of libvirt's machines <emulatorpin \
-cpuset='{housekeeping}'/> moves those of QEMU's process.",
-        risk: "Network throughput is that of the housekeeping CPUs.",
-        judge: |subject| judge(subject, |vm| &vm.helpers, "thread of the kernel for it"),
+        why: "A vhost thread moves each packet between the guest's queues and the network. On an ordinary vCPU's CPU \
+it takes CPU time. Below a FIFO vCPU it starves, and the guest's network stops. Since Linux 6.4 it is a thread of \
+QEMU's process, before that a kernel thread.",
+        fix: "taskset -pc {housekeeping} TID for each of them. In libvirt <emulatorpin cpuset='{housekeeping}'/> \
+moves the threads of QEMU's process.",
+        risk: "The housekeeping CPUs limit network throughput.",
+        judge: |subject| judge(subject, |vm| &vm.helpers, "kernel thread of the guest"),
         changes: |subject| changes(subject, "vhost-placement", |vm| &vm.helpers),
     },
 ];
@@ -108,8 +108,8 @@ fn placed(subject: &Subject<'_>, threads: &[Thread], vcpus: &CpuSet, what: &str)
         // Where every housekeeping CPU carries a vCPU with a real-time policy there is no place to go.
         if spare(subject, vcpus).is_empty() {
             judgement.fix(format!(
-                "Every housekeeping CPU ({}) carries a vCPU with a real-time policy: schedule vCPU 0 as an ordinary \
-thread (libvirt: leave it out of <vcpusched>), or leave a CPU to QEMU's other threads.",
+                "Every housekeeping CPU ({}) runs a vCPU with a real-time policy. Make vCPU 0 an ordinary thread \
+(libvirt: leave it out of <vcpusched>), or leave one CPU to QEMU's other threads.",
                 subject.housekeeping()
             ))
         } else {
@@ -117,7 +117,7 @@ thread (libvirt: leave it out of <vcpusched>), or leave a CPU to QEMU's other th
         }
     } else if !isolated.is_empty() {
         // A CPU of its own, as Nova's hw:emulator_threads_policy=isolate gives, costs a CPU and nothing else.
-        Judgement::finding(format!("{} may run on real-time CPUs, though on no vCPU's", named(&isolated)))
+        Judgement::finding(format!("{} may run on real-time CPUs, but not on a vCPU's CPU", named(&isolated)))
             .at(Severity::Minor)
     } else {
         let all = threads.iter().fold(CpuSet::default(), |all, thread| all.or(&thread.cpus));

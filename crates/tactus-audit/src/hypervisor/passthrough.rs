@@ -10,7 +10,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "vfio-passthrough",
-    title: "a device that is given to a guest is not bound for it, or not alone",
+    title: "a passed-through device has the wrong driver or shares its IOMMU group",
     sources: &[Source::Xeon, Source::Qoriq, Source::Kernel("Documentation/driver-api/vfio.rst")],
     applies: &[Applies::Hypervisor],
     severity: Severity::Minor,
@@ -19,11 +19,11 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Restart,
     hardware: false,
     reads: "-device vfio-pci of QEMU's command line; driver and IOMMU group of the PCI device (pci:*)",
-    expected: "driver vfio-pci, and no other device in its IOMMU group but bridges and those of the same guest",
-    why: "A device of the guest's own needs no exit for data, and with posted interrupts none for interrupts. What shares \
-its IOMMU group can reach it without the IOMMU, and the group is only safe as a whole.",
-    fix: "libvirt: <hostdev mode='subsystem' type='pci' managed='yes'>. Choose a slot, or a virtual function, with an \
-IOMMU group of its own.",
+    expected: "driver vfio-pci, and only bridges and devices of the same guest in its IOMMU group",
+    why: "A dedicated device needs no exits for data, and with posted interrupts none for interrupts. Devices in one \
+IOMMU group can reach each other without the IOMMU, so only the whole group is safe.",
+    fix: "libvirt: <hostdev mode='subsystem' type='pci' managed='yes'>. Choose a slot, or a virtual function, with a \
+separate IOMMU group.",
     risk: "The host loses the device; the guest cannot be migrated.",
     judge,
     changes: no_change,
@@ -78,7 +78,7 @@ fn of(subject: &Subject<'_>, vm: &Vm, groups: &BTreeMap<&str, Vec<(&str, Pci<'_>
     let arguments = vm.qemu()?;
     let addresses: Vec<String> = arguments.devices().filter_map(given).collect();
     if addresses.is_empty() {
-        return Err(arguments.without(Judgement::not_applicable("it has no device of its own")));
+        return Err(arguments.without(Judgement::not_applicable("it has no dedicated device")));
     }
     let (mut faults, mut unknown, mut read) = (Vec::new(), Vec::new(), Vec::new());
     for address in &addresses {
@@ -113,10 +113,10 @@ fn of(subject: &Subject<'_>, vm: &Vm, groups: &BTreeMap<&str, Vec<(&str, Pci<'_>
     let judgement = if !faults.is_empty() {
         Judgement::finding(faults.join(", "))
     } else if !unknown.is_empty() {
-        Judgement::unreadable(format!("the facts have no PCI device {}", unknown.join(", ")))
+        Judgement::unreadable(format!("the facts do not include PCI device {}", unknown.join(", ")))
     } else {
         let each = if addresses.len() == 1 { "has" } else { "each have" };
-        Judgement::ok(format!("{} {each} an IOMMU group for the guest alone", addresses.join(", ")))
+        Judgement::ok(format!("{} {each} a separate IOMMU group", addresses.join(", ")))
     };
     Ok(read.into_iter().take(8).fold(judgement, |judgement, (address, device)| {
         let value = format!("driver {}, IOMMU group {}", device.driver, device.group.unwrap_or("-"));

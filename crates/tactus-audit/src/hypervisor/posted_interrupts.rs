@@ -6,7 +6,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "posted-interrupts-absent",
-    title: "the processor cannot give a running guest its interrupts",
+    title: "the processor cannot deliver interrupts to a running guest",
     sources: &[
         Source::Industrial,
         Source::Kernel("arch/x86/kvm/vmx/posted_intr.c"),
@@ -20,11 +20,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "vmx flags of /proc/cpuinfo (apicv, posted_intr); the flag avic of an AMD processor",
     expected: "apicv and posted_intr, or avic",
-    why: "Without them each interrupt for a guest, a passed-through device's and another vCPU's as well, stops the guest, \
-and so does the end of its handling: an exit of a microsecond or more each. Intel has them in server processors since 2013, \
-in few client and embedded ones.",
-    fix: "Another processor. On this one spare the guest interrupts: few vCPUs, devices that are polled, no timer \
-interrupts beside the work's own.",
+    why: "Without them every interrupt for a guest stops it, and so does the end of its handling: one exit of a \
+microsecond or more each. That includes interrupts of passed-through devices and of other vCPUs. Intel server \
+processors have them since 2013, few client and embedded ones do.",
+    fix: "Another processor. On this one reduce the guest's interrupts: few vCPUs, devices that are polled, no \
+timers except those of the work itself.",
     risk: "None.",
     judge: posted,
     changes: no_change,
@@ -41,7 +41,7 @@ fn posted(subject: &Subject<'_>) -> Verdict {
     let flags = subject.facts.field("/proc/cpuinfo", line, ':').unwrap_or_default();
     if flags.is_empty() {
         return Err(Judgement::unreadable(format!(
-            "/proc/cpuinfo has no line `{line}`: kernels before 5.6 have none"
+            "/proc/cpuinfo has no line `{line}`: the kernel is older than 5.6"
         )));
     }
     let missing: Vec<&str> = wanted
@@ -50,7 +50,7 @@ fn posted(subject: &Subject<'_>) -> Verdict {
         .filter(|name| !flags.split_ascii_whitespace().any(|flag| flag == *name))
         .collect();
     let bad = format!("the processor has no {}: each interrupt of a guest is an exit", missing.join(", "));
-    Ok(Judgement::when(missing.is_empty(), "the processor gives running guests their interrupts", bad).read(
+    Ok(Judgement::when(missing.is_empty(), "the processor delivers interrupts to running guests", bad).read(
         format!("/proc/cpuinfo, {line}"),
         if missing.is_empty() { wanted.join(" ") } else { "not there".to_owned() },
     ))

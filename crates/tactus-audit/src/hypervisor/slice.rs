@@ -22,11 +22,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: EFFECTIVE,
     expected: "all of {isolated}",
-    why: "A machine can only be pinned to CPUs that its control group has: otherwise it does not start, or its vCPUs \
-are quietly put on others.",
-    fix: "AllowedCPUs= of machine.slice with all CPUs that machines use, {isolated} and {housekeeping} for QEMU's \
-other threads: systemctl set-property machine.slice AllowedCPUs=...",
-    risk: "A list that is too short keeps machines from starting.",
+    why: "A machine can only be pinned to CPUs of its control group. Otherwise it does not start, or its vCPUs \
+silently run on other CPUs.",
+    fix: "Set AllowedCPUs= of machine.slice to all CPUs of machines: {isolated}, and {housekeeping} for QEMU's other \
+threads: systemctl set-property machine.slice AllowedCPUs=...",
+    risk: "If the list is too short, machines do not start.",
     judge,
     changes,
 }];
@@ -37,12 +37,12 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         let known = subject.threads.known;
         return Err(match known {
             true => Judgement::not_applicable("no virtual machine runs here"),
-            false => Judgement::unreadable("the facts do not say whether virtual machines run here"),
+            false => Judgement::unreadable("the facts do not show whether virtual machines run here"),
         });
     }
     let text = subject.value(EFFECTIVE)?;
     let has: CpuSet = text.parse().map_err(|_| {
-        Judgement::unreadable(format!("{EFFECTIVE} is no list of CPUs")).read(EFFECTIVE, text)
+        Judgement::unreadable(format!("{EFFECTIVE} is not a list of CPUs")).read(EFFECTIVE, text)
     })?;
     let missing = subject.isolated().minus(&has);
     Ok(Judgement::when(

@@ -16,7 +16,7 @@ const PRIORITY: u32 = 1;
 pub static CHECKS: &[Check] = &[
     Check {
         id: "vcpu-pin",
-        title: "a virtual processor has no CPU of its own",
+        title: "a vCPU has no dedicated CPU",
         sources: &[Source::Xeon, Source::Qoriq, Source::Osadl],
         applies: &[Applies::Hypervisor],
         severity: Severity::Blocker,
@@ -24,14 +24,14 @@ pub static CHECKS: &[Check] = &[
         set: &[SetBy::Libvirt, SetBy::RunTime],
         reversible: Reversible::Yes,
         hardware: false,
-        reads: "the CPUs of each thread named CPU n/KVM (threads:*, as sched_getaffinity tells them)",
-        expected: "one CPU of {isolated} for each, another for each, and no core that two of them share",
-        why: "A vCPU that wanders loses its caches and its TLB with each move and waits for whoever runs where \
-it arrives. On isolated CPUs nobody balances: a guest whose vCPUs may use several of them has them pile up on \
-one. Two vCPUs on one CPU take turns, each time for a scheduler's slice.",
+        reads: "the CPUs of each thread named CPU n/KVM (threads:*, from sched_getaffinity)",
+        expected: "a different CPU of {isolated} for each, and no core shared by two of them",
+        why: "A vCPU that moves loses its caches and its TLB, and waits for the task on its new CPU. Isolated CPUs \
+are not balanced: vCPUs that may use several of them pile up on one. Two vCPUs on one CPU take turns of one time \
+slice.",
         fix: "libvirt: <vcpupin vcpu='0' cpuset='...'/> for each vCPU, with CPUs of {isolated}. QEMU: taskset -pc \
 CPU TID for each thread-id of QMP's query-cpus-fast.",
-        risk: "A pinned guest does not move away from a busy or broken CPU.",
+        risk: "A pinned guest cannot leave a busy or broken CPU.",
         judge: |subject| {
             let users = users(subject);
             each(subject, |vm| pinned(subject, vm, &users))
@@ -40,7 +40,7 @@ CPU TID for each thread-id of QMP's query-cpus-fast.",
     },
     Check {
         id: "vcpu-fifo",
-        title: "a virtual processor is scheduled like any other thread",
+        title: "a vCPU is scheduled like an ordinary thread",
         sources: &[
             Source::RedHat,
             Source::Osadl,
@@ -54,15 +54,15 @@ CPU TID for each thread-id of QMP's query-cpus-fast.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "policy and priority of each thread named CPU n/KVM",
-        expected: "FIFO 1; vCPU 0 of a guest with several may be an ordinary thread, and keep house",
-        why: "With the ordinary policy each thread that appears on the CPU, also a worker of the kernel, gets its \
-share of it, and the guest's real-time work waits for milliseconds without knowing. Priority 1 is above all of \
-these, and below the helpers of the kernel that it needs itself (rcuc, ktimers).",
+        expected: "FIFO 1; vCPU 0 of a guest with several vCPUs may be an ordinary thread for housekeeping",
+        why: "With the ordinary policy every thread on the CPU gets its share, kernel workers included. The guest's \
+real-time work waits for milliseconds and cannot notice. Priority 1 is above all of these, and below the kernel \
+helpers that the vCPU needs (rcuc, ktimers).",
         fix: "libvirt: <vcpusched vcpus='1-2' scheduler='fifo' priority='1'/> with the vCPUs of the real-time \
 work, and <emulatorpin cpuset='{housekeeping}'/>. QEMU: chrt -f -p 1 TID for each thread-id of QMP's \
 query-cpus-fast.",
-        risk: "A FIFO vCPU that never halts starves everything else on its CPU, QEMU's other threads and the \
-kernel's vhost included: pin those elsewhere first. A guest whose vCPUs are all FIFO and spin for each other hangs.",
+        risk: "A FIFO vCPU that never halts starves everything else on its CPU, including QEMU's other threads and \
+vhost: pin those to other CPUs first. A guest whose vCPUs are all FIFO and spin for each other hangs.",
         judge: |subject| each(subject, scheduled),
         changes: policies,
     },
@@ -87,7 +87,7 @@ fn users(subject: &Subject<'_>) -> BTreeMap<u32, usize> {
 pub fn vcpus_of(vm: &Vm) -> Result<(), Judgement> {
     if vm.vcpus.is_empty() {
         return Err(Judgement::unreadable(
-            "none of its threads bears the name of a vCPU: start QEMU with -name NAME,debug-threads=on, as libvirt does",
+            "no thread has the name of a vCPU: start QEMU with `-name NAME,debug-threads=on`, as libvirt does",
         ));
     }
     Ok(())
@@ -106,9 +106,9 @@ fn pinned(subject: &Subject<'_>, vm: &Vm, users: &BTreeMap<u32, usize>) -> Verdi
         }
     }
     for (set, what) in [
-        (&loose, "not bound to one CPU"),
-        (&shared, "bound to a CPU that another vCPU is bound to"),
-        (&outside, "bound to a CPU that is not for real-time work"),
+        (&loose, "not pinned to one CPU"),
+        (&shared, "pinned to a CPU that another vCPU is pinned to"),
+        (&outside, "pinned to a CPU that is not for real-time work"),
     ] {
         match set.len() {
             0 => {}
@@ -122,7 +122,7 @@ fn pinned(subject: &Subject<'_>, vm: &Vm, users: &BTreeMap<u32, usize>) -> Verdi
         faults.push(format!("vCPUs {halves} share a core with each other"));
     }
     let judgement = match faults.is_empty() {
-        true => Judgement::ok(format!("{} vCPUs have a CPU each: {}", vm.vcpus.len(), vm.cpus())),
+        true => Judgement::ok(format!("{} vCPUs have one CPU each: {}", vm.vcpus.len(), vm.cpus())),
         false => Judgement::finding(faults.join(", ")),
     };
     // The first vCPU may keep the guest's house, on the CPUs that keep the host's.
@@ -191,12 +191,12 @@ fn scheduled(vm: &Vm) -> Verdict {
         vm.vcpus.iter().filter(|vcpu| !fixed(&vcpu.thread)).map(|vcpu| vcpu.number).collect();
     let highest = vm.vcpus.iter().filter(|vcpu| fixed(&vcpu.thread)).map(|vcpu| vcpu.thread.priority).max();
     let judgement = if ordinary.is_empty() || several && ordinary == CpuSet::one(0) {
-        let house = if ordinary.is_empty() { "" } else { "; vCPU 0 keeps house" };
+        let house = if ordinary.is_empty() { "" } else { "; vCPU 0 does housekeeping" };
         match highest.unwrap_or(0) {
             PRIORITY => Judgement::ok(format!("its vCPUs are FIFO {PRIORITY}{house}")),
             priority => Judgement::finding(format!(
-                "its vCPUs have priority {priority}{house}: they go before those helpers of the kernel that have \
-less, and need not"
+                "its vCPUs have priority {priority}{house}: they preempt kernel helpers of lower priority, without \
+need"
             ))
             .at(Severity::Minor),
         }
@@ -273,13 +273,13 @@ mod tests {
         let good = host();
         assert_eq!(
             (good.state(id), good.said(id).as_str()),
-            (State::Ok, "rt (process 812): 2 vCPUs have a CPU each: 2,3")
+            (State::Ok, "rt (process 812): 2 vCPUs have one CPU each: 2,3")
         );
         assert!(good.wanted(id).is_empty() && good.changes(id).len() == 2);
         for (of, instead, says) in [
-            ("3\tCPU 1/KVM", "2,3\tCPU 1/KVM", "vCPU 1 is not bound to one CPU"),
-            ("3\tCPU 1/KVM", "2\tCPU 1/KVM", "vCPUs 0,1 are bound to a CPU that another vCPU is bound to"),
-            ("3\tCPU 1/KVM", "1\tCPU 1/KVM", "vCPU 1 is bound to a CPU that is not for real-time work"),
+            ("3\tCPU 1/KVM", "2,3\tCPU 1/KVM", "vCPU 1 is not pinned to one CPU"),
+            ("3\tCPU 1/KVM", "2\tCPU 1/KVM", "vCPUs 0,1 are pinned to a CPU that another vCPU is pinned to"),
+            ("3\tCPU 1/KVM", "1\tCPU 1/KVM", "vCPU 1 is pinned to a CPU that is not for real-time work"),
         ] {
             let bad = threads(of, instead);
             assert_eq!(bad.finding(id).severity, Severity::Blocker);
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(both.state("vcpu-pin"), State::Finding);
         assert_eq!(
             both.said("vcpu-pin"),
-            "other (process 900): vCPUs 0,1 are not bound to one CPU; not so of 1 more"
+            "other (process 900): vCPUs 0,1 are not pinned to one CPU; 1 more without this finding"
         );
         assert!(both.wanted("vcpu-pin").is_empty(), "there is no CPU left for it");
         let alone = beside(intel(&[("threads:0", "")]), "0-1");

@@ -18,7 +18,7 @@ pub(super) const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "misspelt-parameters",
-        title: "the kernel does not know a parameter that it was told",
+        title: "the kernel does not know a parameter of its command line",
         sources: &[
             Source::Kernel("init/main.c"),
             Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
@@ -30,17 +30,17 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/proc/cmdline; dmesg: Unknown kernel command line parameters",
-        expected: "each parameter for real-time work has a name that the kernel knows",
-        why: "A parameter that the kernel does not know is passed to the first process, and has no effect. Nothing fails: the \
-machine boots as if it had not been there. Since Linux 5.14 a line of the log names such parameters.",
-        fix: "Write the name as the kernel knows it, run update-grub (or grub2-mkconfig -o /boot/grub2/grub.cfg) and reboot.",
+        expected: "the kernel knows the name of each parameter for real-time work",
+        why: "The kernel passes an unknown parameter to the first process, and it has no effect. The machine boots \
+as if it were absent, without an error. Since Linux 5.14 a line of the log names such parameters.",
+        fix: "Correct the name, run update-grub (or grub2-mkconfig -o /boot/grub2/grub.cfg) and reboot.",
         risk: "None.",
         judge: misspelt,
         changes: no_change,
     },
     Check {
         id: "not-built-in",
-        title: "a parameter asks for what this kernel was built without",
+        title: "a parameter needs an option that this kernel was built without",
         sources: &[
             Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
             Source::Kernel("kernel/sched/isolation.c"),
@@ -52,17 +52,17 @@ machine boots as if it had not been there. Since Linux 5.14 a line of the log na
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/proc/cmdline, the kernel's configuration, /sys/devices/system/cpu/nohz_full",
-        expected: "the kernel has what its command line asks for",
-        why: "nohz_full= needs CONFIG_NO_HZ_FULL, rcu_nocbs= CONFIG_RCU_NOCB_CPU, isolcpus= CONFIG_CPU_ISOLATION. Without \
-the option the kernel takes the parameter, does nothing, and at most says so once in its log.",
-        fix: "Boot a kernel that is built with the option, or take the parameter off the command line.",
-        risk: "Another kernel is another kernel: measure anew.",
+        expected: "the kernel has the options that its command line needs",
+        why: "nohz_full= needs CONFIG_NO_HZ_FULL, rcu_nocbs= CONFIG_RCU_NOCB_CPU, isolcpus= CONFIG_CPU_ISOLATION. \
+Without the option the kernel accepts the parameter and does nothing. At most it logs one line about it.",
+        fix: "Boot a kernel that is built with the option, or remove the parameter from the command line.",
+        risk: "A new kernel has other latencies: measure again.",
         judge: built,
         changes: no_change,
     },
     Check {
         id: "boot-intent",
-        title: "what is asked for at boot is not in effect",
+        title: "a boot parameter is configured but not in effect",
         sources: &[
             Source::Tuned("realtime-virtual-host"),
             Source::Guide("TuneD, bootloader plugin"),
@@ -76,12 +76,13 @@ the option the kernel takes the parameter, does nothing, and at most says so onc
         hardware: false,
         reads: "/proc/cmdline; /sys/devices/system/cpu/isolated and nohz_full; TuneD's active_profile, bootcmdline and \
 isolated_cores=; /etc/default/grub and grub.d; /etc/kernel/cmdline; the entry of this kernel in /boot/loader/entries; cmdline.txt",
-        expected: "the machine was booted with what they all ask for, and they agree",
-        why: "TuneD, GRUB and the like only write down what the next boot is told. Until then the profile is active, its \
-parameters are not, and the machine looks tuned. Where two places disagree, one of them has what nobody wants.",
-        fix: "Reboot; where a file of GRUB was changed, run update-grub (or grub2-mkconfig -o /boot/grub2/grub.cfg) first. \
-tuned-adm verify says whether TuneD finds what it asked for. Where two places disagree, change one of them before.",
-        risk: "Another boot may have changed other things as well.",
+        expected: "the machine was booted with all parameters that they contain, and they agree",
+        why: "TuneD and GRUB only write the command line of the next boot. Until then the profile is active, its \
+parameters are not, and the machine looks tuned. Where two places disagree, one of them is wrong.",
+        fix: "Reboot. If you changed a file of GRUB, first run update-grub (or grub2-mkconfig -o \
+/boot/grub2/grub.cfg). If two places disagree, first change one of them. tuned-adm verify shows whether TuneD's \
+settings are in effect.",
+        risk: "The next boot may change other things as well.",
         judge: in_effect,
         changes: no_change,
     },
@@ -102,7 +103,7 @@ fn misspelt(subject: &Subject<'_>) -> Verdict {
     let wrong = asked::misspelt(subject.facts);
     let mut found: Vec<String> = wrong
         .iter()
-        .map(|one| format!("`{}` (`{}` is the name that it knows)", shown(&one.told), one.meant))
+        .map(|one| format!("`{}` (`{}` is the correct name)", shown(&one.told), one.meant))
         .collect();
     let mut severity = Severity::Major;
     // No mainline kernel has ever had it, and its name is in many a guide.
@@ -118,19 +119,20 @@ fn misspelt(subject: &Subject<'_>) -> Verdict {
     if !found.is_empty() {
         let cpus = asked::isolation(subject.facts, &subject.topology.online);
         let cpus = cpus.filter(|_| wrong.iter().any(|one| one.meant == "isolcpus"));
-        let cpus = cpus.map(|cpus| format!(": {} were meant to be isolated", cpus_or_none(&cpus)));
+        let cpus = cpus.map(|cpus| format!(": {} were to be isolated", cpus_or_none(&cpus)));
         let said = format!("the kernel does not know {}{}", few(found), cpus.unwrap_or_default());
         return Ok(read(Judgement::finding(said)).at(severity));
     }
     Ok(read(match known {
         None => {
             return Err(read(Judgement::unreadable(
-                "no name looks misspelt; the kernel's log, which would say what it does not know, cannot be read from the start",
+                "no name looks misspelt; the start of the kernel's log, which names unknown parameters, cannot be \
+read",
             )));
         }
-        Some(_) if passed.is_empty() => Judgement::ok("the kernel knows every parameter that it was told"),
+        Some(_) if passed.is_empty() => Judgement::ok("the kernel knows every parameter of its command line"),
         Some(_) => Judgement::ok(format!(
-            "the kernel passes on what it does not know, and none of it is about real-time work: {}",
+            "the kernel passes on unknown parameters, none of them for real-time work: {}",
             few(passed.iter().map(|one| shown(one)))
         )),
     }))
@@ -199,9 +201,7 @@ fn built(subject: &Subject<'_>) -> Verdict {
     let asked: Vec<_> = NEEDS.iter().filter(|(name, _)| told.has(name)).collect();
     let strange = not_taken(subject);
     if asked.is_empty() && strange.is_empty() {
-        return Err(Judgement::not_applicable(
-            "the command line asks for nothing that is an option of the kernel's",
-        ));
+        return Err(Judgement::not_applicable("the command line needs no kernel option"));
     }
     let missing: Vec<(String, &str)> = asked
         .iter()
@@ -212,20 +212,20 @@ fn built(subject: &Subject<'_>) -> Verdict {
         let open: Vec<&str> = open.map(|(name, _)| *name).collect();
         return match open.is_empty() {
             true => Ok(Judgement::ok(format!(
-                "this kernel is built with what is asked for: {}",
+                "this kernel is built with the options that its command line needs: {}",
                 few(asked.iter().map(|(name, _)| name))
             ))
             .read(CMDLINE, few(asked.iter().map(|(name, _)| name)))),
             false => Err(Judgement::unreadable(format!(
-                "the kernel's configuration is not known: nothing shows whether it is built with {}",
+                "the kernel's configuration is unknown: it may lack {}",
                 few(open)
             ))),
         };
     }
     let said = missing.iter().map(|(one, option)| format!("{one} without CONFIG_{option}"));
-    let said =
-        said.chain(strange.iter().map(|one| format!("{one}, which the kernel says that it does not know")));
-    let judgement = Judgement::finding(format!("asked for, not built into this kernel: {}", few(said)));
+    let said = said.chain(strange.iter().map(|one| format!("{one}, which the kernel reports as unknown")));
+    let judgement =
+        Judgement::finding(format!("on the command line, but not built into this kernel: {}", few(said)));
     let read = |judgement: Judgement, (one, option): &(String, &str)| {
         judgement.read(CMDLINE, one).read(format!("config:CONFIG_{option}"), "not built in")
     };
@@ -243,7 +243,7 @@ struct Gap {
 fn in_effect(subject: &Subject<'_>) -> Verdict {
     subject.told()?;
     if subject.started {
-        return Err(Judgement::not_applicable("tactus starts it, with a command line of its own"));
+        return Err(Judgement::not_applicable("tactus starts it, with a separate command line"));
     }
     let mut gaps: Vec<Gap> = of_cmdline(subject);
     gaps.extend(of_places(subject));
@@ -251,9 +251,9 @@ fn in_effect(subject: &Subject<'_>) -> Verdict {
     if gaps.is_empty() {
         let asks = subject.cmdline.has("isolcpus") || subject.cmdline.has("nohz_full");
         let said = if asks {
-            "what is asked for at boot is in effect, as far as the kernel and the files of the next boot tell"
+            "all configured boot parameters are in effect, as far as the kernel and the files of the next boot show"
         } else {
-            "nothing asks for an isolation at boot that is not in effect"
+            "no isolation is configured for boot that is not in effect"
         };
         return Ok(Judgement::ok(said));
     }
@@ -278,7 +278,7 @@ fn of_cmdline(subject: &Subject<'_>) -> Vec<Gap> {
         }
         let value = told.get(name).unwrap_or_default();
         let reason = why.unwrap_or_else(|| format!("the kernel has {}", cpus_or_none(&has)));
-        let said = format!("{name}={value} is on the command line and not in effect: {reason}");
+        let said = format!("{name}={value} is on the command line but not in effect: {reason}");
         gaps.push(Gap { said, file: file.to_owned(), value: text.to_owned() });
     };
     let asked = Isolcpus::of(told, last);
@@ -307,7 +307,7 @@ fn of_places(subject: &Subject<'_>) -> Vec<Gap> {
         if !missing.is_empty() {
             let all = few(missing.iter().map(|one| shown(one)));
             said.push(format!(
-                "{} asks for {all}, and the machine was not booted with it: reboot",
+                "{} contains {all}, but the machine was not booted with it: reboot",
                 place.name
             ));
         }
@@ -315,7 +315,7 @@ fn of_places(subject: &Subject<'_>) -> Vec<Gap> {
             let told = subject.cmdline.all(&one.name).last().flatten().unwrap_or_default();
             let told: String = told.chars().take(80).collect();
             said.push(format!(
-                "two places disagree: {} has {}, and the machine was booted with {}={told}",
+                "two places disagree: {} has {}, but the machine was booted with {}={told}",
                 place.name,
                 shown(one),
                 one.name
@@ -341,13 +341,13 @@ fn of_tuned(subject: &Subject<'_>) -> Option<Gap> {
     let asked = format!("TuneD's profile {} has isolated_cores={}", tuned.profile, tuned.value);
     let said = match (isolated.is_empty(), now.nohz_full.is_empty()) {
         (true, true) => {
-            format!("{asked}, and the machine was not booted with the profile's parameters: reboot")
+            format!("{asked}, but the machine was not booted with the profile's parameters: reboot")
         }
         (true, false) => {
-            format!("two places disagree: {asked}, and nohz_full is {}", cpus_or_none(&now.nohz_full))
+            format!("two places disagree: {asked}, but nohz_full is {}", cpus_or_none(&now.nohz_full))
         }
         (false, _) => {
-            format!("two places disagree: {asked}, and the kernel isolates {}", cpus_or_none(isolated))
+            format!("two places disagree: {asked}, but the kernel isolates {}", cpus_or_none(isolated))
         }
     };
     let value = format!("isolated_cores={}", tuned.value);
@@ -375,10 +375,9 @@ mod tests {
         let system = booted("splash isolcpu=2-3 rcu_nocb=2-3", "", "").and(UNKNOWN, LINE);
         assert_eq!(
             system.said("misspelt-parameters"),
-            "the kernel does not know `isolcpu=2-3` (`isolcpus` is the name that it knows), `rcu_nocb=2-3` (`rcu_nocbs` is the \
-             name that it knows): CPUs 2,3 were meant to be isolated"
+            "the kernel does not know `isolcpu=2-3` (`isolcpus` is the correct name), `rcu_nocb=2-3` (`rcu_nocbs` is the correct name): CPUs 2,3 were to be isolated"
         );
-        assert_eq!(system.said("isolcpus"), "the scheduler balances CPUs 2,3 like all others");
+        assert_eq!(system.said("isolcpus"), "the scheduler balances CPUs 2,3 like all other CPUs");
         // Without the log the name alone tells.
         let mute = system.clone().unreadable(UNKNOWN, "denied");
         assert_eq!(mute.state("misspelt-parameters"), State::Finding);
@@ -406,7 +405,7 @@ mod tests {
         let system = system.and("config:source", "/boot/config").and("config:CONFIG_RCU_NOCB_CPU", "n");
         assert_eq!(
             system.said("not-built-in"),
-            "asked for, not built into this kernel: nohz_full=2-3 without CONFIG_NO_HZ_FULL, rcu_nocbs=2-3 without \
+            "on the command line, but not built into this kernel: nohz_full=2-3 without CONFIG_NO_HZ_FULL, rcu_nocbs=2-3 without \
              CONFIG_RCU_NOCB_CPU"
         );
         assert_eq!(system.state("nohz-full"), State::Finding);
@@ -416,7 +415,7 @@ mod tests {
         );
         assert_eq!(
             system.and("config:CONFIG_RCU_NOCB_CPU", "y").said("not-built-in"),
-            "asked for, not built into this kernel: nohz_full=2-3 without CONFIG_NO_HZ_FULL"
+            "on the command line, but not built into this kernel: nohz_full=2-3 without CONFIG_NO_HZ_FULL"
         );
         // As Raspberry Pi OS says it, whose configuration is not there.
         let pi = booted("isolcpus=3 nohz_full=3 rcu_nocbs=3 tsc=reliable audit=0", "3", "").absent(NOHZ_FULL).and(
@@ -425,8 +424,8 @@ mod tests {
         );
         assert_eq!(
             pi.said("not-built-in"),
-            "asked for, not built into this kernel: nohz_full=3 without CONFIG_NO_HZ_FULL, rcu_nocbs=3 without \
-             CONFIG_RCU_NOCB_CPU, tsc=reliable, which the kernel says that it does not know"
+            "on the command line, but not built into this kernel: nohz_full=3 without CONFIG_NO_HZ_FULL, rcu_nocbs=3 without \
+             CONFIG_RCU_NOCB_CPU, tsc=reliable, which the kernel reports as unknown"
         );
         let has = booted("nohz_full=2-3", "2-3", "2-3");
         assert_eq!(has.state("not-built-in"), State::Ok);
@@ -444,17 +443,17 @@ mod tests {
         let waits = of("quiet", "", "", "# isolated_cores=1\nisolated_cores=3");
         assert_eq!(
             waits.said("boot-intent"),
-            "TuneD's profile realtime-virtual-host has isolated_cores=3, and the machine was not booted with the profile's \
+            "TuneD's profile realtime-virtual-host has isolated_cores=3, but the machine was not booted with the profile's \
              parameters: reboot"
         );
         assert_eq!(
             waits.said("isolcpus"),
-            "the scheduler balances CPU 3 like all others",
+            "the scheduler balances CPU 3 like all other CPUs",
             "these are the CPUs that are meant"
         );
         assert_eq!(
             of("isolcpus=2-3", "2-3", "", "isolated_cores=3").said("boot-intent"),
-            "two places disagree: TuneD's profile realtime-virtual-host has isolated_cores=3, and the kernel isolates CPUs 2,3"
+            "two places disagree: TuneD's profile realtime-virtual-host has isolated_cores=3, but the kernel isolates CPUs 2,3"
         );
         assert_eq!(of("isolcpus=2-3", "2-3", "", "isolated_cores=2-N").state("boot-intent"), State::Ok);
         assert_eq!(
@@ -476,8 +475,8 @@ mod tests {
         assert_eq!(grub("GRUB_CMDLINE_LINUX=\"isolcpus=2-N console=ttyS0\"").state("boot-intent"), State::Ok);
         assert_eq!(
             grub("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=1-3 skew_tick=1\"").said("boot-intent"),
-            "/etc/default/grub asks for skew_tick=1, and the machine was not booted with it: reboot; two places disagree: \
-             /etc/default/grub has isolcpus=1-3, and the machine was booted with isolcpus=2-3"
+            "/etc/default/grub contains skew_tick=1, but the machine was not booted with it: reboot; two places disagree: \
+             /etc/default/grub has isolcpus=1-3, but the machine was booted with isolcpus=2-3"
         );
         let boot = "TUNED_BOOT_CMDLINE=\"skew_tick=1 tsc=reliable isolcpus=managed_irq,domain,2-3\"";
         let tuned = booted("quiet", "", "")
@@ -486,7 +485,7 @@ mod tests {
         assert!(
             tuned
                 .said("boot-intent")
-                .starts_with("TuneD's profile own asks for skew_tick=1, tsc=reliable, isolcpus="),
+                .starts_with("TuneD's profile own contains skew_tick=1, tsc=reliable, isolcpus="),
             "{}",
             tuned.said("boot-intent")
         );
@@ -503,12 +502,12 @@ mod tests {
         );
         assert_eq!(
             booted("isolcpus=managed_irq,domain,2-9", "", "").said("boot-intent"),
-            "isolcpus=managed_irq,domain,2-9 is on the command line and not in effect: the kernel refuses \
+            "isolcpus=managed_irq,domain,2-9 is on the command line but not in effect: the kernel refuses \
              isolcpus=managed_irq,domain,2-9: CPU 9 is above the highest there is (3)"
         );
         assert_eq!(
             booted("nohz_full=0-3", "", "1-3").said("boot-intent"),
-            "nohz_full=0-3 is on the command line and not in effect: the kernel has CPUs 1-3"
+            "nohz_full=0-3 is on the command line but not in effect: the kernel has CPUs 1-3"
         );
     }
 

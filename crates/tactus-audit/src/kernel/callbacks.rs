@@ -26,10 +26,11 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "dmesg: Offload RCU callbacks from CPUs; /sys/devices/system/cpu/nohz_full; /proc/cmdline",
         expected: "callbacks of {isolated} are offloaded",
-        why: "A CPU that has used the kernel must later run callbacks, mostly to free memory, in a softirq or in \
-rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, which run elsewhere. nohz_full implies it.",
+        why: "A CPU that has used the kernel must later run callbacks, mostly to free memory. They run in a softirq \
+or in rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, which run on other CPUs. nohz_full \
+implies it.",
         fix: "Boot with rcu_nocbs={isolated} (or nohz_full={isolated}).",
-        risk: "Little: housekeeping CPUs have more to do.",
+        risk: "Low: housekeeping CPUs have more work.",
         judge: offloaded,
         changes: |subject| match subject.parted() {
             Some((isolated, _)) => vec![subject.boot("rcu-nocbs", "rcu_nocbs", isolated.to_string())],
@@ -38,7 +39,7 @@ rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, whic
     },
     Check {
         id: "rcu-nocb-poll",
-        title: "real-time CPUs wake the threads that run their RCU callbacks",
+        title: "real-time CPUs must wake the threads that run their RCU callbacks",
         sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -49,9 +50,9 @@ rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, whic
         reads: "/proc/cmdline",
         expected: "rcu_nocb_poll",
         why: "An offloaded CPU must wake its rcuo thread when it queues a callback. With rcu_nocb_poll these threads \
-look for work by themselves.",
+poll for work instead.",
         fix: "Boot with rcu_nocb_poll.",
-        risk: "The housekeeping CPUs wake up regularly for it and need more power.",
+        risk: "The housekeeping CPUs wake up regularly to poll and need more power.",
         judge: polled,
         changes: |subject| match subject.parted() {
             Some(_) => vec![subject.boot("rcu-nocb-poll", "rcu_nocb_poll", "")],
@@ -70,8 +71,8 @@ look for work by themselves.",
         hardware: false,
         reads: "Cpus_allowed_list of the threads rcuog/* and rcuo[psb]/*",
         expected: "{housekeeping}",
-        why: "Offloading moves callbacks into the rcuo threads. Where these may run on the isolated CPUs, nothing is \
-won: the scheduler takes them back there.",
+        why: "Offloading moves callbacks into the rcuo threads. If these may run on the isolated CPUs, nothing is \
+gained: the scheduler brings them back there.",
         fix: "for p in $(pgrep '^rcuo'); do taskset -pc {housekeeping} $p; done",
         risk: "Little.",
         judge: rcuo,
@@ -140,7 +141,7 @@ fn known(subject: &Subject<'_>) -> Result<Offload, Judgement> {
         };
     }
     if !able {
-        let why = "rcu_nocbs is on the command line; nothing shows whether this kernel knows it";
+        let why = "rcu_nocbs is on the command line, but whether this kernel knows it is unknown";
         return Err(Judgement::unreadable(why).read("/proc/cmdline", value.join(" ")));
     }
     Ok(Offload { cpus, path: "/proc/cmdline", value: value.join(" ") })
@@ -163,7 +164,7 @@ fn polled(subject: &Subject<'_>) -> Verdict {
     }
     let holds = subject.told()?.has("rcu_nocb_poll");
     let bad = "real-time CPUs wake rcuo threads when they queue callbacks";
-    Ok(Judgement::when(holds, "rcuo threads look for callbacks by themselves", bad)
+    Ok(Judgement::when(holds, "rcuo threads poll for callbacks", bad)
         .read("/proc/cmdline", if holds { "rcu_nocb_poll" } else { "no rcu_nocb_poll" }))
 }
 

@@ -13,7 +13,7 @@ const SOURCE: &str = "config:source";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "kernel-config",
-        title: "the kernel is built without what isolation needs, or with what adds latency",
+        title: "the kernel lacks options for isolation, or has options that add latency",
         sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -23,12 +23,12 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "/boot/config-RELEASE (or /lib/modules/RELEASE/config, /proc/config.gz)",
         expected: "y: HIGH_RES_TIMERS, RCU_NOCB_CPU, CPU_ISOLATION, CPUSETS, and NO_HZ_FULL for work that computes \
-without sleeping; n: RT_GROUP_SCHED, PROVE_LOCKING, KASAN",
-        why: "Parameters such as rcu_nocbs= are ignored by a kernel that does not know them. RT_GROUP_SCHED refuses \
-FIFO to every group without a budget of its own. PROVE_LOCKING and KASAN check each lock and each memory access, at \
-many times their cost. Of NO_HZ_FULL the kernel's own document says: off for short periods, on for long computation \
-(see nohz-full). Tracers that cost time while they are off are latency-tracers' matter; the lockup detector, which the \
-document wants off, can be switched off at run time: see watchdogs.",
+without sleeping. n: RT_GROUP_SCHED, PROVE_LOCKING, KASAN",
+        why: "A kernel without the option ignores parameters such as rcu_nocbs=. RT_GROUP_SCHED refuses FIFO to \
+every group without a real-time budget. PROVE_LOCKING and KASAN check each lock and each memory access, at many \
+times their cost. The kernel's document recommends NO_HZ_FULL off for short periods, on for long computation (see \
+nohz-full). For tracers that cost time while off see latency-tracers. The document also wants the lockup detector \
+off, which is possible at run time: see watchdogs.",
         fix: "Boot another kernel of the distribution, or build one with these options.",
         risk: "Without the debugging options their bugs stay hidden.",
         judge: configuration,
@@ -36,7 +36,7 @@ document wants off, can be switched off at run time: see watchdogs.",
     },
     Check {
         id: "kernel-regressions",
-        title: "this version of the kernel is known for a latency problem",
+        title: "this version of the kernel has a known latency problem",
         sources: &[Source::Xeon, Source::Kernel("commit 7dec062cfcf2")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
@@ -46,9 +46,9 @@ document wants off, can be switched off at run time: see watchdogs.",
         hardware: false,
         reads: "uname -r",
         expected: "no version with a known problem",
-        why: "Each entry of the table names where the problem was reported. Versions are compared, not patches: a \
-distribution may have fixed its own.",
-        fix: "Look up whether your kernel has the remedy that is named; otherwise boot another version.",
+        why: "Each entry of the table names where the problem was reported. Only versions are compared, not patches: \
+a distribution may have fixed its kernel.",
+        fix: "Check whether your kernel has the named fix; otherwise boot another version.",
         risk: "Another version has other problems: measure again.",
         judge: regressions,
         changes: no_change,
@@ -100,14 +100,14 @@ fn configuration(subject: &Subject<'_>) -> Verdict {
     let by_kind_alone = said.is_empty();
     if missing.contains(&BY_KIND) {
         said.push(format!(
-            "this kernel is built without {BY_KIND}, which suits short periods and not long computation"
+            "this kernel is built without {BY_KIND}, which is right for short periods and wrong for long computation"
         ));
     }
     if said.is_empty() && !hidden.is_empty() {
-        let why = format!("the facts say nothing of CONFIG_{}", few(&hidden));
+        let why = format!("the facts do not include CONFIG_{}", few(&hidden));
         return Err(Judgement::unreadable(why).read(SOURCE, source));
     }
-    let good = "this kernel has what isolation needs, and no option that adds latency";
+    let good = "this kernel has the options that isolation needs, and no option that adds latency";
     let mut judgement = Judgement::when(said.is_empty(), good, said.join("; ")).read(SOURCE, source);
     if by_kind_alone && judgement.state == State::Finding {
         judgement = judgement.at(Severity::Info);
@@ -152,9 +152,10 @@ const REGRESSIONS: &[Regression] = &[
         host: false,
         ticking: true,
         severity: Severity::Major,
-        said: "6.9 to 6.18: a busy isolated CPU that keeps its tick pulls the timers of idle CPUs and runs what they \
-start, of which oslat saw gaps of 1.2 ms (fixed in 6.19 by commit 7dec062cfcf2, \"timers/migration: Exclude isolated \
-cpus from hierarchy\", which reports them); nohz_full on these CPUs avoids it while they run one task",
+        said: "6.9 to 6.18: a busy isolated CPU that keeps its tick runs the timers of idle CPUs and the work that \
+they start. With oslat this caused gaps of 1.2 ms. It is fixed in 6.19 by commit 7dec062cfcf2, \"timers/migration: \
+Exclude isolated cpus from hierarchy\", which reports them. With nohz_full these CPUs avoid it while they run one \
+task",
     },
 ];
 
@@ -162,9 +163,8 @@ fn regressions(subject: &Subject<'_>) -> Verdict {
     let release = subject.need("uname:release")?;
     let Kernel { major, minor, .. } = subject.kernel;
     if major == 0 {
-        return Err(
-            Judgement::unreadable("the kernel's release has no version in it").read("uname -r", release)
-        );
+        return Err(Judgement::unreadable("the kernel's release does not contain a version")
+            .read("uname -r", release));
     }
     let concerned = |one: &&Regression| {
         (one.from..one.until).contains(&(major, minor))
@@ -176,7 +176,7 @@ fn regressions(subject: &Subject<'_>) -> Verdict {
     let yet = |one: &Regression| one.ticking && subject.sets_none_apart();
     let severity = |one: &&Regression| if yet(one) { Severity::Info } else { one.severity };
     let Some(worst) = found.iter().map(severity).max() else {
-        let good = format!("no problem of {major}.{minor} is known to this version of tactus");
+        let good = format!("this version of tactus knows no problem of {major}.{minor}");
         return Ok(Judgement::ok(good).read("uname -r", release));
     };
     let said = found.iter().map(|one| one.said).collect::<Vec<_>>().join("; ");
@@ -205,8 +205,7 @@ mod tests {
         let without = built(&[("config:CONFIG_NO_HZ_FULL", "n")]).absent("config:CONFIG_RCU_NOCB_CPU");
         assert_eq!(
             without.said("kernel-config"),
-            "this kernel is built without RCU_NOCB_CPU; this kernel is built without NO_HZ_FULL, which suits short periods \
-             and not long computation"
+            "this kernel is built without RCU_NOCB_CPU; this kernel is built without NO_HZ_FULL, which is right for short periods and wrong for long computation"
         );
         let debugging = built(&[("config:CONFIG_KASAN", "y"), ("config:CONFIG_RT_GROUP_SCHED", "y")]);
         assert_eq!(debugging.said("kernel-config"), "this kernel is built with RT_GROUP_SCHED, KASAN");

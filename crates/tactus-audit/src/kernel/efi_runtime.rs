@@ -27,11 +27,12 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/sys/firmware/efi; efi= in /proc/cmdline; CONFIG_EFI_DISABLE_RUNTIME; \
 /sys/devices/virtual/workqueue/efi_runtime/cpumask",
     expected: "runtime services off (a PREEMPT_RT kernel's default, or efi=noruntime), or their workqueue on {housekeeping}",
-    why: "Reading or writing an EFI variable runs the firmware's code, and while it does the CPU may take no interrupt: \
-milliseconds, for a flash that is written. Some firmware stops all other CPUs as well; then only noruntime helps.",
+    why: "Reading or writing an EFI variable runs the firmware's code. During that time the CPU may take no \
+interrupt: milliseconds, when it writes a flash. Some firmware stops all other CPUs as well; then only noruntime \
+helps.",
     fix: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/efi_runtime/cpumask where the kernel has it \
 (kernels before 7.1 do not: commit 0bd96853ba72); or boot with efi=noruntime.",
-    risk: "With noruntime, boot entries and firmware updates (efibootmgr, fwupd) cannot be made from the running system.",
+    risk: "With noruntime the running system cannot change boot entries or update firmware (efibootmgr, fwupd).",
     judge: runtime,
     changes: |subject| {
         let Some((_, keeping)) = subject.parted() else { return Vec::new() };
@@ -41,7 +42,7 @@ milliseconds, for a flash that is written. Some firmware stops all other CPUs as
 
 fn runtime(subject: &Subject<'_>) -> Verdict {
     let Ok(entries) = subject.value(EFI) else {
-        return Err(Judgement::not_applicable("this system was not started by EFI"));
+        return Err(Judgement::not_applicable("this system was not booted by EFI"));
     };
     let (_, keeping) = subject.need_parted()?;
     let told = subject.told()?;
@@ -65,9 +66,9 @@ fn runtime(subject: &Subject<'_>) -> Verdict {
         return Ok(Judgement::when(within(&cpus, keeping), good, bad).read(WORK, text));
     }
     Ok(Judgement::finding(format!(
-        "calls to EFI firmware may be made on {place}, and this kernel has no mask for them"
+        "calls to EFI firmware may be made on {place}, and this kernel cannot restrict them with a mask"
     ))
-    .fix("Boot with efi=noruntime, where boot entries and firmware need no change from the running system.")
+    .fix("Boot with efi=noruntime, if the running system never changes boot entries or firmware.")
     .read("/sys/firmware/efi", entries))
 }
 

@@ -28,12 +28,13 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "the audit subsystem's own answers (auditctl -s, auditctl -l); audit= in /proc/cmdline",
         expected: "enabled 0, or the rule -a task,never",
-        why: "Once auditing is on, each new task takes the slow path on its way in and out of every system call, with or \
-without rules; records are written by kauditd, and a full backlog makes callers wait. Only the rule `-a task,never` keeps \
-tasks that start after it on the fast path (audit_alloc in kernel/auditsc.c).",
-        fix: "The mildest first: a file in /etc/audit/rules.d with -D and -a task,never, loaded before the real-time work \
-starts; logins and other records stay. Or boot with audit=0.",
-        risk: "System calls are recorded no more, with audit=0 nothing is: often a matter of compliance. Ask who needs it.",
+        why: "Once auditing is on, each new task takes the slow path into and out of every system call, with or \
+without rules. The daemon kauditd writes the records, and a full backlog makes callers wait. Only the rule `-a \
+task,never` keeps tasks that start after it on the fast path (audit_alloc in kernel/auditsc.c).",
+        fix: "The mildest first: a file in /etc/audit/rules.d with -D and -a task,never, loaded before the real-time \
+work starts. Logins and other records stay. Or boot with audit=0.",
+        risk: "System calls are no longer recorded; with audit=0 nothing is. Compliance rules often require the \
+records: ask who needs them.",
         judge: auditing,
         changes: |subject| match rules(subject) {
             // The milder fix was found.
@@ -52,11 +53,11 @@ starts; logins and other records stay. Or boot with audit=0.",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: SELINUX,
-        expected: "a decision: intel-xeon-2015 turns it off for real-time work",
-        why: "Hooks are called at each access to files, sockets and tasks; decisions are cached, and a miss \
-costs more than a hit. Real-time work that makes no system calls pays nothing.",
-        fix: "None by tactus: it is the machine's protection. Who must may boot with selinux=0.",
-        risk: "Without it a break-in into one service is one into the machine.",
+        expected: "your decision: intel-xeon-2015 turns it off for real-time work",
+        why: "Each access to files, sockets and tasks calls hooks. Decisions are cached, and a miss costs more than \
+a hit. Real-time work without system calls pays nothing.",
+        fix: "tactus does not change it, because it protects the machine. To turn it off boot with selinux=0.",
+        risk: "Without it an attacker who breaks into one service controls the machine.",
         judge: selinux,
         changes: no_change,
     },
@@ -71,13 +72,13 @@ costs more than a hit. Real-time work that makes no system calls pays nothing.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/proc/sys/kernel/printk; /sys/class/tty/console/active",
-        expected: "first value 3 at most; no serial console",
-        why: "A serial port of 115200 baud takes 87 us for each character, in a guest an exit each, and standard \
-kernels write whole messages with interrupts off. intel-industrial-2014 measured about 5 us more with its development \
+        expected: "a first value of at most 3; no serial console",
+        why: "A serial port of 115200 baud takes 87 us per character, and in a guest also an exit. Standard kernels \
+write whole messages with interrupts off. intel-industrial-2014 measured about 5 us more with its development \
 console.",
-        fix: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts), and no console= of a serial port (ttyS0, \
-ttyAMA0) on the command line where it is not needed.",
-        risk: "Messages are in the log (dmesg), not on the console: a machine that dies says nothing there.",
+        fix: "sysctl kernel.printk=\"3 4 1 3\" (the first value counts). Remove console= of a serial port (ttyS0, \
+ttyAMA0) from the command line where you do not need it.",
+        risk: "Messages go to the log (dmesg), not to the console: a machine that crashes shows nothing there.",
         judge: console,
         changes: |subject| {
             let quiet = |text: &str| -> Option<String> {
@@ -93,7 +94,7 @@ ttyAMA0) on the command line where it is not needed.",
     },
     Check {
         id: "split-lock",
-        title: "split locks are punished",
+        title: "split locks are penalised",
         sources: &[
             Source::Kernel("Documentation/arch/x86/buslock.rst"),
             Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
@@ -108,12 +109,12 @@ ttyAMA0) on the command line where it is not needed.",
         reads: "/proc/sys/kernel/split_lock_mitigate; split_lock_detect= in /proc/cmdline; the flags split_lock_detect and \
 bus_lock_detect in /proc/cpuinfo",
         expected: "0, where the processor detects split locks",
-        why: "An atomic access across two cache lines locks the bus for all CPUs. The kernel makes a thread that does \
-so sleep for 10 ms and lets one such thread run at a time: a guest whose code has one stands still that long.",
-        fix: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off; better, fix the code: the \
+        why: "An atomic access across two cache lines locks the bus for all CPUs. The kernel makes such a thread \
+sleep for 10 ms, and lets one such thread run at a time. A guest with such code stops for that time.",
+        fix: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off. Better, fix the code: the \
 kernel's log names it.",
-        risk: "Any program can slow down the whole machine with split locks. Beside code that is not trusted real-time work wants \
-them found (Documentation/arch/x86/buslock.rst, Usages).",
+        risk: "Any program can slow down the whole machine with split locks. Next to untrusted code, real-time work \
+needs their detection (Documentation/arch/x86/buslock.rst, Usages).",
         judge: split_lock,
         changes: |subject| {
             // The setting concerns the mode warn alone, which is the default.
@@ -138,12 +139,13 @@ them found (Documentation/arch/x86/buslock.rst, Usages).",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/sys/devices/system/cpu/vulnerabilities/*",
-        expected: "a decision: all that the machine's use needs",
-        why: "Buffers and predictors are flushed or fenced at each system call, interrupt or exit of a guest, about the \
-same each time: it shifts latencies more than it spreads them.",
-        fix: "None by tactus: they protect the machine. Who runs only code of his own may boot with mitigations=off.",
-        risk: "Any program, also in a guest, may read memory that is not its own. On x86 mitigations=off turns off \
-kvm.nx_huge_pages as well, unless that is force: a guest may then halt a processor with iTLB multihit.",
+        expected: "your decision: all that your use of the machine needs",
+        why: "Each system call, interrupt or guest exit flushes or fences buffers and predictors. The cost is about \
+constant: it shifts latencies more than it spreads them.",
+        fix: "tactus does not change them, because they protect the machine. If you run only your own code, you can \
+boot with mitigations=off.",
+        risk: "Any program, also in a guest, may read memory of others. On x86 mitigations=off also turns off \
+kvm.nx_huge_pages, unless that is force. A guest can then halt a processor with iTLB multihit.",
         judge: mitigations,
         changes: no_change,
     },
@@ -179,23 +181,23 @@ fn by_rules(subject: &Subject<'_>) -> Judgement {
     };
     shown(match rules(subject) {
         Some(rules) if rules.spares_tasks => {
-            Judgement::ok("the kernel audits, and spares every task that starts after the rule -a task,never")
+            Judgement::ok("the kernel audits, but skips every task that starts after the rule -a task,never")
         }
-        Some(Rules { count: 0, .. }) => {
-            Judgement::finding("the kernel audits, and has no rule by which to: each task pays for nothing").fix(
-                "auditctl -a task,never, and the same line in a file in /etc/audit/rules.d, loaded before the real-time \
-                 work starts: nothing that is recorded now is lost",
-            )
-        }
+        Some(Rules { count: 0, .. }) => Judgement::finding(
+            "the kernel audits without any rule: each task pays for nothing",
+        )
+        .fix(
+            "auditctl -a task,never, and the same line in a file in /etc/audit/rules.d, loaded before the \
+real-time work starts: all current records stay",
+        ),
         Some(rules) => {
-            let said = format!("the kernel audits by {}", count(rules.count, "rule"));
+            let said = format!("the kernel audits with {}", count(rules.count, "rule"));
             Judgement::finding(said).fix(
-                "Ask who has set the rules. Where none of them is needed on system calls: a file in /etc/audit/rules.d with \
-                 -D and -a task,never, loaded before the real-time work starts; logins and other records stay. Or boot \
-                 with audit=0",
+                "Ask who set the rules. If no rule on system calls is needed: a file in /etc/audit/rules.d with -D \
+and -a task,never, loaded before the real-time work starts. Logins and other records stay. Or boot with audit=0",
             )
         }
-        None => Judgement::finding("the kernel audits; whether there are rules is not known"),
+        None => Judgement::finding("the kernel audits; its rules are unknown"),
     })
 }
 
@@ -203,20 +205,17 @@ fn auditing(subject: &Subject<'_>) -> Verdict {
     let told = subject.cmdline.get("audit");
     let off = matches!(told, Some("0" | "off"));
     match subject.facts.0.get(AUDIT) {
-        Some(Reading::Text(text) | Reading::Cut(text)) => {
-            match text.trim() {
-                "0" => Ok(Judgement::ok("auditing is off").read("auditctl -s: enabled", "0")),
-                "1" | "2" => Ok(by_rules(subject).read("auditctl -s: enabled", text.trim())),
-                _ => Err(Judgement::unreadable("the audit subsystem's answer cannot be understood")
-                    .read(AUDIT, text)),
-            }
-        }
+        Some(Reading::Text(text) | Reading::Cut(text)) => match text.trim() {
+            "0" => Ok(Judgement::ok("auditing is off").read("auditctl -s: enabled", "0")),
+            "1" | "2" => Ok(by_rules(subject).read("auditctl -s: enabled", text.trim())),
+            _ => Err(Judgement::unreadable("the audit subsystem's answer is not valid").read(AUDIT, text)),
+        },
         _ if off => Ok(Judgement::ok("auditing was turned off at boot").read("/proc/cmdline", "audit=0")),
         Some(Reading::Absent) => Err(Judgement::not_applicable("this kernel has no audit subsystem")),
         Some(Reading::Unreadable(why)) => {
             Err(Judgement::unreadable(format!("the audit subsystem does not answer: {why}")).read(AUDIT, why))
         }
-        None => Err(Judgement::unreadable("whether the kernel audits is not among the facts")),
+        None => Err(Judgement::unreadable("the facts do not show whether the kernel audits")),
     }
 }
 
@@ -224,7 +223,7 @@ fn selinux(subject: &Subject<'_>) -> Verdict {
     let text = subject.value(SELINUX)?;
     let mode = match text {
         "1" => "SELinux is on and enforces its policy",
-        "0" => "SELinux is on, and permissive: it checks and only reports",
+        "0" => "SELinux is on but permissive: it only checks and reports",
         _ => "SELinux is on",
     };
     Ok(Judgement::finding(mode).read(SELINUX, text))
@@ -238,7 +237,7 @@ fn is_serial(console: &str) -> bool {
 fn console(subject: &Subject<'_>) -> Verdict {
     let text = subject.value(PRINTK)?;
     let Some(level) = text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()) else {
-        return Err(Judgement::unreadable(format!("{PRINTK} has no level")).read(PRINTK, text));
+        return Err(Judgement::unreadable(format!("{PRINTK} does not contain a level")).read(PRINTK, text));
     };
     let consoles = subject.facts.text(CONSOLE);
     let serial: Vec<&str> =
@@ -260,7 +259,7 @@ fn console(subject: &Subject<'_>) -> Verdict {
     // What is as bad as level 2 is rarely written.
     let severity = if level > 3 { Severity::Minor } else { Severity::Info };
     if good && consoles.is_none() {
-        return Err(Judgement::unreadable("which consoles are active is not known").read(PRINTK, text));
+        return Err(Judgement::unreadable("the active consoles are unknown").read(PRINTK, text));
     }
     let judgement = if good { Judgement::ok(said) } else { Judgement::finding(said).at(severity) };
     let judgement = judgement.read(PRINTK, text);
@@ -318,22 +317,22 @@ fn split_lock(subject: &Subject<'_>) -> Verdict {
         }
         Some(Mode::Rate(rate)) if buses => {
             let said = format!(
-                "{} a second are let through, and a thread with one more is made to sleep; guests are not punished",
+                "{} a second are allowed, and a thread with one more must sleep; guests are not penalised",
                 count(rate, "bus lock")
             );
             return asked(Judgement::finding(said).at(Severity::Info).fix(
-                "None is needed: it guards real-time work that takes no bus locks itself. Where that takes some, fix the \
-                 code, which the kernel's log names, or boot with a larger limit (up to 1000).",
+                "No fix is needed: the limit protects real-time work that takes no bus locks itself. If your work \
+takes some, fix the code, which the kernel's log names, or boot with a larger limit (up to 1000).",
             ));
         }
         Some(Mode::Rate(_)) => {
             return asked(Judgement::ok(
-                "split locks are not detected: a limit needs bus_lock_detect, which this processor has not",
+                "split locks are not detected: a limit needs bus_lock_detect, which this processor does not have",
             ));
         }
         None if !splits => {
             return Err(Judgement::not_applicable(
-                "this processor detects bus locks and no split locks: the kernel warns of them, and nobody waits",
+                "this processor detects bus locks but no split locks: the kernel only warns, and no thread waits",
             ));
         }
         None => {}
@@ -341,13 +340,12 @@ fn split_lock(subject: &Subject<'_>) -> Verdict {
     // The punishment is of 5.19 (b041b525dab9), the setting of 6.2 (727209376f49, x86/split_lock).
     let unset = matches!(subject.facts.0.get(SPLIT_LOCK), Some(Reading::Absent));
     if unset && subject.kernel.since(5, 19) {
-        let said =
-            "a thread or guest with a split lock is made to wait, and this kernel has no setting for it";
+        let said = "a thread or guest with a split lock must wait, and this kernel has no setting for it";
         return Ok(Judgement::finding(said).read(SPLIT_LOCK, "not there"));
     }
     let text = subject.value(SPLIT_LOCK)?;
-    let good = "split locks are reported and not punished";
-    Ok(Judgement::when(text == "0", good, "a thread or guest with a split lock is made to wait")
+    let good = "split locks are reported but not penalised";
+    Ok(Judgement::when(text == "0", good, "a thread or guest with a split lock must wait")
         .read(SPLIT_LOCK, text))
 }
 
@@ -369,7 +367,7 @@ fn mitigations(subject: &Subject<'_>) -> Verdict {
     }
     if seen == 0 {
         return Err(match hidden.is_empty() {
-            true => Judgement::not_applicable("this kernel says nothing of vulnerabilities"),
+            true => Judgement::not_applicable("this kernel does not report vulnerabilities"),
             false => Judgement::unreadable(format!("{VULNERABILITIES} could not be read")),
         });
     }
@@ -423,11 +421,11 @@ mod tests {
     #[test]
     fn the_rules_of_the_audit_decide_what_is_advised() {
         let of = |rules: &str| intel(&[(AUDIT, "1"), (AUDIT_RULES, rules)]);
-        assert!(of("").said("audit").contains("has no rule by which to"));
-        assert!(of("").finding("audit").fix.contains("nothing that is recorded now is lost"));
+        assert!(of("").said("audit").contains("without any rule"));
+        assert!(of("").finding("audit").fix.contains("all current records stay"));
         let some = of("12 exit,always -F\n1 user,always\n");
-        assert_eq!(some.said("audit"), "the kernel audits by 13 rules");
-        assert!(some.finding("audit").fix.starts_with("Ask who has set the rules"));
+        assert_eq!(some.said("audit"), "the kernel audits with 13 rules");
+        assert!(some.finding("audit").fix.starts_with("Ask who set the rules"));
         assert_eq!(some.wanted("audit"), ["kernel parameter audit = 0"], "for who asks for it");
         assert!(of("1 task,never\n").wanted("audit").is_empty());
         assert_eq!(of("1 task,never\n").state("audit"), State::Ok);
@@ -436,7 +434,7 @@ mod tests {
             assert_eq!(of(others).state("audit"), State::Finding, "{others}");
         }
         let denied = intel(&[(AUDIT, "1")]).unreadable(AUDIT_RULES, "Operation not permitted");
-        assert_eq!(denied.said("audit"), "the kernel audits; whether there are rules is not known");
+        assert_eq!(denied.said("audit"), "the kernel audits; its rules are unknown");
         assert_eq!(denied.wanted("audit"), ["kernel parameter audit = 0"]);
     }
 
@@ -445,7 +443,7 @@ mod tests {
         assert_eq!(intel(&[(SELINUX, "1")]).finding("selinux").severity, Severity::Info);
         assert_eq!(
             intel(&[(SELINUX, "0")]).said("selinux"),
-            "SELinux is on, and permissive: it checks and only reports"
+            "SELinux is on but permissive: it only checks and reports"
         );
         assert_eq!(intel(&[]).absent(SELINUX).state("selinux"), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(SELINUX, "denied").state("selinux"), State::Unreadable);
@@ -527,7 +525,7 @@ mod tests {
         for flags in [bus, both] {
             let limited = of(flags, "split_lock_detect=ratelimit:100");
             assert!(limited.said(id).starts_with("100 bus locks a second"), "{}", limited.said(id));
-            assert!(limited.said(id).ends_with("guests are not punished"), "{}", limited.said(id));
+            assert!(limited.said(id).ends_with("guests are not penalised"), "{}", limited.said(id));
             assert_eq!(limited.finding(id).severity, Severity::Info);
             assert!(limited.changes(id).is_empty());
         }

@@ -11,7 +11,7 @@ const WANTED: u64 = 600;
 
 pub static CHECKS: &[Check] = &[Check {
     id: "hung-task",
-    title: "all tasks are looked at every two minutes",
+    title: "the kernel checks all tasks for hangs every two minutes",
     sources: &[
         Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
         Source::Tuned("network-latency"),
@@ -24,10 +24,10 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: TIMEOUT,
     expected: "600 or more, or 0 for never",
-    why: "khungtaskd walks the list of all tasks each time, and reports what has been blocked for so long. On a machine whose \
-housekeeping CPUs are busy with real-time neighbours ordinary tasks wait longer than usual, and reports of them are noise.",
+    why: "Each time khungtaskd walks the list of all tasks, and reports those blocked for the whole timeout. On a \
+machine with real-time work, ordinary tasks wait longer than usual, and such reports are noise.",
     fix: "sysctl kernel.hung_task_timeout_secs=600",
-    risk: "A task that hangs is reported after ten minutes.",
+    risk: "A hung task is reported after ten minutes.",
     judge: timeout,
     changes: |subject| {
         let fine = subject.facts.number(TIMEOUT).filter(|now| is_fine(*now));
@@ -42,11 +42,11 @@ fn is_fine(seconds: u64) -> bool {
 
 fn timeout(subject: &Subject<'_>) -> Verdict {
     let now = subject.number(TIMEOUT)?;
-    let bad = format!("all tasks are looked at every {now} s, not every {WANTED} s");
+    let bad = format!("all tasks are checked every {now} s, not every {WANTED} s");
     let good = if now == 0 {
-        "tasks are not looked at".to_owned()
+        "tasks are not checked".to_owned()
     } else {
-        format!("all tasks are looked at every {now} s")
+        format!("all tasks are checked every {now} s")
     };
     Ok(Judgement::when(is_fine(now), good, bad).read(TIMEOUT, now.to_string()))
 }

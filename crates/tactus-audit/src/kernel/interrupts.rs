@@ -16,7 +16,7 @@ const DEFAULT: &str = "/proc/irq/default_smp_affinity";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "managed-irq",
-        title: "interrupts that user space cannot move may arrive on real-time CPUs",
+        title: "managed interrupts may arrive on real-time CPUs",
         sources: &[
             Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
             Source::Tuned("realtime"),
@@ -29,12 +29,12 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "isolcpus= in /proc/cmdline; /proc/irq/*/effective_affinity_list of storage queues",
         expected: "isolcpus=managed_irq,... with {isolated}; queues arrive on {housekeeping}",
-        why: "Drivers with one queue for each CPU (NVMe, virtio-blk, SAS) have the kernel spread their interrupts over \
-all CPUs. These are managed: writing their smp_affinity is refused. Only isolcpus=managed_irq (since Linux 5.6) keeps them away, as far \
-as a queue has a housekeeping CPU.",
-        fix: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still arrives \
-there when something uses it from there: keep I/O off these CPUs, or give the device fewer queues.",
-        risk: "Little: it is best effort.",
+        why: "Drivers with one queue per CPU (NVMe, virtio-blk, SAS) let the kernel spread their interrupts over all \
+CPUs. These interrupts are managed: the kernel refuses writes to their smp_affinity. Only isolcpus=managed_irq \
+(since Linux 5.6) keeps them off isolated CPUs, if a queue has a housekeeping CPU.",
+        fix: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still interrupts \
+there when a program uses it from there. Keep I/O off these CPUs, or give the device fewer queues.",
+        risk: "Low: the kernel does it by best effort.",
         judge: managed,
         changes: |subject| match subject.kernel.before(5, 6) {
             true => Vec::new(),
@@ -57,8 +57,8 @@ there when something uses it from there: keep I/O off these CPUs, or give the de
         hardware: false,
         reads: DEFAULT,
         expected: "the mask {housekeeping_mask} (CPUs {housekeeping})",
-        why: "Interrupts that are requested later, by a driver that is loaded or a network interface that is brought \
-up, get this mask. Otherwise each such event puts new interrupts onto isolated CPUs.",
+        why: "Interrupts requested later get this mask, for example from a driver or network interface that starts. \
+Without the mask each such event puts new interrupts on isolated CPUs.",
         fix: "Boot with irqaffinity={housekeeping}, or write the mask {housekeeping_mask} to \
 /proc/irq/default_smp_affinity.",
         risk: "Little.",
@@ -85,13 +85,13 @@ up, get this mask. Otherwise each such event puts new interrupts onto isolated C
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/proc/interrupts; /proc/irq/*/smp_affinity_list; /proc/irq/*/effective_affinity_list",
-        expected: "no interrupt on {isolated} but those of devices that are passed through (vfio), and those that somebody \
-placed there alone (own-irq)",
-        why: "A handler goes before every thread, and on a PREEMPT_RT kernel its thread has FIFO 50. With it come \
+        expected: "no interrupt on {isolated}, except those of passed-through devices (vfio) and those placed there \
+alone (own-irq)",
+        why: "A handler preempts every thread; on a PREEMPT_RT kernel its thread has FIFO 50. It also brings \
 softirqs of any length: a network card's receive handler may run for milliseconds.",
-        fix: "Write {housekeeping} to /proc/irq/N/smp_affinity_list of each interrupt N that is named. Interrupts of \
-queues that the kernel spreads (managed-irq) refuse it, and those that belong to the real-time work stay (own-irq).",
-        risk: "Devices have fewer CPUs to arrive on, and may become slower.",
+        fix: "Write {housekeeping} to /proc/irq/N/smp_affinity_list of each listed interrupt N. Managed interrupts \
+(managed-irq) refuse it. Interrupts of the real-time work stay (own-irq).",
+        risk: "Devices interrupt fewer CPUs, and may become slower.",
         judge: affinity,
         changes: |subject| {
             let Some((isolated, keeping)) = subject.parted() else { return Vec::new() };
@@ -206,7 +206,7 @@ fn managed(subject: &Subject<'_>) -> Verdict {
             )
         }
         (true, false) => {
-            format!("managed_irq is on, and yet these arrive on {}: {found}", cpus_or_none(isolated))
+            format!("managed_irq is on, but these arrive on {}: {found}", cpus_or_none(isolated))
         }
         (false, true) => format!("the kernel may put managed interrupts onto {}", cpus_or_none(isolated)),
         (false, false) => format!("managed interrupts arrive on {}: {found}", cpus_or_none(isolated)),
@@ -216,14 +216,14 @@ fn managed(subject: &Subject<'_>) -> Verdict {
         None => said,
     };
     if asked && !subject.interrupts.known {
-        let why = "managed_irq is on; whether a queue arrives there all the same the facts do not say";
+        let why = "managed_irq is on, but the facts do not show whether a queue arrives there anyway";
         return Err(Judgement::unreadable(why).read("/proc/cmdline", value));
     }
     let judgement = if asked && stray.is_empty() { Judgement::ok(said) } else { Judgement::finding(said) };
     let judgement = match subject.kernel.before(5, 6) {
         true => judgement.fix(
-            "Linux before 5.6 has no parameter for it: boot a newer kernel, or give the device fewer queues than there are \
-housekeeping CPUs.",
+            "Linux before 5.6 does not know the parameter. Boot a newer kernel, or give the device fewer queues than \
+there are housekeeping CPUs.",
         ),
         false => judgement,
     };
@@ -269,7 +269,7 @@ fn affinity(subject: &Subject<'_>) -> Verdict {
     if !loose.is_empty() {
         let names = few(loose.iter().map(name));
         let said = format!(
-            "{} may be moved to {place}, although none is there now: {names}",
+            "{} may move to {place}, although none is there now: {names}",
             count(loose.len(), "interrupt")
         );
         return Ok(read(Judgement::finding(said), &loose).at(Severity::Minor));
@@ -278,18 +278,17 @@ fn affinity(subject: &Subject<'_>) -> Verdict {
         foreign().filter(|one| one.arrives().is_none_or(CpuSet::is_empty)).collect();
     if !hidden.is_empty() {
         let said = format!(
-            "nothing says where {} arrive: {}",
+            "where {} arrive is unknown: {}",
             count(hidden.len(), "interrupt"),
             few(hidden.iter().map(name))
         );
         return Err(Judgement::unreadable(said));
     }
     let mut said = format!("none of {} arrives on {place}", count(foreign().count(), "interrupt"));
-    let but =
-        [(owned, "devices that are passed through"), (placed, "what was placed there alone, see own-irq")];
+    let but = [(owned, "those of passed-through devices"), (placed, "those placed there alone, see own-irq")];
     let but = but.iter().filter(|(number, _)| *number > 0).map(|(number, of)| format!("{of} ({number})"));
     if owned + placed > 0 {
-        said += &format!(", but those of {}", but.collect::<Vec<_>>().join(" and "));
+        said += &format!(", except {}", but.collect::<Vec<_>>().join(" and "));
     }
     Ok(Judgement::ok(said).read("/proc/irq/*/effective_affinity_list", "housekeeping CPUs"))
 }
@@ -325,7 +324,7 @@ LOC:          9          9          9          9   Local timer interrupts";
     fn interrupts_keep_house_but_for_those_that_are_passed_through() {
         let good = machine(&[]);
         assert_eq!(good.state("irq-affinity"), State::Ok);
-        assert!(good.said("irq-affinity").contains("passed through (1)"));
+        assert!(good.said("irq-affinity").contains("passed-through devices (1)"));
         assert!(good.wanted("irq-affinity").is_empty());
         let bad = machine(&[(26, "0-3", "2")]);
         assert_eq!(bad.said("irq-affinity"), "device interrupts arrive on CPUs 2,3: 26 (eth0-rx-0)");
@@ -365,7 +364,7 @@ LOC:          9          9          9          9   Local timer interrupts";
     fn an_interrupt_that_was_placed_on_isolated_cpus_alone_is_no_stray() {
         let own = machine(&[(26, "2", "2")]);
         assert_eq!(own.state("irq-affinity"), State::Ok, "{}", own.said("irq-affinity"));
-        assert!(own.said("irq-affinity").ends_with("what was placed there alone, see own-irq (1)"));
+        assert!(own.said("irq-affinity").ends_with("those placed there alone, see own-irq (1)"));
         assert!(own.wanted("irq-affinity").is_empty());
         let spread = own.clone().and("/proc/irq/26/affinity_hint", "4");
         assert_eq!(spread.state("irq-affinity"), State::Finding, "its driver spreads its queues");

@@ -15,7 +15,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[
     Check {
         id: "housekeeping",
-        title: "the rest of the system has no CPU of its own",
+        title: "the rest of the system has no separate CPU",
         sources: &[Source::Xeon, Source::RedHat, Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
@@ -24,10 +24,10 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "the intended isolation; /sys/devices/system/node/node*/cpulist; thread_siblings_list",
-        expected: "CPU 0 keeps house, and one whole core at least; best one in each NUMA node",
-        why: "Timekeeping, RCU, kernel threads, interrupts and services must run somewhere. CPU 0 is the kernel's own \
-choice for many of them. A core of which one hardware thread keeps house is shared with all that runs there, and work \
-for a NUMA node without a housekeeping CPU crosses to another.",
+        expected: "CPU 0 and at least one whole core for housekeeping; best one core in each NUMA node",
+        why: "Timekeeping, RCU, kernel threads, interrupts and services must run on some CPU. The kernel itself \
+chooses CPU 0 for many of them. If one hardware thread of a core does housekeeping, the other thread shares the core \
+with it. Work for a NUMA node without a housekeeping CPU crosses to another node.",
         fix: "Isolate other CPUs: leave CPU 0, whole cores, and one core of each NUMA node out of isolcpus, nohz_full \
 and rcu_nocbs.",
         risk: "Fewer CPUs for real-time work.",
@@ -36,7 +36,7 @@ and rcu_nocbs.",
     },
     Check {
         id: "isolcpus",
-        title: "the scheduler moves tasks onto CPUs that are meant for real-time work",
+        title: "the scheduler moves tasks onto real-time CPUs",
         sources: &[
             Source::Xeon,
             Source::RedHat,
@@ -53,13 +53,13 @@ and rcu_nocbs.",
         reads: "/sys/devices/system/cpu/isolated; /sys/fs/cgroup/cpuset.cpus.isolated and cpuset.cpus.partition; cgroup v1: \
 cpuset.sched_load_balance",
         expected: "{isolated}",
-        why: "Load balancing puts any task on any CPU that it may use, and looks at the run queues of all CPUs of a \
-domain to do so. An isolated CPU is in no domain: nothing comes there that is not placed there.",
-        fix: "Boot with isolcpus=managed_irq,domain,{isolated} (before Linux 5.6 isolcpus={isolated}: such a kernel does not \
-know managed_irq and refuses the whole parameter for it); or, on a kernel of 6.1 or later, put the CPUs into an \
-isolated cpuset partition, which the kernel's list of parameters prefers: it can be taken back.",
-        risk: "Tasks on isolated CPUs are not balanced among them: threads of a program that is not pinned thread by \
-thread pile up on one CPU.",
+        why: "Load balancing moves any task to any CPU that it may use, and reads the run queues of all CPUs of a \
+domain. An isolated CPU is in no domain: only tasks pinned to it run there.",
+        fix: "Boot with isolcpus=managed_irq,domain,{isolated}. Before Linux 5.6 use isolcpus={isolated}: such a \
+kernel does not know managed_irq and rejects the whole parameter. On a kernel of 6.1 or later you can instead put \
+the CPUs into an isolated cpuset partition, which can be reverted. The kernel's list of parameters prefers it.",
+        risk: "Tasks on isolated CPUs are not balanced. Threads of a program pile up on one CPU, unless each thread \
+is pinned.",
         judge: isolcpus,
         changes: |subject| isolate("isolcpus", subject),
     },
@@ -79,17 +79,17 @@ thread pile up on one CPU.",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/sys/devices/system/cpu/nohz_full",
-        expected: "{isolated}, where the work there computes without sleeping: vCPUs, polling, long cycles. Work with a \
-short period, as a control loop of 100 us, is better off without",
-        why: "The tick interrupts a CPU HZ times a second (100 to 1000) although there is nothing to decide when one \
-task runs. With nohz_full it stops as long as one task is runnable there; RCU callbacks, unbound timers and unbound \
-work stay away from these CPUs as well, and before Linux 7.0 kernel threads too. Each entry into the kernel costs more for it: the kernel's \
-document on real-time configuration asks for consistent ticks where the work is periodic, and for NO_HZ_FULL where it \
-computes for long.",
-        fix: "For vCPUs, polling and long computation boot with nohz=on nohz_full={isolated}: one runnable task for each \
-of these CPUs, and no POSIX CPU timers, which keep the tick. For short periods leave it, and keep kernel threads and \
-RCU callbacks away by kthread-affinity and rcu-nocbs. tactus prove nohz-full measures both here.",
-        risk: "System calls and interrupts cost more on these CPUs, since each entry accounts its time.",
+        expected: "{isolated}, where the work there computes without sleeping: vCPUs, polling, long cycles. Work \
+with a short period, such as a control loop of 100 us, runs better without",
+        why: "The tick interrupts a CPU HZ times a second (100 to 1000), even when only one task runs. With \
+nohz_full it stops while at most one task is runnable. RCU callbacks, unbound timers and unbound work stay off these \
+CPUs too, and before Linux 7.0 also kernel threads. In return each entry into the kernel costs more. The kernel's \
+document on real-time configuration recommends consistent ticks for periodic work, and NO_HZ_FULL for long \
+computation.",
+        fix: "For vCPUs, polling and long computation boot with nohz=on nohz_full={isolated}. Run one task per CPU, \
+and no POSIX CPU timers, which keep the tick. For short periods do not set it: keep kernel threads and RCU callbacks \
+away with kthread-affinity and rcu-nocbs. tactus prove nohz-full measures both here.",
+        risk: "System calls and interrupts cost more on these CPUs, because each entry accounts its time.",
         judge: nohz_full,
         changes: |subject| match subject.parted() {
             Some((isolated, _)) if subject.facts.text(NOHZ_FULL).is_some() => {
@@ -149,14 +149,14 @@ fn housekeeping(subject: &Subject<'_>) -> Verdict {
     let (isolated, keeping) = (subject.isolated(), subject.housekeeping());
     let online = subject.need("/sys/devices/system/cpu/online")?;
     if isolated.is_empty() {
-        return Err(Judgement::not_applicable("no CPU is set apart, so all of them keep house"));
+        return Err(Judgement::not_applicable("no CPU is isolated, so all do housekeeping"));
     }
     let (mut bad, mut severity) = (Vec::new(), Severity::Major);
     if keeping.is_empty() {
-        bad.push("no CPU is left for it".to_owned());
+        bad.push("no CPU is left for housekeeping".to_owned());
         severity = Severity::Blocker;
     } else if isolated.contains(0) {
-        bad.push("CPU 0 is among those for real-time work".to_owned());
+        bad.push("CPU 0 is a real-time CPU".to_owned());
         severity = Severity::Blocker;
     }
     let without: Vec<String> = nodes(subject)
@@ -165,12 +165,12 @@ fn housekeeping(subject: &Subject<'_>) -> Verdict {
         .map(|(node, cpus)| format!("NUMA node {node} ({})", cpus_or_none(&cpus)))
         .collect();
     if !without.is_empty() {
-        bad.push(format!("{} has none", few(&without)));
+        bad.push(format!("{} has no housekeeping CPU", few(&without)));
     }
     let halves = subject.topology.cores.iter().filter(|core| meet(core, isolated) && meet(core, keeping));
     let halves: Vec<String> = halves.map(|core| format!("CPUs {core}")).collect();
     if !halves.is_empty() {
-        bad.push(format!("cores are shared between both sorts: {}", few(&halves)));
+        bad.push(format!("housekeeping and real-time CPUs share cores: {}", few(&halves)));
     }
     let parts =
         format!("{} for real-time work, {} for the rest", cpus_or_none(isolated), cpus_or_none(keeping));
@@ -189,12 +189,12 @@ fn isolcpus(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
     let covered = &subject.topology.isolated;
     let missing = isolated.minus(covered);
-    let mut good = format!("the scheduler leaves {} out of its balancing", cpus_or_none(isolated));
+    let mut good = format!("the scheduler does not balance {}", cpus_or_none(isolated));
     let spare = covered.minus(isolated);
     if !spare.is_empty() {
-        good += &format!("; {} as well, although not meant for real-time work", cpus_or_none(&spare));
+        good += &format!("; nor {}, although not meant for real-time work", cpus_or_none(&spare));
     }
-    let bad = format!("the scheduler balances {} like all others", cpus_or_none(&missing));
+    let bad = format!("the scheduler balances {} like all other CPUs", cpus_or_none(&missing));
     let mut judgement = Judgement::when(missing.is_empty(), good, bad).read(BOOT, booted);
     if let Some(text) = later {
         judgement = judgement.read(PARTITIONS, text);
@@ -211,7 +211,7 @@ fn nohz_full(subject: &Subject<'_>) -> Verdict {
             "{asked} is on the command line, and this kernel is built without CONFIG_NO_HZ_FULL: the tick interrupts {cpus}"
         );
         return Ok(Judgement::finding(said).at(Severity::Minor).read("/proc/cmdline", asked).fix(
-            "See not-built-in: boot a kernel with CONFIG_NO_HZ_FULL, or take nohz_full= off the command line.",
+            "See not-built-in: boot a kernel with CONFIG_NO_HZ_FULL, or remove nohz_full= from the command line.",
         ));
     }
     let text = subject.value(NOHZ_FULL)?;
@@ -225,7 +225,7 @@ fn nohz_full(subject: &Subject<'_>) -> Verdict {
     if virtual_cpus {
         bad += ", where vCPUs run";
     } else {
-        bad += ": a matter of work that computes without sleeping, less of short periods";
+        bad += ": this matters for work that computes without sleeping, less for short periods";
     }
     let judgement = Judgement::when(within(isolated, &tickless), good, bad).read(NOHZ_FULL, text);
     let known = virtual_cpus || judgement.state == State::Ok;
@@ -249,8 +249,8 @@ mod tests {
         );
         let first = intel(&[]).isolate("0-1").finding("housekeeping");
         assert_eq!((first.state, first.severity), (State::Finding, Severity::Blocker));
-        assert!(first.message.ends_with("CPU 0 is among those for real-time work"), "{}", first.message);
-        assert!(intel(&[]).isolate("0-3").said("housekeeping").ends_with("no CPU is left for it"));
+        assert!(first.message.ends_with("CPU 0 is a real-time CPU"), "{}", first.message);
+        assert!(intel(&[]).isolate("0-3").said("housekeeping").ends_with("no CPU is left for housekeeping"));
         let node = |n: u32| format!("/sys/devices/system/node/node{n}/cpulist");
         let two = intel(&[(&node(0), "0-1"), (&node(1), "2-3"), (&node(2), "")]);
         assert!(
@@ -270,7 +270,7 @@ mod tests {
         let found = intel(&smt).finding("housekeeping");
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
         assert!(
-            found.message.ends_with("cores are shared between both sorts: CPUs 0,2, CPUs 1,3"),
+            found.message.ends_with("housekeeping and real-time CPUs share cores: CPUs 0,2, CPUs 1,3"),
             "{}",
             found.message
         );
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(intel(&[]).state("isolcpus"), State::Ok);
         assert_eq!(
             intel(&[]).isolate("1-3").said("isolcpus"),
-            "the scheduler balances CPU 1 like all others"
+            "the scheduler balances CPU 1 like all other CPUs"
         );
         assert_eq!(intel(&[(PARTITIONS, "1")]).isolate("1-3").state("isolcpus"), State::Ok);
         assert_eq!(intel(&[(BOOT, "")]).state("isolcpus"), State::Finding);
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(intel(&[(NOHZ_FULL, "2-3")]).state("nohz-full"), State::Ok);
         let unknown = intel(&[(NOHZ_FULL, "3")]).finding("nohz-full");
         assert!(
-            unknown.message.starts_with("the tick interrupts CPU 2: a matter of work"),
+            unknown.message.starts_with("the tick interrupts CPU 2: this matters for work"),
             "{}",
             unknown.message
         );

@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "latency-tracers",
-    title: "the kernel is built with tracers that cost time while they are off",
+    title: "the kernel has tracers that cost time while off",
     sources: &[Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
@@ -16,10 +16,10 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Reboot,
     hardware: false,
     reads: "CONFIG_IRQSOFF_TRACER, CONFIG_PREEMPT_TRACER",
-    expected: "n: IRQSOFF_TRACER, PREEMPT_TRACER. All other tracers are welcome, as long as none is on",
-    why: "They hook every place that turns interrupts or preemption off and on, and that costs measurable latency although \
-no trace is taken: the kernel's document on real-time configuration rates them \"high\". The other tracers (osnoise, \
-timerlat, hwlat, function) it recommends, since they cost nothing until they are used.",
+    expected: "n: IRQSOFF_TRACER, PREEMPT_TRACER. All other tracers may be built in, but must be off",
+    why: "They hook every place that turns interrupts or preemption off and on, which costs latency even without a \
+trace. The kernel's document on real-time configuration rates them \"high\". It recommends the other tracers \
+(osnoise, timerlat, hwlat, function), which cost nothing while off.",
     fix: "Boot another kernel of the distribution, or build one without these two. timerlat and osnoise find the same \
 sections.",
     risk: "None.",
@@ -40,13 +40,12 @@ fn built_in(subject: &Subject<'_>) -> Verdict {
         }
     }
     if found.is_empty() && !hidden.is_empty() {
-        let why = format!("the facts say nothing of CONFIG_{}", hidden.join(" and CONFIG_"));
+        let why = format!("the facts do not include CONFIG_{}", hidden.join(" and CONFIG_"));
         return Err(Judgement::unreadable(why).read("config:source", source));
     }
     let bad = format!("this kernel is built with {}", found.join(" and "));
-    let judgement =
-        Judgement::when(found.is_empty(), "no tracer of this kernel costs time while it is off", bad)
-            .read("config:source", source);
+    let judgement = Judgement::when(found.is_empty(), "no tracer of this kernel costs time while off", bad)
+        .read("config:source", source);
     Ok(found.iter().fold(judgement, |judgement, tracer| judgement.read(format!("CONFIG_{tracer}"), "y")))
 }
 

@@ -12,7 +12,7 @@ const NET: &str = "/sys/class/net/";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "netdev-queues-rps",
-    title: "network packets are handled on real-time CPUs",
+    title: "real-time CPUs handle network packets",
     sources: &[
         Source::Kernel("Documentation/networking/scaling.rst"),
         Source::Guide("OpenShift node tuning operator"),
@@ -25,10 +25,9 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/class/net/*/queues/rx-*; /sys/class/net/*/queues/rx-*/rps_cpus",
     expected: "no more receive queues than housekeeping CPUs; rps_cpus without {isolated}",
-    why: "Each receive queue has an interrupt, and drivers spread them over all CPUs: with more queues than \
-housekeeping CPUs some end on isolated ones. rps_cpus sends packets to the softirq of other CPUs by an interrupt \
-between CPUs.",
-    fix: "ethtool -L INTERFACE combined N, with N at most the number of housekeeping CPUs; write 0 or the mask \
+    why: "Each receive queue has an interrupt, and drivers spread them over all CPUs. If there are more queues than \
+housekeeping CPUs, some interrupt isolated CPUs. rps_cpus sends packets to the softirq of other CPUs through an IPI.",
+    fix: "ethtool -L INTERFACE combined N, with N up to the number of housekeeping CPUs; write 0 or the mask \
 {housekeeping_mask} to rps_cpus.",
     risk: "Changing the number of queues resets the link; fewer queues carry less traffic.",
     judge: queues,
@@ -76,7 +75,7 @@ fn queues(subject: &Subject<'_>) -> Verdict {
     let (isolated, keeping) = subject.need_parted()?;
     let queues = receive_queues(subject);
     if queues.is_empty() {
-        return Err(Judgement::not_applicable("no network interface with receive queues is among the facts"));
+        return Err(Judgement::not_applicable("the facts include no network interface with receive queues"));
     }
     let many: Vec<(&str, usize)> = queues
         .iter()
@@ -97,7 +96,7 @@ fn queues(subject: &Subject<'_>) -> Verdict {
         bad.push(format!("packets are steered to {}: {names}", cpus_or_none(isolated)));
     }
     let good = format!(
-        "no interface has more receive queues than the {} housekeeping CPUs, and none steers packets away from them",
+        "no interface has more receive queues than the {} housekeeping CPUs, and none steers packets to other CPUs",
         keeping.len()
     );
     let mut judgement = Judgement::when(bad.is_empty(), good, bad.join("; "));

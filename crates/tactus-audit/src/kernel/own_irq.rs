@@ -9,7 +9,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "own-irq",
-    title: "an interrupt is placed on real-time CPUs alone",
+    title: "an interrupt may arrive on real-time CPUs only",
     sources: &[Source::Xeon],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Info,
@@ -18,14 +18,14 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/proc/irq/*/smp_affinity_list, affinity_hint",
-    expected: "those of the devices that the real-time work on {isolated} waits for, and no other",
-    why: "The interrupt of a device that a real-time thread waits for belongs on that thread's CPU: nobody has to wake it \
-from another one (intel-xeon-2015, 6.3). Every other interrupt there is a disturbance. Whoever allowed it on isolated CPUs \
-alone chose so, and the reader knows which of the two it is.",
-    fix: "Nothing, if the device is the real-time work's own. On a PREEMPT_RT kernel give the handler's thread a priority \
-above that of the work that waits for it (chrt -f -p; irq-thread-priority shows them). Otherwise write {housekeeping} to \
-its smp_affinity_list.",
-    risk: "Moved away, the device's own real-time work is woken by an interrupt of another CPU.",
+    expected: "only interrupts of devices that the real-time work on {isolated} waits for",
+    why: "If a real-time thread waits for a device, the device's interrupt belongs on that thread's CPU: no other \
+CPU must wake it (intel-xeon-2015, 6.3). Any other interrupt there is a disturbance. Someone placed this one on \
+isolated CPUs only, so you must decide which of the two it is.",
+    fix: "None, if the device belongs to the real-time work. On a PREEMPT_RT kernel give the handler's thread a \
+higher priority than the work that waits for it (chrt -f -p; see irq-thread-priority). Otherwise write \
+{housekeeping} to its smp_affinity_list.",
+    risk: "If you move it, an interrupt from another CPU must wake the device's real-time work.",
     judge: own,
     changes: no_change,
 }];
@@ -38,11 +38,11 @@ fn own(subject: &Subject<'_>) -> Verdict {
     let placed: Vec<&Interrupt> = subject.interrupts.active().filter(|one| is_placed(subject, one)).collect();
     let place = cpus_or_none(isolated);
     if placed.is_empty() {
-        return Ok(Judgement::ok(format!("no interrupt was placed on {place} alone"))
+        return Ok(Judgement::ok(format!("no interrupt is placed on {place} only"))
             .read("/proc/irq/*/smp_affinity_list", "each has a housekeeping CPU"));
     }
     let said = format!(
-        "{} may arrive on {place} alone: {}; somebody placed them there, and tactus leaves them",
+        "{} may arrive on {place} only: {}; placed there by choice, so tactus leaves them",
         count(placed.len(), "interrupt"),
         few(placed.iter().map(name))
     );

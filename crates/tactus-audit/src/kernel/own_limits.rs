@@ -17,7 +17,7 @@ const USUAL_SLACK_NS: u64 = 50_000;
 
 pub static CHECKS: &[Check] = &[Check {
     id: "own-limits",
-    title: "the cgroup, service or session that measures is limited",
+    title: "the cgroup, service or session of the measurement has limits",
     sources: &[
         Source::Kernel("Documentation/scheduler/sched-bwc.rst"),
         Source::Kernel("Documentation/scheduler/sched-rt-group.rst"),
@@ -30,18 +30,20 @@ pub static CHECKS: &[Check] = &[Check {
     set: &[SetBy::Service],
     reversible: Reversible::Yes,
     hardware: false,
-    reads: "cpu.max, cpu.stat, cpu.rt_runtime_us, cpuset.cpus.effective, memory.max and memory.high (version 1: cpu.cfs_quota_us, \
-memory.limit_in_bytes) of the own cgroup and of those above it; /proc/self/limits; nice value and timer slack",
+    reads: "cpu.max, cpu.stat, cpu.rt_runtime_us, cpuset.cpus.effective, memory.max and memory.high (version 1: \
+cpu.cfs_quota_us, memory.limit_in_bytes) of the process's cgroup and the ones above; /proc/self/limits; nice value \
+and timer slack",
     expected: "no quota, no real-time budget below the machine's, the real-time CPUs in the cpuset, no limit of memory, RLIMIT_RTTIME \
 unlimited, nice 0 and a timer slack of 50 us",
-    why: "A quota stops all ordinary threads of its group until the period (100 ms by default) is over, also those that hold a lock \
-a real-time thread waits for. A real-time budget stops the real-time threads. Memory above memory.high is taken back while \
-the program waits. RLIMIT_RTTIME sends SIGXCPU to a real-time thread that does not sleep. All of them come with the service or \
-session that a program is started from, and with the slices above it.",
-    fix: "Start it where there is no such limit, or take the limit off: systemctl set-property UNIT CPUQuota= MemoryHigh=infinity \
-MemoryMax=infinity (UNIT also names slices: systemctl status PID shows them); LimitRTTIME=infinity and TimerSlackNSec= of the \
-unit; start it without nice. cgroup version 1: echo -1 > cpu.cfs_quota_us, echo 950000 > cpu.rt_runtime_us, from the root down.",
-    risk: "What has no quota may take all CPU time that others want.",
+    why: "A quota stops all ordinary threads of its group until the period (100 ms by default) ends. That includes \
+threads that hold a lock a real-time thread waits for. A real-time budget stops the real-time threads. Memory above \
+memory.high is reclaimed while the program waits. RLIMIT_RTTIME sends SIGXCPU to a real-time thread that does not \
+sleep. A program inherits these limits from its service or session, and from the slices above.",
+    fix: "Start it without such a limit, or remove the limit: systemctl set-property UNIT CPUQuota= \
+MemoryHigh=infinity MemoryMax=infinity. UNIT may be a slice; systemctl status PID shows it. In the unit set \
+LimitRTTIME=infinity and TimerSlackNSec=. Start it without nice. In cgroup version 1: echo -1 > cpu.cfs_quota_us, \
+echo 950000 > cpu.rt_runtime_us, from the root down.",
+    risk: "Without a quota it may take all CPU time from other programs.",
     judge,
     changes: no_change,
 }];
@@ -69,11 +71,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
             seen.iter().any(|name| subject.facts.text(&format!("{}/{name}", group.directory)).is_some())
         });
         let said = match seen {
-            true => {
-                "no quota, budget, cpuset or other limit of the own cgroup, session or process is in the way"
-            }
+            true => "no quota, budget, cpuset or other limit of the cgroup, session or process interferes",
             false => {
-                "no limit of the own session or process is in the way; no CPU quota of its cgroups can be seen"
+                "no limit of the session or process interferes; the CPU quota of its cgroups cannot be seen"
             }
         };
         return Ok(Judgement::ok(said).read(GROUPS, table));
@@ -98,7 +98,7 @@ fn quotas(subject: &Subject<'_>, table: &str) -> Vec<Limit> {
         let counted = subject.facts.text(&file("cpu.stat")).and_then(Throttled::of);
         let counted = counted.filter(|counted| counted.times > 0);
         let throttled = counted
-            .map(|counted| format!(", and was {} since it began", counted.by("it")))
+            .map(|counted| format!(", and was {} since it started", counted.by("it")))
             .unwrap_or_default();
         let said = format!("{} may use {quota} us of CPU time{period}{throttled}", group.path);
         Some(Limit(Severity::Major, said, path, short(text)))
@@ -190,9 +190,8 @@ fn rttime(subject: &Subject<'_>) -> Option<Limit> {
     let lines = subject.facts.text(LIMITS)?.lines();
     let line = lines.filter_map(|line| line.strip_prefix("Max realtime timeout")).next()?;
     let soft: u64 = line.split_whitespace().next()?.parse().ok()?;
-    let said = format!(
-        "a real-time thread that runs for {soft} us without sleeping is sent SIGXCPU (RLIMIT_RTTIME)"
-    );
+    let said =
+        format!("a real-time thread that runs for {soft} us without sleeping gets SIGXCPU (RLIMIT_RTTIME)");
     Some(Limit(Severity::Major, said, LIMITS.to_owned(), format!("Max realtime timeout {soft} us")))
 }
 
@@ -237,8 +236,7 @@ mod tests {
         ]);
         assert_eq!(
             own.said(ID),
-            "/system.slice/x.service may use 20000 us of CPU time of every 100000 us, and was throttled 13 times, 308 ms, by it \
-             since it began"
+            "/system.slice/x.service may use 20000 us of CPU time of every 100000 us, and was throttled 13 times, 308 ms, by it since it started"
         );
         assert_eq!(own.finding(ID).severity, Severity::Major);
         let above = service(&[("/sys/fs/cgroup/system.slice/cpu.max", "150000 100000")]);
@@ -287,7 +285,7 @@ mod tests {
             all.said(ID),
             "the cpuset of /system.slice/x.service has CPUs 0,1: CPUs 2,3 cannot be used from here, although online; \
              /system.slice is slowed down above 1024 MiB of memory; this user may not use real-time priorities (RLIMIT_RTPRIO is \
-             0, no CAP_SYS_NICE); a real-time thread that runs for 200000 us without sleeping is sent SIGXCPU (RLIMIT_RTTIME); it \
+             0, no CAP_SYS_NICE); a real-time thread that runs for 200000 us without sleeping gets SIGXCPU (RLIMIT_RTTIME); it \
              runs at nice 10; its ordinary threads may be woken 50000 us late (timer slack)"
         );
         assert!(
@@ -303,7 +301,7 @@ mod tests {
     fn what_is_not_known_is_no_limit_and_not_good() {
         assert_eq!(intel(&[]).state(ID), State::Unreadable);
         let unseen = intel(&[(GROUPS, "0::/x")]);
-        assert!(unseen.said(ID).ends_with("no CPU quota of its cgroups can be seen"));
+        assert!(unseen.said(ID).ends_with("the CPU quota of its cgroups cannot be seen"));
         for text in HOSTILE.iter().filter(|text| !text.starts_with(['1', '9'])) {
             let system = service(&[
                 (&format!("{UNIT}/cpu.max"), text),

@@ -11,7 +11,7 @@ const ROOT: &str = "/sys/fs/cgroup/";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "cpuset-partition",
-    title: "a cpuset partition is not what it was meant to be",
+    title: "a cpuset partition is not isolated, or is invalid",
     sources: &[Source::Kernel("Documentation/admin-guide/cgroup-v2.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
@@ -20,10 +20,10 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/sys/fs/cgroup/*/cpuset.cpus.partition",
-    expected: "isolated, and nothing that says invalid",
-    why: "Since Linux 6.1 a cgroup can take CPUs out of the scheduler's balancing at run time. A partition that \
-becomes invalid (a CPU that goes off, a sibling that asks for the same CPUs) falls back to an ordinary group and \
-tells only who polls the file: its CPUs are balanced again.",
+    expected: "isolated, without invalid",
+    why: "Since Linux 6.1 a cgroup can exclude CPUs from load balancing at run time. A partition becomes invalid \
+when a CPU goes offline or a sibling claims the same CPUs. It then becomes an ordinary group, and its CPUs are \
+balanced again. The kernel tells only programs that poll the file.",
     fix: "Read the reason in cpuset.cpus.partition, fix it, and write isolated again. CPUs of isolcpus= may only be \
 in isolated partitions. A partition sets neither nohz_full nor managed_irq.",
     risk: "Taking CPUs away from other groups may leave them without any: the kernel then refuses.",
@@ -52,7 +52,7 @@ fn partitions(subject: &Subject<'_>) -> Verdict {
     let broken: Vec<&(&str, &str)> = all.iter().filter(|(_, value)| value.contains("invalid")).collect();
     if !broken.is_empty() {
         let groups = few(broken.iter().map(|(group, value)| format!("{group} is {value}")));
-        let judgement = Judgement::finding(format!("cpuset partitions are not in force: {groups}"));
+        let judgement = Judgement::finding(format!("cpuset partitions are not in effect: {groups}"));
         return Ok(broken.into_iter().fold(judgement, |one, (group, value)| one.read(file(group), *value)));
     }
     let isolated: Vec<&str> =
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(intel(&[(RT, "isolated"), (CPUS, "2-3")]).state(id), State::Ok);
         let why = "isolated invalid (Cpu list in cpuset.cpus not exclusive)";
         let broken = intel(&[(RT, why)]);
-        assert_eq!(broken.said(id), format!("cpuset partitions are not in force: rt.slice is {why}"));
+        assert_eq!(broken.said(id), format!("cpuset partitions are not in effect: rt.slice is {why}"));
         assert_eq!(intel(&[(RT, "root invalid")]).state(id), State::Finding);
         assert_eq!(intel(&[(RT, "member")]).state(id), State::NotApplicable);
         assert_eq!(intel(&[]).state(id), State::NotApplicable);

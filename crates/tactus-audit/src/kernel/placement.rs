@@ -16,7 +16,7 @@ const WORK: &str = "/sys/devices/virtual/workqueue/";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "kthread-affinity",
-        title: "kernel threads that are bound to no CPU may run on real-time CPUs",
+        title: "unbound kernel threads may run on real-time CPUs",
         sources: &[
             Source::Kernel("Documentation/admin-guide/kernel-per-CPU-kthreads.rst"),
             Source::Kernel("kernel/kthread.c"),
@@ -30,15 +30,14 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "Cpus_allowed_list of kthreadd and of kernel threads that can be moved",
         expected: "{housekeeping}",
-        why: "Writeback, reclaim, RCU and drivers do their work in threads that are bound to no CPU. A new one gets the \
-CPUs that the kernel chose at boot, as kthreadd (thread 2) has them, and not those that somebody gave kthreadd later. Which \
-parameter makes that choice is a matter of the kernel: since Linux 5.9 (commit 9cc5b8656892) it was nohz_full=, since 7.0 (commit \
-041ee6f3727a) it is isolcpus=domain instead, and isolated cpusets. The other one alone keeps nothing away.",
-        fix: "At run time: taskset -pc {housekeeping} TID for each thread that is named, and again for those that come \
-later. At boot, for all of them: nohz_full={isolated} before Linux 7.0, where nohz-full is wanted at all, and \
-isolcpus=domain,{isolated} since. The parameter kthread_cpus= that some guides name is not known to \
-mainline kernels.",
-        risk: "Little; a thread that serves one NUMA node may have to work from another.",
+        why: "Writeback, reclaim, RCU and drivers work in threads that are not bound to a CPU. A new thread gets the \
+CPUs that the kernel chose at boot for kthreadd (thread 2), not later changes to kthreadd. The parameter that \
+decides depends on the version: since Linux 5.9 (commit 9cc5b8656892) nohz_full=; since 7.0 (commit 041ee6f3727a) \
+isolcpus=domain and isolated cpusets instead. The other parameter alone does not keep them away.",
+        fix: "At run time: taskset -pc {housekeeping} TID for each listed thread, and again for new threads. At \
+boot, for all of them: nohz_full={isolated} before Linux 7.0 (if nohz-full is right for your work), \
+isolcpus=domain,{isolated} since 7.0. Mainline kernels do not know kthread_cpus=, which some guides name.",
+        risk: "Low: a thread that serves one NUMA node may run on another.",
         judge: kernel_threads,
         changes: |subject| {
             let Some((isolated, keeping)) = subject.parted() else { return Vec::new() };
@@ -59,11 +58,11 @@ mainline kernels.",
         hardware: false,
         reads: "/sys/devices/virtual/workqueue/cpumask; /sys/devices/virtual/workqueue/*/cpumask",
         expected: "the mask {housekeeping_mask} (CPUs {housekeeping})",
-        why: "Work that is bound to no CPU (writeback, crypto, file systems) is run by kworkers on the CPUs of these \
-masks. The first one limits all others.",
+        why: "kworkers run unbound work (writeback, crypto, file systems) on the CPUs of these masks. The first mask \
+limits all others.",
         fix: "Write the mask {housekeeping_mask} to /sys/devices/virtual/workqueue/cpumask and to those below it; or \
 boot with isolcpus or nohz_full, which sets it.",
-        risk: "Little: housekeeping CPUs have more to do.",
+        risk: "Low: housekeeping CPUs have more work.",
         judge: workqueues,
         changes: |subject| {
             let Some((_, keeping)) = subject.parted() else { return Vec::new() };
@@ -84,12 +83,12 @@ boot with isolcpus or nohz_full, which sets it.",
         hardware: false,
         reads: "Cpus_allowed_list of process 1",
         expected: "{housekeeping}",
-        why: "All services and logins inherit the CPUs of the first process. With isolcpus the kernel itself keeps it \
-away from isolated CPUs; otherwise CPUAffinity= does.",
+        why: "All services and logins inherit the CPUs of the first process. With isolcpus the kernel keeps it off \
+isolated CPUs; otherwise CPUAffinity= does.",
         fix: "CPUAffinity={housekeeping} under [Manager] in /etc/systemd/system.conf.d/, or boot with \
 systemd.cpu_affinity={housekeeping}.",
-        risk: "Programs that are meant for the isolated CPUs inherit it too and must be placed: CPUAffinity= in their \
-unit, taskset, or AllowedCPUs= of their slice.",
+        risk: "Programs for the isolated CPUs inherit it too and must be placed: CPUAffinity= in their unit, \
+taskset, or AllowedCPUs= of their slice.",
         judge: first_process,
         changes: |subject| {
             let (Some((_, keeping)), true) = (subject.parted(), runs_systemd(subject)) else {
@@ -112,7 +111,7 @@ unit, taskset, or AllowedCPUs= of their slice.",
     },
     Check {
         id: "foreign-tasks",
-        title: "tasks that nobody placed there may run on real-time CPUs",
+        title: "unpinned tasks may run on real-time CPUs",
         sources: &[Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -122,9 +121,9 @@ unit, taskset, or AllowedCPUs= of their slice.",
         hardware: false,
         reads: "Cpus_allowed_list of all threads of user programs",
         expected: "user threads are confined to {isolated} or to {housekeeping}, not allowed on both",
-        why: "A task on the same CPU costs a real-time thread its cache, and its waking costs an interrupt from \
-another CPU; with a second runnable task nohz_full brings the tick back. A task that is allowed on both sorts of CPUs \
-was placed by nobody.",
+        why: "A task on the same CPU evicts a real-time thread's cache. Waking it costs an interrupt from another \
+CPU. With a second runnable task nohz_full restarts the tick. A task that is allowed on both kinds of CPUs was never \
+placed.",
         fix: "Keep services away (systemd-cpu-affinity), or confine them at run time: systemctl set-property \
 --runtime system.slice AllowedCPUs={housekeeping}; for single ones taskset -pac {housekeeping} PID.",
         risk: "A program that needs these CPUs must be placed there explicitly.",
@@ -159,7 +158,7 @@ fn kernel_threads(subject: &Subject<'_>) -> Verdict {
     let (isolated, _) = subject.need_parted()?;
     subject.running()?;
     let Some(first) = subject.threads.get(2).filter(|thread| is_kthreadd(thread)) else {
-        return Err(Judgement::unreadable("the kernel's threads cannot be seen from here"));
+        return Err(Judgement::unreadable("kernel threads cannot be seen from here"));
     };
     let mut stray: Vec<&Thread> = unbound(subject).filter(|thread| meet(&thread.cpus, isolated)).collect();
     if meet(&first.cpus, isolated) {
@@ -203,7 +202,7 @@ fn workqueues(subject: &Subject<'_>) -> Verdict {
         .collect();
     let mut bad = format!("unbound work may run on {place}");
     if !queues.is_empty() {
-        bad += &format!(", that of {} as well", few(&queues));
+        bad += &format!(", and work of {} too", few(&queues));
     }
     let good = format!("unbound work runs on {}", cpus_or_none(&all.and(&subject.topology.online)));
     Ok(Judgement::when(!meet(&all, isolated), good, bad).read(path, text))
@@ -223,8 +222,8 @@ fn first_process(subject: &Subject<'_>) -> Verdict {
     let place = cpus_or_none(&first.cpus.and(isolated));
     Ok(Judgement::when(
         !meet(&first.cpus, isolated),
-        format!("{name} and what it starts runs on {}", cpus_or_none(&first.cpus)),
-        format!("{name} and what it starts may run on {place}"),
+        format!("{name} and its children run on {}", cpus_or_none(&first.cpus)),
+        format!("{name} and its children may run on {place}"),
     )
     .read(format!("Cpus_allowed_list of {name} (1)"), first.cpus.to_string()))
 }
@@ -257,11 +256,11 @@ fn foreign(subject: &Subject<'_>) -> Verdict {
     let names = few_threads(&found);
     let placed = threads.user().filter(|thread| within(&thread.cpus, isolated)).count();
     if found.is_empty() {
-        let said = format!("no user thread wanders onto {place}; {placed} are confined to them");
+        let said = format!("no user thread moves onto {place}; {placed} are confined to them");
         return Ok(subject.over_all_threads(Judgement::ok(said)));
     }
     let mut said = format!(
-        "{} may run on {place} although nobody placed them there: {names}",
+        "{} may run on {place} without being placed there: {names}",
         count(found.len(), "user thread")
     );
     // The balancing does not take a task to a CPU without a scheduling domain.
@@ -313,7 +312,7 @@ mod tests {
             ("/sys/devices/virtual/workqueue/cpumask", "/sys/devices/virtual/workqueue/writeback/cpumask");
         assert_eq!(intel(&[(all, "3"), (one, "f")]).state(id), State::Ok);
         let bad = intel(&[(one, "f"), (all, "f")]);
-        assert_eq!(bad.said(id), "unbound work may run on CPUs 2,3, that of writeback as well");
+        assert_eq!(bad.said(id), "unbound work may run on CPUs 2,3, and work of writeback too");
         assert_eq!(bad.wanted(id), [format!("{all} = 3"), format!("{one} = 3")]);
         assert_eq!(intel(&[]).absent(all).state(id), State::NotApplicable);
         assert_eq!(intel(&[]).unreadable(all, "denied").state(id), State::Unreadable);
@@ -328,7 +327,7 @@ mod tests {
         let id = "systemd-cpu-affinity";
         let first = |cpus: &str| with(&[&format!("1 1 0 400100 OTHER 0 {cpus} systemd")]);
         assert_eq!(first("0,1").state(id), State::Ok);
-        assert_eq!(first("0-3").said(id), "systemd and what it starts may run on CPUs 2,3");
+        assert_eq!(first("0-3").said(id), "systemd and its children may run on CPUs 2,3");
         assert_eq!(
             first("0-3").wanted(id),
             ["system.conf [Manager] CPUAffinity = 0,1", "kernel parameter systemd.cpu_affinity = 0,1"]
@@ -344,7 +343,7 @@ mod tests {
         let house = "1 1 0 400100 OTHER 0 0,1 systemd";
         assert_eq!(
             with(&[pinned, house]).said(id),
-            "no user thread wanders onto CPUs 2,3; 1 are confined to them"
+            "no user thread moves onto CPUs 2,3; 1 are confined to them"
         );
         let foreign = with(&[
             pinned,

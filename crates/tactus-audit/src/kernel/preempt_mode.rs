@@ -8,7 +8,7 @@ const MODE: &str = "/sys/kernel/debug/sched/preempt";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "preempt-mode",
-    title: "the kernel leaves its own code only where it asks itself",
+    title: "ordinary kernel code is preempted only at certain points",
     sources: &[
         Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
         Source::Kernel("kernel/sched/core.c"),
@@ -21,9 +21,10 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/kernel/debug/sched/preempt; preempt= in /proc/cmdline; CONFIG_PREEMPT, CONFIG_PREEMPT_DYNAMIC",
     expected: "full, on a kernel without PREEMPT_RT",
-    why: "With none and voluntary a system call runs until it sleeps or comes to a point where it asks, milliseconds later \
-at worst; with lazy that is so for ordinary threads among themselves, and real-time threads preempt at once. full lets a \
-thread of higher priority in wherever no lock forbids it. It is what such a kernel offers, and no bound like PREEMPT_RT's.",
+    why: "With none and voluntary a system call runs until it sleeps or reaches a preemption point, up to \
+milliseconds later. With lazy that holds among ordinary threads; real-time threads preempt at once. With full a \
+thread of higher priority preempts wherever no lock forbids it. That is the best such a kernel offers, but it has no \
+bound like PREEMPT_RT.",
     fix: "Boot with preempt=full (a PREEMPT_DYNAMIC kernel), or echo full > /sys/kernel/debug/sched/preempt.",
     risk: "Less throughput.",
     judge: mode,
@@ -66,14 +67,14 @@ fn mode(subject: &Subject<'_>) -> Verdict {
                 Ok(Judgement::ok("preempt=full was chosen at boot").read("/proc/cmdline", "preempt=full"))
             }
             _ => Err(Judgement::unreadable(format!(
-                "{MODE} cannot be seen, and the configuration leaves it open"
+                "{MODE} cannot be seen, and the configuration does not decide it"
             ))),
         };
     };
     let bad = if by_choice {
-        format!("the kernel preempts by the mode {mode}, and could do so fully")
+        format!("the kernel uses preemption mode {mode}, and could use full")
     } else {
-        format!("the kernel is built to preempt by the mode {mode}")
+        format!("the kernel is built with preemption mode {mode}")
     };
     let judgement =
         Judgement::when(mode == "full", "the kernel is preempted wherever no lock forbids it", bad);

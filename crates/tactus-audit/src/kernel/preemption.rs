@@ -25,19 +25,19 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "uname -v; CONFIG_PREEMPT_RT; /sys/kernel/realtime",
         expected: "PREEMPT_RT in the kernel's version",
-        why: "Without PREEMPT_RT a thread of highest priority waits for whatever part of the kernel runs with \
-preemption off: interrupt handlers, softirqs and spinlocked sections of any length, of any driver. No bound can be \
-given. With it these parts are threads and sleeping locks. The published pairs: 22 us with PREEMPT_RT on host and \
-guest, 126 us with standard kernels that were partitioned (redhat-openstack-2018).",
+        why: "Without PREEMPT_RT a thread of the highest priority waits while the kernel runs with preemption off. \
+That covers interrupt handlers, softirqs and spinlocked sections of any length and any driver, so there is no bound. \
+With PREEMPT_RT these parts are threads and sleeping locks. Published: 22 us with PREEMPT_RT on host and guest, 126 \
+us with partitioned standard kernels (redhat-openstack-2018).",
         fix: "Install and boot a PREEMPT_RT kernel: linux-image-rt-amd64 or linux-image-rt-arm64 (Debian), kernel-rt \
 (RHEL), linux-realtime (Ubuntu Pro), or build Linux 6.12 or later with CONFIG_PREEMPT_RT=y.",
-        risk: "Less throughput, and drivers from outside the kernel may not build or may sleep where they must not.",
+        risk: "Less throughput. Out-of-tree drivers may not build, or may sleep where they must not.",
         judge: preempt_rt,
         changes: no_change,
     },
     Check {
         id: "rt-pair-match",
-        title: "host and guest run different sorts of kernels",
+        title: "host and guest run different kinds of kernels",
         sources: &[Source::RedHat],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -45,13 +45,13 @@ guest, 126 us with standard kernels that were partitioned (redhat-openstack-2018
         set: &[SetBy::Installation],
         reversible: Reversible::Reboot,
         hardware: false,
-        reads: "uname -v of the guest and of the machine that carries it",
+        reads: "uname -v of the guest and of its host",
         expected: "PREEMPT_RT on both, or on neither",
-        why: "A bound of the guest is worth nothing when the host below has none, and a real-time host cannot fix a \
-guest whose own kernel blocks. Published maxima: 22 us with PREEMPT_RT on both, 126 us with partitioned standard \
-kernels on both (redhat-openstack-2018).",
-        fix: "Boot a PREEMPT_RT kernel on the side that has none, and use the profiles in pairs: \
-realtime-virtual-host with realtime-virtual-guest.",
+        why: "A bound in the guest is worthless if the host has no bound, and a real-time host cannot fix a guest \
+whose own kernel blocks. Published maxima: 22 us with PREEMPT_RT on both, 126 us with partitioned standard kernels \
+on both (redhat-openstack-2018).",
+        fix: "Boot a PREEMPT_RT kernel on the side without one. Use the profiles in pairs: realtime-virtual-host \
+with realtime-virtual-guest.",
         risk: "Less throughput on the side that changes.",
         judge: pair,
         changes: no_change,
@@ -69,9 +69,9 @@ realtime-virtual-host with realtime-virtual-guest.",
         reads: "/proc/cmdline; CONFIG_IRQ_FORCED_THREADING",
         expected: "threadirqs, on a kernel without PREEMPT_RT",
         why: "On a kernel without PREEMPT_RT threadirqs makes handlers threads of priority FIFO 50, so that a thread \
-of higher priority goes before them. It is what such a kernel offers in place of PREEMPT_RT, which does it always.",
+of higher priority preempts them. PREEMPT_RT always does this.",
         fix: "Boot with threadirqs, or use a PREEMPT_RT kernel.",
-        risk: "Each interrupt costs a thread switch; a handler that is starved by a higher thread stops its device.",
+        risk: "Each interrupt costs a thread switch. A handler that starves below a higher thread stops its device.",
         judge: threaded,
         changes: |subject| {
             if subject.kernel.rt { Vec::new() } else { vec![subject.boot("threadirqs", "threadirqs", "")] }
@@ -108,9 +108,7 @@ fn pair(subject: &Subject<'_>) -> Verdict {
     let version = |facts: &Facts| facts.text("uname:version").map(str::to_owned);
     let Some((carrier, below)) = subject.carrier.and_then(|facts| Some((Kernel::of(facts), version(facts)?)))
     else {
-        return Err(Judgement::unknowable(
-            "nothing is known of the kernel of the machine that carries this guest",
-        ));
+        return Err(Judgement::unknowable("the kernel of this guest's host is unknown"));
     };
     Ok(Judgement::when(
         carrier.rt == subject.kernel.rt,
@@ -123,7 +121,7 @@ fn pair(subject: &Subject<'_>) -> Verdict {
 
 fn threaded(subject: &Subject<'_>) -> Verdict {
     if subject.kernel.rt {
-        return Err(Judgement::not_applicable("a PREEMPT_RT kernel threads its interrupt handlers always"));
+        return Err(Judgement::not_applicable("a PREEMPT_RT kernel always threads its interrupt handlers"));
     }
     let told = subject.told()?;
     if subject.facts.text("config:CONFIG_IRQ_FORCED_THREADING") == Some("n") {

@@ -26,10 +26,10 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/kernel/{rcu_normal,rcu_expedited}; rcupdate.rcu_normal_after_boot",
     expected: "rcu_normal 1, as rcupdate.rcu_normal_after_boot=1 sets it (a PREEMPT_RT kernel's default); rcu_expedited 0",
-    why: "Who waits for RCU in a hurry (a network interface, a mount, a module that comes or goes) has an interrupt sent to \
-every CPU that is not in user mode or idle, isolated or not. With rcu_normal all wait the ordinary way.",
+    why: "Some tasks need RCU quickly: a network interface, a mount, loading or unloading a module. The kernel then \
+interrupts every CPU not in user mode or idle, isolated or not. With rcu_normal every task waits the ordinary way.",
     fix: "echo 1 > /sys/kernel/rcu_normal; boot with rcupdate.rcu_normal_after_boot=1.",
-    risk: "Changes of networks, mounts and modules take longer.",
+    risk: "Changes to networks, mounts and modules take longer.",
     judge: expedited,
     changes: |subject| {
         if subject.facts.text(AFTER_BOOT).is_none() || subject.parted().is_none() {
@@ -50,7 +50,7 @@ fn expedited(subject: &Subject<'_>) -> Verdict {
     let place = cpus_or_none(isolated);
     // rcu_normal goes before rcu_expedited (synchronize_rcu_expedited).
     let judgement = if normal == "1" {
-        Judgement::ok("all wait for RCU the ordinary way")
+        Judgement::ok("every task waits for RCU the ordinary way")
     } else if normal != "0" {
         Judgement::unreadable(format!("{NORMAL} is neither 0 nor 1"))
     } else if hurried == Some("1") {

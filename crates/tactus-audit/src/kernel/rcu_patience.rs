@@ -8,7 +8,7 @@ const DELAY: &str = "/sys/module/rcutree/parameters/nohz_full_patience_delay";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "nohz-full-patience",
-    title: "RCU asks CPUs without tick as soon as they enter the kernel",
+    title: "RCU interrupts nohz_full CPUs as soon as they enter the kernel",
     sources: &[
         Source::Kernel("commit 68d124b09999"),
         Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
@@ -21,12 +21,12 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Reboot,
     hardware: false,
     reads: "/sys/module/rcutree/parameters/nohz_full_patience_delay; /sys/devices/system/cpu/nohz_full",
-    expected: "some hundred milliseconds, as TuneD's 1000, where CPUs are nohz_full",
-    why: "A nohz_full CPU that enters the kernel for a moment while a grace period waits has RCU's softirq or thread started \
-there. Since Linux 6.11 it can be spared for the first milliseconds: a vCPU that goes in and out of its guest has left the \
-kernel again long before.",
+    expected: "a few hundred milliseconds, or TuneD's 1000, where CPUs are nohz_full",
+    why: "When a nohz_full CPU enters the kernel during a grace period, RCU starts its softirq or thread there. \
+Since Linux 6.11 RCU can wait some milliseconds first. A vCPU that enters and leaves its guest has left the kernel \
+long before.",
     fix: "Boot with rcutree.nohz_full_patience_delay=1000.",
-    risk: "A grace period may take up to a second longer, and memory is freed as much later.",
+    risk: "A grace period may take up to a second longer, and memory is freed that much later.",
     judge: patience,
     changes: |subject| match subject.facts.text(DELAY) {
         Some(_) if !subject.topology.nohz_full.is_empty() => {
@@ -43,7 +43,7 @@ fn patience(subject: &Subject<'_>) -> Verdict {
     let delay = subject.number(DELAY)?;
     Ok(Judgement::when(
         delay > 0,
-        format!("RCU lets nohz_full CPUs be for {delay} ms"),
+        format!("RCU leaves nohz_full CPUs alone for {delay} ms"),
         "RCU asks nohz_full CPUs for a quiescent state as soon as they enter the kernel",
     )
     .read(DELAY, delay.to_string()))

@@ -13,7 +13,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[
     Check {
         id: "sched-deadline",
-        title: "SCHED_DEADLINE threads go before all FIFO threads",
+        title: "SCHED_DEADLINE threads preempt all FIFO threads",
         sources: &[Source::Kernel("Documentation/scheduler/sched-deadline.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
@@ -22,18 +22,18 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "policy of all threads that may run on isolated CPUs",
-        expected: "no SCHED_DEADLINE thread on {isolated} but those that are planned there",
-        why: "A SCHED_DEADLINE thread goes before every FIFO and RR thread, priority 99 included, for as long as its \
-runtime lasts. Latencies of FIFO threads on the same CPUs then depend on its runtime and period.",
-        fix: "Plan for it, or confine it to other CPUs by an exclusive cpuset: its affinity cannot be set below its \
-scheduling domain.",
-        risk: "A deadline thread with fewer CPUs may not be admitted.",
+        expected: "no SCHED_DEADLINE thread on {isolated}, unless planned there",
+        why: "A SCHED_DEADLINE thread preempts every FIFO and RR thread, priority 99 included, until its runtime is \
+used up. Latencies of FIFO threads on the same CPUs then depend on its runtime and period.",
+        fix: "Plan for it, or confine it to other CPUs with an exclusive cpuset: its affinity cannot be smaller than \
+its scheduling domain.",
+        risk: "A deadline thread with fewer CPUs may be refused admission.",
         judge: deadline,
         changes: no_change,
     },
     Check {
         id: "pin-overlap",
-        title: "one real-time CPU has two owners",
+        title: "two owners share a real-time CPU",
         sources: &[Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Blocker,
@@ -42,11 +42,11 @@ scheduling domain.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "Cpus_allowed_list of user threads that are confined to isolated CPUs",
-        expected: "virtual machines, containers and tasks have disjoint CPUs; each virtual CPU has its own",
-        why: "Two virtual CPUs, or a virtual CPU and a container, on one CPU take turns at best; at FIFO the one waits \
-until the other sleeps. Nothing warns: each of the two is placed correctly by itself.",
-        fix: "Give each virtual CPU, container and task CPUs of its own: vcpupin, --cpuset-cpus, taskset.",
-        risk: "None; more CPUs are needed.",
+        expected: "virtual machines, containers and tasks have disjoint CPUs; each vCPU has a dedicated CPU",
+        why: "Two vCPUs, or a vCPU and a container, on one CPU take turns at best. At FIFO one waits until the other \
+sleeps. There is no warning: each of the two is placed correctly by itself.",
+        fix: "Give each vCPU, container and task dedicated CPUs: vcpupin, --cpuset-cpus, taskset.",
+        risk: "None; it needs more CPUs.",
         judge: overlap,
         changes: no_change,
     },
@@ -62,17 +62,17 @@ until the other sleeps. Nothing warns: each of the two is placed correctly by it
         hardware: false,
         reads: "policy, priority and Cpus_allowed_list of user threads on isolated CPUs",
         expected: "one thread at the highest real-time priority of each isolated CPU",
-        why: "Of threads of one priority the second waits until the first sleeps, those below wait for all above. \
-Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at the lowest; one thread on each core, \
-52 us (osadl-2023).",
-        fix: "One such thread for each CPU: taskset -pc CPU TID, or another priority: chrt -f -p PRIORITY TID.",
-        risk: "None; more CPUs are needed.",
+        why: "Of threads with equal priority the second waits until the first sleeps; lower ones wait for all higher \
+ones. Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at the lowest; one thread per \
+core, 52 us (osadl-2023).",
+        fix: "Put one such thread on each CPU: taskset -pc CPU TID, or change the priority: chrt -f -p PRIORITY TID.",
+        risk: "None; it needs more CPUs.",
         judge: overcommit,
         changes: no_change,
     },
     Check {
         id: "rt-priority-ceiling",
-        title: "a real-time thread is not the highest of its CPU, or leaves nothing above it",
+        title: "a real-time thread does not have the highest priority on its CPU, or has 99",
         sources: &[Source::Osadl, Source::Kernel("kernel/stop_machine.c")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -81,13 +81,13 @@ Published: twelve threads of priorities 99 to 88 on one core, maximum 27 ms at t
         reversible: Reversible::Yes,
         hardware: false,
         reads: "policy and priority of real-time threads on isolated CPUs",
-        expected: "the highest user priority of its CPU, 98 at most",
-        why: "Only the thread of the highest priority has the latency that the kernel can give; others have that and \
-the run times above them. At 99 nothing of FIFO is left above it: no shell and no watchdog of yours can stop it when it \
-spins, and threads of the kernel that have 99 themselves wait behind it. (The migration threads do not: they are of the \
-stop class, above all priorities, whatever ps shows.)",
-        fix: "chrt -f -p 95 TID for the thread that matters; lower ones for the others.",
-        risk: "Whatever had the highest priority waits now.",
+        expected: "the highest user priority on its CPU, up to 98",
+        why: "Only the thread of the highest priority gets the kernel's latency; others add the run times of the \
+threads above. At 99 no FIFO thread is above it. No shell and no watchdog of yours can stop it when it spins, and \
+kernel threads of priority 99 wait behind it. (The migration threads do not: they are of the stop class, above all \
+priorities, whatever ps shows.)",
+        fix: "chrt -f -p 95 TID for the important thread; lower priorities for the others.",
+        risk: "The thread that had the highest priority now waits.",
         judge: ceiling,
         changes: no_change,
     },
@@ -137,7 +137,7 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
         found.is_empty(),
         format!("no SCHED_DEADLINE thread may run on {place}"),
         format!(
-            "{} may run on {place} before all others: {names}",
+            "{} may run on {place} and preempt all others: {names}",
             count(found.len(), "SCHED_DEADLINE thread")
         ),
     );
@@ -252,7 +252,7 @@ fn overcommit(subject: &Subject<'_>) -> Verdict {
     }
     if placed.is_empty() && groups.is_empty() {
         return Err(Judgement::not_applicable(format!(
-            "no real-time thread has its place on {}",
+            "no real-time thread is placed on {}",
             cpus_or_none(isolated)
         )));
     }
@@ -280,7 +280,7 @@ fn ceiling(subject: &Subject<'_>) -> Verdict {
     let all: Vec<&Thread> = confined(subject).filter(|thread| thread.policy != Policy::Deadline).collect();
     if all.is_empty() {
         return Err(Judgement::not_applicable(format!(
-            "no real-time thread has its place on {}",
+            "no real-time thread is placed on {}",
             cpus_or_none(isolated)
         )));
     }
@@ -288,7 +288,7 @@ fn ceiling(subject: &Subject<'_>) -> Verdict {
     let rivals: Vec<&Thread> = all.iter().copied().filter(|thread| thread.priority >= 99).collect();
     if !rivals.is_empty() {
         said.push(format!(
-            "at 99, with nothing left above to recover with: {}",
+            "at 99, with no higher priority left for recovery: {}",
             few(rivals.iter().map(|thread| named(thread)))
         ));
     }
@@ -299,10 +299,10 @@ fn ceiling(subject: &Subject<'_>) -> Verdict {
         below.extend(under.map(|thread| format!("{} on CPU {cpu} below {}", named(thread), named(top))));
     }
     if !below.is_empty() {
-        said.push(format!("not the highest of their CPU: {}", few(&below)));
+        said.push(format!("not the highest priority on their CPU: {}", few(&below)));
     }
     let good = format!(
-        "{} on {} are the highest of their CPUs, and below 99",
+        "{} on {} have the highest priority on their CPUs, and are below 99",
         count(all.len(), "real-time thread"),
         cpus_or_none(isolated)
     );
@@ -393,10 +393,13 @@ mod tests {
         let said = |lines: &[&str]| with(lines).said("rt-priority-ceiling");
         assert_eq!(
             said(&["900 900 1 400100 FIFO 99 3 a"]),
-            "at 99, with nothing left above to recover with: a (900, FIFO 99)"
+            "at 99, with no higher priority left for recovery: a (900, FIFO 99)"
         );
         let two = said(&["900 900 1 400100 FIFO 80 3 a", "901 901 1 400100 FIFO 90 3 b"]);
-        assert_eq!(two, "not the highest of their CPU: a (900, FIFO 80) on CPU 3 below b (901, FIFO 90)");
+        assert_eq!(
+            two,
+            "not the highest priority on their CPU: a (900, FIFO 80) on CPU 3 below b (901, FIFO 90)"
+        );
         let one_program = with(&["900 900 1 400100 FIFO 80 3 a", "901 900 1 400100 FIFO 90 3 b"]);
         assert_eq!(one_program.state("rt-priority-ceiling"), State::Ok);
     }

@@ -13,7 +13,7 @@ const POLL: &str = "/proc/sys/net/core/busy_poll";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "rps-default-mask",
-        title: "packets of new network interfaces are handled on real-time CPUs",
+        title: "real-time CPUs handle packets of new network interfaces",
         sources: &[
             Source::Kernel("Documentation/admin-guide/sysctl/net.rst"),
             Source::Guide("OpenShift node tuning operator"),
@@ -26,9 +26,9 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: DEFAULT,
         expected: "0 (each packet where it arrives), or the mask {housekeeping_mask} (CPUs {housekeeping})",
-        why: "Interfaces that come later, as one for each container, start with this mask as the rps_cpus of their queues. \
-An isolated CPU in it handles their packets by an interrupt from another CPU. OpenShift sets it to the housekeeping CPUs, so \
-that what real-time containers send to their virtual interface is handled there as well.",
+        why: "New interfaces, such as one per container, start with this mask as the rps_cpus of their queues. An \
+isolated CPU in the mask handles their packets through an interrupt from another CPU. OpenShift sets the mask to the \
+housekeeping CPUs. They then also handle packets that real-time containers send to their virtual interface.",
         fix: "echo {housekeeping_mask} > /proc/sys/net/core/rps_default_mask",
         risk: "Housekeeping CPUs handle more packets.",
         judge: default_mask,
@@ -36,7 +36,7 @@ that what real-time containers send to their virtual interface is handled there 
     },
     Check {
         id: "busy-poll",
-        title: "who waits on a socket sleeps and is woken",
+        title: "a thread that waits on a socket sleeps and must be woken",
         sources: &[Source::Kernel("Documentation/networking/napi.rst"), Source::Tuned("network-latency")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
@@ -45,13 +45,14 @@ that what real-time containers send to their virtual interface is handled there 
         reversible: Reversible::Yes,
         hardware: false,
         reads: "net.core.busy_read, net.core.busy_poll",
-        expected: "a decision: 50 us as TuneD's network-latency sets, where the real-time work waits on sockets; else 0",
-        why: "With a value a thread that reads from an empty socket polls the device's queue for so many microseconds before \
-it sleeps, and is spared interrupt, softirq and wake-up. For a thread that waits on no socket it changes nothing. PREEMPT_RT kernels know it only where they are built without \
-netconsole (NET_RX_BUSY_POLL).",
-        fix: "sysctl net.core.busy_read=50 net.core.busy_poll=50, if the cycle begins with a packet; SO_BUSY_POLL does it for \
-one socket.",
-        risk: "Every thread that waits on a socket spins for as long, also at FIFO: others on its CPU wait.",
+        expected: "your decision: 50 us, TuneD's value in network-latency, where the real-time work waits on \
+sockets; otherwise 0",
+        why: "With a value, a thread that reads an empty socket polls the device's queue for that many microseconds \
+before it sleeps. It then skips interrupt, softirq and wake-up. It changes nothing for threads that do not wait on \
+sockets. PREEMPT_RT kernels have it only if built without netconsole (NET_RX_BUSY_POLL).",
+        fix: "sysctl net.core.busy_read=50 net.core.busy_poll=50, if the cycle starts with a packet. SO_BUSY_POLL \
+does it for one socket.",
+        risk: "Every thread that waits on a socket spins for that time, also at FIFO: others on its CPU wait.",
         judge: polling,
         changes: no_change,
     },
@@ -86,8 +87,8 @@ fn polling(subject: &Subject<'_>) -> Verdict {
     let on = read > 0 || poll > 0;
     Ok(Judgement::when(
         on,
-        format!("who reads from an empty socket polls for {read} us, who waits for several for {poll} us"),
-        "who waits on a socket sleeps at once: a matter of work whose cycle begins with a packet",
+        format!("a thread that reads an empty socket polls for {read} us, one that waits for several for {poll} us"),
+        "a thread that waits on a socket sleeps at once: this matters for work whose cycle starts with a packet",
     )
     .read(READ, read.to_string())
     .read(POLL, poll.to_string()))

@@ -10,7 +10,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 pub static CHECKS: &[Check] = &[
     Check {
         id: "no-rescue",
-        title: "nothing rescues what a spinning real-time thread starves",
+        title: "no mechanism rescues threads that a spinning real-time thread starves",
         sources: &[
             Source::RedHat,
             Source::Kernel("kernel/sched/deadline.c"),
@@ -25,21 +25,21 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "kernel.sched_rt_runtime_us (before Linux 6.12, or with RT_GROUP_SCHED); fair_server/cpu*/runtime (since \
 6.12); whether stalld runs",
-        expected: "one of the three on each CPU of {isolated}: throttling, the fair server, stalld",
-        why: "A kernel thread that is bound to a CPU (a kworker, RCU, the vmstat worker) waits for ever behind a \
-real-time thread that spins there, and others wait for it: the machine hangs in places that have nothing to do with \
-real time. A vCPU with a real-time policy whose guest polls is such a thread.",
-        fix: "Run stalld on {housekeeping} (systemctl enable --now stalld), as OpenShift does wherever it takes the \
-throttling off; or turn one of the kernel's own guards on again: write 50000000 to \
+        expected: "one of three on each CPU of {isolated}: throttling, the fair server, stalld",
+        why: "A kernel thread bound to a CPU (a kworker, RCU, the vmstat worker) waits forever behind a real-time \
+thread that spins there. Other threads wait for it, and the machine hangs in unrelated places. A real-time vCPU \
+whose guest polls is such a spinning thread.",
+        fix: "Run stalld on {housekeeping} (systemctl enable --now stalld), as OpenShift does wherever it turns \
+throttling off. Or turn one of the kernel's guards on again: write 50000000 to \
 /sys/kernel/debug/sched/fair_server/cpuN/runtime (since 6.12), or sysctl kernel.sched_rt_runtime_us=950000.",
-        risk: "When stalld boosts, it takes about 20 us from the real-time thread; the fair server takes up to 50 ms of a \
-second from one that never sleeps.",
+        risk: "A boost by stalld takes about 20 us from the real-time thread. The fair server takes up to 50 ms of \
+each second from a thread that never sleeps.",
         judge: guards,
         changes: |subject| stalld_service(subject, "no-rescue").into_iter().collect(),
     },
     Check {
         id: "stalld",
-        title: "stalld itself may run on real-time CPUs",
+        title: "stalld may run on real-time CPUs",
         sources: &[Source::Guide("stalld(8)"), Source::Guide("OpenShift node tuning operator")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -48,10 +48,10 @@ second from one that never sleeps.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "Cpus_allowed_list of stalld's threads",
-        expected: "where it runs, {housekeeping}",
-        why: "stalld reads the run queues each second and boosts a thread that has starved too long for some \
-microseconds. It needs a CPU that no real-time thread keeps from it, or it starves with those that it should rescue. \
-Whether anything has to rescue them, no-rescue says.",
+        expected: "{housekeeping} only, if it runs",
+        why: "stalld reads the run queues each second and boosts a starved thread for some microseconds. It needs a \
+CPU without real-time threads, or it starves with the threads that it should rescue. no-rescue shows whether any \
+mechanism rescues them.",
         fix: "CPUAffinity={housekeeping} in the unit of stalld.service, or systemd-cpu-affinity for all services.",
         risk: "None.",
         judge: placed,
@@ -60,17 +60,17 @@ Whether anything has to rescue them, no-rescue says.",
 ];
 
 const CALLED: &str =
-    "a process is called stalld, and this user may not see which program it is: run the audit as root";
+    "a process is named stalld, but this user may not see its program: run the audit as root";
 
 fn guards(subject: &Subject<'_>) -> Verdict {
     let bare = unguarded(subject)?;
     if bare.is_empty() {
-        let said = "the kernel takes some time from real-time threads for those that they starve";
+        let said = "the kernel takes some time from real-time threads for starved threads";
         return Ok(Judgement::ok(said).read("kernel.sched_rt_runtime_us, fair_server", "one of them is on"));
     }
     subject.running()?;
     let bad = format!(
-        "throttling and fair server are off, and stalld does not run: what starves on {} stays so",
+        "throttling and fair server are off, and stalld does not run: starved threads on {} are not rescued",
         cpus_or_none(&bare)
     );
     let judgement = Judgement::when(rescued(subject), "stalld rescues starved threads", bad);
@@ -80,7 +80,7 @@ fn guards(subject: &Subject<'_>) -> Verdict {
     // A stalld among the threads that were left out cannot be seen.
     if judgement.state == State::Finding && subject.threads.left_out > 0 {
         return Err(Judgement::unreadable(
-            "not all threads are among the facts, and stalld is not among those that are",
+            "the facts do not include all threads, and stalld is not among them",
         ));
     }
     Ok(judgement.read("threads", if rescued(subject) { "stalld" } else { "no stalld" }))
@@ -95,7 +95,7 @@ fn placed(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::unreadable(CALLED));
     }
     if own.is_empty() {
-        let why = "stalld does not run: whether anything else rescues starved threads, no-rescue says";
+        let why = "stalld does not run; see no-rescue for what else rescues starved threads";
         return Err(Judgement::not_applicable(why));
     }
     let away = own.iter().all(|thread| !meet(&thread.cpus, isolated));
@@ -127,7 +127,9 @@ mod tests {
         assert_eq!((found.state, found.severity), (State::Finding, Severity::Major));
         assert_eq!(bare.clone().with(STALLD_RUNS).state("no-rescue"), State::Ok);
         assert_eq!(served("50000000", "50000000").state("no-rescue"), State::Ok);
-        assert!(served("0", "50000000").said("no-rescue").ends_with("what starves on CPU 2 stays so"));
+        assert!(
+            served("0", "50000000").said("no-rescue").ends_with("starved threads on CPU 2 are not rescued")
+        );
         assert_eq!(bare.and("threads:cut", "5").state("no-rescue"), State::Unreadable);
         assert_eq!(on("6.12.43", "-1").state("no-rescue"), State::Unreadable, "debugfs cannot be seen");
         assert_eq!(on("6.1.0", "-1").state("no-rescue"), State::Finding);

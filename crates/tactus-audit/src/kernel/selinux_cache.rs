@@ -11,7 +11,7 @@ const WANTED: u64 = 8192;
 
 pub static CHECKS: &[Check] = &[Check {
     id: "selinux-avc-cache",
-    title: "SELinux forgets decisions early",
+    title: "SELinux drops cached decisions early",
     sources: &[Source::Kernel("security/selinux/avc.c"), Source::Guide("TuneD, selinux plugin")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Info,
@@ -21,8 +21,9 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: THRESHOLD,
     expected: "8192, where SELinux is on",
-    why: "Above this number of cached decisions each new one throws others away, and the next access that they were about \
-computes its decision anew, in the kernel, in the task's own time. The default of 512 is small for a host of many containers.",
+    why: "Above this number of cached decisions each new one evicts others. The next access that needs an evicted \
+decision computes it again, in the kernel, in the task's time. The default of 512 is small for a host with many \
+containers.",
     fix: "echo 8192 > /sys/fs/selinux/avc/cache_threshold",
     risk: "A little memory.",
     judge: threshold,
@@ -38,8 +39,8 @@ fn threshold(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("SELinux is off"));
     }
     let now = subject.number(THRESHOLD)?;
-    let bad = format!("SELinux keeps {now} decisions, not {WANTED}");
-    Ok(Judgement::when(now >= WANTED, format!("SELinux keeps {now} decisions"), bad)
+    let bad = format!("SELinux caches {now} decisions, not {WANTED}");
+    Ok(Judgement::when(now >= WANTED, format!("SELinux caches {now} decisions"), bad)
         .read(THRESHOLD, now.to_string()))
 }
 

@@ -25,13 +25,13 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "whether irqbalance runs; /etc/default/irqbalance, /etc/sysconfig/irqbalance",
-        expected: "it does not run, or IRQBALANCE_BANNED_CPULIST has {isolated}",
-        why: "Every ten seconds irqbalance spreads interrupts anew and so undoes their placement. Without a list of \
-its own it leaves out the CPUs of isolcpus= and nohz_full= only.",
-        fix: "IRQBALANCE_BANNED_CPULIST={isolated} in /etc/default/irqbalance (/etc/sysconfig/irqbalance), with no \
-IRQBALANCE_BANNED_CPUS beside it, which goes before the list; then systemctl restart irqbalance. Or systemctl disable \
+        expected: "it does not run, or IRQBALANCE_BANNED_CPULIST contains {isolated}",
+        why: "Every ten seconds irqbalance spreads interrupts again and undoes their placement. Without a configured \
+list it spares only the CPUs of isolcpus= and nohz_full=.",
+        fix: "IRQBALANCE_BANNED_CPULIST={isolated} in /etc/default/irqbalance (/etc/sysconfig/irqbalance). Remove \
+IRQBALANCE_BANNED_CPUS there, which overrides the list. Then systemctl restart irqbalance. Or systemctl disable \
 --now irqbalance.",
-        risk: "Without it the interrupts of a busy device may all arrive on one CPU.",
+        risk: "Without it all interrupts of a busy device may arrive on one CPU.",
         judge: balancer,
         changes: |subject| {
             let Some((isolated, _)) = subject.parted() else { return Vec::new() };
@@ -65,11 +65,10 @@ IRQBALANCE_BANNED_CPUS beside it, which goes before the list; then systemctl res
         hardware: false,
         reads: "/sys/kernel/tracing/current_tracer; whether perf, trace-cmd or bpftrace run",
         expected: "tracer nop, no profiler",
-        why: "Turning a trace point, a probe or a profile on or off patches the kernel's code, and each patch \
-interrupts every CPU, the isolated ones included, so that none runs the old code. A tracer that is on costs time at \
-each event.",
-        fix: "echo nop > /sys/kernel/tracing/current_tracer; stop profilers while it matters.",
-        risk: "None but the traces.",
+        why: "Turning a trace point, probe or profile on or off patches the kernel's code. Each patch interrupts \
+every CPU, isolated ones included, so that none runs the old code. A tracer that is on costs time at each event.",
+        fix: "echo nop > /sys/kernel/tracing/current_tracer; stop profilers during real-time work.",
+        risk: "None, except that you lose the traces.",
         judge: tracing,
         changes: |subject| subject.set("static-key-ipis", TRACER, Form::Plain, "nop").into_iter().collect(),
     },
@@ -84,11 +83,11 @@ each event.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "whether tuned, power-profiles-daemon, thermald, auto-cpufreq or TLP run; /etc/tuned/active_profile",
-        expected: "none, or TuneD with a profile for real time",
-        why: "Each of them sets frequencies, idle states and kernel settings by its own rules, at its own times, and \
-puts its values back.",
-        fix: "Decide for one. Where TuneD is active tactus works through a TuneD profile. Stop others with systemctl \
-disable --now NAME; thermald protects the machine and is left alone by tactus.",
+        expected: "none, or TuneD with a real-time profile",
+        why: "Each of them sets frequencies, idle states and kernel settings by its rules, at any time, and \
+overwrites other values.",
+        fix: "Keep one. Where TuneD is active tactus works through a TuneD profile. Stop others with systemctl \
+disable --now NAME. thermald protects the machine, so tactus leaves it alone.",
         risk: "Without them a laptop saves no power.",
         judge: daemons,
         changes: no_change,
@@ -158,21 +157,21 @@ fn balancer(subject: &Subject<'_>) -> Verdict {
         Some((file, name, value)) => {
             let cpus = if name.ends_with("LIST") { value.parse().ok() } else { change::mask(value) };
             let Some(cpus) = cpus else {
-                let why = format!("{file}: {name} cannot be understood");
+                let why = format!("{file}: {name} is not valid");
                 return Err(Judgement::unreadable(why).read(file, value));
             };
             (cpus, (file, format!("{name}={value}")))
         }
         None => {
             let cpus = left_out_by_itself(subject);
-            let said = format!("nothing; its own choice is {}", cpus_or_none(&cpus));
+            let said = format!("not set; the default is {}", cpus_or_none(&cpus));
             (cpus, ("IRQBALANCE_BANNED_CPULIST", said))
         }
     };
     let exposed = isolated.minus(&left_out);
     Ok(Judgement::when(
         exposed.is_empty(),
-        format!("irqbalance runs and leaves {} out", cpus_or_none(isolated)),
+        format!("irqbalance runs but spares {}", cpus_or_none(isolated)),
         format!("irqbalance runs and may move interrupts to {}", cpus_or_none(&exposed)),
     )
     .read(read.0, read.1))
@@ -199,9 +198,7 @@ fn tracing(subject: &Subject<'_>) -> Verdict {
         Ok(tracer) => tracer,
         Err(_) if !bad.is_empty() => "not known",
         Err(judgement) if judgement.state == State::NotApplicable => {
-            return Err(Judgement::unreadable(
-                "tracefs cannot be seen: it is not mounted, or only root may look",
-            ));
+            return Err(Judgement::unreadable("tracefs cannot be seen: mount it, or be root"));
         }
         Err(judgement) => return Err(judgement),
     };
@@ -240,10 +237,10 @@ fn daemons(subject: &Subject<'_>) -> Verdict {
     if wanted.split(' ').any(|unit| unit == "tlp.service") {
         found.push("TLP".to_owned());
     }
-    let bad = format!("{} sets values of its own", few(&found));
+    let bad = format!("{} also tunes this system", few(&found));
     let good = match kept.first() {
-        Some(tuned) => format!("{tuned} tunes for real time, and no other program tunes beside it"),
-        None => "no other program that tunes runs".to_owned(),
+        Some(tuned) => format!("{tuned} tunes for real time, and no other tuning program runs"),
+        None => "no other tuning program runs".to_owned(),
     };
     let judgement = Judgement::when(found.is_empty(), good, bad);
     let seen = [kept, found].concat();
@@ -315,15 +312,15 @@ mod tests {
         let id = "conflicting-daemons";
         assert_eq!(with(&["systemd"]).state(id), State::Ok);
         let tuned = with(&["tuned", "power-profiles-"]).and("/etc/tuned/active_profile", "realtime");
-        assert_eq!(tuned.said(id), "power-profiles-daemon sets values of its own");
+        assert_eq!(tuned.said(id), "power-profiles-daemon also tunes this system");
         let asked = with(&["tuned"]).and("/etc/tuned/active_profile", "realtime-virtual-host");
         assert_eq!(asked.state(id), State::Ok, "{}", asked.said(id));
         let other = with(&["tuned"]).and("/etc/tuned/active_profile", "throughput-performance");
-        assert_eq!(other.said(id), "TuneD (profile throughput-performance) sets values of its own");
+        assert_eq!(other.said(id), "TuneD (profile throughput-performance) also tunes this system");
         assert!(tuned.changes(id).is_empty());
         let tlp = with(&["systemd"])
             .and("list:/etc/systemd/system/multi-user.target.wants", "ssh.service tlp.service");
-        assert_eq!(tlp.said(id), "TLP sets values of its own");
+        assert_eq!(tlp.said(id), "TLP also tunes this system");
         assert_eq!(with(&["systemd"]).and("threads:cut", "2").state(id), State::Unreadable);
         assert_eq!(intel(&[]).state(id), State::Unreadable);
     }

@@ -9,7 +9,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "irq-line-shared",
-    title: "real-time work waits for an interrupt line that others hold up",
+    title: "real-time work waits for a shared interrupt line",
     sources: &[
         Source::Industrial,
         Source::Kernel("Documentation/PCI/msi-howto.rst"),
@@ -22,14 +22,14 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Restart,
     hardware: false,
     reads: "/proc/interrupts; /proc/irq/*/effective_affinity_list",
-    expected: "no line with several handlers arrives on {isolated}, and no device that is passed through interrupts by a line",
-    why: "On a line (INTx) the kernel calls the handler of every device that shares it, each of which asks its device over \
-the bus: the latency of one device is the sum of all, and while one of them holds the line the others are not heard. Of a \
-device that is passed through the host masks the line at each interrupt until the guest asks for it to be opened again: two \
-exits more. A message (MSI, MSI-X) is never shared and goes to one CPU.",
-    fix: "Have the driver use MSI or MSI-X (do not boot with pci=nomsi; in a guest give the device vectors); put the card \
-into another slot, whose line is its own; unbind the drivers that share it and are not needed.",
-    risk: "Some old devices announce MSI and lose interrupts with it.",
+    expected: "no line with several handlers on {isolated}, and no passed-through device with a line interrupt",
+    why: "On a line (INTx) the kernel calls the handler of every device that shares it, and each handler asks its \
+device over the bus. The latency of one device is the sum of all. While one device holds the line, the others wait. \
+For a passed-through device the host masks the line at each interrupt until the guest unmasks it: two more exits. A \
+message (MSI, MSI-X) is never shared and goes to one CPU.",
+    fix: "Make the driver use MSI or MSI-X (do not boot with pci=nomsi; in a guest give the device vectors). Put the \
+card into a slot with a separate line. Unbind drivers that share it and that you do not need.",
+    risk: "Some old devices announce MSI and lose interrupts when they use it.",
     judge: lines,
     changes: no_change,
 }];
@@ -53,7 +53,7 @@ fn lines(subject: &Subject<'_>) -> Verdict {
     if shared.is_empty() && through.is_empty() && !unplaced.is_empty() {
         let lines = few(unplaced.iter().map(name));
         return Err(Judgement::unreadable(format!(
-            "drivers share a line, and it is not known where it arrives: {lines}"
+            "drivers share a line, but where it arrives is unknown: {lines}"
         )));
     }
     let place = cpus_or_none(isolated);
@@ -62,15 +62,16 @@ fn lines(subject: &Subject<'_>) -> Verdict {
         said.push(format!("drivers share a line that arrives on {place}: {}", few(shared.iter().map(name))));
     }
     if !through.is_empty() {
-        said.push(format!("devices are passed through by a line: {}", few(through.iter().map(name))));
+        said.push(format!("passed-through devices use a line: {}", few(through.iter().map(name))));
     }
-    let good = format!("no line that drivers share arrives on {place}, and none is passed through");
+    let good =
+        format!("no line that drivers share arrives on {place}, and no passed-through device uses a line");
     let judgement = Judgement::when(said.is_empty(), good, said.join("; "));
     let shown: Vec<&Interrupt> =
         by_line().filter(|one| shared.contains(one) || through.contains(one)).collect();
     if shown.is_empty() {
         let lines = by_line().count();
-        return Ok(judgement.read("/proc/interrupts", format!("{lines} in use that are no messages")));
+        return Ok(judgement.read("/proc/interrupts", format!("{lines} in use without messages (MSI)")));
     }
     Ok(read(judgement, &shown))
 }

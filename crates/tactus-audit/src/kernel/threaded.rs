@@ -16,7 +16,7 @@ const SECONDARY: &str = "FIFO 49";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "irq-thread-priority",
-        title: "interrupt threads go before real-time work, or after all other work",
+        title: "interrupt threads preempt real-time work, or have no real-time priority",
         sources: &[Source::RedHat],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -26,12 +26,13 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "policy and priority of the threads irq/*, and of the real-time threads on the same CPUs",
         expected: "FIFO or RR, and on {isolated} below the real-time threads there",
-        why: "A threaded handler has FIFO 50 unless somebody changes it, a secondary one (irq/N-s-NAME) 49 since Linux 6.18. A real-time thread of lower priority, such as \
-a virtual CPU of FIFO 1, waits for every interrupt on its CPU; a handler without real-time priority waits for ordinary \
-work, and its device with it.",
-        fix: "Move the interrupt away (irq-affinity). Where it must stay: chrt -f -p PRIORITY TID, below the real-time \
-threads of its CPU, and chrt -f -p 50 TID (49 for a secondary one) for a handler that has none.",
-        risk: "Priority inversion: a real-time thread that needs the device waits for a handler that is below others.",
+        why: "A threaded handler has FIFO 50 by default, a secondary one (irq/N-s-NAME) 49 since Linux 6.18. A \
+real-time thread of lower priority, such as a vCPU of FIFO 1, waits for every interrupt on its CPU. A handler \
+without real-time priority waits for ordinary work, and its device waits with it.",
+        fix: "Move the interrupt away (irq-affinity). If it must stay: chrt -f -p PRIORITY TID, below the real-time \
+threads of its CPU. For a handler without real-time priority: chrt -f -p 50 TID (49 for a secondary one).",
+        risk: "Priority inversion: a real-time thread that needs the device waits for a handler of lower priority \
+than others.",
         judge: irq_threads,
         changes: |subject| {
             let late =
@@ -52,10 +53,10 @@ threads of its CPU, and chrt -f -p 50 TID (49 for a secondary one) for a handler
         hardware: false,
         reads: "policy and priority of rcuc/*, rcub/*, ksoftirqd/*, ktimers/* (ktimersoftd/*)",
         expected: "rcuc and rcub FIFO 4 or more; ksoftirqd and ktimers FIFO 2 or more; ktimersoftd FIFO 3 or more",
-        why: "On a PREEMPT_RT kernel softirqs and RCU callbacks run in these threads, at FIFO 1 or as ordinary ones. \
-Behind a virtual CPU of FIFO 1 that spins they never run: timers do not expire, memory is not freed, and grace periods \
-end nowhere. TuneD's real-time profiles put them just above it.",
-        fix: "chrt -f -p 4 for rcuc/* and rcub/*, chrt -f -p 2 for ksoftirqd/* and ktimers/*; or boot with \
+        why: "On a PREEMPT_RT kernel softirqs and RCU callbacks run in these threads, at FIFO 1 or as ordinary \
+threads. Below a spinning vCPU of FIFO 1 they never run. Timers do not expire, memory is not freed, and grace \
+periods never end. TuneD's real-time profiles put them just above it.",
+        fix: "chrt -f -p 4 for rcuc/* and rcub/*, chrt -f -p 2 for ksoftirqd/* and ktimers/*. Or boot with \
 rcutree.kthread_prio=11 for rcuc and rcub (OpenShift). Keep them above real-time threads that never sleep, and below \
 those that do.",
         risk: "They preempt real-time threads of lower priority.",
@@ -100,11 +101,11 @@ fn irq_threads(subject: &Subject<'_>) -> Verdict {
     let judgement = Judgement::when(
         above.is_empty(),
         format!(
-            "{} with real-time priority, none before a real-time thread on its CPU",
+            "{} with real-time priority, none above a real-time thread on its CPU",
             count(all.len(), "interrupt thread")
         ),
         format!(
-            "on {} interrupt threads go before real-time threads: {names}",
+            "on {} interrupt threads preempt real-time threads: {names}",
             cpus_or_none(subject.isolated())
         ),
     );
@@ -137,13 +138,13 @@ fn raise(subject: &Subject<'_>, thread: &Thread, least: u32) -> Change {
 
 fn helpers(subject: &Subject<'_>) -> Verdict {
     if !subject.kernel.rt {
-        let why = "without PREEMPT_RT softirqs run when an interrupt ends, and not behind real-time threads";
+        let why = "without PREEMPT_RT softirqs run when an interrupt ends, not in threads";
         return Err(Judgement::not_applicable(why));
     }
     subject.running()?;
     let all: Vec<(&Thread, u32)> = helper_threads(subject).collect();
     if all.is_empty() {
-        return Err(Judgement::unreadable("none of the kernel's threads can be seen from here"));
+        return Err(Judgement::unreadable("no kernel thread can be seen from here"));
     }
     let low: Vec<&Thread> =
         all.iter().filter(|(thread, least)| !is_raised(thread, *least)).map(|(thread, _)| *thread).collect();
@@ -181,7 +182,7 @@ mod tests {
         let vcpu = "900 899 1 400040 FIFO 1 3 CPU_0/KVM";
         assert_eq!(with(&[thread, vcpu]).state(id), State::Ok, "they are on other CPUs");
         let beside = with(&["99 99 2 208040 FIFO 50 3 irq/24-eth0", vcpu]);
-        assert_eq!(beside.said(id), "on CPUs 2,3 interrupt threads go before real-time threads: irq/24-eth0");
+        assert_eq!(beside.said(id), "on CPUs 2,3 interrupt threads preempt real-time threads: irq/24-eth0");
         let above = with(&["99 99 2 208040 FIFO 50 3 irq/24-eth0", "900 899 1 400040 FIFO 80 3 control"]);
         assert_eq!(above.state(id), State::Ok);
         let late = with(&["99 99 2 208040 OTHER 0 1 irq/24-eth0", thread]);

@@ -15,7 +15,7 @@ const SERVER: &str = "/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "rt-throttling",
-        title: "the kernel takes time from real-time threads",
+        title: "the kernel throttles real-time threads",
         sources: &[
             Source::RedHat,
             Source::Kernel("Documentation/scheduler/sched-rt-group.rst"),
@@ -29,16 +29,16 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: RUNTIME,
         expected: "-1, where stalld rescues starved threads",
-        why: "When FIFO and RR threads of a CPU have used sched_rt_runtime_us within sched_rt_period_us (950 of 1000 \
-ms by default) the kernel stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
-without RT_GROUP_SCHED, the value only limits what SCHED_DEADLINE may be promised (the code says so; the document still \
-has the old rule).",
-        fix: "Run stalld on {housekeeping} first, so that starved threads are still rescued; then \
-sysctl kernel.sched_rt_runtime_us=-1. A real-time thread that sleeps for 5 % of each second is never throttled, and needs \
+        why: "FIFO and RR threads of a CPU may use sched_rt_runtime_us of each sched_rt_period_us (950 of 1000 ms by \
+default). The kernel then stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
+without RT_GROUP_SCHED, the value only limits SCHED_DEADLINE admission (by the code; the document still has the old \
+rule).",
+        fix: "Run stalld on {housekeeping} first, so that starved threads are still rescued. Then sysctl \
+kernel.sched_rt_runtime_us=-1. A real-time thread that sleeps for 5 % of each second is never throttled, and needs \
 neither.",
-        risk: "A real-time thread that never sleeps keeps everything else off its CPU, kernel threads included, and \
-the system may lock up: the documentation of the profiles calls it extremely dangerous. Leave such a CPU idle time, or \
-run stalld.",
+        risk: "A real-time thread that never sleeps starves everything else on its CPU, kernel threads included, and \
+the system may lock up. The documentation of the profiles calls it extremely dangerous. Leave such a CPU idle time, \
+or run stalld.",
         judge: throttling,
         changes: |subject| {
             // Never the last guard: stalld comes with it, and before it.
@@ -58,14 +58,15 @@ run stalld.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
-        expected: "0 on {isolated} where stalld runs; otherwise it stays on, as the last that rescues starved threads",
-        why: "Since Linux 6.12 a deadline server of 50 ms a second runs ordinary threads that real-time threads keep \
-off a CPU. It goes before every FIFO thread, and takes time only where an ordinary thread has been kept waiting. Beside \
-one it waits by a timer on that CPU, which interrupts about once a second; while it serves one, a nohz_full CPU has its tick.",
-        fix: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for each \
-CPU N of {isolated}. Where the real-time threads sleep for 5 % of each second, leave it on.",
-        risk: "Without stalld, ordinary and kernel threads on these CPUs starve beside a real-time thread that never \
-sleeps, and the machine hangs: see no-rescue. The kernel warns when it is turned off.",
+        expected: "0 on {isolated} if stalld runs; otherwise leave it on, as the last mechanism that rescues starved \
+threads",
+        why: "Since Linux 6.12 a deadline server gives 50 ms a second to ordinary threads that real-time threads \
+starve. It preempts every FIFO thread, and takes time only while an ordinary thread waits. While one waits, a timer \
+on that CPU interrupts about once a second. While it serves one, a nohz_full CPU has its tick.",
+        fix: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for \
+each CPU N of {isolated}. If the real-time threads sleep for 5 % of each second, leave it on.",
+        risk: "Without stalld a real-time thread that never sleeps starves ordinary and kernel threads on its CPU, \
+and the machine hangs: see no-rescue. The kernel warns when you turn it off.",
         judge: fair_server,
         changes: |subject| {
             // Where nothing else rescues starved threads this is no more than good to know, and tuning withholds it.
@@ -125,11 +126,11 @@ fn throttling(subject: &Subject<'_>) -> Verdict {
     match by_group(subject) {
         Some(true) => Ok(read(Judgement::finding(format!("{stops}, by group")))),
         Some(false) => Err(read(Judgement::not_applicable(
-            "since Linux 6.12 this value limits SCHED_DEADLINE only: the fair server has taken its place",
+            "since Linux 6.12 this value limits only SCHED_DEADLINE; the fair server replaces it",
         ))),
         None => Ok(read(
             Judgement::finding(format!(
-                "{stops}, if this kernel has RT_GROUP_SCHED: its configuration is not known"
+                "{stops}, if this kernel has RT_GROUP_SCHED: its configuration is unknown"
             ))
             .at(Severity::Minor),
         )),
@@ -145,7 +146,7 @@ fn server_is_there(subject: &Subject<'_>) -> Result<(), Judgement> {
         return Err(Judgement::not_applicable("kernels before 6.12 have no fair server"));
     }
     Err(Judgement::unreadable(
-        "/sys/kernel/debug/sched/fair_server cannot be seen: debugfs is not mounted, or only root may look",
+        "/sys/kernel/debug/sched/fair_server cannot be seen: mount debugfs, or be root",
     ))
 }
 
@@ -158,12 +159,13 @@ fn fair_server(subject: &Subject<'_>) -> Verdict {
         State::Ok => format!("the fair server is off on {}", cpus_or_none(isolated)),
         State::Finding => {
             let cpus = isolated.iter().filter(on).collect();
-            format!("the fair server takes its time from real-time threads on {}", cpus_or_none(&cpus))
+            format!("the fair server takes time from real-time threads on {}", cpus_or_none(&cpus))
         }
         _ => judgement.said,
     };
     if judgement.state == State::Finding && !rescued(subject) {
-        let said = format!("{said}: without stalld it is the last that rescues starved threads, and stays");
+        let said =
+            format!("{said}: without stalld it is the last that rescues starved threads, so it stays on");
         return Ok(Judgement { said, ..judgement }.at(Severity::Info));
     }
     Ok(Judgement { said, ..judgement })
@@ -331,7 +333,7 @@ mod tests {
         assert_eq!(last.finding("fair-server").severity, Severity::Info, "{}", last.said("fair-server"));
         let bad = last.with(STALLD_RUNS);
         assert_eq!(bad.finding("fair-server").severity, Severity::Major);
-        assert_eq!(bad.said("fair-server"), "the fair server takes its time from real-time threads on CPU 3");
+        assert_eq!(bad.said("fair-server"), "the fair server takes time from real-time threads on CPU 3");
         assert_eq!(bad.wanted("fair-server"), ["/sys/kernel/debug/sched/fair_server/cpu3/runtime = 0"]);
         assert_eq!(new().state("fair-server"), State::Unreadable);
         assert_eq!(on("6.1.0", "-1").state("fair-server"), State::NotApplicable);

@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "timestamp-static-key",
-    title: "the first program that wants time stamps of packets interrupts all CPUs",
+    title: "the first program that requests packet time stamps interrupts all CPUs",
     sources: &[
         Source::Guide("TuneD, rtentsk plugin"),
         Source::Tuned("network-latency"),
@@ -20,13 +20,13 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "whether TuneD runs with a profile that has the plugin rtentsk, or ptp4l",
-    expected: "a program that holds a socket with time stamps open",
-    why: "Time stamps of packets are a static key: the first socket that asks for them (an NTP client, tcpdump, ping) and the \
-last that closes patch the kernel's code, and each patch interrupts every CPU, isolated ones too. TuneD's rtentsk keeps \
-one such socket open for ever, so that the key never changes.",
-    fix: "Run TuneD with one of its profiles for real time or network latency, or any program that sets SO_TIMESTAMP on a \
-socket and keeps it; ptp4l does.",
-    risk: "Each packet gets a time stamp, for some nanoseconds.",
+    expected: "a program keeps a socket with time stamps open",
+    why: "Packet time stamps use a static key. The first socket that requests them (an NTP client, tcpdump, ping) \
+patches the kernel's code, and so does the last to close. Each patch interrupts every CPU, isolated ones too. \
+TuneD's rtentsk keeps one such socket open, so that the key never changes.",
+    fix: "Run TuneD with a profile for real time or network latency. Or run any program that sets SO_TIMESTAMP on a \
+socket and keeps it open; ptp4l does.",
+    risk: "Each packet gets a time stamp, which takes some nanoseconds.",
     judge: held,
     changes: no_change,
 }];
@@ -45,7 +45,7 @@ fn held(subject: &Subject<'_>) -> Verdict {
         (true, _) => format!("TuneD holds the key (profile {profile})"),
         (_, true) => "ptp4l holds the key".to_owned(),
         _ => format!(
-            "nothing is known to hold the key: what turns it on or off interrupts {}",
+            "no known program holds the key: turning it on or off interrupts {}",
             cpus_or_none(isolated)
         ),
     };

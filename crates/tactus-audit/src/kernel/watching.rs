@@ -16,7 +16,7 @@ const MACHINE: &str = "/sys/devices/system/machinecheck/";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "timer-migration",
-        title: "timers may be started on other CPUs than those that asked for them",
+        title: "timers may start on CPUs that did not request them",
         sources: &[
             Source::Kernel("kernel/sched/core.c"),
             Source::Kernel("kernel/time/timer_migration.c"),
@@ -31,14 +31,14 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: MIGRATION,
         expected: "0, where isolated CPUs are still in scheduling domains",
-        why: "With 1 an idle CPU starts its timers on a busy one of its scheduling domain, to stay idle longer: a CPU that \
-is meant for real-time work and still in a domain may be that one. CPUs of isolcpus=domain or of an isolated partition \
-are in none, and no target of these; neither are nohz_full CPUs, whose own timers it moves away. It is contested: TuneD's \
-profiles set 0, with which a timer stays on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value \
-concerns high-resolution timers only: all others are pulled by CPUs that are awake, up to 6.18 by isolated ones too (see \
+        why: "With 1 an idle CPU starts its timers on a busy CPU of its scheduling domain, to stay idle longer. That \
+busy CPU may be a real-time CPU that is still in a domain. CPUs of isolcpus=domain or of an isolated partition are \
+in none, and no target. Neither are nohz_full CPUs, whose own timers it moves away. It is contested: TuneD's \
+profiles set 0, which keeps a timer on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value affects \
+only high-resolution timers. Awake CPUs pull all other timers, up to 6.18 also isolated CPUs (see \
 kernel-regressions). Measure it here: tactus prove timer-migration",
         fix: "sysctl kernel.timer_migration=0",
-        risk: "Housekeeping CPUs wake up more often; on isolated CPUs it can be the worse value.",
+        risk: "Housekeeping CPUs wake up more often. On isolated CPUs it can be the worse value.",
         judge: migration,
         changes: |subject| subject.set("timer-migration", MIGRATION, Form::Flag, "0").into_iter().collect(),
     },
@@ -58,13 +58,13 @@ kernel-regressions). Measure it here: tactus prove timer-migration",
         hardware: false,
         reads: "/proc/sys/kernel/{nmi_watchdog,soft_watchdog,watchdog_cpumask}",
         expected: "0 and 0, or watchdog_cpumask without {isolated}",
-        why: "The soft lockup detector runs a timer and work of the stop class on each CPU of its mask every four \
-seconds (two fifths of watchdog_thresh), the hard one a non-maskable interrupt from a performance counter, which a guest's host must then emulate. \
-With nohz_full the kernel leaves those CPUs out of the mask. The kernel's document rates it high; here it is minor: it \
-takes microseconds at a time, and what would mend it gives up a guard.",
+        why: "The soft lockup detector runs a timer and stop-class work on each CPU of its mask every four seconds \
+(two fifths of watchdog_thresh). The hard one uses a non-maskable interrupt from a performance counter, which a \
+guest's host must emulate. With nohz_full the kernel leaves those CPUs out of the mask. The kernel's document rates \
+it high. Here it is minor: it takes microseconds at a time, and the fix gives up a guard.",
         fix: "sysctl kernel.nmi_watchdog=0 kernel.soft_watchdog=0 kernel.watchdog_cpumask={housekeeping}; or boot \
 with nosoftlockup nmi_watchdog=0.",
-        risk: "A CPU that hangs is not reported: the kernel's document advises a hardware watchdog in its place.",
+        risk: "A hung CPU is not reported: the kernel's document advises a hardware watchdog instead.",
         judge: watchdogs,
         changes: |subject| {
             let Some((_, keeping)) = subject.parted() else { return Vec::new() };
@@ -93,13 +93,12 @@ with nosoftlockup nmi_watchdog=0.",
         hardware: false,
         reads: "/sys/devices/system/machinecheck/machinecheck*/{ignore_ce,check_interval}",
         expected: "ignore_ce 1, or check_interval 0",
-        why: "Every five minutes, and more often after an error, a timer on each CPU reads the machine check registers of each \
-bank that does not interrupt for corrected errors (CMCI); in a guest each register is an exit.",
+        why: "Every five minutes, and more often after an error, a timer on each CPU reads the machine check \
+registers. It skips banks that interrupt for corrected errors (CMCI). In a guest each register is an exit.",
         fix: "echo 1 > /sys/devices/system/machinecheck/machinecheck0/ignore_ce (shared by all CPUs), or boot with \
-mce=ignore_ce. A 0 in check_interval ends the polling as well, but kernels 4.16 and 4.17 make one \
-second of it.",
-        risk: "Corrected errors, which announce failing memory, are not reported any more: ignore_ce turns their interrupt \
-(CMCI) off as well, a check_interval of 0 leaves it.",
+mce=ignore_ce. A 0 in check_interval also ends the polling, but kernels 4.16 and 4.17 treat it as one second.",
+        risk: "Corrected errors, which announce failing memory, are no longer reported: ignore_ce also turns their \
+interrupt (CMCI) off, a check_interval of 0 leaves it on.",
         judge: polling,
         changes: |subject| {
             // Not check_interval: of a 0 that is written there 4.16 and 4.17 make one second (b3b7c4795cca,
@@ -120,7 +119,9 @@ fn migration(subject: &Subject<'_>) -> Verdict {
     let on = subject.facts.text(MIGRATION).and_then(flag) == Some(true);
     if on && targets.is_empty() {
         let place = cpus_or_none(subject.isolated());
-        let said = format!("timers may be moved{since}, but not to {place}, outside every scheduling domain");
+        let said = format!(
+            "timers may be moved{since}, but not to {place}, which is outside every scheduling domain"
+        );
         return Ok(Judgement { said, state: State::Ok, ..judgement });
     }
     Ok(Judgement { said, ..judgement })

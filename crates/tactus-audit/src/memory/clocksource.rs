@@ -14,7 +14,7 @@ const EVENTS: &str = "/sys/devices/system/clockevents/clockevent";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "clocksource",
-        title: "the time is not read from the processor's own counter",
+        title: "the kernel does not read the time from the TSC",
         sources: &[Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Major,
@@ -24,12 +24,13 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "current_clocksource, available_clocksource, the processor's flags, the kernel's messages on the TSC",
         expected: "tsc, on a processor with constant_tsc and nonstop_tsc",
-        why: "Every timer and every clock_gettime() reads it. The TSC is read without a system call; HPET and the \
-ACPI timer are devices, read over the bus through a system call and in a guest by an exit to the hypervisor.",
-        fix: "Boot with tsc=reliable clocksource=tsc, where the kernel's log (dmesg | grep -i tsc) \
-has nothing against the TSC (tsc-checks says what tsc=reliable switches off). In a guest let the hypervisor pass invtsc: \
-<feature policy='require' name='invtsc'/>.",
-        risk: "With tsc=reliable the kernel does not notice any more when a TSC runs wrong; with invtsc a guest can be \
+        why: "Every timer and every clock_gettime() reads the clock source. Reading the TSC needs no system call. \
+HPET and the ACPI timer are devices on the bus: reading them needs a system call, and in a guest an exit to the \
+hypervisor.",
+        fix: "Boot with tsc=reliable clocksource=tsc, if the kernel's log (dmesg | grep -i tsc) has no complaint \
+about the TSC (tsc-checks explains what tsc=reliable turns off). In a guest let the hypervisor pass invtsc: <feature \
+policy='require' name='invtsc'/>.",
+        risk: "With tsc=reliable the kernel no longer notices a TSC that runs wrong. With invtsc a guest can be \
 migrated only to hosts of the same rate.",
         judge: judge_clocksource,
         changes,
@@ -49,16 +50,16 @@ migrated only to hosts of the same rate.",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "tsc= of /proc/cmdline, the processor's flags and model, the kernel's version, current_clocksource",
-        expected: "tsc=reliable, on a processor whose TSC the kernel has nothing against",
-        why: "Since Linux 5.16 (in RHEL 9's 5.14, too) a timer moves from CPU to CPU, isolated ones too, and compares TSC_ADJUST \
-with its value at boot, because some firmware changes it: an interrupt every 10 minutes on the CPU whose turn it is, which \
-nohz_full and isolcpus do not keep away. tsc=nowatchdog leaves this timer running; it switches off only the watchdog of the \
-clock, which may interrupt one CPU after the other twice a second. tsc=reliable switches off both. TuneD's realtime profiles \
-changed from nowatchdog to reliable for it.",
-        fix: "Boot with tsc=reliable, where the kernel's log (dmesg | grep -i tsc) has nothing against the TSC and no firmware \
-changes TSC_ADJUST (`TSC ADJUST differs` in the log).",
-        risk: "The kernel does not notice any more when a TSC runs wrong: neither at boot, when it compares the TSCs of the CPUs, \
-nor later. Times of different CPUs may then disagree.",
+        expected: "tsc=reliable, on a processor whose TSC has no complaint in the kernel's log",
+        why: "Since Linux 5.16 (also in RHEL 9's 5.14) a timer moves from CPU to CPU, isolated ones included. It \
+compares TSC_ADJUST with its value at boot, because some firmware changes it. That is one interrupt every 10 minutes \
+on the CPU whose turn it is; nohz_full and isolcpus do not prevent it. With tsc=nowatchdog this timer still runs: \
+the option turns off only the watchdog of the clock, which may interrupt one CPU after the other twice a second. \
+With tsc=reliable both are off. TuneD's realtime profiles changed from nowatchdog to reliable for it.",
+        fix: "Boot with tsc=reliable, if the kernel's log (dmesg | grep -i tsc) has no complaint about the TSC. It \
+must not contain `TSC ADJUST differs`: then firmware changes TSC_ADJUST.",
+        risk: "The kernel no longer notices a TSC that runs wrong: neither at boot, when it compares the TSCs of the \
+CPUs, nor later. Times of different CPUs may then disagree.",
         judge: judge_checks,
         changes: |subject| match is_sound(subject) && subject.facts.text(CURRENT).is_some() {
             true => vec![subject.boot("tsc-checks", "tsc", "reliable")],
@@ -67,7 +68,7 @@ nor later. Times of different CPUs may then disagree.",
     },
     Check {
         id: "hpet",
-        title: "the HPET serves as clock or timer",
+        title: "the HPET is used as clock or timer",
         sources: &[Source::Kernel("arch/x86/kernel/hpet.c"), Source::Guide("libvirt, domain XML")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -77,11 +78,11 @@ nor later. Times of different CPUs may then disagree.",
         hardware: false,
         reads: "current_clocksource, clockevents/clockevent*/current_device",
         expected: "neither is hpet",
-        why: "The HPET is one device for all CPUs, read and programmed over the bus; in a guest the hypervisor \
+        why: "The HPET is one device for all CPUs, read and programmed over the bus. In a guest the hypervisor \
 emulates it, and each access is an exit.",
-        fix: "In a guest take it away: <clock offset='utc'><timer name='hpet' present='no'/></clock>, or QEMU's \
--machine hpet=off. On a host find out why the TSC was given up (dmesg | grep -i tsc).",
-        risk: "None where the TSC and the local APIC's timer work.",
+        fix: "In a guest remove it: <clock offset='utc'><timer name='hpet' present='no'/></clock>, or QEMU's \
+-machine hpet=off. On a host find out why the kernel rejected the TSC (dmesg | grep -i tsc).",
+        risk: "None if the TSC and the local APIC's timer work.",
         judge: judge_hpet,
         changes: no_change,
     },
@@ -90,8 +91,7 @@ emulates it, and each access is an exit.",
 fn judge_clocksource(subject: &Subject<'_>) -> Verdict {
     let current = subject.value(CURRENT)?;
     if current == "tsc-early" {
-        let said =
-            "these facts were read before the kernel had settled on a clock, within seconds of the boot";
+        let said = "these facts were read seconds after boot, before the kernel had chosen a clock";
         return Err(Judgement::unreadable(said).read(CURRENT, current));
     }
     let missing = missing_flags(subject)?;
@@ -99,7 +99,7 @@ fn judge_clocksource(subject: &Subject<'_>) -> Verdict {
     let judgement = match current {
         "tsc" if missing.is_empty() => match unstable {
             None => Judgement::ok("the time is read from the TSC, which is constant and does not stop"),
-            Some(line) => Judgement::finding(format!("the TSC is used although the kernel said: {line}")),
+            Some(line) => Judgement::finding(format!("the TSC is used although the kernel logged: {line}")),
         },
         "tsc" => Judgement::finding(format!("the time is read from a TSC without {}", missing.join(" and "))),
         // Read in user space as the TSC is, scaled by a page that the hypervisor keeps.
@@ -176,7 +176,7 @@ fn judge_checks(subject: &Subject<'_>) -> Verdict {
     };
     subject.told()?;
     if told("reliable") || subject.flag("tsc_reliable") == Some(true) {
-        let said = "the kernel takes the TSC for reliable: no timer and no watchdog checks it";
+        let said = "the kernel treats the TSC as reliable: no timer and no watchdog checks it";
         return Ok(read(Judgement::ok(said)));
     }
     let place = cpus_or_none(isolated);

@@ -10,7 +10,7 @@ const LOCKED: &str = "/proc/sys/vm/compact_unevictable_allowed";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "compaction",
-    title: "the kernel moves pages about to make room for large ones",
+    title: "the kernel moves pages to make room for large ones",
     sources: &[Source::Kernel("Documentation/admin-guide/sysctl/vm.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Minor,
@@ -20,12 +20,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/proc/sys/vm/compaction_proactiveness, compact_unevictable_allowed",
     expected: "0 and 0",
-    why: "kcompactd looks twice a second whether memory is fragmented and then moves pages of all processes. A \
-page on the move is unmapped: who touches it faults and waits until it has been copied. With \
-compact_unevictable_allowed = 1 (0 on PREEMPT_RT) this befalls locked memory too.",
+    why: "kcompactd checks twice a second whether memory is fragmented, and then moves pages of all processes. A \
+page is unmapped while it moves: a thread that touches it faults and waits for the copy. With \
+compact_unevictable_allowed = 1 (0 on PREEMPT_RT) the kernel moves locked memory too.",
     fix: "Write 0 to /proc/sys/vm/compaction_proactiveness and to /proc/sys/vm/compact_unevictable_allowed \
 (vm.* = 0 in /etc/sysctl.d).",
-    risk: "Huge pages become hard to get on a system that has long been up: reserve them at boot.",
+    risk: "On a system that has been up for long, huge pages become hard to get: reserve them at boot.",
     judge,
     changes,
 }];
@@ -35,7 +35,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let locked = read(subject, LOCKED)?;
     let mut bad = Vec::new();
     if let Some(value @ 1..) = proactive {
-        bad.push(format!("kcompactd moves pages unasked (proactiveness {value} of 100)"));
+        bad.push(format!("kcompactd moves pages in the background (proactiveness {value} of 100)"));
     }
     if let Some(1..) = locked {
         bad.push("locked pages may be moved".to_owned());

@@ -12,7 +12,7 @@ const SIZES: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "thp",
-    title: "the kernel makes huge pages behind the application's back",
+    title: "the kernel makes huge pages without a request from the application",
     sources: &[
         Source::Kernel("Documentation/admin-guide/mm/transhuge.rst"),
         Source::Tuned("network-latency"),
@@ -24,12 +24,12 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/sys/kernel/mm/transparent_hugepage/enabled, hugepages-*/enabled beside it",
-    expected: "never, and of each size never or inherit",
-    why: "To make a huge page the kernel compacts memory and copies pages, within the fault of the thread \
-that touched it or from khugepaged, which takes mmap_lock: the thread stands still meanwhile.",
-    fix: "Write never to /sys/kernel/mm/transparent_hugepage/enabled, and boot with \
-transparent_hugepage=never; where a size has a file of its own that says always or madvise, write never to that \
-too, and take thp_anon= off the command line. Applications that want huge pages reserve them (hugetlbfs).",
+    expected: "never, and for each size never or inherit",
+    why: "To make a huge page the kernel compacts memory and copies pages. It does so in the fault of the thread \
+that touched it, or in khugepaged, which takes mmap_lock. The thread stops meanwhile.",
+    fix: "Write never to /sys/kernel/mm/transparent_hugepage/enabled, and boot with transparent_hugepage=never. If \
+the file of one size contains always or madvise, write never to it too, and remove thp_anon= from the command line. \
+Applications that want huge pages reserve them (hugetlbfs).",
     risk: "Programs with large heaps miss the TLB more often.",
     judge,
     changes,
@@ -52,7 +52,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let sizes: Vec<String> =
         own.iter().map(|(path, text)| format!("{} ({})", size(path), Form::Choice.value(text))).collect();
     let also = if all.state == State::Ok { ", but" } else { ";" };
-    let said = format!("{}{also} pages of these sizes are made all the same: {}", all.said, sizes.join(", "));
+    let said = format!("{}{also} pages of these sizes are still made: {}", all.said, sizes.join(", "));
     let judgement = Judgement { state: State::Finding, said, ..all };
     Ok(own.into_iter().fold(judgement, |judgement, (path, text)| judgement.read(path, text)))
 }
@@ -97,7 +97,7 @@ mod tests {
         );
         let one = system("always madvise [never]", "always inherit [madvise] never");
         assert_eq!(one.state("thp"), State::Finding);
-        assert!(one.said("thp").ends_with("made all the same: 64kB (madvise)"), "{}", one.said("thp"));
+        assert!(one.said("thp").ends_with("are still made: 64kB (madvise)"), "{}", one.said("thp"));
         assert_eq!(
             one.wanted("thp"),
             [format!("{small} = never"), "kernel parameter transparent_hugepage = never".into()]

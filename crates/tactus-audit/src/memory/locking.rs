@@ -19,12 +19,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "VmLck and majflt of every process with a real-time thread",
     expected: "VmLck above 0, and no major fault while it runs",
-    why: "Memory that is not locked may be reclaimed, program text as well as data, and what was never touched \
-is not there at all: the first access costs a fault of microseconds, or of milliseconds when the disk must \
-deliver the page.",
-    fix: "Call mlockall(MCL_CURRENT | MCL_FUTURE) before the real-time part begins and touch stack and heap \
-once. It needs CAP_IPC_LOCK or a limit: LimitMEMLOCK=infinity in the unit.",
-    risk: "Locked memory is not there for others; with MCL_FUTURE an allocation beyond the limit fails.",
+    why: "Memory that is not locked may be reclaimed, program text and data alike. Memory that was never touched is \
+not yet mapped. The first access costs a fault of microseconds, or milliseconds if the disk must deliver the page.",
+    fix: "Call mlockall(MCL_CURRENT | MCL_FUTURE) before the real-time part starts, and touch stack and heap once. \
+It needs CAP_IPC_LOCK or a limit: LimitMEMLOCK=infinity in the unit.",
+    risk: "Other programs cannot use locked memory. With MCL_FUTURE an allocation beyond the limit fails.",
     judge,
     changes: no_change,
 }];
@@ -71,7 +70,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     }
     if concerned == 0 {
         return Err(Judgement::not_applicable(
-            "the processes with real-time threads are virtual machines, or stay off the CPUs for real-time work",
+            "the processes with real-time threads are virtual machines, or stay off the real-time CPUs",
         ));
     }
     let mut bad = Vec::new();
@@ -84,9 +83,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let judgement = if !bad.is_empty() {
         Judgement::finding(bad.join("; "))
     } else if !unknown.is_empty() {
-        Judgement::unreadable(format!("what {} locked could not be read", listed(&unknown)))
+        Judgement::unreadable(format!("the locked memory of {} could not be read", listed(&unknown)))
     } else {
-        let seen = if later.is_some() { "none of them had a major fault" } else { "faults were not watched" };
+        let seen = if later.is_some() { "none of them had a major fault" } else { "faults were not counted" };
         Judgement::ok(format!("all {concerned} processes with real-time threads lock memory; {seen}"))
     };
     Ok(judgement_reads
@@ -98,11 +97,11 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 /// Why there is no process to judge.
 fn none(subject: &Subject<'_>) -> Judgement {
     if !subject.threads.known {
-        return Judgement::unreadable("these facts list no threads, so that no real-time program is known");
+        return Judgement::unreadable("these facts list no threads, so real-time programs are unknown");
     }
     if subject.threads.user().any(|thread| thread.policy.is_realtime()) {
         return Judgement::unreadable(
-            "there are real-time threads, but these facts do not say what they lock",
+            "there are real-time threads, but these facts do not show their locked memory",
         );
     }
     Judgement::not_applicable("no program of this system has a real-time thread")

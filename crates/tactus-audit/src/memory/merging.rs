@@ -10,7 +10,7 @@ const SHARING: &str = "/sys/kernel/mm/ksm/pages_sharing";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "ksm",
-    title: "the kernel merges equal pages, and a write to one of them faults",
+    title: "the kernel merges equal pages, and a write to a merged page faults",
     sources: &[
         Source::Kernel("Documentation/admin-guide/mm/ksm.rst"),
         Source::Tuned("realtime-virtual-host"),
@@ -23,12 +23,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/kernel/mm/ksm/run, pages_sharing",
     expected: "2, or 0 with no merged pages left",
-    why: "ksmd scans memory that is offered for merging, as QEMU offers its guests', and makes pages of equal \
-content one, read-only. The next write to such a page faults in the host, which allocates and copies a page \
-while the vCPU stands still; ksmd itself takes CPU time, memory bandwidth and mmap_lock.",
-    fix: "Write 2 to /sys/kernel/mm/ksm/run: merging stops and the pages are parted (0 only stops). Disable \
-ksm.service and ksmtuned.service where they are installed; <nosharepages/> keeps a guest's memory out.",
-    risk: "Guests need as much memory as they have; parting the pages may run the host out of memory.",
+    why: "ksmd scans memory that is offered for merging, such as QEMU's guest memory, and merges equal pages into \
+one read-only page. The next write to it faults in the host, which allocates and copies a page while the vCPU stops. \
+The thread ksmd itself takes CPU time, memory bandwidth and mmap_lock.",
+    fix: "Write 2 to /sys/kernel/mm/ksm/run: this stops merging and separates the pages (0 only stops). Disable \
+ksm.service and ksmtuned.service if installed. <nosharepages/> excludes a guest's memory.",
+    risk: "Guests need their full memory. Separating the pages may exhaust the host's memory.",
     judge,
     changes: |subject| subject.set("ksm", RUN, Form::Plain, "2").into_iter().collect(),
 }];
@@ -37,17 +37,17 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let run = subject.number(RUN)?;
     let merged = subject.facts.number(SHARING);
     let judgement = match (run, merged) {
-        (2, _) => Judgement::ok("KSM is stopped and its pages are parted"),
+        (2, _) => Judgement::ok("KSM is stopped and its pages are separated"),
         (0, Some(0)) => Judgement::ok("KSM is stopped and no pages are merged"),
         (0, Some(pages)) => Judgement::finding(format!(
-            "KSM is stopped, but {pages} pages are still merged and fault when they are written"
+            "KSM is stopped, but {pages} pages are still merged and fault when written"
         )),
         (0, None) => Judgement::unreadable(format!(
-            "KSM is stopped, but whether pages are still merged is not known: {SHARING} was not read"
+            "KSM is stopped, but whether pages are still merged is unknown: {SHARING} was not read"
         )),
         (1, Some(pages)) => Judgement::finding(format!("KSM runs and has merged {pages} pages into others")),
         (1, None) => Judgement::finding("KSM runs"),
-        (other, _) => Judgement::finding(format!("{RUN} is {other}, which is no state that is known")),
+        (other, _) => Judgement::finding(format!("{RUN} is {other}, which is not a known state")),
     };
     let judgement = judgement.read(RUN, run.to_string());
     Ok(match merged {

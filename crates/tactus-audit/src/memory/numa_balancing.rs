@@ -9,7 +9,7 @@ const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "numa-balancing",
-    title: "the kernel takes pages away to see who uses them",
+    title: "the kernel unmaps pages to see which node uses them",
     sources: &[
         Source::Kernel("Documentation/admin-guide/sysctl/kernel.rst"),
         Source::Tuned("network-latency"),
@@ -22,11 +22,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: BALANCING,
     expected: "0; a PREEMPT_RT kernel does not have it",
-    why: "To learn which node a thread uses, the kernel unmaps ranges of its memory at intervals. The next \
-access faults, and the page may be copied to another node within the fault.",
+    why: "To find out which node a thread uses, the kernel unmaps ranges of its memory at intervals. The next access \
+faults, and may copy the page to another node within the fault.",
     fix: "Write 0 to /proc/sys/kernel/numa_balancing (kernel.numa_balancing = 0 in /etc/sysctl.d), or boot with \
 numa_balancing=disable. Place memory by hand instead (numactl, <numatune mode='strict'>).",
-    risk: "Programs whose memory nobody places run longer on remote memory.",
+    risk: "Programs with memory that is not placed use remote memory for longer.",
     judge,
     changes: |subject| subject.set("numa-balancing", BALANCING, Form::Plain, "0").into_iter().collect(),
 }];

@@ -24,15 +24,15 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Reboot,
     hardware: false,
     reads: "/sys/devices/system/node/node*/hugepages/hugepages-1048576kB/{nr,free}_hugepages",
-    expected: "on each node with CPUs for real-time work pages of 1 GiB, enough for the guests",
-    why: "In a guest a TLB miss walks two page tables, up to 24 memory accesses with pages of 4 KiB. \
-freescale-qoriq-2014 measured random reads of 648 ns in a guest against 125 ns on the host (+418 %), with a guest \
-backed by huge pages whose TLB entries were limited to 2 MB. Pages that are reserved are neither swapped, merged nor moved.",
-    fix: "Boot with default_hugepagesz=1G hugepagesz=1G hugepages=N, N being the GiB of all guests that run at \
-once (hugepages=0:N,1:M by node); at run time writing N to the node's nr_hugepages works only while memory is \
-not fragmented. Give guests these pages: <memoryBacking><hugepages><page size='1' unit='G'/></hugepages>.",
-    risk: "The memory is there for nothing else. With default_hugepagesz=1G, programs that ask for the default \
-size no longer get pages of 2 MiB.",
+    expected: "pages of 1 GiB on each node with real-time CPUs, enough for the guests",
+    why: "In a guest a TLB miss walks two page tables: up to 24 memory accesses with pages of 4 KiB. In \
+freescale-qoriq-2014 random reads took 648 ns in a guest and 125 ns on the host (+418 %). That guest had huge pages, \
+with TLB entries limited to 2 MB. Reserved pages are never swapped, merged or moved.",
+    fix: "Boot with default_hugepagesz=1G hugepagesz=1G hugepages=N, where N is the GiB of all guests that run at \
+once (hugepages=0:N,1:M by node). At run time a write of N to the node's nr_hugepages works only while memory is not \
+fragmented. Give guests these pages: <memoryBacking><hugepages><page size='1' unit='G'/></hugepages>.",
+    risk: "Nothing else can use the memory. With default_hugepagesz=1G, programs that request the default size no \
+longer get pages of 2 MiB.",
     judge,
     changes,
 }];
@@ -55,19 +55,17 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let judgement = if all == 0 {
         match need {
             // Without a guest nobody is known to want them.
-            0 => Judgement::finding(
-                "no pages of 1 GiB are reserved, and no guest runs here that would need them",
-            )
-            .at(Severity::Minor),
+            0 => Judgement::finding("no pages of 1 GiB are reserved, and no guest here needs them")
+                .at(Severity::Minor),
             need => Judgement::finding(format!(
-                "no pages of 1 GiB are reserved; the guests that run now would need {need}"
+                "no pages of 1 GiB are reserved; the guests that run now need {need}"
             )),
         }
     } else if !empty.is_empty() {
         Judgement::finding(format!("node {} has no pages of 1 GiB", empty.join(", ")))
     } else if free < need {
         Judgement::finding(format!(
-            "{free} of {all} pages of 1 GiB are free, and guests with smaller pages would need {need}"
+            "{free} of {all} pages of 1 GiB are free, but guests with smaller pages need {need}"
         ))
     } else {
         Judgement::ok(format!("{all} pages of 1 GiB are reserved, {free} of them are free"))
@@ -111,7 +109,9 @@ fn pools(facts: &Facts) -> Result<BTreeMap<u32, Pool>, Judgement> {
         (None, true) if others => {
             Err(Judgement::not_applicable("this processor or kernel has huge pages, but none of 1 GiB"))
         }
-        (None, true) => Err(Judgement::not_applicable("this kernel shows no huge pages of its NUMA nodes")),
+        (None, true) => {
+            Err(Judgement::not_applicable("this kernel does not show huge pages of its NUMA nodes"))
+        }
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
             two_nodes("0", "0").and("vm:900:VmRSS", "4300000 kB").and("vm:900:hugepages", "4 kB: 4300000");
         assert_eq!(
             guest.said("hugepages-1g"),
-            "no pages of 1 GiB are reserved; the guests that run now would need 5"
+            "no pages of 1 GiB are reserved; the guests that run now need 5"
         );
         assert_eq!(
             guest.wanted("hugepages-1g"),

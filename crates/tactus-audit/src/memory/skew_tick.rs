@@ -6,7 +6,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "skew-tick",
-    title: "the ticks of all CPUs fall together",
+    title: "the ticks of all CPUs coincide",
     sources: &[
         Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
         Source::Tuned("network-latency"),
@@ -19,10 +19,10 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/proc/cmdline",
     expected: "skew_tick=1",
-    why: "Without it the periodic tick comes on all CPUs at the same instant, and their handlers contend for the \
-same locks (jiffies_lock, RCU). With it each CPU's tick is shifted by its share of half a tick period.",
+    why: "Without it the periodic tick runs on all CPUs at the same instant, and the handlers contend for the same \
+locks (jiffies_lock, RCU). With it each CPU's tick is shifted by its share of half a tick period.",
     fix: "Boot with skew_tick=1.",
-    risk: "Idle CPUs wake at different times, so that the package sleeps less: some power.",
+    risk: "Idle CPUs wake at different times, and the package sleeps less: some power.",
     judge,
     changes: |subject| vec![subject.boot("skew-tick", "skew_tick", "1")],
 }];
@@ -31,7 +31,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     const PATH: &str = "/proc/cmdline";
     subject.value(PATH)?;
     if subject.topology.online.len() < 2 {
-        return Err(Judgement::not_applicable("there is one CPU only, whose tick meets no other"));
+        return Err(Judgement::not_applicable("there is only one CPU"));
     }
     // get_option() of lib/cmdline.c: any number but 0 switches it on.
     let value = subject.cmdline.get("skew_tick").unwrap_or_default();
@@ -41,8 +41,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         if subject.cmdline.has("skew_tick") { format!("skew_tick={shown}") } else { "no skew_tick".into() };
     Ok(Judgement::when(
         on,
-        "ticks are shifted against each other",
-        format!("nothing shifts the ticks of {} CPUs against each other", subject.topology.online.len()),
+        "the ticks of the CPUs are shifted",
+        format!("the ticks of {} CPUs coincide", subject.topology.online.len()),
     )
     .read(PATH, read))
 }

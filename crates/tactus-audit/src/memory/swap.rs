@@ -19,13 +19,12 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/proc/swaps, /proc/sys/vm/swappiness",
-    expected: "no swap area; where there must be one, a swappiness of 10 or less and locked memory",
-    why: "A page that was swapped out comes back from the disk when it is touched: a major fault of \
-milliseconds. From zram, which is no disk, the CPU unpacks it: sooner, and still a fault. What is not locked may go, also the memory of a virtual machine and the host's own programs \
-that serve it.",
-    fix: "swapoff -a, take the swap lines out of /etc/fstab and mask the swap units (systemctl mask \
-swap.target; zram-generator where it is used). Where swap must stay: vm.swappiness = 10, and lock what must \
-not wait.",
+    expected: "no swap area; if you need one, a swappiness of 10 or less and locked memory",
+    why: "Touching a swapped page reads it from the disk: a major fault of milliseconds. From zram, which is no \
+disk, the CPU unpacks it: faster, but still a fault. Any memory that is not locked may be swapped, including that of \
+a virtual machine and of the host programs that serve it.",
+    fix: "swapoff -a, remove the swap lines from /etc/fstab and mask the swap units (systemctl mask swap.target; \
+zram-generator if used). If you need swap: vm.swappiness = 10, and lock memory of real-time work.",
     risk: "When memory runs out, the OOM killer ends processes sooner.",
     judge,
     changes: |subject| {
@@ -44,7 +43,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let text = subject.value(SWAPS)?;
     let mut lines = text.lines();
     if !lines.next().is_some_and(|heading| heading.starts_with("Filename")) {
-        return Err(Judgement::unreadable(format!("{SWAPS} does not begin with its heading")));
+        return Err(Judgement::unreadable(format!("{SWAPS} does not start with its heading")));
     }
     let areas: Vec<&str> = lines.filter_map(|line| line.split_whitespace().next()).collect();
     if areas.is_empty() {
@@ -60,7 +59,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     };
     let judgement = match swappiness {
         Some(now @ ..=10) => {
-            Judgement::finding(format!("memory may be swapped out to {place}, seldom (swappiness {now})"))
+            Judgement::finding(format!("memory may be swapped out to {place}, rarely (swappiness {now})"))
                 .at(Severity::Minor)
         }
         Some(now) => Judgement::finding(format!("memory may be swapped out to {place} (swappiness {now})")),

@@ -27,10 +27,11 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/proc/sys/vm/stat_interval; /sys/devices/system/cpu/{nohz_full,isolated}, /sys/fs/cgroup/cpuset.cpus.isolated",
-    expected: "10 or more (seconds), or a kernel since 6.5 and CPUs that it takes for isolated",
-    why: "Where per-CPU memory counters have changed, the kernel queues vmstat_update on that very CPU: a \
-switch to a kworker and back. Kernels since 6.5 (be5e015d107d) leave isolated CPUs alone (cpu_is_isolated): those of \
-isolcpus=domain, since 6.8 (3232e7aad11e) of an isolated cpuset partition, and up to 6.19 (1c3329df409b) of nohz_full.",
+    expected: "10 or more (seconds), or a kernel since 6.5 that treats the CPUs as isolated",
+    why: "When per-CPU memory counters have changed, the kernel queues vmstat_update on that CPU: a switch to a \
+kworker and back. Kernels since 6.5 (be5e015d107d) leave isolated CPUs alone (cpu_is_isolated). Those are CPUs of \
+isolcpus=domain, since 6.8 (3232e7aad11e) of an isolated cpuset partition, and up to 6.19 (1c3329df409b) of \
+nohz_full.",
     fix: "Write 10 to /proc/sys/vm/stat_interval (vm.stat_interval = 10 in /etc/sysctl.d).",
     risk: "Memory statistics lag by up to that many seconds.",
     judge,
@@ -49,7 +50,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     Ok(Judgement::when(
         seconds >= 10,
         format!("memory statistics are folded every {seconds} s"),
-        format!("memory statistics are folded every {seconds} s on each CPU, not every 10 s or less often"),
+        format!("memory statistics are folded every {seconds} s on each CPU; it should be every 10 s or less often"),
     )
     .read(INTERVAL, seconds.to_string()))
 }

@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "dirty-writeback",
-    title: "much unwritten data may pile up and go to the disk at once",
+    title: "too much unwritten data may accumulate and go to the disk at once",
     sources: &[
         Source::Kernel("Documentation/admin-guide/sysctl/vm.rst"),
         Source::Tuned("latency-performance"),
@@ -19,12 +19,13 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/proc/sys/vm/{dirty_ratio,dirty_bytes,dirty_background_ratio,dirty_background_bytes}, /proc/meminfo",
-    expected: "writers wait at 10 % of available memory (free and reclaimable pages) or less, and writing begins at 3 % or less",
-    why: "The more dirty pages may gather, the longer the burst in which flusher threads write them: interrupts, \
-memory bandwidth, and for writers a wait until it is over.",
+    expected: "writers wait at 10 % of available memory (free and reclaimable pages) or less, and writing starts at \
+3 % or less",
+    why: "With more dirty pages the flusher threads write a longer burst. It causes interrupts and takes memory \
+bandwidth, and writers wait until it ends.",
     fix: "Write 10 to /proc/sys/vm/dirty_ratio and 3 to /proc/sys/vm/dirty_background_ratio (vm.* in \
 /etc/sysctl.d), or the same in bytes.",
-    risk: "More and smaller writes: programs that write much are held back earlier.",
+    risk: "More and smaller writes: programs that write much are throttled earlier.",
     judge,
     changes,
 }];
@@ -48,7 +49,7 @@ const LIMITS: [Limit; 2] = [
         ratio: "/proc/sys/vm/dirty_background_ratio",
         bytes: "/proc/sys/vm/dirty_background_bytes",
         percent: 3,
-        what: "writing begins",
+        what: "writing starts",
     },
 ];
 
@@ -61,7 +62,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
             Some(bytes @ 1..) => {
                 let most = share(subject, limit.percent).ok_or_else(|| {
                     Judgement::unreadable(format!(
-                        "{} is {bytes}, but /proc/meminfo does not say of how much memory",
+                        "{} is {bytes}, but /proc/meminfo does not show of how much memory",
                         limit.bytes
                     ))
                 })?;
@@ -72,7 +73,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
             // Ratio 0 beside unknown bytes says nothing.
             None if ratio == 0 => {
                 return Err(Judgement::unreadable(format!(
-                    "{} is 0, so that {} counts, which was not read",
+                    "{} is 0, so {} applies, which was not read",
                     limit.ratio, limit.bytes
                 )));
             }

@@ -13,7 +13,7 @@ const NODE: &str = "/sys/devices/system/node/node";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "real-time CPUs of one socket lie in several memory nodes",
+    title: "real-time CPUs of one socket are in several memory nodes",
     sources: &[Source::Kernel("Documentation/filesystems/resctrl.rst")],
     applies: &[Applies::Host],
     severity: Severity::Info,
@@ -23,11 +23,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "/sys/devices/system/node/node*/cpulist, /sys/devices/system/cpu/cpu*/topology/physical_package_id",
     expected: "the isolated CPUs of a socket in one node, or one node in each socket",
-    why: "With sub-NUMA clustering (Intel) or nodes per socket (AMD NPS) a socket is several nodes: memory and cache of the own \
-node are nearer, those of another farther, and the scheduler moves tasks between them more readily than between sockets. A \
-guest whose CPUs or memory lie across loses both.",
-    fix: "Give each guest CPUs and memory of one node; or set SNC off, NPS1, in the firmware's setup.",
-    risk: "One node in each socket: a longer mean way to memory, and more neighbours at the same cache.",
+    why: "With sub-NUMA clustering (Intel) or nodes per socket (AMD NPS) a socket is several nodes. A CPU reaches \
+memory and cache of its node faster than those of another. The scheduler moves tasks between these nodes more \
+readily than between sockets. A guest whose CPUs or memory span several nodes loses both.",
+    fix: "Give each guest CPUs and memory of one node. Or turn off SNC (set NPS1) in the firmware's setup.",
+    risk: "With one node per socket the average memory access is slower, and more neighbours share a cache.",
     judge: clusters,
     changes: no_change,
 }];
@@ -40,7 +40,7 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
             continue;
         };
         let Ok(cpus) = text.parse::<CpuSet>() else {
-            return Err(Judgement::unreadable(format!("{path} says {}", text.trim())));
+            return Err(Judgement::unreadable(format!("{path} contains {}", text.trim())));
         };
         // Nodes of memory alone (CXL, HBM) have no CPUs.
         if !cpus.is_empty() {
@@ -48,7 +48,7 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
         }
     }
     if nodes.is_empty() {
-        return Err(Judgement::not_applicable("the kernel tells of no memory nodes"));
+        return Err(Judgement::not_applicable("the kernel reports no memory nodes"));
     }
     let mut sockets: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
     let mut isolated: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
@@ -56,7 +56,7 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
         for cpu in cpus.and(&subject.topology.online).iter() {
             let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id");
             let Some(socket) = subject.facts.number(&path) else {
-                return Err(Judgement::unreadable(format!("the socket of CPU {cpu} is not told")));
+                return Err(Judgement::unreadable(format!("the socket of CPU {cpu} is unknown")));
             };
             sockets.entry(socket).or_default().insert(*node);
             if subject.isolated().contains(cpu) {
@@ -70,12 +70,12 @@ fn clusters(subject: &Subject<'_>) -> Verdict {
         Some((socket, nodes)) => {
             let nodes = nodes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
             Judgement::finding(format!(
-                "the real-time CPUs of socket {socket} lie in the memory nodes {nodes}"
+                "the real-time CPUs of socket {socket} are in the memory nodes {nodes}"
             ))
         }
         None if most <= 1 => Judgement::ok("each socket is one memory node"),
         None => Judgement::ok(format!(
-            "sockets have up to {most} memory nodes, and the real-time CPUs of each lie in one"
+            "sockets have up to {most} memory nodes, and the real-time CPUs of each are in one"
         )),
     };
     Ok(nodes.into_iter().take(16).fold(judgement, |judgement, (node, cpus)| {
@@ -113,7 +113,7 @@ mod tests {
     fn isolated_cpus_across_nodes_of_a_socket_are_told() {
         let bad = machine(&["0,2", "1,3"], ["0"; 4]).finding(ID);
         assert_eq!((bad.state, bad.severity), (State::Finding, Severity::Info));
-        assert_eq!(bad.message, "the real-time CPUs of socket 0 lie in the memory nodes 0, 1");
+        assert_eq!(bad.message, "the real-time CPUs of socket 0 are in the memory nodes 0, 1");
     }
 
     #[test]

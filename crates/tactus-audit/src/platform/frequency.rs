@@ -12,7 +12,7 @@ const GOVERNOR: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governo
 pub static CHECKS: &[Check] = &[
     Check {
         id: "cpufreq-governor",
-        title: "the clock follows the load",
+        title: "the clock frequency follows the load",
         sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
         applies: &[Applies::Host],
         severity: Severity::Major,
@@ -21,10 +21,10 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: true,
         reads: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-        expected: "performance, or another that leaves the clock where it was set: userspace, or equal bounds",
-        why: "A governor that follows the load lowers the clock of a CPU that has little to do, as a control loop that wakes \
-up once a millisecond has. It then starts its work at a low clock, and slower than when it was tried under load. What \
-counts is that the clock stays (intel-xeon-2015, 7.2 fixes it with userspace).",
+        expected: "performance, or another governor that keeps the clock: userspace, or equal bounds",
+        why: "A governor that follows the load lowers the clock of a CPU with little work, such as a control loop of \
+one millisecond. The loop then starts at a low clock, slower than in a test under load. A constant clock prevents \
+this (intel-xeon-2015, 7.2 fixes it with userspace).",
         fix: "Write performance to /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor, or: cpupower frequency-set -g \
 performance.",
         risk: "Power.",
@@ -37,7 +37,7 @@ performance.",
     },
     Check {
         id: "cpufreq-pinned",
-        title: "the clock has room to change",
+        title: "the clock frequency may change",
         sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/pm/cpufreq.rst")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
@@ -47,13 +47,15 @@ performance.",
         hardware: true,
         reads: "/sys/devices/system/cpu/cpu*/cpufreq/{scaling_min_freq,scaling_max_freq,scaling_governor,scaling_driver}, \
 /sys/devices/system/cpu/cpufreq/boost",
-        expected: "scaling_min_freq equal to scaling_max_freq, or the governor performance, which asks for the upper one alone",
-        why: "Within the bounds the governor, the driver or the processor itself may choose any clock. Equal bounds leave no \
-choice but turbo's. The governor performance does the same: it asks for the upper bound at all times, and intel_pstate then \
-keeps the processor from going below; amd-pstate-epp keeps it from going below the nominal clock, and leaves it boost.",
-        fix: "Write the value of scaling_max_freq to scaling_min_freq of each CPU; where turbo is to be turned off too, turn it off \
-first, as the upper bound may fall with it.",
-        risk: "Power. On a processor that has no room to cool, a high minimum brings throttling.",
+        expected: "scaling_min_freq equal to scaling_max_freq, or the governor performance, which requests only the \
+maximum",
+        why: "Within the bounds the governor, the driver or the processor may choose any clock. Equal bounds leave \
+only turbo to choose. The governor performance has the same effect: it always requests the upper bound. Then \
+intel_pstate keeps the processor from going below it. With amd-pstate-epp the clock does not go below nominal, but \
+may boost.",
+        fix: "Write the value of scaling_max_freq to scaling_min_freq of each CPU. To turn turbo off as well, turn \
+it off first, because the upper bound may fall with it.",
+        risk: "Power. A processor with little cooling is throttled at a high minimum.",
         judge: pinned,
         changes: pin,
     },
@@ -109,11 +111,11 @@ fn pinned(subject: &Subject<'_>) -> Verdict {
             .collect();
         Judgement::finding(format!("the clock may be {}", words.join(", ")))
     } else if bounds.is_empty() {
-        return Err(refused.unwrap_or_else(|| Judgement::not_applicable("no CPU is on")));
+        return Err(refused.unwrap_or_else(|| Judgement::not_applicable("no CPU is online")));
     } else if !unread.is_empty() {
         Judgement::unreadable(format!("the bounds of CPUs {unread} could not be read"))
     } else if !loose.is_empty() {
-        Judgement::ok("the clock has room, but the governor performance asks for the highest one alone")
+        Judgement::ok("the clock may vary, but the governor performance requests only the highest")
     } else {
         Judgement::ok("the lowest and the highest clock of each CPU are the same")
     };

@@ -15,7 +15,7 @@ const PREFERENCE: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/energy_perfor
 pub static CHECKS: &[Check] = &[
     Check {
         id: "pstate-driver",
-        title: "the clock is chosen past the kernel's governors",
+        title: "the kernel's governors do not choose the clock",
         sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/pm/intel_pstate.rst")],
         applies: &[Applies::Host],
         severity: Severity::Minor,
@@ -24,20 +24,20 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: true,
         reads: "cpu*/cpufreq/scaling_driver, /sys/devices/system/cpu/{intel_pstate,amd_pstate}/status, the flag hwp",
-        expected: "a driver by which the kernel chooses the clock (acpi-cpufreq, amd-pstate), or none",
-        why: "With hardware P-states (in the active mode of amd-pstate, and of intel_pstate where the processor has them) the \
-processor changes its clock by its own measure of the load, at times that nothing tells. Without them the active mode of \
-intel_pstate follows the load by a rule of its own, and not by a governor.",
+        expected: "a driver that lets the kernel choose the clock (acpi-cpufreq, amd-pstate), or none",
+        why: "With hardware P-states the processor changes its clock by its own measure of the load, at unknown \
+times. It has them in the active mode of amd-pstate, and of intel_pstate if it supports them. Without them the \
+active mode of intel_pstate follows the load by an internal rule instead of a governor.",
         fix: "Boot with intel_pstate=disable (Intel) or amd_pstate=disable (AMD), as the TuneD profiles for real time do.",
-        risk: "acpi-cpufreq may not know the highest clocks, and needs the firmware's tables: without them the clock stays \
-where the firmware left it. Where the firmware itself has turned on hardware P-states the kernel does not obey \
-intel_pstate=disable (its log says: HWP enabled by BIOS); turn them off there (Speed Shift).",
+        risk: "acpi-cpufreq may not know the highest clocks, and needs the firmware's tables: without them the clock \
+stays where the firmware left it. If the firmware turned on hardware P-states, the kernel ignores \
+intel_pstate=disable (its log: HWP enabled by BIOS). Then turn them off in the firmware (Speed Shift).",
         judge: driver,
         changes: disable,
     },
     Check {
         id: "epb-epp-hwp",
-        title: "the processor is told to save energy",
+        title: "the processor is set to save energy",
         sources: &[
             Source::Kernel("Documentation/admin-guide/pm/intel_epb.rst"),
             Source::Kernel("Documentation/admin-guide/pm/intel_pstate.rst"),
@@ -51,11 +51,11 @@ intel_pstate=disable (its log says: HWP enabled by BIOS); turn them off there (S
         hardware: true,
         reads: "cpu*/power/energy_perf_bias, cpu*/cpufreq/energy_performance_preference",
         expected: "0 and performance",
-        why: "The two hints weigh speed against energy in what the processor decides by itself: how fast the clock rises, \
-turbo, and how eagerly caches and interconnect slow down.",
+        why: "The two hints weigh speed against energy in decisions of the processor: how fast the clock rises, \
+turbo, how soon caches and interconnect slow down.",
         fix: "Write 0 to /sys/devices/system/cpu/cpu*/power/energy_perf_bias and performance to \
-/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference. In the active modes of intel_pstate and amd-pstate the \
-governor performance (cpufreq-governor) sets the preference with it.",
+/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference. In the active modes of intel_pstate and \
+amd-pstate the governor performance (cpufreq-governor) also sets the preference.",
         risk: "Power.",
         judge: hints,
         changes: hint,
@@ -86,11 +86,11 @@ fn driver(subject: &Subject<'_>) -> Verdict {
         .collect();
     let names = drivers.keys().copied().collect::<Vec<_>>().join(", ");
     let mut judgement = if !autonomous.is_empty() {
-        Judgement::finding(format!("the clock is chosen past the governors: {}", autonomous.join("; ")))
+        Judgement::finding(format!("the governors do not choose the clock: {}", autonomous.join("; ")))
     } else if !unread.is_empty() {
         Judgement::unreadable(format!("the driver of CPUs {unread} could not be read"))
     } else if drivers.keys().all(|name| !name.is_empty()) {
-        Judgement::ok(format!("the kernel chooses the clock, by {names}"))
+        Judgement::ok(format!("the kernel chooses the clock, with {names}"))
     } else {
         Judgement::unreadable("the name of the driver is empty")
     };
@@ -118,7 +118,7 @@ fn autonomous(subject: &Subject<'_>, driver: &str) -> Option<String> {
         "amd-pstate-epp" => Some("amd-pstate is active".into()),
         "amd-pstate" if subject.facts.text(AMD) == Some("guided") => Some("amd-pstate is guided".into()),
         "intel_cpufreq" if subject.flag("hwp") != Some(false) && !subject.cmdline_says_no_hwp() => {
-            Some("intel_pstate is passive, and hardware P-states choose above what it asks for".into())
+            Some("intel_pstate is passive, and hardware P-states choose above its request".into())
         }
         _ => None,
     }
@@ -165,7 +165,7 @@ fn hints(subject: &Subject<'_>) -> Verdict {
     };
     let rank =
         |state: State| [State::Finding, State::Unreadable].iter().position(|it| *it == state).unwrap_or(2);
-    let mut both = Judgement::ok("the processor is told to be fast on all CPUs");
+    let mut both = Judgement::ok("the processor is set to be fast on all CPUs");
     if (bias.state, preference.state) != (State::Ok, State::Ok) {
         let bad = [&bias, &preference].into_iter().filter(|it| it.state != State::Ok);
         both.said = bad.map(|it| it.said.as_str()).collect::<Vec<_>>().join("; ");
@@ -221,7 +221,7 @@ mod tests {
         let active = of_all(intel(&[(INTEL, "active")]), DRIVER, "intel_pstate");
         assert_eq!(
             active.said("pstate-driver"),
-            "the clock is chosen past the governors: intel_pstate is active and follows the load by its own rule on CPUs 0-3"
+            "the governors do not choose the clock: intel_pstate is active and follows the load by its own rule on CPUs 0-3"
         );
         assert_eq!(active.wanted("pstate-driver"), ["kernel parameter intel_pstate = disable"]);
         let guided = of_all(amd(&[(AMD, "guided")]), DRIVER, "amd-pstate");

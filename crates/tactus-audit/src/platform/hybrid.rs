@@ -12,7 +12,7 @@ const SMALL: [&str; 2] = ["/sys/devices/cpu_atom/cpus", "/sys/devices/cpu_lowpow
 
 pub static CHECKS: &[Check] = &[Check {
     id: "hybrid-cores",
-    title: "real-time CPUs are of two sorts",
+    title: "real-time CPUs are of two kinds",
     sources: &[Source::Kernel("tools/perf/Documentation/intel-hybrid.txt")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
@@ -21,11 +21,11 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus; CPUs of the vCPUs",
-    expected: "real-time CPUs of one sort, and each guest's vCPUs on one sort",
-    why: "P cores and E cores differ in clock, caches and in the time that the same code takes; four E cores share one L2 \
-cache. What was measured on the one says nothing of the other, and a guest over both, which sees all its CPUs as equal, has \
-threads of two speeds.",
-    fix: "Isolate CPUs of one sort (--isolate), and pin all vCPUs of a guest within it.",
+    expected: "real-time CPUs of one kind, and each guest's vCPUs on one kind",
+    why: "P cores and E cores differ in clock, caches and execution time; four E cores share one L2 cache. A \
+measurement on one kind does not hold for the other. A guest on both sees all its CPUs as equal, but its threads run \
+at two speeds.",
+    fix: "Isolate CPUs of one kind (--isolate), and pin all vCPUs of a guest to that kind.",
     risk: "None.",
     judge: sorts,
     changes: no_change,
@@ -38,13 +38,13 @@ fn sorts(subject: &Subject<'_>) -> Verdict {
     let large = of(LARGE);
     let small = SMALL.iter().fold(CpuSet::default(), |all, path| all.or(&of(path)));
     if large.is_empty() || small.is_empty() {
-        return Err(Judgement::not_applicable("this processor has one sort of cores"));
+        return Err(Judgement::not_applicable("this processor has one kind of core"));
     }
     let isolated = subject.isolated();
     let both = |cpus: &CpuSet| meet(cpus, &large) && meet(cpus, &small);
     let guests: Vec<String> = subject.vms.iter().filter(|vm| both(&vm.cpus())).map(Vm::title).collect();
     let judgement = if !guests.is_empty() {
-        Judgement::finding(format!("vCPUs of {} lie on P and on E cores", guests.join(", ")))
+        Judgement::finding(format!("vCPUs of {} are on P and on E cores", guests.join(", ")))
     } else if both(isolated) {
         let (p, e) = (cpus_or_none(&isolated.and(&large)), cpus_or_none(&isolated.and(&small)));
         Judgement::finding(format!("of the real-time CPUs {p} are P cores, {e} E cores")).at(Severity::Info)

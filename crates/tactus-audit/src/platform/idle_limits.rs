@@ -11,7 +11,7 @@ const CMDLINE: &str = "/proc/cmdline";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "pm-qos",
-        title: "nothing holds the CPUs back from deep sleep",
+        title: "no latency bound keeps the CPUs out of deep sleep",
         sources: &[
             Source::Osadl,
             Source::Kernel("Documentation/admin-guide/pm/cpuidle.rst"),
@@ -25,11 +25,11 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "the 32-bit number of /dev/cpu_dma_latency; cpu*/power/pm_qos_resume_latency_us of the isolated CPUs",
         expected: "a bound of 1 to 3 us, which leaves C1 open: held in /dev/cpu_dma_latency, or set for each isolated CPU",
-        why: "The bound tells the idle governor how long a wake-up may take, for all CPUs or for one. Without it and with deep \
-states open a wake-up takes up to the deepest state's exit latency, which c-states shows.",
-        fix: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated} (0 means no bound \
-there, and n/a a bound of zero), or let a program hold /dev/cpu_dma_latency open after it has written a bound of 1 to \
-3 us as a 32-bit number (TuneD's force_latency does).",
+        why: "The bound limits the wake-up time that the idle governor may choose, for all CPUs or for one. Without \
+it a wake-up from an open deep state takes up to that state's exit latency: see c-states.",
+        fix: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated}. There 0 \
+means no bound, and `n/a` a bound of zero. Or let a program write a bound of 1 to 3 us, as a 32-bit number, to \
+/dev/cpu_dma_latency and keep it open. TuneD's force_latency does so.",
         risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero (0 there, n/a of a \
 CPU) makes idle CPUs poll where the first idle state is POLL: see latency-zero-keeps-tick.",
         judge: bound,
@@ -37,7 +37,7 @@ CPU) makes idle CPUs poll where the first idle state is POLL: see latency-zero-k
     },
     Check {
         id: "idle-poll",
-        title: "an idle CPU stops, and a wake-up starts it again",
+        title: "an idle CPU stops, and a wake-up must start it again",
         sources: &[Source::Xeon, Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Minor,
@@ -46,12 +46,12 @@ CPU) makes idle CPUs poll where the first idle state is POLL: see latency-zero-k
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/proc/cmdline, and the idle states as c-states reads them",
-        expected: "idle=poll, or on a host no idle state deeper than C1 that isolated CPUs may enter",
-        why: "A CPU that polls needs no wake-up. In a guest each idle moment is a halt that leaves the guest; the hypervisor \
-has to schedule the virtual CPU again, which takes microseconds.",
-        fix: "Boot with idle=poll where each idle CPU may run at full power.",
-        risk: "Heat: the processor throttles earlier and has no room for turbo; a sibling thread loses half its core. In a guest \
-the virtual CPU never idles, so that everything else on its CPU starves.",
+        expected: "idle=poll, or on a host no open idle state deeper than C1 on isolated CPUs",
+        why: "A CPU that polls needs no wake-up. In a guest each idle moment is a halt that leaves the guest. The \
+hypervisor must then schedule the vCPU again, which takes microseconds.",
+        fix: "Boot with idle=poll if every idle CPU may run at full power.",
+        risk: "Heat: the processor throttles earlier and has less turbo, and a sibling thread loses half its core. \
+In a guest the vCPU never idles, so everything else on its CPU starves.",
         judge: poll,
         changes: |subject| vec![subject.boot("idle-poll", "idle", "poll")],
     },
@@ -85,21 +85,21 @@ fn bound(subject: &Subject<'_>) -> Verdict {
         && text.parse().is_ok_and(|us: u64| us <= SHALLOW_US)
     {
         return Ok(
-            Judgement::ok(format!("a program holds all CPUs to a wake-up of {text} us")).read(GLOBAL, text)
+            Judgement::ok(format!("a program limits wake-ups of all CPUs to {text} us")).read(GLOBAL, text)
         );
     }
     match depth(subject) {
         Ok(Depth::NoDriver) => {
-            return Err(Judgement::not_applicable("no driver offers idle states to hold back from"));
+            return Err(Judgement::not_applicable("no driver offers idle states to limit"));
         }
         Ok(Depth::Shallow(us)) => {
             return Err(Judgement::not_applicable(format!(
-                "there is nothing to hold back from: no idle state takes longer than {us} us to leave"
+                "there is nothing to limit: no idle state has an exit latency above {us} us"
             )));
         }
         Ok(Depth::Closed(names)) => {
             return Err(Judgement::not_applicable(format!(
-                "there is nothing to hold back from: {names} is disabled on the real-time CPUs"
+                "there is nothing to limit: {names} is disabled on the real-time CPUs"
             )));
         }
         Ok(Depth::Held(names, us)) => {
@@ -115,13 +115,12 @@ fn bound(subject: &Subject<'_>) -> Verdict {
                 Ok(NOBODY) => "no program holds /dev/cpu_dma_latency".to_owned(),
                 Ok(us) => format!("/dev/cpu_dma_latency allows {us} us"),
                 Err(_) => {
-                    return Err(Judgement::unreadable(format!("{GLOBAL} says {text}")).read(GLOBAL, text));
+                    return Err(Judgement::unreadable(format!("{GLOBAL} contains {text}")).read(GLOBAL, text));
                 }
             };
             let cpus = subject.isolated();
-            let mut judgement =
-                Judgement::finding(format!("{held}, and no bound of their own keeps CPUs {cpus} awake"))
-                    .read(GLOBAL, text);
+            let mut judgement = Judgement::finding(format!("{held}, and CPUs {cpus} have no bound either"))
+                .read(GLOBAL, text);
             for read in each.map_or_else(|refused| refused.read, |judgement| judgement.read) {
                 judgement = judgement.read(read.path, read.value);
             }
@@ -136,37 +135,38 @@ fn poll(subject: &Subject<'_>) -> Verdict {
     let cmdline = subject.value(CMDLINE)?;
     let idle = subject.cmdline.get("idle").unwrap_or("not set");
     let judgement = if idle == "poll" {
-        Judgement::ok("idle=poll: CPUs poll when they are idle, and need no wake-up")
+        Judgement::ok("idle=poll: idle CPUs poll and need no wake-up")
     } else if subject.role == Role::Guest {
         match subject.facts.text("/sys/devices/system/cpu/cpuidle/current_driver") {
             Some("haltpoll") => {
-                Judgement::ok("the driver haltpoll polls a while before it halts the virtual CPU")
+                Judgement::ok("the driver haltpoll polls for a while before it halts the vCPU")
             }
             // Drivers with MWAIT, which a guest has where it may stop its CPU itself (cpu-pm=on).
             Some(driver @ ("intel_idle" | "acpi_idle")) => {
                 return Err(Judgement::unknowable(format!(
-                    "the driver {driver} stops the virtual CPU: whether that leaves the guest, the hypervisor decides"
+                    "the driver {driver} stops the vCPU; the hypervisor decides whether that leaves the guest"
                 )));
             }
-            _ => Judgement::finding("an idle virtual CPU halts and leaves the guest at once")
-                .at(Severity::Info),
+            _ => Judgement::finding("an idle vCPU halts and leaves the guest at once").at(Severity::Info),
         }
     } else if subject.virtualized {
         return Err(Judgement::unknowable("this host runs on a hypervisor, which decides what a halt costs"));
     } else {
         match depth(subject)? {
             Depth::NoDriver | Depth::Shallow(_) => {
-                Judgement::ok("idle CPUs go no deeper than C1, and polling would save a microsecond or two")
+                Judgement::ok("idle CPUs go no deeper than C1; polling would save a microsecond or two")
             }
             Depth::Closed(names) => Judgement::ok(format!(
                 "{names} is disabled on the real-time CPUs, which go no deeper than C1"
             )),
             Depth::Held(names, us) => Judgement::ok(idle_states::held(&names, us)),
-            Depth::Untold(_) => Judgement::unreadable("idle CPUs do not poll, and what they do is not told"),
+            Depth::Untold(_) => {
+                Judgement::unreadable("idle CPUs do not poll, and their idle states are unknown")
+            }
             Depth::Open(open) => {
                 let deepest = open.iter().max_by_key(|idle| idle.latency.unwrap_or(u64::MAX));
                 let name = deepest.map_or("a deep state", |idle| idle.name);
-                Judgement::finding(format!("idle CPUs do not poll, and may go down to {name}"))
+                Judgement::finding(format!("idle CPUs do not poll, and may enter {name}"))
             }
         }
     };
@@ -243,7 +243,7 @@ mod tests {
     fn polling_is_good_and_so_is_a_host_that_sleeps_no_deeper_than_c1() {
         assert_eq!(deep(&[(CMDLINE, "quiet idle=poll")]).state("idle-poll"), State::Ok);
         assert_eq!(deep(&[(CMDLINE, "idle=poll idle=halt")]).state("idle-poll"), State::Finding);
-        assert_eq!(deep(&[]).said("idle-poll"), "idle CPUs do not poll, and may go down to C6");
+        assert_eq!(deep(&[]).said("idle-poll"), "idle CPUs do not poll, and may enter C6");
         assert_eq!(deep(&[]).wanted("idle-poll"), ["kernel parameter idle = poll"]);
         assert_eq!(intel(&[(DRIVER, "none"), (CMDLINE, "quiet")]).state("idle-poll"), State::Ok);
     }

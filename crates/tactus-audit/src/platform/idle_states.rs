@@ -39,16 +39,16 @@ pub static CHECKS: &[Check] = &[
         hardware: true,
         reads: "/sys/devices/system/cpu/cpuidle/current_driver, cpu*/cpuidle/state*/{name,latency,disable,usage}; the bounds \
 that pm-qos reads",
-        expected: "no state deeper than C1 (exit latency up to 3 us) that isolated CPUs may enter: none is there, it is \
-disabled, or a bound on the latency is held",
-        why: "A CPU in C6 runs its interrupt handler late, and then finds its caches empty. The exit latency that the driver \
-states is what a wake-up from there may take: 133 us for C6 of a Xeon Scalable of 2017, 170 us of one of 2021, 290 us of one \
-of 2023 (the tables of the kernel's intel_idle).",
-        fix: "Boot with intel_idle.max_cstate=0 processor.max_cstate=1, always both: the first alone hands over to \
-acpi_idle, which has deep states of its own. Or, on Intel, with intel_idle.max_cstate=1, which keeps intel_idle and C1 \
-alone. Or limit C-states in the firmware's setup.",
-        risk: "Heat and power, and turbo has less room. Without intel_idle (max_cstate=0) the kernel no longer turns C1E promotion off: look at \
-c1e-package-cstate afterwards.",
+        expected: "no state deeper than C1 (exit latency up to 3 us) open to isolated CPUs: absent, disabled, or \
+excluded by a latency bound",
+        why: "A CPU in C6 runs its interrupt handler late, and finds its caches empty. A wake-up may take the exit \
+latency that the driver states. For C6 of a Xeon Scalable the kernel's intel_idle has 133 us (2017), 170 us (2021) \
+and 290 us (2023).",
+        fix: "Boot with intel_idle.max_cstate=0 processor.max_cstate=1, always both: with the first alone acpi_idle \
+takes over, with other deep states. Or, on Intel, with intel_idle.max_cstate=1, which leaves only intel_idle and C1. \
+Or limit C-states in the firmware's setup.",
+        risk: "Heat and power, and less turbo. Without intel_idle (max_cstate=0) the kernel no longer turns C1E \
+promotion off: check c1e-package-cstate afterwards.",
         judge: states,
         changes: boot_changes,
     },
@@ -64,7 +64,7 @@ c1e-package-cstate afterwards.",
         hardware: true,
         reads: "cpu*/cpuidle/state*/{latency,disable} of the isolated CPUs; the bounds that pm-qos reads",
         expected: "disable 1 for each state with an exit latency above 3 us, or a bound on the latency",
-        why: "As c-states; this way only CPUs {isolated} pay with power, and the others may sleep.",
+        why: "As c-states, but only CPUs {isolated} use more power; the others may sleep.",
         fix: "Write 1 to /sys/devices/system/cpu/cpuN/cpuidle/stateM/disable for the deep states of CPUs {isolated}, at \
 each boot.",
         risk: "Low: heat on these CPUs.",
@@ -108,7 +108,7 @@ impl Idle<'_> {
 }
 
 /// What a state is called whose name is not told.
-pub const NAMELESS: &str = "a state without a name";
+pub const NAMELESS: &str = "an unnamed state";
 
 /// The idle states of a CPU, by number.
 pub fn of<'a>(subject: &Subject<'a>, cpu: u32) -> Vec<Idle<'a>> {
@@ -216,9 +216,7 @@ pub fn bound(subject: &Subject<'_>, cpu: u32) -> Option<u64> {
 pub const NOBODY: u64 = 2_000_000_000;
 
 fn untold(cpus: &CpuSet) -> Judgement {
-    Judgement::unreadable(format!(
-        "a driver for idle states is there, and none of the states of CPUs {cpus} is told"
-    ))
+    Judgement::unreadable(format!("there is a driver for idle states, but it lists no states of CPUs {cpus}"))
 }
 
 /// `C6 (133 us) on CPUs 2-7`, for each state.
@@ -229,7 +227,7 @@ fn told(open: &[Idle<'_>], mut judgement: Judgement) -> (String, Judgement) {
     }
     let mut words = Vec::new();
     for ((state, name, latency), cpus) in kinds {
-        let latency = latency.map_or("latency not told".to_owned(), |us| format!("{us} us"));
+        let latency = latency.map_or("latency unknown".to_owned(), |us| format!("{us} us"));
         words.push(format!("{name} ({latency}) on CPUs {cpus}"));
         let path = format!("/sys/devices/system/cpu/cpu{{{cpus}}}/cpuidle/state{state}");
         judgement = judgement.read(path, format!("{name}, latency {latency}, not disabled"));
@@ -239,7 +237,7 @@ fn told(open: &[Idle<'_>], mut judgement: Judgement) -> (String, Judgement) {
 
 /// What a bound does for as long as it is there.
 pub fn held(names: &str, us: u64) -> String {
-    format!("real-time CPUs stay out of {names} as long as a wake-up may take {us} us at most (pm-qos)")
+    format!("real-time CPUs stay out of {names} while wake-ups are limited to {us} us (pm-qos)")
 }
 
 fn states(subject: &Subject<'_>) -> Verdict {
@@ -247,9 +245,9 @@ fn states(subject: &Subject<'_>) -> Verdict {
     let judgement = match depth(subject)? {
         Depth::NoDriver => Judgement::ok("no driver offers idle states: idle CPUs halt in C1, or poll"),
         Depth::Untold(cpus) => untold(&cpus),
-        Depth::Shallow(us) => {
-            Judgement::ok(format!("the deepest idle state of the real-time CPUs takes {us} us to leave"))
-        }
+        Depth::Shallow(us) => Judgement::ok(format!(
+            "the deepest idle state of the real-time CPUs has an exit latency of {us} us"
+        )),
         Depth::Closed(names) => {
             Judgement::ok(format!("{names} is disabled on the real-time CPUs until the next boot"))
         }
@@ -257,7 +255,7 @@ fn states(subject: &Subject<'_>) -> Verdict {
         Depth::Open(open) => {
             let (words, judgement) = told(&open, Judgement::finding(""));
             let entered: u64 = open.iter().filter_map(|idle| idle.usage).fold(0, u64::saturating_add);
-            let said = format!("real-time CPUs may sleep in {words}, and did so {entered} times since boot");
+            let said = format!("real-time CPUs may enter {words}, and did so {entered} times since boot");
             Judgement { said, ..judgement }
         }
     };
@@ -270,7 +268,7 @@ fn per_cpu(subject: &Subject<'_>) -> Verdict {
         Depth::Untold(cpus) => untold(&cpus),
         Depth::Shallow(us) => {
             return Err(Judgement::not_applicable(format!(
-                "real-time CPUs have no idle state that takes longer than {us} us to leave"
+                "real-time CPUs have no idle state with an exit latency above {us} us"
             )));
         }
         Depth::Closed(names) => Judgement::ok(format!("{names} is disabled on CPUs {}", subject.isolated())),
@@ -341,10 +339,7 @@ mod tests {
     fn a_deep_state_is_found_until_it_is_disabled_on_the_isolated_cpus() {
         let deep = machine(&[POLL, C1, ("C6", "133", "0")]);
         let said = deep.said("c-states");
-        assert_eq!(
-            said,
-            "real-time CPUs may sleep in C6 (133 us) on CPUs 2,3, and did so 20 times since boot"
-        );
+        assert_eq!(said, "real-time CPUs may enter C6 (133 us) on CPUs 2,3, and did so 20 times since boot");
         assert_eq!(deep.state("c-state-per-cpu"), State::Finding);
         assert_eq!(
             deep.wanted("c-state-per-cpu"),

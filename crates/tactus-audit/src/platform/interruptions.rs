@@ -21,17 +21,18 @@ pub static CHECKS: &[Check] = &[
         hardware: true,
         reads: "MSR 0x34 of the CPUs, twice (Intel)",
         expected: "the count does not grow",
-        why: "A system management interrupt takes all CPUs away from the kernel at once, cannot be masked, and lasts from some \
-microseconds to milliseconds. No isolation helps against it.",
-        fix: "Find the source in the firmware's setup: legacy USB, memory error logging and correction, power capping, fan and \
-management functions, the TCO watchdog; update the firmware; ask the maker for its real-time settings.",
-        risk: "Some SMIs watch the temperature or correct memory: never turn thermal ones off.",
+        why: "A system management interrupt stops all CPUs at once. The kernel cannot mask it, and it lasts from \
+some microseconds to milliseconds. Isolation does not help against it.",
+        fix: "Look for the source in the firmware's setup: legacy USB, memory error logging and correction, power \
+capping, fan and management functions, the TCO watchdog. Update the firmware. Ask the vendor for its real-time \
+settings.",
+        risk: "Some SMIs control the temperature or correct memory: never turn thermal ones off.",
         judge: smi,
         changes: no_change,
     },
     Check {
         id: "hwlat",
-        title: "the hardware takes time that no system sees",
+        title: "the hardware takes time that no system can see",
         sources: &[Source::Kernel("Documentation/trace/hwlat_detector.rst")],
         applies: &[Applies::Host],
         severity: Severity::Blocker,
@@ -39,15 +40,15 @@ management functions, the TCO watchdog; update the firmware; ask the maker for i
         set: &[SetBy::Firmware],
         reversible: Reversible::Nothing,
         hardware: true,
-        reads: "a measurement: tactus measure spin, or the kernel's tracer hwlat; here only whether that tracer runs now \
-(/sys/kernel/tracing/current_tracer)",
-        expected: "no gap above 10 us while interrupts are off, and no tracer hwlat beside real-time work",
-        why: "SMIs, memory scrubbing, buses that stall and hypervisors show as gaps in a loop that does nothing but read the \
-clock. The tracer runs such a loop with interrupts off, by default for half of each second on one CPU after another: while it \
-runs, it is the disturbance.",
-        fix: "Measure: tactus measure spin on the isolated CPUs. A tracer that was left on: write nop to \
+        reads: "a measurement: tactus measure spin, or the kernel's tracer hwlat. The audit reads only whether that \
+tracer runs now (/sys/kernel/tracing/current_tracer)",
+        expected: "no gap above 10 us while interrupts are off, and no tracer hwlat during real-time work",
+        why: "SMIs, memory scrubbing, stalled buses and hypervisors show as gaps in a loop that only reads the \
+clock. The tracer runs such a loop with interrupts off, by default for half of each second on one CPU after another. \
+While it runs, it is the disturbance.",
+        fix: "Run tactus measure spin on the isolated CPUs. If the tracer was left on, write nop to \
 /sys/kernel/tracing/current_tracer.",
-        risk: "The tracer's run perturbs everything else.",
+        risk: "The tracer disturbs everything else.",
         judge: hwlat,
         changes: no_change,
     },
@@ -65,7 +66,7 @@ fn counts(facts: &Facts) -> Result<Vec<(u32, u64)>, Option<String>> {
                 match value {
                     // Bits 31:0 count; the others are reserved.
                     Some(value) => counts.push((cpu, value & 0xffff_ffff)),
-                    None => refused = Some(format!("{name} says {}", text.trim())),
+                    None => refused = Some(format!("{name} contains {}", text.trim())),
                 }
             }
             Reading::Unreadable(reason) => refused = Some(format!("{name} could not be read: {reason}")),
@@ -85,7 +86,7 @@ perf stat -a -e ls_smi_rx sleep 60",
     }
     let now = counts(subject.facts).map_err(|refused| {
         Judgement::unreadable(refused.unwrap_or_else(|| {
-            "the counts of SMIs were not read: load the module msr (modprobe msr) and be root".into()
+            "the SMI counts were not read: load the module msr (modprobe msr) and be root".into()
         }))
     })?;
     let total = now.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -93,10 +94,10 @@ perf stat -a -e ls_smi_rx sleep 60",
     let path = format!("MSR 0x34 of CPUs {cpus}");
     let Some(later) = subject.later.and_then(|later| counts(later).ok()) else {
         return Ok(if total == 0 {
-            Judgement::ok("there has been no SMI since the machine was started").read(path, "0")
+            Judgement::ok("no SMI since the machine started").read(path, "0")
         } else {
             Judgement::unknowable(format!(
-                "there have been up to {total} SMIs since the machine was started; whether there are still more, a second look tells"
+                "up to {total} SMIs since the machine started; only a second reading shows whether there are more"
             ))
             .read(path, total.to_string())
         });
@@ -106,7 +107,7 @@ perf stat -a -e ls_smi_rx sleep 60",
         let Some(after) = later.binary_search_by_key(cpu, |(cpu, _)| *cpu).ok().and_then(|at| later.get(at))
         else {
             return Err(Judgement::unreadable(format!(
-                "the second look does not tell the SMIs of CPU {cpu}"
+                "the second reading does not contain the SMIs of CPU {cpu}"
             )));
         };
         // 32 bits that wrap.
@@ -116,12 +117,12 @@ perf stat -a -e ls_smi_rx sleep 60",
         }
     }
     let over =
-        interval(subject).map_or("between two looks".to_owned(), |seconds| format!("in {seconds:.1} s"));
+        interval(subject).map_or("between two readings".to_owned(), |seconds| format!("in {seconds:.1} s"));
     let most = grown.iter().map(|(_, more)| *more).max().unwrap_or(0);
     let hit: CpuSet = grown.iter().map(|(cpu, _)| *cpu).collect();
     Ok(Judgement::when(
         grown.is_empty(),
-        format!("no SMI {over} ({total} since the machine was started)"),
+        format!("no SMI {over} ({total} since the machine started)"),
         format!("up to {most} SMIs {over} on CPUs {hit}"),
     )
     .read(path, format!("{total}, then {most} more")))
@@ -148,9 +149,8 @@ fn hwlat(subject: &Subject<'_>) -> Verdict {
         Some("y") => "; this kernel has the tracer hwlat too",
         _ => "",
     };
-    let judgement = Judgement::unknowable(format!(
-        "no setting tells it, only a measurement does: tactus measure spin{has}"
-    ));
+    let judgement =
+        Judgement::unknowable(format!("no setting shows it; measure it with tactus measure spin{has}"));
     Ok(judgement.read(TRACER, tracer.unwrap_or("not read")))
 }
 
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(intel(&[("msr:0:0x34", "0x0")]).state(ID), State::Ok);
         let quiet = intel(&[("msr:0:0x34", "0x2f"), ("/proc/uptime", "100.00 1.0")])
             .later(&[("/proc/uptime", "160.50 2.0")]);
-        assert_eq!(quiet.said(ID), "no SMI in 60.5 s (47 since the machine was started)");
+        assert_eq!(quiet.said(ID), "no SMI in 60.5 s (47 since the machine started)");
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         let two = [("msr:0:0x34", "0x2f"), ("msr:10:0x34", "0x2f"), ("msr:2:0x34", "0xffffffff")];
         let busy = intel(&two).later(&[("msr:0:0x34", "0x31"), ("msr:2:0x34", "0x0")]).finding(ID);
         assert_eq!((busy.state, busy.severity), (State::Finding, Severity::Blocker));
-        assert_eq!(busy.message, "up to 2 SMIs between two looks on CPUs 0,2");
+        assert_eq!(busy.message, "up to 2 SMIs between two readings on CPUs 0,2");
     }
 
     #[test]

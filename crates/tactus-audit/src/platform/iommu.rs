@@ -13,7 +13,7 @@ const SNP: &str = "/sys/module/kvm_amd/parameters/sev_snp";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "devices of the host go through the IOMMU, or there is none for guests",
+    title: "the IOMMU translates for the host's devices, or guests have no IOMMU",
     sources: &[Source::Xeon, Source::Kernel("Documentation/admin-guide/kernel-parameters.txt")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
@@ -23,13 +23,13 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "/sys/class/iommu, /sys/bus/pci/drivers/vfio-pci, /proc/cmdline; the flag sev_snp of /proc/cpuinfo, \
 /sys/module/kvm_amd/parameters/sev_snp",
-    expected: "an IOMMU, and iommu=pt (x86) or iommu.passthrough=1; without them where SEV-SNP is in use",
-    why: "VFIO gives a device to a guest only behind an IOMMU. Without passthrough the host's own devices pay for it: each \
-buffer is mapped and unmapped, and its translations are flushed, which costs time and locks.",
+    expected: "an IOMMU, and iommu=pt (x86) or iommu.passthrough=1; neither parameter if SEV-SNP is in use",
+    why: "VFIO gives a device to a guest only behind an IOMMU. Without passthrough mode the host's own devices pay \
+for it. Each buffer is mapped and unmapped, and its translations are flushed, which costs time and locks.",
     fix: "Enable VT-d or AMD-Vi in the firmware's setup and boot with intel_iommu=on iommu=pt (Intel), iommu=pt (AMD) or \
 iommu.passthrough=1 (Arm).",
-    risk: "With passthrough a broken or hostile device of the host can write anywhere in memory. Devices that are \
-given to guests stay translated. On AMD it ends SEV-SNP: such guests do not start.",
+    risk: "With passthrough a broken or hostile host device can write anywhere in memory. Devices of guests stay \
+translated. On AMD it ends SEV-SNP: such guests do not start.",
     judge: passthrough,
     changes,
 }];
@@ -42,7 +42,7 @@ fn passthrough(subject: &Subject<'_>) -> Verdict {
         Some(Reading::Unreadable(reason)) => {
             return Err(Judgement::unreadable(format!("/sys/class/iommu could not be read: {reason}")));
         }
-        None => return Err(Judgement::unreadable("these facts do not tell of IOMMUs")),
+        None => return Err(Judgement::unreadable("these facts do not include IOMMUs")),
     };
     let parameter = ["iommu", "iommu.passthrough", "intel_iommu", "amd_iommu"]
         .into_iter()
@@ -51,21 +51,19 @@ fn passthrough(subject: &Subject<'_>) -> Verdict {
         .collect::<Vec<_>>()
         .join(" ");
     let judgement = match (units, given, passes(subject)) {
-        (0, 0, _) => Judgement::finding("no IOMMU is in use: no device can be given to a guest"),
+        (0, 0, _) => Judgement::finding("no IOMMU is in use, so no device can be passed through to a guest"),
         (0, given, _) => Judgement::finding(format!(
-            "{given} device{} bound to vfio-pci and no IOMMU is in use",
+            "{given} device{} bound to vfio-pci, but no IOMMU is in use",
             if given == 1 { " is" } else { "s are" }
         ))
         .at(Severity::Blocker),
-        (_, _, true) => Judgement::ok(
-            "an IOMMU is in use, and the host's own devices pass it by, as it was asked at boot",
-        ),
-        _ if snp(subject) => Judgement::ok(
-            "an IOMMU is in use and translates for the host's own devices, without which SEV-SNP would be off",
-        ),
-        _ => {
-            Judgement::finding("an IOMMU is in use, and nothing says that the host's own devices pass it by")
+        (_, _, true) => {
+            Judgement::ok("an IOMMU is in use, and the host's own devices bypass it, as set at boot")
         }
+        _ if snp(subject) => Judgement::ok(
+            "an IOMMU is in use and translates for the host's own devices, which SEV-SNP requires",
+        ),
+        _ => Judgement::finding("an IOMMU is in use, and no parameter lets the host's own devices bypass it"),
     };
     let judgement = judgement
         .read("/sys/class/iommu", format!("{units} units"))
@@ -154,7 +152,7 @@ mod tests {
         let vfio =
             none.and("pci:0000:05:00.0", "0x020000 8086:10fb vfio-pci 0 -").and(VFIO, "0000:05:00.0 bind");
         assert_eq!(vfio.finding(ID).severity, Severity::Blocker);
-        assert_eq!(vfio.said(ID), "1 device is bound to vfio-pci and no IOMMU is in use");
+        assert_eq!(vfio.said(ID), "1 device is bound to vfio-pci, but no IOMMU is in use");
     }
 
     #[test]

@@ -23,12 +23,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/dev/cpu_dma_latency; cpu*/power/pm_qos_resume_latency_us and cpu*/cpuidle/state0/name of the isolated CPUs",
     expected: "1 to 3 us, which leaves C1 open",
-    why: "With a bound of zero the idle governor takes the first state. Where that polls (POLL), it tells the kernel to keep the \
-tick: an idle CPU burns power, has no tickless idle (unless nohz_full had stopped it before), and takes half of its core from \
-the hardware thread beside it. C1 takes a microsecond or two to leave.",
-    fix: "Write 3 instead of n/a to pm_qos_resume_latency_us of CPUs {isolated}; where a program holds \
-/dev/cpu_dma_latency at 0, have it write the exit latency of C1 (TuneD: force_latency=cstate.id_no_zero:1|3).",
-    risk: "A wake-up takes the microsecond or two of C1.",
+    why: "With a bound of zero the idle governor takes the first state. If that state polls (POLL), the governor \
+tells the kernel to keep the tick. An idle CPU then burns power and has no tickless idle (unless nohz_full had \
+stopped it before). It takes half of its core from its sibling thread. C1 takes a microsecond or two to leave.",
+    fix: "Write 3 instead of n/a to pm_qos_resume_latency_us of CPUs {isolated}. If a program holds \
+/dev/cpu_dma_latency at 0, make it write the exit latency of C1 (TuneD: force_latency=cstate.id_no_zero:1|3).",
+    risk: "A wake-up takes one or two microseconds longer, to leave C1.",
     judge: zero,
     changes: no_change,
 }];
@@ -45,10 +45,10 @@ fn zero(subject: &Subject<'_>) -> Verdict {
     let held: CpuSet = isolated.iter().filter(|cpu| bound(subject, *cpu) == Some(0)).collect();
     let place = cpus_or_none(&held);
     let bad = match held.len() {
-        1 => format!("{place} polls when it is idle, and keeps its tick"),
-        _ => format!("{place} poll when they are idle, and keep their tick"),
+        1 => format!("{place} polls while idle, and keeps its tick"),
+        _ => format!("{place} poll while idle, and keep their tick"),
     };
-    let judgement = Judgement::when(held.is_empty(), "no bound of zero is held on the real-time CPUs", bad);
+    let judgement = Judgement::when(held.is_empty(), "no bound of zero is set on the real-time CPUs", bad);
     let own = held.first().map(|cpu| OF_CPU.replace("{cpu}", &cpu.to_string()));
     let shown = [Some(GLOBAL.to_owned()), own].into_iter().flatten();
     let judgement = shown.fold(judgement, |judgement, path| match subject.facts.text(&path) {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(held("3").state(id), State::Ok);
         assert_eq!(held("2000000000").state(id), State::Ok);
         let own = held("3").and(&OF_CPU.replace("{cpu}", "3"), "n/a");
-        assert_eq!(own.said(id), "CPU 3 polls when it is idle, and keeps its tick");
+        assert_eq!(own.said(id), "CPU 3 polls while idle, and keeps its tick");
         let named = |name: &str| held("0").and("/sys/devices/system/cpu/cpu2/cpuidle/state0/name", name);
         assert_eq!((named("POLL").state(id), named("C0").state(id)), (State::Finding, State::Finding));
         assert_eq!(named("WFI").state(id), State::NotApplicable);

@@ -10,7 +10,7 @@ const POLICY: &str = "/sys/module/pcie_aspm/parameters/policy";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "links to devices sleep and have to wake up",
+    title: "links to devices sleep and must wake up",
     sources: &[
         Source::Xeon,
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
@@ -24,12 +24,13 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: POLICY,
     expected: "performance",
-    why: "Under active state power management a link that is idle for microseconds goes to L0s or L1. The next transfer, an \
-interrupt among them, waits until it is back. The classes in which PCI Express devices state that time end at more than 4 us for L0s and more \
-than 64 us for L1.",
+    why: "With active state power management a link that is idle for microseconds enters L0s or L1. The next \
+transfer, such as an interrupt, waits until the link is awake. PCI Express devices state that time in classes; the \
+highest are above 4 us for L0s and above 64 us for L1.",
     fix: "Turn ASPM off in the firmware's setup, or boot with pcie_aspm.policy=performance, or write performance to \
-/sys/module/pcie_aspm/parameters/policy. pcie_aspm=off is no fix: with it the kernel leaves alone what the firmware set up. Where the firmware keeps ASPM to itself (dmesg: FADT indicates \
-ASPM is unsupported) the kernel refuses the write with EPERM: then only the setup helps.",
+/sys/module/pcie_aspm/parameters/policy. Do not use pcie_aspm=off: the kernel then keeps the firmware's settings. If \
+the firmware controls ASPM (dmesg: FADT indicates ASPM is unsupported), the kernel refuses the write with EPERM. \
+Then only the setup helps.",
     risk: "Power, some watts in a machine with many devices.",
     judge: policy,
     changes,
@@ -42,17 +43,18 @@ fn policy(subject: &Subject<'_>) -> Verdict {
     let judgement = match now.as_str() {
         // With pcie_aspm=off the kernel keeps its hands off (kernel-parameters.txt): the policy means nothing.
         _ if off => Judgement::unknowable(
-            "with pcie_aspm=off the kernel leaves links as the firmware set them up, which this file does not tell",
+            "with pcie_aspm=off links stay as the firmware set them up, which this file does not show",
         ),
         "performance" => Judgement::ok("links to devices stay awake"),
         // It may have set none up: LnkCtl of each device would tell, which the probe does not read.
         "default" => Judgement::finding(
-            "links to devices may sleep: they are as the firmware set them up (policy default; lspci -vv, LnkCtl, tells)",
+            "links to devices may sleep: they are as the firmware set them up (policy default; see LnkCtl in lspci \
+-vv)",
         ),
         "powersave" | "powersupersave" => {
             Judgement::finding(format!("links to devices sleep whenever they are idle (policy {now})"))
         }
-        _ => Judgement::unreadable(format!("{POLICY} says {text}")),
+        _ => Judgement::unreadable(format!("{POLICY} contains {text}")),
     };
     let judgement = judgement.read(POLICY, text);
     Ok(if off { judgement.read("/proc/cmdline", "pcie_aspm=off") } else { judgement })

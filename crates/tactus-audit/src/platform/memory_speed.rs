@@ -26,12 +26,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "the firmware's table of memory modules, as dmidecode -t 17 shows it: speed and configured speed",
     expected: "the configured speed of each module is its rated speed",
-    why: "Power settings of the firmware, or modules of different kinds, make it run memory below its rated speed: each cache \
-miss takes longer. Settings that let it power down when its bus is idle make the time of a miss vary: leaving power down \
-takes some nanoseconds, leaving self refresh as much as a whole access or more (tXP of 3.75 ns, tXSR of 70 ns in the kernel's \
-example of LPDDR3). Package C-states take the memory controller with them (c1e-package-cstate).",
-    fix: "In the firmware's setup set memory to its highest speed, memory power saving (CKE power down, self refresh) off. \
-A processor or a second module on the same channel may not allow more: then it is as good as it gets.",
+    why: "The firmware's power settings, or mixed modules, can run memory below its rated speed. Each cache miss \
+then takes longer. Settings that power memory down on an idle bus make the time of a miss vary. Leaving power down \
+takes some nanoseconds, leaving self refresh a whole access or more. The kernel's LPDDR3 example has a tXP of 3.75 \
+ns and a tXSR of 70 ns. Package C-states also stop the memory controller (c1e-package-cstate).",
+    fix: "In the firmware's setup set memory to its highest speed, and memory power saving (CKE power down, self \
+refresh) off. A processor or a second module on the same channel may not allow more. Then no better setting exists.",
     risk: "none",
     judge: speed,
     changes: no_change,
@@ -68,15 +68,15 @@ fn speed(subject: &Subject<'_>) -> Verdict {
             .iter()
             .map(|((configured, rated), count)| format!("{count} at {configured} MT/s instead of {rated}"))
             .collect();
-        Judgement::finding(format!("memory modules run slower than they could: {}", words.join(", ")))
+        Judgement::finding(format!("memory modules run below their rated speed: {}", words.join(", ")))
     } else if silent > 0 {
         Judgement::unknowable(format!(
-            "the firmware does not tell the speed of each memory module ({silent} of them untold)"
+            "the firmware does not report the speed of every memory module ({silent} of them missing)"
         ))
     } else {
         Judgement::ok(format!(
-            "each of the memory modules ({full}) runs at its rated speed; whether they power down when nobody asks them, \
-only the firmware's setup tells"
+            "all memory modules ({full}) run at their rated speed; only the firmware's setup shows whether they \
+power down while idle"
         ))
     };
     Ok(read.into_iter().fold(judgement, |judgement, (text, count)| {
@@ -105,7 +105,7 @@ mod tests {
         let slow = intel(&[("dmi:memory:0", FULL), ("dmi:memory:1", SLOW), ("dmi:memory:10", SLOW)]);
         assert_eq!(
             slow.said(ID),
-            "memory modules run slower than they could: 2 at 2933 MT/s instead of 3200"
+            "memory modules run below their rated speed: 2 at 2933 MT/s instead of 3200"
         );
     }
 

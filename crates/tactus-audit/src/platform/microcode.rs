@@ -12,7 +12,7 @@ const LINES: &str = "dmesg:tsc-deadline";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "old microcode takes the deadline timer away",
+    title: "old microcode disables the TSC deadline timer",
     sources: &[Source::RedHat, Source::Kernel("arch/x86/kernel/apic/apic.c")],
     applies: &[Applies::Host],
     severity: Severity::Blocker,
@@ -22,13 +22,13 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "the kernel's log (TSC_DEADLINE disabled due to Errata), the flag tsc_deadline_timer of /proc/cpuinfo against CPUID leaf 1 \
 ECX bit 24, cpu*/microcode/version",
-    expected: "no such line, and the flag where the processor has the timer",
-    why: "On some processors with old microcode the TSC deadline timer is wrong, and the kernel does without it: the local APIC's timer \
-is coarser and slower to set, KVM has to emulate it, and the published measurements were inconsistent until the microcode \
-was new.",
-    fix: "Install the package intel-microcode (Debian) or microcode_ctl (Fedora, RHEL), so that it is loaded early at boot, or update \
-the firmware; then reboot.",
-    risk: "Low. New microcode may bring mitigations that cost time: compare before and after.",
+    expected: "no such line, and the flag, if the processor has the timer",
+    why: "On some processors with old microcode the TSC deadline timer is wrong, and the kernel does not use it. The \
+local APIC's timer is coarser and slower to set, and KVM has to emulate it. Published measurements were inconsistent \
+until the microcode was updated.",
+    fix: "Install the package intel-microcode (Debian) or microcode_ctl (Fedora, RHEL), which loads it early at \
+boot, or update the firmware. Then reboot.",
+    risk: "Low. New microcode may bring slow mitigations: compare before and after.",
     judge: microcode,
     changes: no_change,
 }];
@@ -44,17 +44,17 @@ fn microcode(subject: &Subject<'_>) -> Verdict {
     let judgement = if let Some(line) = line {
         let version = line.rsplit_once("version: ").map_or("", |(_, version)| version);
         Judgement::finding(format!(
-            "the kernel does without the TSC deadline timer because of an erratum; it wants microcode {version}"
+            "the kernel does not use the TSC deadline timer because of an erratum; it wants microcode {version}"
         ))
     } else if flag == Some(true) {
         // The kernel takes the flag away when it finds the erratum (arch/x86/kernel/apic/apic.c).
-        Judgement::ok("the kernel uses the TSC deadline timer: no erratum stands against it")
+        Judgement::ok("the kernel uses the TSC deadline timer, and reports no erratum")
     } else if chosen {
         Judgement::finding("the TSC deadline timer is turned off at boot (lapic=notscdeadline)")
             .at(Severity::Minor)
             .fix("Boot without lapic=notscdeadline.")
     } else if has == Some(true) && flag == Some(false) {
-        Judgement::finding("the processor has a TSC deadline timer and the kernel does without it")
+        Judgement::finding("the processor has a TSC deadline timer, but the kernel does not use it")
     } else if has == Some(false) {
         return Err(Judgement::not_applicable("this processor has no TSC deadline timer"));
     } else {
@@ -63,13 +63,13 @@ fn microcode(subject: &Subject<'_>) -> Verdict {
                 return Err(Judgement::unreadable(format!("the kernel's log could not be read: {reason}")));
             }
             Some(Reading::Text(_)) if subject.facts.text("dmesg:start") == Some("whole") => {
-                Judgement::ok("the kernel's log has no word of an erratum of the TSC deadline timer")
+                Judgement::ok("the kernel's log reports no erratum of the TSC deadline timer")
             }
             Some(_) => {
-                Judgement::unreadable("the beginning of the kernel's log is gone, where the line would be")
+                Judgement::unreadable("the start of the kernel's log, where the line would be, is gone")
             }
             None => Judgement::unreadable(
-                "neither the kernel's log nor the processor's flags tell of the TSC deadline timer",
+                "neither the kernel's log nor the processor's flags show the TSC deadline timer",
             ),
         }
     };
@@ -78,7 +78,7 @@ fn microcode(subject: &Subject<'_>) -> Verdict {
         match flag {
             Some(true) => "set",
             Some(false) => "not set",
-            None => "not told",
+            None => "unknown",
         },
     );
     if let Some(line) = line {

@@ -11,7 +11,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "c1e-package-cstate",
-    title: "the processor makes idle states deeper than it was asked to",
+    title: "the processor makes idle states deeper than requested",
     sources: &[
         Source::Kernel("drivers/idle/intel_idle.c"),
         Source::Kernel("Documentation/admin-guide/pm/intel_idle.rst"),
@@ -25,12 +25,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "MSR 0x1FC bit 1 (C1E promotion) and MSR 0xE2 bits 3:0 (package C-state limit) of one CPU of each package",
     expected: "bit 1 is 0, and the limit is C0/C1 (0), or no isolated CPU goes deeper than C1",
-    why: "With C1E the processor lowers clock and voltage when all its cores halt in C1, and with package C-states it \
-puts caches, links and memory controllers to sleep: a wake-up takes microseconds to tens of microseconds more, and no setting \
-of the kernel shows it. A package sleeps only when each of its cores asks for a state deeper than C1: isolated CPUs that \
-are kept from it (c-states) keep their package awake.",
-    fix: "In the firmware's setup turn off C1E (Enhanced Halt State) and set the package C-state limit to C0/C1; for the \
-latter it does as well to fix c-states.",
+    why: "With C1E the processor lowers clock and voltage when all its cores halt in C1. Package C-states put \
+caches, links and memory controllers to sleep. A wake-up takes microseconds to tens of microseconds more, and no \
+setting of the kernel shows it. A package sleeps only when each of its cores requests a state deeper than C1: \
+isolated CPUs without deep states (c-states) keep their package awake.",
+    fix: "In the firmware's setup turn off C1E (Enhanced Halt State) and set the package C-state limit to C0/C1. \
+Fixing c-states has the same effect as the limit.",
     risk: "Power.",
     judge: package,
     changes: no_change,
@@ -80,7 +80,7 @@ fn package(subject: &Subject<'_>) -> Verdict {
             Reading::Absent => continue,
         };
         let Some(value) = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()) else {
-            refused = Some(format!("{name} says {text}"));
+            refused = Some(format!("{name} contains {text}"));
             continue;
         };
         read.push((format!("MSR {register} of CPU {cpu}"), text.to_owned()));
@@ -97,7 +97,7 @@ fn package(subject: &Subject<'_>) -> Verdict {
     let judgement = if !promoting.is_empty() || !deep.is_empty() {
         let mut words = Vec::new();
         if !promoting.is_empty() {
-            words.push(format!("C1 is made C1E (CPU {})", promoting.join(", ")));
+            words.push(format!("C1 becomes C1E (CPU {})", promoting.join(", ")));
         }
         if !deep.is_empty() {
             words.push(format!("the package C-state limit allows more than C1 (limit {})", deep.join(", ")));
@@ -130,7 +130,7 @@ mod tests {
     fn promotion_and_a_deep_limit_are_found_each() {
         assert_eq!(
             intel(&[("msr:0:0x1fc", "0x2"), ("msr:0:0xe2", "0x0")]).said(ID),
-            "C1 is made C1E (CPU 0)"
+            "C1 becomes C1E (CPU 0)"
         );
         let deep = intel(&[("msr:0:0x1fc", "0x0"), ("msr:0:0xe2", "0x0"), ("msr:8:0xe2", "0x1e000403")]);
         assert!(deep.said(ID).contains("limit 3 on CPU 8's package"), "{}", deep.said(ID));
@@ -163,7 +163,7 @@ mod tests {
         let other = held.and("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "1");
         assert_eq!(other.state(ID), State::Finding);
         let promoted = deep.and("/dev/cpu_dma_latency", "2").and("msr:0:0x1fc", "0x2");
-        assert_eq!(promoted.said(ID), "C1 is made C1E (CPU 0)");
+        assert_eq!(promoted.said(ID), "C1 becomes C1E (CPU 0)");
     }
 
     #[test]

@@ -10,7 +10,7 @@ const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "hypervisor-presence",
-        title: "it is not what it was called, a host or a guest",
+        title: "it is not the host or guest that it was called",
         sources: &[Source::Qoriq, Source::Industrial, Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
@@ -18,13 +18,13 @@ pub static CHECKS: &[Check] = &[
         set: &[],
         reversible: Reversible::Nothing,
         hardware: false,
-        reads: "CPUID leaf 1 ECX bit 31 (the flag hypervisor of /proc/cpuinfo) and leaf 0x40000000, \
-/sys/hypervisor/type, the device tree, devices that only QEMU has, the names in /sys/class/dmi/id (sys_vendor, \
-product_name, product_version, bios_vendor)",
+        reads: "CPUID leaf 1 ECX bit 31 (the flag hypervisor of /proc/cpuinfo) and leaf 0x40000000. \
+/sys/hypervisor/type, the device tree, devices of QEMU. The names in /sys/class/dmi/id (sys_vendor, product_name, \
+product_version, bios_vendor)",
         expected: "a hypervisor below a guest, and none below a host",
-        why: "It selects the rules. A guest does not see SMIs, C-states and clock speeds of the machine below, \
-and settings that are right on a host are useless or harmful in a guest.",
-        fix: "Say which it is: --role host or --role guest.",
+        why: "It selects the rules. A guest does not see SMIs, C-states and clock speeds of the machine below. \
+Settings that are right on a host are useless or harmful in a guest.",
+        fix: "Set the right role: --role host or --role guest.",
         risk: "none",
         judge: presence,
         changes: no_change,
@@ -41,9 +41,8 @@ and settings that are right on a host are useless or harmful in a guest.",
         hardware: false,
         reads: "as hypervisor-presence",
         expected: "no hypervisor below the host",
-        why: "Another system's scheduler, timers and interrupts lie below this one, and it can stop any CPU at any \
-time. What is measured here says nothing about the hardware, and guests that run here are nested: their exits \
-are handled twice.",
+        why: "The scheduler, timers and interrupts of another system lie below this one, and can stop any CPU at any \
+time. Measurements here do not describe the hardware. Guests that run here are nested: their exits are handled twice.",
         fix: "Measure on the machine itself, or judge this system as a guest (--role guest) and tune the machine \
 below as its host.",
         risk: "none",
@@ -52,11 +51,11 @@ below as its host.",
     },
 ];
 
-const NO_BIT: &str = "the processor does not set the bit of a hypervisor";
+const NO_BIT: &str = "the processor does not set the hypervisor bit";
 
 /// What the hypervisor calls itself: its own signature before the names of the firmware.
 fn named(name: Option<&str>, subject: &Subject<'_>) -> String {
-    signature(subject).or_else(|| name.map(str::to_owned)).unwrap_or_else(|| "of unknown make".into())
+    signature(subject).or_else(|| name.map(str::to_owned)).unwrap_or_else(|| "unknown".into())
 }
 
 /// The twelve letters with which a hypervisor signs leaf 0x40000000: `KVMKVMKVM`, `Microsoft Hv`.
@@ -75,7 +74,7 @@ fn read(judgement: Judgement, subject: &Subject<'_>) -> Judgement {
     let flag = match subject.flag("hypervisor") {
         Some(true) => "set",
         Some(false) => "not set",
-        None => "this processor's flags are not told",
+        None => "this processor's flags are unknown",
     };
     let judgement = judgement.read("/proc/cpuinfo, flag hypervisor", flag);
     match subject.facts.text(VENDOR) {
@@ -92,15 +91,15 @@ fn presence(subject: &Subject<'_>) -> Verdict {
                 // The same fact, and graver there.
                 Role::Host => {
                     return Err(Judgement::not_applicable(format!(
-                        "this host runs on a hypervisor ({name}): nested-host says what follows"
+                        "this host runs on a hypervisor ({name}): see nested-host"
                     )));
                 }
                 _ => Judgement::ok(format!("this guest runs on a hypervisor ({name})")),
             }
         }
-        (Below::Nothing, Role::Host) => Judgement::ok(format!("no hypervisor lies below: {NO_BIT}")),
+        (Below::Nothing, Role::Host) => Judgement::ok(format!("no hypervisor below: {NO_BIT}")),
         (Below::Nothing, _) => {
-            Judgement::finding(format!("this system is called a guest and no hypervisor is seen: {NO_BIT}"))
+            Judgement::finding(format!("this system is called a guest, but no hypervisor is seen: {NO_BIT}"))
         }
         (Below::Unknown, _) => untold(),
     };
@@ -121,7 +120,7 @@ fn nested(subject: &Subject<'_>) -> Verdict {
 
 fn untold() -> Judgement {
     Judgement::unknowable(
-        "nothing that was read tells whether a hypervisor lies below: no bit of the processor, no name",
+        "whether a hypervisor lies below is unknown: no bit of the processor and no name shows it",
     )
 }
 
@@ -173,10 +172,7 @@ mod tests {
     fn a_hostile_signature_is_no_name() {
         for text in HOSTILE {
             let system = guest(&[(KVM.0, text)]);
-            assert_eq!(
-                system.said("hypervisor-presence"),
-                "this guest runs on a hypervisor (of unknown make)"
-            );
+            assert_eq!(system.said("hypervisor-presence"), "this guest runs on a hypervisor (unknown)");
         }
     }
 }

@@ -8,7 +8,7 @@ const TEE: &str = "list:/sys/class/tee";
 
 pub static CHECKS: &[Check] = &[Check {
     id: "secure-world",
-    title: "a secure world takes CPUs away unseen",
+    title: "a secure world takes CPU time unseen",
     sources: &[Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
     applies: &[Applies::Host],
     severity: Severity::Info,
@@ -17,11 +17,11 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Nothing,
     hardware: true,
     reads: "/sys/class/tee",
-    expected: "nobody calls a trusted environment (OP-TEE) while it matters, and its interrupts go to other CPUs",
-    why: "Linux cannot mask interrupts of the secure world, and a fast call runs there with Linux's own interrupts masked, \
-for as long as it takes: a cryptographic function may take milliseconds. The kernel counts none of it.",
-    fix: "Measure (tactus measure spin shows what took a CPU away). Keep clients of OP-TEE (fTPM, RPMB, secure storage) off \
-the real-time CPUs, and ask the maker of the firmware where its secure interrupts go.",
+    expected: "no calls to a trusted environment (OP-TEE) during real-time work, and its interrupts on other CPUs",
+    why: "Linux cannot mask interrupts of the secure world. A fast call runs there with Linux's interrupts masked \
+until it ends: a cryptographic function may take milliseconds. The kernel counts none of it.",
+    fix: "Measure it (tactus measure spin shows the lost time of a CPU). Keep clients of OP-TEE (fTPM, RPMB, secure \
+storage) off the real-time CPUs. Ask the vendor of the firmware where its secure interrupts go.",
     risk: "None.",
     judge: tee,
     changes: no_change,
@@ -31,11 +31,11 @@ fn tee(subject: &Subject<'_>) -> Verdict {
     let devices = subject.facts.text(TEE).unwrap_or_default();
     if devices.trim().is_empty() {
         return Err(Judgement::unknowable(
-            "no trusted environment offers itself to Linux; what the firmware does at EL3 only a measurement tells",
+            "Linux sees no trusted environment; only a measurement shows the time of the firmware at EL3",
         ));
     }
     Ok(Judgement::finding(
-        "a trusted environment runs beside Linux, and its calls and interrupts go before Linux's",
+        "a trusted environment runs beside Linux, and its calls and interrupts preempt Linux",
     )
     .read("/sys/class/tee", devices))
 }

@@ -14,7 +14,7 @@ const FWUPD: &str = "fwupd-refresh.timer";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "firmware, its services or the memory controller work at times of their own",
+    title: "firmware, its services or the memory controller run at any time",
     sources: &[
         Source::Kernel("Documentation/core-api/real-time/hardware.rst"),
         Source::Kernel("Documentation/ABI/testing/sysfs-devices-edac"),
@@ -28,13 +28,13 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/devices/system/edac/mc/mc*/sdram_scrub_rate, /etc/systemd/system/timers.target.wants",
     expected: "a scrub rate of 0, and no fwupd-refresh.timer",
-    why: "The scrubber behind sdram_scrub_rate is the memory controller's: it takes bandwidth and stops no CPU. Where firmware \
-scrubs, it shows as SMIs (smi-count). fwupd wakes up to look for new firmware, and calls of UEFI run time services stop a CPU for \
-milliseconds (PREEMPT_RT kernels refuse them unless booted with efi=runtime).",
+    why: "The memory controller runs the scrubber of sdram_scrub_rate: it takes bandwidth and stops no CPU. \
+Scrubbing by firmware shows as SMIs (smi-count). fwupd wakes up to look for new firmware. Calls of UEFI run time \
+services stop a CPU for milliseconds (PREEMPT_RT kernels refuse them unless booted with efi=runtime).",
     fix: "Write 0 to /sys/devices/system/edac/mc/mc*/sdram_scrub_rate, or turn patrol scrub off in the firmware's setup; \
 systemctl disable --now fwupd-refresh.timer.",
-    risk: "Reliability: without scrubbing single errors stay in memory until they meet a second one. News of firmware comes only when \
-somebody looks.",
+    risk: "Reliability: without scrubbing a single error stays in memory until a second one makes it uncorrectable. \
+You must check for new firmware yourself.",
     judge: services,
     changes,
 }];
@@ -49,7 +49,7 @@ fn services(subject: &Subject<'_>) -> Verdict {
                 match text.trim().parse::<u64>() {
                     Ok(0) => rates += 1,
                     Ok(_) => scrubbing.push(path.trim_start_matches(EDAC).trim_end_matches(SCRUB)),
-                    Err(_) => refused = Some(format!("{path} says {}", text.trim())),
+                    Err(_) => refused = Some(format!("{path} contains {}", text.trim())),
                 }
             }
             Reading::Unreadable(reason) => refused = Some(format!("{path} could not be read: {reason}")),
@@ -81,16 +81,14 @@ fn services(subject: &Subject<'_>) -> Verdict {
         // A rate alone costs bandwidth, as any load does.
         if timers == Some(true) { judgement } else { judgement.at(Severity::Info) }
     } else if subject.virtualized {
-        Judgement::unknowable(
-            "nothing of it is seen here; what the firmware of the machine below does is not",
-        )
+        Judgement::unknowable("nothing of it is seen here; the firmware of the machine below is not visible")
     } else if let Some(refused) = refused {
         Judgement::unreadable(refused)
     } else if timers.is_none() {
         Judgement::unreadable("whether fwupd-refresh.timer is enabled was not read")
     } else if rates == 0 {
         Judgement::unknowable(
-            "fwupd is not enabled; no driver tells whether the firmware has memory scrubbed, only its setup does",
+            "fwupd is not enabled; no driver shows whether the firmware scrubs memory, only its setup does",
         )
     } else {
         Judgement::ok("memory is not scrubbed, and fwupd does not look for firmware")

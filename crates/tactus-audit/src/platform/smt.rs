@@ -20,13 +20,13 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: true,
     reads: "/sys/devices/system/cpu/smt/{active,control}, cpu*/topology/thread_siblings_list",
-    expected: "0, or no isolated CPU whose core has another thread that is on",
-    why: "The threads of a core share its pipeline, its first two caches and its memory ports. Whatever runs on the \
-sibling takes them away at times that no scheduler rules: the same code runs slower as soon as the sibling works.",
+    expected: "0, or no isolated CPU whose core has another online thread",
+    why: "The threads of a core share its pipeline, its first two caches and its memory ports. Work on the sibling \
+takes them at times that no scheduler controls: the same code runs slower while the sibling works.",
     fix: "Turn Hyper-Threading or SMT off in the firmware's setup, or boot with nosmt, or write off to \
 /sys/devices/system/cpu/smt/control.",
-    risk: "Half as many logical CPUs. CPU numbers that isolation names may belong to threads that are gone: choose \
-the isolated CPUs again.",
+    risk: "Half the number of logical CPUs. Isolated CPU numbers may belong to threads that are gone: choose the \
+isolated CPUs again.",
     judge: smt,
     changes,
 }];
@@ -37,10 +37,10 @@ fn smt(subject: &Subject<'_>) -> Verdict {
     let judgement = match active {
         "0" => Judgement::ok(match control {
             "notsupported" | "notimplemented" => "the processor has one thread in each core".to_owned(),
-            _ => format!("one thread of each core is on (control: {control})"),
+            _ => format!("one thread of each core is online (control: {control})"),
         }),
         "1" => shared(subject),
-        other => return Err(Judgement::unreadable(format!("{ACTIVE} says {other}")).read(ACTIVE, other)),
+        other => return Err(Judgement::unreadable(format!("{ACTIVE} contains {other}")).read(ACTIVE, other)),
     };
     Ok(judgement.read(ACTIVE, active).read(CONTROL, control))
 }
@@ -63,13 +63,13 @@ fn shared(subject: &Subject<'_>) -> Judgement {
     }
     let house = siblings.minus(subject.isolated());
     if !house.is_empty() {
-        Judgement::finding(format!("real-time CPUs share cores with CPUs {house}, which keep house"))
+        Judgement::finding(format!("real-time CPUs share cores with housekeeping CPUs {house}"))
     } else if !sharing.is_empty() {
         Judgement::finding(format!("real-time CPUs {sharing} are threads of shared cores"))
     } else if !unread.is_empty() {
-        Judgement::finding(format!("SMT is on, and the siblings of CPUs {unread} are not told"))
+        Judgement::finding(format!("SMT is on, and the siblings of CPUs {unread} are unknown"))
     } else {
-        Judgement::ok("SMT is on, and no isolated CPU has a sibling that is on")
+        Judgement::ok("SMT is on, and no isolated CPU has an online sibling")
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_shared_core_is_found_and_worse_when_the_sibling_keeps_house() {
         let bad = machine("1", ["0,2", "1,3", "0,2", "1,3"]);
-        assert_eq!(bad.said("smt"), "real-time CPUs share cores with CPUs 0,1, which keep house");
+        assert_eq!(bad.said("smt"), "real-time CPUs share cores with housekeeping CPUs 0,1");
         assert_eq!(
             machine("1", ["0,1", "0,1", "2,3", "2,3"]).said("smt"),
             "real-time CPUs 2,3 are threads of shared cores"

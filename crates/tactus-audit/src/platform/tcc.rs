@@ -10,7 +10,7 @@ const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 
 pub static CHECKS: &[Check] = &[Check {
     id: ID,
-    title: "what a firmware's real-time mode turns off is on",
+    title: "features that a firmware's real-time mode turns off are on",
     sources: &[Source::Guide("Intel Time Coordinated Computing")],
     applies: &[Applies::Host],
     severity: Severity::Info,
@@ -18,14 +18,14 @@ pub static CHECKS: &[Check] = &[Check {
     set: &[SetBy::Firmware],
     reversible: Reversible::Reboot,
     hardware: true,
-    reads: "what the mode would have turned off: the flag hwp of /proc/cpuinfo, turbo (intel_pstate/no_turbo), deep idle states. The \
-switch itself is not visible from a running system",
+    reads: "features that the mode would have turned off: the flag hwp of /proc/cpuinfo, turbo \
+(intel_pstate/no_turbo), deep idle states. The switch itself is not visible from a running system",
     expected: "no hardware P-states, no turbo, no deep idle states",
-    why: "Processors for industry (Intel Time Coordinated Computing: Core since the 11th generation and Atom x6000E in their industrial \
-kinds, some Xeon) have a switch in the firmware that turns off power management, reduces SMIs and sets many options at \
-once, also those that a running system can neither see nor set.",
-    fix: "Look for Intel Advanced Menu, Intel Time Coordinated Computing, Intel TCC Mode in the firmware's setup. Where there is none, \
-set the single options that the other findings name.",
+    why: "Industrial processors have a firmware switch that turns off power management and reduces SMIs. Intel calls \
+it Time Coordinated Computing: Core since the 11th generation and Atom x6000E in their industrial versions, some \
+Xeon. It sets many options at once, including some that a running system can neither see nor set.",
+    fix: "Look for Intel Advanced Menu, Intel Time Coordinated Computing, Intel TCC Mode in the firmware's setup. \
+Without it, set the single options that the other findings name.",
     risk: "Power, and the processor runs at its base clock.",
     judge: tcc,
     changes: no_change,
@@ -48,20 +48,18 @@ fn tcc(subject: &Subject<'_>) -> Verdict {
     }
     let judgement = if !on.is_empty() {
         Judgement::finding(format!(
-            "if the firmware has such a mode, it is not in effect; on are: {}",
+            "if the firmware has such a mode, it is off; these are on: {}",
             on.join(", ")
         ))
     } else if hwp.is_none() || depth.is_err() {
-        Judgement::unknowable(
-            "only the firmware's setup tells, and little of what such a mode turns off was read",
-        )
+        Judgement::unknowable("only the firmware's setup shows it; few features of such a mode were read")
     } else {
-        Judgement::ok("what such a mode turns off is off: hardware P-states, turbo, deep idle states")
+        Judgement::ok("the features of such a mode are off: hardware P-states, turbo, deep idle states")
     };
     let told = match hwp {
         Some(true) => "set",
         Some(false) => "not set",
-        None => "not told",
+        None => "unknown",
     };
     let judgement = judgement.read("/proc/cpuinfo, flag hwp", told);
     Ok(match turbo {
@@ -92,7 +90,7 @@ mod tests {
         let bad = intel(&[HWP, (NO_TURBO, "0"), (DRIVER, "none")]);
         assert_eq!(
             bad.said(ID),
-            "if the firmware has such a mode, it is not in effect; on are: hardware P-states, turbo"
+            "if the firmware has such a mode, it is off; these are on: hardware P-states, turbo"
         );
         let deep = "/sys/devices/system/cpu/cpu2/cpuidle/state3/latency";
         assert_eq!(intel(&[(DRIVER, "intel_idle"), (deep, "133")]).state(ID), State::Finding);

@@ -26,10 +26,10 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "/sys/devices/system/cpu/cpu*/thermal_throttle/{core_throttle_count,package_throttle_count}, twice; the kernel's log",
     expected: "the counts do not grow",
-    why: "Above its limit of temperature the processor stops its clock part of the time or lowers it: it looks like \
-jitter and comes only on warm days or under load, after the measurement was good.",
-    fix: "Cool it: fans, dust, a lower ambient temperature, fewer CPUs that poll (idle=poll, busy loops), turbo off.",
-    risk: "none; thermal protection itself stays on.",
+    why: "Above its temperature limit the processor lowers its clock, or stops it part of the time. This looks like \
+jitter. It comes only on warm days or under load, after the measurement was good.",
+    fix: "Cool it: fans, dust, a lower ambient temperature, fewer polling CPUs (idle=poll, busy loops), turbo off.",
+    risk: "None; thermal protection itself stays on.",
     judge: throttle,
     changes: no_change,
 }];
@@ -59,7 +59,7 @@ fn throttle(subject: &Subject<'_>) -> Verdict {
         // A reading that is there and is no number is damage; none at all is another processor.
         return Err(match subject.number(&path(first, COUNTS[0])) {
             Err(judgement) => judgement,
-            Ok(_) => Judgement::unreadable("the counts of throttling could not be read"),
+            Ok(_) => Judgement::unreadable("the throttling counts could not be read"),
         });
     }
     let untold: CpuSet = subject
@@ -83,12 +83,12 @@ fn throttle(subject: &Subject<'_>) -> Verdict {
             sentence::cpus_or_none(&grown)
         ))
     } else if !untold.is_empty() {
-        Judgement::unreadable(format!("whether CPUs {untold} were slowed down is not told"))
+        Judgement::unreadable(format!("whether CPUs {untold} were slowed down is unknown"))
     } else if since.is_empty() {
-        Judgement::ok("no CPU has been slowed down for its temperature since boot")
+        Judgement::ok("no CPU was slowed down for its temperature since boot")
     } else if later.is_some() {
         Judgement::ok(format!(
-            "no CPU was slowed down between two looks; before, up to {total} times: {}",
+            "no CPU was slowed down between two readings; before, up to {total} times: {}",
             sentence::cpus_or_none(&since)
         ))
     } else {

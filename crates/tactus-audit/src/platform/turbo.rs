@@ -21,12 +21,12 @@ pub static CHECKS: &[Check] = &[Check {
     reads: "/sys/devices/system/cpu/intel_pstate/no_turbo, /sys/devices/system/cpu/cpufreq/boost; without either, \
 CPUID leaf 6 EAX bit 1 (Intel) and leaf 0x80000007 EDX bit 9 (AMD)",
     expected: "no_turbo 1, or boost 0",
-    why: "With turbo each core's clock depends on what the others do and how warm they are, and a change of clock halts the \
-core for microseconds. The same code takes a different time each hour.",
+    why: "With turbo each core's clock depends on the work of the others and on their temperature. A clock change \
+halts the core for microseconds. The same code takes a different time each hour.",
     fix: "Turn turbo or boost off in the firmware's setup, or write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, \
 or 0 to /sys/devices/system/cpu/cpufreq/boost.",
-    risk: "Slower: a longer mean for a smaller spread. It is contested: the TuneD profiles for real time leave boost on. \
-Measure both (tactus prove turbo).",
+    risk: "A lower average speed for a smaller spread. It is contested: the TuneD profiles for real time leave boost \
+on. Measure both (tactus prove turbo).",
     judge: turbo,
     changes,
 }];
@@ -47,7 +47,7 @@ fn turbo(subject: &Subject<'_>) -> Verdict {
     let judgement = match text {
         text if text == off => Judgement::ok("turbo is off"),
         "0" | "1" => Judgement::finding("turbo is on"),
-        other => Judgement::unreadable(format!("{path} says {other}")),
+        other => Judgement::unreadable(format!("{path} contains {other}")),
     };
     Ok(judgement.read(path, text))
 }
@@ -58,13 +58,15 @@ fn without_driver(subject: &Subject<'_>) -> Verdict {
         if subject.is(Arch::Intel) { ("0x6:0", "eax", 1) } else { ("0x80000007:0", "edx", 9) };
     let Some(value) = subject.cpuid(leaf, register) else {
         return Err(Judgement::not_applicable(
-            "no frequency driver tells of turbo: neither intel_pstate/no_turbo nor cpufreq/boost is there",
+            "no frequency driver controls turbo: neither intel_pstate/no_turbo nor cpufreq/boost exists",
         ));
     };
     let judgement = if value >> bit & 1 == 0 {
         Judgement::ok("the processor has no turbo, or the firmware turned it off")
     } else {
-        Judgement::unknowable("the processor has turbo and no driver rules it: the firmware's setup decides")
+        Judgement::unknowable(
+            "the processor has turbo and no driver controls it: the firmware's setup decides",
+        )
     };
     Ok(judgement.read(format!("CPUID {leaf}, {register}"), format!("{value:#x}")))
 }

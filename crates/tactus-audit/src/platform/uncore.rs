@@ -23,11 +23,11 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "/sys/devices/system/cpu/intel_uncore_frequency/*/{min_freq_khz,max_freq_khz}",
     expected: "min_freq_khz equal to max_freq_khz in each of them",
-    why: "The processor lowers the clock of its last-level cache and mesh when the cores ask little of them. The first accesses \
-afterwards are slower, until the clock has risen again.",
+    why: "The processor lowers the clock of its last-level cache and mesh when the cores use them little. The first \
+accesses afterwards are slower, until the clock has risen again.",
     fix: "Load the module intel_uncore_frequency and write the value of max_freq_khz to min_freq_khz in each directory of \
 /sys/devices/system/cpu/intel_uncore_frequency.",
-    risk: "Power, and less of it is left for the cores' turbo.",
+    risk: "Power, which the cores' turbo then lacks.",
     judge: uncore,
     changes,
 }];

@@ -20,11 +20,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: "/sys/bus/usb/devices, PCI devices of class 0x0c03, xhci, ehci and ohci in /proc/interrupts",
     expected: "no USB controller",
-    why: "A controller interrupts and writes to memory even when nothing is plugged in, and the firmware may serve it by SMIs \
-to show an old keyboard to old systems. In a guest an emulated UHCI or EHCI controller that is in use runs a timer for each frame in QEMU's main thread.",
+    why: "A controller interrupts and writes to memory even with nothing plugged in. The firmware may serve it by \
+SMIs to emulate an old keyboard. In a guest an active emulated UHCI or EHCI controller runs a timer for each frame \
+in QEMU's main thread.",
     fix: "Host: turn the controllers, or at least legacy USB support, off in the firmware's setup. Guest: \
 <controller type='usb' model='none'/> in the libvirt domain, or QEMU with -nodefaults and no -usb.",
-    risk: "Keyboard, mouse and serial adapters at USB do not work any more; have another way in.",
+    risk: "Keyboard, mouse and serial adapters on USB stop working; keep another way to log in.",
     judge: usb,
     changes: no_change,
 }];
@@ -82,7 +83,7 @@ fn usb(subject: &Subject<'_>) -> Verdict {
     } else if hubs == Some(0) && (told || subject.facts.0.contains_key(BUS)) {
         Judgement::ok("no USB controller is in use")
     } else {
-        Judgement::unreadable("these facts do not tell of USB controllers")
+        Judgement::unreadable("these facts do not include USB controllers")
     };
     let mut judgement = judgement;
     if let Some(hubs) = hubs {

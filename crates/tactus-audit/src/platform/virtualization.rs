@@ -19,9 +19,8 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "/dev/kvm, the flags vmx and svm of /proc/cpuinfo, MSR 0x3A (Intel) and 0xC0010114 (AMD)",
         expected: "vmx or svm, not forbidden by the firmware, and /dev/kvm",
-        why: "Without it there is no KVM: guests are emulated, many times slower and without any promise about \
-time. Firmware may lock it off (MSR 0x3A with bit 0 and without bit 2, VM_CR bit 4), and the kernel \
-then hides the flag.",
+        why: "Without it there is no KVM: guests are emulated, many times slower and without bounded timing. \
+Firmware may lock it off (MSR 0x3A with bit 0 and without bit 2, VM_CR bit 4). The kernel then hides the flag.",
         fix: "Enable VT-x (Intel Virtualization Technology) or SVM in the firmware's setup, then load the module: \
 modprobe kvm_intel or modprobe kvm_amd.",
         risk: "none",
@@ -30,7 +29,7 @@ modprobe kvm_intel or modprobe kvm_amd.",
     },
     Check {
         id: "virt-hw-assists",
-        title: "KVM does in software what the processor could do",
+        title: "KVM does work in software that the processor could do",
         sources: &[
             Source::Industrial,
             Source::Kernel("Documentation/admin-guide/kernel-parameters.txt"),
@@ -45,15 +44,15 @@ modprobe kvm_intel or modprobe kvm_amd.",
         hardware: false,
         reads: "/sys/module/kvm_intel/parameters/{ept,enable_apicv}, /sys/module/kvm_amd/parameters/{npt,avic}; the flags of \
 /proc/cpuinfo (npt, avic, x2avic), its cpu family and its line vmx flags (ept, apicv)",
-        expected: "Y, for each that the processor has; avic with the flag x2avic, and without erratum 1235",
-        why: "Without EPT or NPT every page fault of a guest and every write of its page tables leaves it; without APICv or \
-AVIC every interrupt does.",
-        fix: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1, with avic=1 where \
-/proc/cpuinfo has the flag x2avic, and load the module again when no guest runs. The module keeps N where the processor has \
-no such help.",
-        risk: "avic=1 can hang guests on AMD family 17h before Linux 6.17, and on Hygon family 18h (erratum 1235). KVM turns AVIC \
-off for guests with features that it does not go with: nested guests, and x2APIC where the flag x2avic is missing. Linux 6.18 \
-turns AVIC on by itself where there is x2avic, since Zen 4. Otherwise low.",
+        expected: "Y for each that the processor has; avic only with the flag x2avic, and without erratum 1235",
+        why: "Without EPT or NPT every page fault of a guest and every write of its page tables exits; without APICv \
+or AVIC every interrupt does.",
+        fix: "Write to /etc/modprobe.d: options kvm_intel ept=1 enable_apicv=1, or options kvm_amd npt=1, with \
+avic=1 if /proc/cpuinfo has the flag x2avic. Reload the module when no guest runs. The module keeps N if the \
+processor lacks the feature.",
+        risk: "avic=1 can hang guests on AMD family 17h before Linux 6.17, and on Hygon family 18h (erratum 1235). \
+KVM turns AVIC off for guests with incompatible features: nested guests, and x2APIC if the flag x2avic is missing. \
+Linux 6.18 turns AVIC on by default with x2avic, since Zen 4. Otherwise low.",
         judge: assists,
         changes: assist_changes,
     },
@@ -65,7 +64,7 @@ fn extensions(subject: &Subject<'_>) -> Verdict {
         (Some(true), _) => Some("vmx"),
         (_, Some(true)) => Some("svm"),
         (None, None) => {
-            return Err(Judgement::unreadable("/proc/cpuinfo does not tell the processor's flags"));
+            return Err(Judgement::unreadable("/proc/cpuinfo does not contain the processor's flags"));
         }
         _ => None,
     };
@@ -76,7 +75,8 @@ fn extensions(subject: &Subject<'_>) -> Verdict {
         // A virtual machine that is meant to run no guests: nested-host tells what it is.
         (None, ..) if subject.virtualized && subject.vms.is_empty() => {
             return Err(Judgement::not_applicable(
-                "neither vmx nor svm: the hypervisor below lets this system run no guests of its own, and none runs here",
+                "neither vmx nor svm: the hypervisor below offers this system no virtualization, and no guest runs \
+here",
             ));
         }
         (None, ..) => Judgement::finding(
@@ -88,7 +88,7 @@ fn extensions(subject: &Subject<'_>) -> Verdict {
         (Some(flag), Some(false), _) => Judgement::finding(format!(
             "the processor has {flag}, but there is no /dev/kvm: the module is not loaded"
         ))
-        .fix("modprobe kvm_intel or modprobe kvm_amd; the kernel's log says why when it refuses."),
+        .fix("modprobe kvm_intel or modprobe kvm_amd; the kernel's log gives the reason if the module does not load."),
         (Some(flag), None, _) => {
             Judgement::unreadable(format!("the processor has {flag}; whether /dev/kvm is there was not read"))
         }
@@ -204,11 +204,12 @@ fn assists(subject: &Subject<'_>) -> Verdict {
         return Err(Judgement::not_applicable("neither kvm_intel nor kvm_amd is loaded"));
     } else if !left.is_empty() {
         let left = left.join(", ");
-        Judgement::ok(format!(
-            "{left} is off, and had better stay off: it can hang guests here (erratum 1235)"
-        ))
+        Judgement::ok(format!("{left} is off, and should stay off: it can hang guests here (erratum 1235)"))
     } else if !lacking.is_empty() {
-        Judgement::ok(format!("KVM uses what the processor has; it has nothing for {}", lacking.join(", ")))
+        Judgement::ok(format!(
+            "KVM uses the features that the processor has; it has none for {}",
+            lacking.join(", ")
+        ))
     } else {
         Judgement::ok("KVM uses the processor's page tables and interrupt controllers for guests")
     };
@@ -337,7 +338,7 @@ mod tests {
         let client = intel(&[("/proc/cpuinfo", client), (EPT, "Y"), (APICV, "N")]);
         assert_eq!(
             client.said("virt-hw-assists"),
-            "KVM uses what the processor has; it has nothing for kvm_intel.enable_apicv"
+            "KVM uses the features that the processor has; it has none for kvm_intel.enable_apicv"
         );
         assert_eq!(client.wanted("virt-hw-assists"), Vec::<String>::new());
         assert_eq!(

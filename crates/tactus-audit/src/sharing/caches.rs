@@ -10,7 +10,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "llc-sharing",
-    title: "CPUs for real-time work share a cache with the others",
+    title: "real-time CPUs share a cache with the other CPUs",
     sources: &[Source::Osadl, Source::Kernel("Documentation/core-api/real-time/hardware.rst")],
     applies: &[Applies::Host, Applies::Guest],
     severity: Severity::Major,
@@ -18,14 +18,14 @@ pub static CHECKS: &[Check] = &[Check {
     set: &[SetBy::Placement],
     reversible: Reversible::Yes,
     hardware: true,
-    reads: "/sys/devices/system/cpu/cpuN/cache/index*/{level,shared_cpu_list} of the CPUs for real-time work",
-    expected: "no cache of level 2 is shared with other CPUs, and no last-level cache without being partitioned",
-    why: "A neighbour that sweeps through memory empties the shared cache, and the next cycle finds its data in \
-memory. osadl-2023 measured maxima of 315 to 415 us on the cores that shared a 1 MB L2 with the load (cyclictest, \
-interval 3 ms), and 51 and 68 us on the two cores of another cluster.",
-    fix: "Choose CPUs for real-time work by whole clusters (those that share a level-2 cache) or whole sockets, \
-and do everything else on the remaining CPUs. Where the last level cannot be had alone, partition it (resctrl-cat).",
-    risk: "CPUs of the cluster that are not needed lie idle.",
+    reads: "/sys/devices/system/cpu/cpuN/cache/index*/{level,shared_cpu_list} of the real-time CPUs",
+    expected: "no level 2 cache shared with other CPUs, and no shared last-level cache without partitions",
+    why: "A neighbour that reads much memory empties the shared cache, and the next cycle must fetch its data from \
+memory. In osadl-2023 cyclictest ran at an interval of 3 ms. Maxima were 315 to 415 us on the cores that shared a 1 \
+MB L2 with the load. They were 51 and 68 us on the two cores of another cluster.",
+    fix: "Choose real-time CPUs by whole clusters (CPUs that share a level-2 cache) or whole sockets, and run \
+everything else on the other CPUs. If the last level must be shared, partition it (resctrl-cat).",
+    risk: "CPUs of the cluster that you do not need stay idle.",
     judge,
     changes: no_change,
 }];
@@ -35,13 +35,11 @@ const INDICES: u32 = 6;
 
 fn judge(subject: &Subject<'_>) -> Verdict {
     if subject.housekeeping().is_empty() {
-        return Err(Judgement::not_applicable(
-            "all CPUs are for real-time work: there is no other neighbour",
-        ));
+        return Err(Judgement::not_applicable("all CPUs are real-time CPUs: there is no other neighbour"));
     }
     let caches = shared(subject);
     if caches.is_empty() {
-        return Err(Judgement::not_applicable("this kernel does not say which CPUs share a cache"));
+        return Err(Judgement::not_applicable("this kernel does not show which CPUs share a cache"));
     }
     let last = caches.keys().map(|(level, _)| *level).max().unwrap_or(0);
     let mut private = Vec::new();

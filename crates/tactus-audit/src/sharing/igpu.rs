@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub static CHECKS: &[Check] = &[Check {
     id: "igpu",
-    title: "a graphics unit within the processor shares the last-level cache",
+    title: "integrated graphics share the last-level cache",
     sources: &[Source::Kernel("Documentation/core-api/real-time/kernel-configuration.rst")],
     applies: &[Applies::Host],
     severity: Severity::Minor,
@@ -17,12 +17,12 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: true,
     reads: "class, vendor and driver of the PCI devices on the root bus",
     expected: "no Intel display device on bus 0",
-    why: "Intel's integrated graphics keeps its data in the last-level cache and reads the screen from memory: \
-drawing takes cache ways, bandwidth and power budget from all cores. Of AMD's the readings do not tell whether it is within \
-the processor.",
-    fix: "Disable the integrated graphics in the firmware's setup, or run without a desktop on it; where \
-shareable_bits of resctrl tells which cache ways it fills, keep real-time work to the others (resctrl-cat).",
-    risk: "No screen, unless another graphics card is there; no hardware video decoding.",
+    why: "Intel's integrated graphics keep data in the last-level cache and read the screen from memory. Drawing \
+takes cache ways, bandwidth and power budget from all cores. For AMD the facts do not show whether the graphics are \
+integrated.",
+    fix: "Disable the integrated graphics in the firmware's setup, or run without a desktop on it. If shareable_bits \
+of resctrl shows its cache ways, keep real-time work to the others (resctrl-cat).",
+    risk: "No screen without another graphics card; no hardware video decoding.",
     judge,
     changes: no_change,
 }];
@@ -51,8 +51,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     if let (None, Some((address, text))) = (found, radeon) {
         let address: String = address.chars().take(20).collect();
         let said = format!(
-            "AMD graphics at {address}: within the processor they share its memory and perhaps its cache, on a card they do \
-             not, and this check knows Intel's only"
+            "AMD graphics at {address}: if integrated they share memory and perhaps the cache; on a card they do \
+not. This check knows only Intel's"
         );
         let text: String = text.chars().take(80).collect();
         return Err(Judgement::unknowable(said).read(format!("pci:{address}"), text));

@@ -33,7 +33,7 @@ pub fn realtime<'a>(subject: &'a Subject<'_>) -> (Vec<&'a Vm>, Vec<&'a Vm>) {
 pub fn each(subject: &Subject<'_>, rule: impl Fn(&Vm) -> Verdict) -> Verdict {
     if subject.vms.is_empty() && !subject.threads.known {
         return Err(Judgement::unreadable(
-            "the facts do not say whether virtual machines run here: they hold no threads",
+            "the facts contain no threads, so whether virtual machines run here is unknown",
         ));
     }
     let (meant, others) = realtime(subject);
@@ -75,7 +75,7 @@ fn together(judged: &[(&Vm, Judgement)], others: usize) -> Judgement {
     }
     let rest = judged.len().saturating_sub(like().count());
     if rest > 0 && state == State::Finding {
-        sentences.push(format!("not so of {rest} more"));
+        sentences.push(format!("{rest} more without this finding"));
     }
     if others > 0 {
         let (are, stay) = if others == 1 { ("machine", "stays") } else { ("machines", "stay") };

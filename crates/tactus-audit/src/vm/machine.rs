@@ -53,8 +53,8 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OrdinaryUser(uid) => write!(f, "it is a process of user {uid}"),
-            Self::UnknownUser => f.write_str("whose process it is cannot be seen"),
-            Self::NotOfKvm => f.write_str("KVM is not seen to run vCPUs of these numbers"),
+            Self::UnknownUser => f.write_str("the user of its process cannot be seen"),
+            Self::NotOfKvm => f.write_str("it is not confirmed that KVM runs vCPUs with these thread ids"),
         }?;
         f.write_str(": `tune` leaves it alone")
     }

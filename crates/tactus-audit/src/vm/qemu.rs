@@ -11,12 +11,12 @@ impl Vm {
     pub fn qemu(&self) -> Result<&Arguments, Judgement> {
         self.arguments.as_ref().ok_or_else(|| {
             Judgement::unreadable(match self.monitor {
-                Monitor::Qemu => "its command line is not among the facts",
+                Monitor::Qemu => "the facts do not include its command line",
                 Monitor::CloudHypervisor => {
-                    "the command line of Cloud Hypervisor is not understood, only QEMU's"
+                    "tactus cannot parse the command line of Cloud Hypervisor, only QEMU's"
                 }
                 Monitor::Firecracker => "the configuration of Firecracker is not on its command line",
-                Monitor::Other => "its command line is not QEMU's, or is not among the facts",
+                Monitor::Other => "the facts do not include its command line, or it is not QEMU's",
             })
         })
     }
@@ -43,7 +43,7 @@ impl Vm {
                 Err(judgement) if judgement.state == tactus_model::finding::State::Unreadable => {
                     judgement.said
                 }
-                _ => format!("{key} of it is not among the facts"),
+                _ => format!("the facts do not include its {key}"),
             };
             Judgement::unreadable(why)
         })
@@ -61,7 +61,7 @@ impl OfWhole for Arguments {
     fn without(&self, judgement: Judgement) -> Judgement {
         if self.cut {
             return Judgement::unreadable(
-                "its command line is cut in the facts, and what was looked for is not in the part that is there",
+                "its command line is cut in the facts, and the option is not in the part that is there",
             );
         }
         judgement

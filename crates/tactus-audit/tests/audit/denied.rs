@@ -161,7 +161,7 @@ const DENIED: &[Denied] = &[
         says: "admin-guide/hw-vuln/multihit.rst: pages are split where the processor is affected",
         so: |facts| keep(facts, &[(MULTIHIT, "KVM: Mitigation: Split huge pages"), (NX_PAGES, "Y")]),
         otherwise: |facts| keep(facts, &[(MULTIHIT, "Not affected"), (NX_PAGES, "Y")]),
-        contradicts: |one, _| one.id == "nx-huge-pages" && !one.fix.contains("nx_huge_pages itself stays"),
+        contradicts: |one, _| one.id == "nx-huge-pages" && !one.fix.contains("Leave nx_huge_pages on"),
     },
     Denied {
         says: "kernel/sched/core.c, get_nohz_timer_target: CPUs outside every domain are no target",

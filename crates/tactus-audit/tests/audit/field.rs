@@ -83,8 +83,7 @@ fn misspelt_parameters_are_named_and_their_cpus_are_those_that_were_meant() {
         said(&audit, "misspelt-parameters"),
         (
             State::Finding,
-            "the kernel does not know `isolcpu=2-15` (`isolcpus` is the name that it knows), `rcu_nocb=2-15` (`rcu_nocbs` is the \
-             name that it knows): CPUs 2-15 were meant to be isolated"
+            "the kernel does not know `isolcpu=2-15` (`isolcpus` is the correct name), `rcu_nocb=2-15` (`rcu_nocbs` is the correct name): CPUs 2-15 were to be isolated"
                 .to_owned()
         )
     );
@@ -107,7 +106,7 @@ fn a_profile_of_tuned_that_waits_for_a_reboot_is_named_and_its_cpus_are_those_th
         said(&audit, "boot-intent"),
         (
             State::Finding,
-            "TuneD's profile realtime-virtual-host has isolated_cores=4-15, and the machine was not booted with the profile's \
+            "TuneD's profile realtime-virtual-host has isolated_cores=4-15, but the machine was not booted with the profile's \
              parameters: reboot"
                 .to_owned()
         )
@@ -130,7 +129,8 @@ fn nohz_full_on_a_kernel_without_it_is_asked_for_and_not_built_in() {
         said(&audit, "not-built-in"),
         (
             State::Finding,
-            "asked for, not built into this kernel: nohz_full=2-15 without CONFIG_NO_HZ_FULL".to_owned()
+            "on the command line, but not built into this kernel: nohz_full=2-15 without CONFIG_NO_HZ_FULL"
+                .to_owned()
         )
     );
     assert_eq!(said(&audit, "nohz-full").0, State::Finding, "it is no matter of another machine");

@@ -23,17 +23,16 @@ pub const CHECK: Check = Check {
     set: &[SetBy::ContainerFlag],
     reversible: Reversible::Restart,
     hardware: false,
-    reads: "cpu.rt_runtime_us of the own cgroup, CONFIG_RT_GROUP_SCHED, /proc/sys/kernel/sched_rt_runtime_us",
+    reads: "cpu.rt_runtime_us of the container's cgroup, CONFIG_RT_GROUP_SCHED, /proc/sys/kernel/sched_rt_runtime_us",
     expected: "a budget above 0, or a kernel that does not schedule real-time threads by group",
     why: "A kernel with CONFIG_RT_GROUP_SCHED refuses real-time policies to threads whose cpu cgroup has no budget \
-(EPERM, in spite of CAP_SYS_NICE), and a new cgroup has none. Under cgroup version 2 a group cannot even be given \
-one.",
-    fix: "cgroup version 1: give the parent a budget and start with --cpu-rt-runtime=950000 (docker, and its daemon's \
---cpu-rt-runtime). Version 2: boot with rt_group_sched=0 (kernels that know it, since 6.16) or take a kernel without \
-CONFIG_RT_GROUP_SCHED; or, only after stalld runs on the host, set kernel.sched_rt_runtime_us = -1 there, with which the \
-kernel does not ask for a budget.",
-    risk: "A program with a budget can keep a CPU for that share of each period; with -1 for ever, as can \
-every other real-time program of the host: nothing but stalld then lets others run.",
+(EPERM, even with CAP_SYS_NICE). A new cgroup has none. A cgroup version 2 group cannot get one.",
+    fix: "cgroup version 1: give the parent a budget and start with --cpu-rt-runtime=950000 (docker, and its \
+daemon's --cpu-rt-runtime). Version 2: boot with rt_group_sched=0 (kernels that know it, since 6.16) or a kernel \
+without CONFIG_RT_GROUP_SCHED. Or first start stalld on the host, then set kernel.sched_rt_runtime_us = -1 there: \
+the kernel then does not require a budget.",
+    risk: "A program with a budget can keep a CPU for that share of each period. With -1 it can keep the CPU \
+forever, as can every other real-time program of the host: only stalld then lets others run.",
     judge,
     changes: no_change,
 };
@@ -42,7 +41,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     if let Some((path, text)) = own(subject, "cpu", "", "cpu.rt_runtime_us")? {
         let shown: String = text.chars().take(40).collect();
         let Ok(budget) = text.parse::<i64>() else {
-            return Err(Judgement::unreadable(format!("{path} says `{shown}`, which is no number")));
+            return Err(Judgement::unreadable(format!("{path} contains `{shown}`, which is not a number")));
         };
         let judgement = match budget {
             0 => without(subject, "the container's cgroup has no real-time budget"),
@@ -72,7 +71,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
             .read(path, weight.chars().take(40).collect::<String>())
             .read(OPTION, "y")),
             None => Err(Judgement::unknowable(
-                "the kernel schedules real-time threads by group; which cgroup counts cannot be seen from inside",
+                "the kernel schedules real-time threads by group; its cgroup cannot be seen from inside",
             )),
         },
         None => Err(Judgement::unknowable(
@@ -101,7 +100,7 @@ fn by_group(subject: &Subject<'_>) -> Option<bool> {
 /// `rt_bandwidth_enabled()` in `__sched_setscheduler()`.
 fn without(subject: &Subject<'_>, said: &str) -> Judgement {
     match subject.facts.text(LIMIT) {
-        Some("-1") => Judgement::ok(format!("{said}, but is not asked for one: sched_rt_runtime_us is -1"))
+        Some("-1") => Judgement::ok(format!("{said}, but does not need one: sched_rt_runtime_us is -1"))
             .read(LIMIT, "-1"),
         _ => Judgement::finding(said),
     }

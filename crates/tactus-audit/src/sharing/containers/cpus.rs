@@ -9,7 +9,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub const CHECK: Check = Check {
     id: "ctr-cpuset",
-    title: "the container may run on CPUs that are not kept for real-time work",
+    title: "the container may run on CPUs that are not isolated",
     sources: &[Source::Osadl],
     applies: &[Applies::Container],
     severity: Severity::Blocker,
@@ -17,13 +17,14 @@ pub const CHECK: Check = Check {
     set: &[SetBy::ContainerFlag],
     reversible: Reversible::Yes,
     hardware: false,
-    reads: "cpuset.cpus.effective and cpuset.cpus.partition of the own cgroup, /sys/devices/system/cpu/isolated",
-    expected: "a cpuset of CPUs that are isolated and nothing else",
-    why: "A container is a set of ordinary processes of the host. On CPUs that are not isolated, every daemon, \
-interrupt and kernel thread of the host runs beside it.",
-    fix: "Start it with --cpuset-cpus={isolated}; in Kubernetes: the static CPU manager, whole CPUs and equal \
+    reads: "cpuset.cpus.effective and cpuset.cpus.partition of the container's cgroup, \
+/sys/devices/system/cpu/isolated",
+    expected: "a cpuset of only isolated CPUs",
+    why: "A container is a set of ordinary processes of the host. On CPUs that are not isolated, it shares the CPU \
+with every daemon, interrupt and kernel thread of the host.",
+    fix: "Start it with --cpuset-cpus={isolated}. In Kubernetes: the static CPU manager, whole CPUs and equal \
 requests and limits.",
-    risk: "The program has these CPUs only. Isolated CPUs have no load balancing: pin every thread.",
+    risk: "The program has only these CPUs. Isolated CPUs have no load balancing: pin every thread.",
     judge,
     changes: no_change,
 };
@@ -37,7 +38,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let Some((path, text)) = file else { return unconfined(subject) };
     let Ok(cpus) = text.parse::<CpuSet>() else {
         let shown: String = text.chars().take(40).collect();
-        return Err(Judgement::unreadable(format!("{path} says `{shown}`, which is no list of CPUs")));
+        return Err(Judgement::unreadable(format!("{path} contains `{shown}`, which is not a list of CPUs")));
     };
     if cpus.is_empty() {
         return Err(Judgement::unreadable(format!("{path} is empty")));
@@ -45,7 +46,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     if subject.started {
         // Its other threads have the housekeeping CPUs; whether the machine isolates any is isolcpus' to say.
         return Ok(Judgement::ok(format!(
-            "tactus starts the container with CPUs {cpus}, and keeps what it measures on {}",
+            "tactus starts the container with CPUs {cpus}, and keeps the measurement on {}",
             cpus_or_none(subject.isolated())
         ))
         .read(path, text.chars().take(80).collect::<String>()));
@@ -55,7 +56,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let judgement = if outside.is_empty() {
         Judgement::ok(format!("the container runs on CPUs {cpus}, which are isolated"))
     } else if isolated.is_empty() {
-        Judgement::finding(format!("the container runs on CPUs {cpus}, and no CPU of the host is isolated"))
+        Judgement::finding(format!("the container runs on CPUs {cpus}, but no CPU of the host is isolated"))
     } else {
         Judgement::finding(format!("the container may run on CPUs {outside}, which are not isolated"))
     };
@@ -80,7 +81,7 @@ fn unconfined(subject: &Subject<'_>) -> Verdict {
     let affinity = subject.value("sched:affinity")?;
     let shown: String = affinity.chars().take(80).collect();
     Ok(Judgement::finding(format!(
-        "no cpuset holds the container; its affinity is {shown}, which its programs may change"
+        "no cpuset limits the container; its affinity is {shown}, which its programs may change"
     ))
     .read("sched:affinity", shown))
 }
@@ -106,7 +107,7 @@ mod tests {
         ours.intent.started = true;
         assert_eq!(
             ours.said("ctr-cpuset"),
-            "tactus starts the container with CPUs 0-3, and keeps what it measures on CPUs 2,3"
+            "tactus starts the container with CPUs 0-3, and keeps the measurement on CPUs 2,3"
         );
         assert_eq!(ours.state("ctr-cpuset"), State::Ok);
     }
@@ -121,7 +122,7 @@ mod tests {
         let bare = container("2-3").and("/sys/devices/system/cpu/isolated", "");
         assert_eq!(
             bare.said("ctr-cpuset"),
-            "the container runs on CPUs 2,3, and no CPU of the host is isolated"
+            "the container runs on CPUs 2,3, but no CPU of the host is isolated"
         );
         let partition = bare.and("/sys/fs/cgroup/cpuset.cpus.partition", "isolated");
         assert_eq!(partition.state("ctr-cpuset"), State::Ok);
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn an_affinity_is_no_cpuset() {
         let soft = container("").without(CPUS).and("sched:affinity", "2");
-        assert!(soft.said("ctr-cpuset").starts_with("no cpuset holds the container; its affinity is 2"));
+        assert!(soft.said("ctr-cpuset").starts_with("no cpuset limits the container; its affinity is 2"));
         assert_eq!(soft.without("/proc/self/cgroup").state("ctr-cpuset"), State::NotApplicable);
     }
 

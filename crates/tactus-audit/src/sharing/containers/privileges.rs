@@ -16,12 +16,13 @@ pub const CHECK: Check = Check {
     hardware: false,
     reads: "CapEff of /proc/self/status, /proc/self/uid_map, the limits RTPRIO and MEMLOCK",
     expected: "CAP_SYS_NICE or a limit rtprio above 0, and CAP_IPC_LOCK or an unlimited memlock",
-    why: "Without the first sched_setscheduler() is refused and the program runs as any other; without the second \
-mlockall() fails and its memory may be swapped out. Capabilities within a user namespace (rootless) do not count: \
-the kernel asks for those of the initial one.",
+    why: "Without the first sched_setscheduler() is refused and the program runs as an ordinary one. Without the \
+second mlockall() fails and its memory may be swapped out. Capabilities in a user namespace (rootless) do not count: \
+the kernel checks those of the initial one.",
     fix: "Start it with --cap-add=SYS_NICE --cap-add=IPC_LOCK, or with --ulimit rtprio=98 --ulimit memlock=-1 \
-(rootless: the limits of the user who starts it must allow as much).",
-    risk: "A program at a real-time priority can keep a CPU from all others; one that locks memory can exhaust it.",
+(rootless: the limits of the starting user must allow it).",
+    risk: "A program with a real-time priority can keep a CPU from all others. A program that locks memory can \
+exhaust it.",
     judge,
     changes: no_change,
 };
@@ -35,9 +36,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     subject.value(STATUS)?;
     let shown = subject.facts.field(STATUS, "CapEff", ':').unwrap_or_default();
     let Ok(granted) = u64::from_str_radix(shown, 16) else {
-        return Err(Judgement::unreadable(format!(
-            "{STATUS} does not say which capabilities the program has"
-        )));
+        return Err(Judgement::unreadable(format!("{STATUS} does not show the program's capabilities")));
     };
     let initial = initial_user_namespace(subject)?;
     let capable = |number: u32| initial && granted >> number & 1 == 1;
@@ -81,8 +80,8 @@ fn initial_user_namespace(subject: &Subject<'_>) -> Result<bool, Judgement> {
 fn limit(subject: &Subject<'_>, name: &str) -> Result<u64, Judgement> {
     match subject.facts.text(name) {
         Some("unlimited") => Ok(u64::MAX),
-        Some(text) => text.parse().map_err(|_| Judgement::unreadable(format!("{name} is no number"))),
-        None => Err(Judgement::unreadable(format!("these facts do not have {name}"))),
+        Some(text) => text.parse().map_err(|_| Judgement::unreadable(format!("{name} is not a number"))),
+        None => Err(Judgement::unreadable(format!("these facts do not include {name}"))),
     }
 }
 

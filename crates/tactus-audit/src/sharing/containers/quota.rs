@@ -7,7 +7,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub const CHECK: Check = Check {
     id: "ctr-cfs-quota",
-    title: "the container is stopped when its CPU time is used up",
+    title: "the container is stopped when it has used its CPU time",
     sources: &[Source::Kernel("Documentation/scheduler/sched-bwc.rst")],
     applies: &[Applies::Container],
     severity: Severity::Major,
@@ -15,13 +15,13 @@ pub const CHECK: Check = Check {
     set: &[SetBy::ContainerFlag],
     reversible: Reversible::Yes,
     hardware: false,
-    reads: "cpu.max (version 1: cpu.cfs_quota_us) and cpu.stat of the own cgroup",
+    reads: "cpu.max (version 1: cpu.cfs_quota_us) and cpu.stat of the container's cgroup",
     expected: "max (version 1: -1)",
-    why: "A group that has used its quota stands still until the period (100 ms by default) is over: all its \
-ordinary threads, among them those that hold a lock the real-time thread waits for.",
-    fix: "Start it without --cpus and --cpu-quota and give it whole CPUs by --cpuset-cpus; in Kubernetes the \
+    why: "A group that has used its quota stops until the period (100 ms by default) is over. That affects all its \
+ordinary threads, including those that hold a lock the real-time thread waits for.",
+    fix: "Start it without --cpus and --cpu-quota and give it whole CPUs with --cpuset-cpus. In Kubernetes: the \
 annotation cpu-quota.crio.io: \"disable\" with CRI-O.",
-    risk: "Only the cpuset limits what the container uses.",
+    risk: "Only the cpuset limits the CPU time of the container.",
     judge,
     changes: no_change,
 };
@@ -29,13 +29,13 @@ annotation cpu-quota.crio.io: \"disable\" with CRI-O.",
 fn judge(subject: &Subject<'_>) -> Verdict {
     let Some((path, text)) = own(subject, "cpu", "cpu.max", "cpu.cfs_quota_us")? else {
         subject.value("/proc/self/cgroup")?;
-        return Err(Judgement::not_applicable("the container has no cgroup of its own that limits CPU time"));
+        return Err(Judgement::not_applicable("the container has no separate cgroup that limits CPU time"));
     };
     let shown: String = text.chars().take(40).collect();
     let mut fields = text.split_whitespace();
     let judgement = match fields.next() {
         Some("max" | "-1") => Judgement::ok(
-            "the container's CPU time is not limited by its own cgroup; those above it cannot be seen",
+            "its own cgroup does not limit the container's CPU time; the cgroups above cannot be seen",
         ),
         Some(quota) if quota.parse::<u64>().is_ok() => {
             let period = fields.next().map(|period| format!(" in {period} us")).unwrap_or_default();
@@ -44,7 +44,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
             let period: String = period.chars().take(30).collect();
             Judgement::finding(format!("the container may use {quota} us of CPU time{period}{times}"))
         }
-        _ => return Err(Judgement::unreadable(format!("{path} says `{shown}`, which is no quota"))),
+        _ => return Err(Judgement::unreadable(format!("{path} contains `{shown}`, which is not a quota"))),
     };
     Ok(judgement.read(path, shown))
 }

@@ -8,7 +8,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 pub const CHECK: Check = Check {
     id: "ctr-separation",
-    title: "the container runs on the kernel of its host, and so do its latencies",
+    title: "the container shares the kernel of its host, and the latencies of that kernel",
     sources: &[Source::Osadl],
     applies: &[Applies::Container],
     severity: Severity::Info,
@@ -16,13 +16,14 @@ pub const CHECK: Check = Check {
     set: &[],
     reversible: Reversible::Nothing,
     hardware: false,
-    reads: "/proc/sys/kernel/random/boot_id here and on the machine that carries the container",
-    expected: "a kernel of its own, where host and container must not disturb each other",
-    why: "Whatever blocks the host's kernel blocks the container, and the other way round. osadl-2023 blocked the \
-host for about 4 ms and saw maxima of 3647 to 3825 us in the container; with Jailhouse the neighbour stayed at 22 us.",
-    fix: "Tune and audit the host: nothing in the container can make up for it. Where a fault of one must not reach \
-the other, use a virtual machine or a partition.",
-    risk: "A virtual machine costs exits to the hypervisor; a partition takes the hardware that it is given.",
+    reads: "/proc/sys/kernel/random/boot_id here and on the container's host",
+    expected: "a separate kernel, if host and container must not disturb each other",
+    why: "Anything that blocks the host's kernel blocks the container, and vice versa. In osadl-2023 the host was \
+blocked for about 4 ms, and the container's maxima were 3647 to 3825 us. With Jailhouse the neighbour stayed at 22 \
+us.",
+    fix: "Tune and audit the host: no setting in the container can replace it. If a fault of one must not reach the \
+other, use a virtual machine or a partition.",
+    risk: "A virtual machine costs exits to the hypervisor. A partition takes its hardware away from the rest.",
     judge,
     changes: no_change,
 };
@@ -32,7 +33,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let shared = format!("the container runs on its host's kernel ({release})");
     match (subject.facts.text(BOOT), subject.carrier.map(|carrier| carrier.text(BOOT))) {
         (Some(here), Some(Some(there))) => {
-            Ok(Judgement::when(here != there, "the container has a kernel of its own", shared).read(
+            Ok(Judgement::when(here != there, "the container has a separate kernel", shared).read(
                 BOOT,
                 if here == there { "the same here and on the host" } else { "not that of the host" },
             ))
@@ -40,7 +41,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         // On the metal there is no other kernel that it could have.
         _ if !subject.virtualized => Ok(Judgement::finding(shared)),
         _ => Err(Judgement::unknowable(
-            "a hypervisor lies below: whether the container shares this kernel with others cannot be seen from inside",
+            "a hypervisor lies below: whether the container shares its kernel cannot be seen from inside",
         )),
     }
 }

@@ -10,7 +10,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 pub const CHECK: Check = Check {
     id: "resctrl-cat",
-    title: "no part of the last-level cache is kept for real-time work",
+    title: "no part of the last-level cache is reserved for real-time work",
     sources: &[Source::Xeon, Source::Kernel("Documentation/filesystems/resctrl.rst")],
     applies: &[Applies::Host],
     severity: Severity::Major,
@@ -20,16 +20,16 @@ pub const CHECK: Check = Check {
     hardware: true,
     reads: "/sys/fs/resctrl/{schemata,cpus_list} of every group, info/L*/shareable_bits",
     expected: "a group for the CPUs or threads of real-time work, with ways that no other group and no device uses",
-    why: "Cores of a socket share its last-level cache; a neighbour that streams through memory throws the real-time \
-program's lines out. With Cache Allocation (Intel, AMD; MPAM on Arm) a group fills only its own ways, so that what \
-lies in them stays.",
-    fix: "mount -t resctrl resctrl /sys/fs/resctrl; mkdir /sys/fs/resctrl/rt; take ways from the default group, give \
-them to the new one and put the CPUs in. For a cache 0 of 12 ways (info/L3/cbm_mask fff): echo 'L3:0=0ff' > \
-/sys/fs/resctrl/schemata; echo 'L3:0=f00' > /sys/fs/resctrl/rt/schemata; echo {isolated} > /sys/fs/resctrl/rt/cpus_list.\n\
- For a guest: <cachetune vcpus='...'><cache id='0' level='3' type='both' size='6' \
+    why: "Cores of a socket share its last-level cache. A neighbour that streams through memory evicts the real-time \
+program's lines. With Cache Allocation (Intel, AMD; MPAM on Arm) a group fills only its ways, and the lines in them \
+stay.",
+    fix: "`mount -t resctrl resctrl /sys/fs/resctrl`; mkdir /sys/fs/resctrl/rt. Take ways from the default group, \
+give them to the new one and add the CPUs. For a cache 0 of 12 ways (info/L3/cbm_mask fff): echo 'L3:0=0ff' > \
+/sys/fs/resctrl/schemata; echo 'L3:0=f00' > /sys/fs/resctrl/rt/schemata; echo {isolated} > \
+/sys/fs/resctrl/rt/cpus_list.\nFor a guest: <cachetune vcpus='...'><cache id='0' level='3' type='both' size='6' \
 unit='MiB'/></cachetune>.",
-    risk: "All others have less cache. Masks must be contiguous on Intel (unless info/L3/sparse_masks is 1) and have at \
-least min_cbm_bits.",
+    risk: "Everything else has less cache. Masks must be contiguous on Intel (unless info/L3/sparse_masks is 1) and \
+have at least min_cbm_bits.",
     judge,
     changes: no_change,
 };
@@ -51,7 +51,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     };
     let (real_time, others) = split(&groups, subject.isolated());
     let judgement = if real_time.is_empty() {
-        Judgement::finding(format!("all programs use the whole cache of level {level}: no group was made"))
+        Judgement::finding(format!("all programs use the whole cache of level {level}: there is no group"))
     } else {
         let domains = domains(subject, level);
         let bad = real_time.iter().find_map(|group| overlap(group, &others, level, domains.as_ref()));
@@ -59,12 +59,12 @@ fn judge(subject: &Subject<'_>) -> Verdict {
         match (bad, left) {
             (Some(said), _) => Judgement::finding(said),
             (None, Some(cpus)) => {
-                Judgement::finding(format!("CPUs {cpus} are in no group that has ways of its own"))
+                Judgement::finding(format!("CPUs {cpus} are in no group with separate ways"))
             }
             (None, None) => match shared_with_devices(subject, &real_time, level) {
                 Some(said) => Judgement::finding(said).at(Severity::Minor),
                 None => Judgement::ok(format!(
-                    "{} has ways of its own in the cache of level {level}",
+                    "{} has separate ways in the cache of level {level}",
                     real_time.iter().map(|group| group.title()).collect::<Vec<_>>().join(", ")
                 )),
             },
@@ -141,7 +141,7 @@ fn shared_with_devices(subject: &Subject<'_>, real_time: &[&Group], level: u32) 
         (both != 0).then_some((group, both))
     })?;
     Some(format!(
-        "{} has ways of its own, but devices fill {both:x} of them too (shareable_bits)",
+        "{} has separate ways, but devices fill {both:x} of them too (shareable_bits)",
         group.title()
     ))
 }
@@ -171,7 +171,7 @@ mod tests {
             "group rt shares ways f00 of cache 0 (level 3) with the default group"
         );
         let half = groups("L3:0=0ff", "L3:0=f00", "2");
-        assert_eq!(half.said("resctrl-cat"), "CPUs 3 are in no group that has ways of its own");
+        assert_eq!(half.said("resctrl-cat"), "CPUs 3 are in no group with separate ways");
         assert_eq!(groups("L3:0=0ff", "L3:0=f00", "").state("resctrl-cat"), State::Ok, "threads of a guest");
         let none = intel(&[("/sys/fs/resctrl/schemata", "L3:0=fff")]);
         assert_eq!(none.state("resctrl-cat"), State::Finding);

@@ -16,17 +16,18 @@ pub const CHECK: Check = Check {
     reversible: Reversible::Yes,
     hardware: true,
     reads: "the MB: lines of /sys/fs/resctrl/schemata of every group",
-    expected: "a group without real-time work is held below that of real-time work",
-    why: "Cache misses of the real-time program queue behind those of its neighbours at the memory controller. \
-Memory Bandwidth Allocation delays the requests of groups that are held back.",
-    fix: "Hold the default group back and leave the real-time group at its maximum. Intel counts in percent: echo \
-'MB:0=50' > /sys/fs/resctrl/schemata; AMD in steps of 1/8 GB/s: 'MB:0=160' is 20 GB/s. For a guest: <memorytune vcpus='...'><node id='0' bandwidth='100'/></memorytune>.",
-    risk: "Everything in the group that is held back runs slower, also when nobody else needs the bandwidth.",
+    expected: "a lower limit for groups without real-time work than for the group of real-time work",
+    why: "Cache misses of the real-time program wait behind those of its neighbours at the memory controller. Memory \
+Bandwidth Allocation delays the requests of limited groups.",
+    fix: "Limit the default group and leave the real-time group at its maximum. Intel counts in percent: echo \
+'MB:0=50' > /sys/fs/resctrl/schemata. AMD counts in steps of 1/8 GB/s: 'MB:0=160' is 20 GB/s. For a guest: \
+<memorytune vcpus='...'><node id='0' bandwidth='100'/></memorytune>.",
+    risk: "Everything in the limited group runs slower, even while the bandwidth is free.",
     judge,
     changes: no_change,
 };
 
-const WHAT: &str = "hold groups back in memory bandwidth (mba)";
+const WHAT: &str = "limit the memory bandwidth of groups (mba)";
 
 fn judge(subject: &Subject<'_>) -> Verdict {
     let groups = match groups(subject) {
@@ -50,8 +51,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     });
     let judgement = Judgement::when(
         held,
-        "groups without real-time work are held back in memory bandwidth",
-        "no group is held back in memory bandwidth below that of real-time work",
+        "groups without real-time work have limited memory bandwidth",
+        "no group has a lower memory bandwidth limit than real-time work",
     );
     Ok(groups.iter().take(8).fold(judgement, |judgement, group| {
         let values: Vec<String> = group.bandwidth.iter().map(|(id, value)| format!("{id}={value}")).collect();

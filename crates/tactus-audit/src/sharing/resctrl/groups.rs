@@ -85,7 +85,7 @@ pub fn unmounted(subject: &Subject<'_>, refused: Judgement, flags: &[&str], what
         let said = format!("the processor can {what}, but resctrl is not mounted");
         return Judgement::finding(said).read("/sys/fs/resctrl", "not mounted");
     }
-    Judgement::not_applicable(format!("neither the processor nor the kernel offers to {what}"))
+    Judgement::not_applicable(format!("neither the processor nor the kernel can {what}"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ const FEATURES: &str = "/sys/fs/resctrl/info/L3_MON/mon_features";
 
 pub const CHECK: Check = Check {
     id: "resctrl-monitor",
-    title: "nobody can see who fills the cache",
+    title: "the use of the cache cannot be measured",
     sources: &[Source::Xeon],
     applies: &[Applies::Host],
     severity: Severity::Info,
@@ -19,9 +19,9 @@ pub const CHECK: Check = Check {
     hardware: true,
     reads: FEATURES,
     expected: "llc_occupancy or mbm_total_bytes can be read",
-    why: "Occupancy of the cache and traffic to memory by group are the evidence for cache and bandwidth as the \
-cause of a latency, and for the worth of a partition.",
-    fix: "mount -t resctrl resctrl /sys/fs/resctrl; the counters are below mon_data of each group.",
+    why: "Cache occupancy and memory traffic by group prove that cache or bandwidth causes a latency, and that a \
+partition helps.",
+    fix: "`mount -t resctrl resctrl /sys/fs/resctrl`; the counters are below mon_data of each group.",
     risk: "None; the number of groups is limited (num_rmids).",
     judge,
     changes: no_change,
@@ -36,7 +36,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
                 && subject.facts.text("/sys/fs/resctrl/schemata").is_some() =>
         {
             return Err(Judgement::not_applicable(
-                "this processor can divide its caches, but not watch them",
+                "this processor can partition its caches, but not monitor them",
             ));
         }
         Err(refused) => {
@@ -54,8 +54,8 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let read: String = shown.join(" ").chars().take(120).collect();
     Ok(Judgement::when(
         has("llc_occupancy") || has("mbm_total_bytes"),
-        "cache occupancy or memory traffic can be watched by group",
-        "resctrl offers none of the known counters",
+        "cache occupancy or memory traffic can be measured by group",
+        "resctrl has none of the known counters",
     )
     .read(FEATURES, read))
 }
