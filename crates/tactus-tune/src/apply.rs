@@ -149,7 +149,7 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
             let nothing = broken.left.is_empty() && log.phase == Phase::Nothing;
             // The next call would finish it, if this cannot.
             if let Err(error) = if nothing { journal.close() } else { journal.commit() } {
-                tracing::warn!(%error, "the journal was not brought to its end; the next call does it");
+                tracing::warn!(%error, "the journal was not completed; the next call completes it");
             }
             Err(TuneError::Broken(broken))
         }

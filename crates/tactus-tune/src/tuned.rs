@@ -50,7 +50,7 @@ pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<V
     let former = match system.text(&path) {
         Some(text) if !text.starts_with(MARK) => {
             return Err(vec![PlanRefusal {
-                what: format!("{path} is there and not ours"),
+                what: format!("{path} exists and was not written by tactus"),
                 hint: "give that profile another name".into(),
             }]);
         }

@@ -75,11 +75,11 @@ fn needs(change: &Change) -> &'static str {
     match change.effect {
         // The timer's and those of some chips are held fast (EIO, EPERM): only a boot places them.
         Effect::Runtime if is_interrupt(&change.target) => {
-            "tactus tune apply --again; where that is refused, irqaffinity= on the command line and a reboot"
+            "tactus tune apply --again; if that is refused, irqaffinity= on the command line and a reboot"
         }
         Effect::Runtime => "tactus tune apply --again",
         Effect::Boot => "--persist and a reboot",
-        Effect::Restart => "--persist, and the module or service loaded again",
+        Effect::Restart => "--persist, and reload the module or restart the service",
     }
 }
 
@@ -105,7 +105,7 @@ fn effective(subject: &Subject<'_>, plan: &Plan) -> Vec<Difference> {
                 target: path.to_owned(),
                 now: Some(now.to_string()),
                 then: plan.isolation.isolated.to_string(),
-                needs: "look for what the kernel said of its command line: dmesg | grep -i housekeeping",
+                needs: "look for the kernel's messages about its command line: dmesg | grep -i housekeeping",
             })
         })
         .collect()

@@ -25,7 +25,7 @@ pub fn generate(request: &GenerateRequest<'_>, program: &str) -> Result<Output, 
     let mut notes = Vec::new();
     if !placement.idle.is_empty() {
         notes.push(format!(
-            "smt: CPUs {} are hardware threads beside the container's and must stay idle; better turn SMT off",
+            "smt: CPUs {} are sibling threads of the container's CPUs and must stay idle; better turn SMT off",
             placement.idle
         ));
     }
@@ -33,8 +33,8 @@ pub fn generate(request: &GenerateRequest<'_>, program: &str) -> Result<Output, 
     notes.extend(group.note().map(str::to_owned));
     let mut more = vec![
         "ctr-separation: a container shares the host's kernel, so the host itself must be tuned and isolated.",
-        "isolcpus: isolated CPUs are not balanced. Inside, pin each busy thread to a CPU of its own, or all of them \
-pile up on one.",
+        "isolcpus: isolated CPUs are not balanced. Inside, pin each busy thread to a separate CPU, or all pile up on \
+one.",
     ];
     more.extend(notes.iter().map(String::as_str));
     let install = format!("run it as root: ./{file} [OPTION...] IMAGE [COMMAND...]");
@@ -66,7 +66,7 @@ fn flags(placement: &Placement, group: Group) -> Vec<Flag> {
     let mut all = vec![flag(
         format!("--cpuset-cpus={}", placement.set()),
         "ctr-cpuset",
-        "isolated CPUs, and no others. No --cpus beside it (ctr-cfs-quota): a quota stops the container",
+        "isolated CPUs only. Do not add --cpus (ctr-cfs-quota): a quota stops the container",
     )];
     if let Some(node) = placement.node {
         all.push(flag(format!("--cpuset-mems={node}"), "numa-locality", "memory of the node of these CPUs"));
@@ -75,7 +75,7 @@ fn flags(placement: &Placement, group: Group) -> Vec<Flag> {
         flag(
             "--cap-add=SYS_NICE".into(),
             "ctr-caps-limits",
-            "real-time priorities. Risk: it can take its CPUs from everybody else",
+            "real-time priorities. Risk: it can take its CPUs from all other programs",
         ),
         flag("--cap-add=IPC_LOCK".into(), "ctr-caps-limits", "mlockall. Risk: it can lock all memory"),
         flag(
@@ -146,12 +146,13 @@ impl Group {
             Self::Free | Self::Budget => None,
             Self::Root => Some(
                 "ctr-rt-budget: this kernel has RT_GROUP_SCHED and cgroup v2, where only the root group may have \
-real-time threads: SCHED_FIFO is refused in a container whose group has the cpu controller. Use a kernel without \
-RT_GROUP_SCHED, or boot with rt_group_sched=0 where the kernel has that. --cpu-rt-runtime is no way out: crun refuses it there, runc ignores it",
+real-time threads. SCHED_FIFO is refused in a container whose group has the cpu controller. Use a kernel without \
+RT_GROUP_SCHED, or boot with rt_group_sched=0 if the kernel knows it. --cpu-rt-runtime does not help: crun refuses \
+it there, runc ignores it",
             ),
             Self::Unknown => Some(
-                "ctr-rt-budget: whether this kernel has RT_GROUP_SCHED is not known; if it has, SCHED_FIFO is \
-refused inside in spite of SYS_NICE",
+                "ctr-rt-budget: whether this kernel has RT_GROUP_SCHED is unknown; if it has, SCHED_FIFO is refused \
+inside, even with SYS_NICE",
             ),
         }
     }
@@ -161,9 +162,9 @@ refused inside in spite of SYS_NICE",
         if self != Self::Budget {
             return String::new();
         }
-        let why = "ctr-rt-budget: on this kernel (RT_GROUP_SCHED with cgroup v1) a group has no real-time budget \
-until it is given one, and SCHED_FIFO is refused in it. Where cgroup v2 is mounted beside it (hybrid), crun refuses \
-to run at all: say --runtime=runc.";
+        let why = "ctr-rt-budget: on this kernel (RT_GROUP_SCHED with cgroup v1) a group has no real-time budget by \
+default, and SCHED_FIFO is refused in it. If cgroup v2 is mounted too (hybrid), crun refuses to run: add \
+--runtime=runc.";
         comment("", why)
             + "mkdir -p /sys/fs/cgroup/cpu/tactus-rt\necho 800000 > /sys/fs/cgroup/cpu/tactus-rt/cpu.rt_runtime_us\n\n"
     }

@@ -11,7 +11,7 @@ pub enum GenerateError {
     Isolation(#[from] Impossible),
     /// More vCPUs than CPUs.
     #[error(
-        "{wanted} vCPUs do not fit on the isolated CPUs {isolated}: {capacity} of {total} lie on one NUMA node"
+        "{wanted} vCPUs do not fit on the isolated CPUs {isolated}: {capacity} of {total} are on one NUMA node"
     )]
     TooMany {
         /// What was asked for.
@@ -24,7 +24,7 @@ pub enum GenerateError {
         total: usize,
     },
     /// Fewer vCPUs than make sense.
-    #[error("what measures needs at least {least} CPUs, one of which keeps house; these are {wanted}")]
+    #[error("a measurement needs at least {least} CPUs, one of them for housekeeping; these are {wanted}")]
     TooFew {
         /// What was asked for, or is there.
         wanted: usize,
@@ -33,7 +33,8 @@ pub enum GenerateError {
     },
     /// vCPUs that would end in the middle of a core.
     #[error(
-        "{wanted} vCPUs need more than the {cores} isolated cores, and would use half a core of {threads} hardware threads"
+        "{wanted} vCPUs need more than the {cores} isolated cores, and would use part of a core of {threads} \
+hardware threads"
     )]
     HalfACore {
         /// What was asked for.
@@ -44,9 +45,7 @@ pub enum GenerateError {
         cores: usize,
     },
     /// Cores with and without hardware threads.
-    #[error(
-        "{wanted} vCPUs need more than the {cores} isolated cores, and these have unlike numbers of threads"
-    )]
+    #[error("{wanted} vCPUs need more than the {cores} isolated cores, whose numbers of threads differ")]
     UnlikeCores {
         /// What was asked for.
         wanted: usize,
@@ -54,7 +53,7 @@ pub enum GenerateError {
         cores: usize,
     },
     /// Memory that is no multiple of its pages.
-    #[error("{memory} of memory is no multiple of pages of {page}")]
+    #[error("{memory} of memory is not a multiple of pages of {page}")]
     UnevenMemory {
         /// The amount.
         memory: String,
@@ -62,7 +61,7 @@ pub enum GenerateError {
         page: &'static str,
     },
     /// More memory than there is.
-    #[error("{memory} of memory for a guest is more than the {total} that this machine has")]
+    #[error("{memory} of memory for a guest is more than this machine's {total}")]
     TooMuchMemory {
         /// The amount.
         memory: String,
@@ -70,7 +69,7 @@ pub enum GenerateError {
         total: String,
     },
     /// The plan sets nothing that this generator writes.
-    #[error("the profile {profile} sets nothing here that {what} could hold")]
+    #[error("the profile {profile} has no setting here for {what}")]
     Nothing {
         /// The profile.
         profile: String,
@@ -81,12 +80,12 @@ pub enum GenerateError {
     #[error("`{0}` is not a profile")]
     UnknownProfile(String),
     /// A name that a tool would refuse, or that would change the meaning of a file.
-    #[error("`{0}` cannot be the name of a guest")]
+    #[error("`{0}` is not a valid name of a guest")]
     BadName(String),
     /// A machine that the generator has nothing for.
     #[error(
         "{what} is not generated for {}",
-        if machine.is_empty() { "a machine whose facts do not say its kind (uname:machine)" } else { machine }
+        if machine.is_empty() { "a machine whose facts do not include its kind (uname:machine)" } else { machine }
     )]
     Machine {
         /// What is not generated.
@@ -120,7 +119,7 @@ impl GenerateError {
             }
             Self::HalfACore { wanted, threads, .. } => {
                 let down = wanted - wanted % threads;
-                format!("use --vcpus {down}, or turn SMT off and isolate as many cores as vCPUs")
+                format!("use --vcpus {down}, or turn SMT off and isolate one core per vCPU")
             }
             Self::UnlikeCores { cores, .. } => format!("use --vcpus {cores} or fewer"),
             Self::UnevenMemory { .. } => "use whole GiB with --memory, or --pages 2M, or --pages 4K".into(),
@@ -132,7 +131,7 @@ impl GenerateError {
             Self::BadName(_) => {
                 "use lower-case letters, digits and dashes, at most 40, beginning with a letter".into()
             }
-            Self::Machine { .. } => "generate on the machine that it is for, or take its facts with --from BUNDLE".into(),
+            Self::Machine { .. } => "generate on the target machine, or take its facts with --from BUNDLE".into(),
             Self::Domain { hint, .. } => hint.clone(),
         }
     }

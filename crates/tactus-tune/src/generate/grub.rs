@@ -8,9 +8,9 @@ use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Place
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "grub",
-    about: "The boot-time part of a profile as a drop-in of GRUB's configuration (/etc/default/grub.d, as Debian and \
-Ubuntu read it), a parameter a line, each with its check; where the machine has grubby (Fedora, RHEL), a script for \
-that. Only what applies to this processor is in it; what is contested stands there as a comment, with the reason.",
+    about: "The boot-time part of a profile as a drop-in of GRUB's configuration (/etc/default/grub.d, read by \
+Debian and Ubuntu). Each parameter has its own line and its check. On a machine with grubby (Fedora, RHEL) it is a \
+script for that. It contains only parameters for this processor. A contested parameter is a comment, with the reason.",
     purpose: Purpose::Machine,
     generate,
 };
@@ -59,11 +59,11 @@ impl Parameter {
     }
 }
 
-const WITHHELD: &str = "\n# Not set, because each weakens a safety feature. Take the # away to set it, or \
-generate\n# again with --with and the word before the colon.\n";
+const WITHHELD: &str = "\n# Not set, because each weakens a safety feature. Remove the # to set it, or generate\n# \
+again with --with and the word before the colon.\n";
 
-const VERIFY: &str = "After the reboot `cat /proc/cmdline /sys/devices/system/cpu/isolated` shows what the kernel took; \
-`dmesg` names parameters that it does not know.";
+const VERIFY: &str = "After the reboot `cat /proc/cmdline /sys/devices/system/cpu/isolated` shows the parameters in \
+effect; `dmesg` names unknown ones.";
 
 fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) -> File {
     let any = format!("With another boot loader, append this to the kernel's command line: {line}");
@@ -71,7 +71,8 @@ fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) 
         request,
         Marks::Hash,
         "grub",
-        "put it to /etc/default/grub.d/50-tactus.cfg, run update-grub (or grub-mkconfig -o /boot/grub/grub.cfg), reboot",
+        "put it in /etc/default/grub.d/50-tactus.cfg, run update-grub (or grub-mkconfig -o /boot/grub/grub.cfg), \
+reboot",
         "remove it, run the same command, reboot",
         &[VERIFY, &any],
     );
@@ -81,7 +82,7 @@ fn drop_in(request: &GenerateRequest<'_>, parameters: &[Parameter], line: &str) 
     }
     let contested = contested(request.subject, parameters);
     if !contested.is_empty() {
-        text += "\n# Contested, and so not set. Measure before (tactus prove), and take the # away.\n";
+        text += "\n# Contested, and so not set. Measure first (tactus prove), then remove the #.\n";
     }
     for (words, check, reason) in contested {
         text += &format!("\n{}#{}", comment("", &format!("{check}: {reason}")), entry(words));
@@ -108,7 +109,7 @@ fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File 
         Marks::Hash,
         "grub",
         "as root: ./tactus-grubby.sh install, then reboot",
-        "as root: ./tactus-grubby.sh remove, then reboot. What was there before under the same names is not put back",
+        "as root: ./tactus-grubby.sh remove, then reboot. Former values of the same parameters are not restored",
         &[VERIFY],
     );
     text += "set -eu\narguments=\n";
@@ -121,7 +122,7 @@ fn with_grubby(request: &GenerateRequest<'_>, parameters: &[Parameter]) -> File 
     }
     let contested = contested(request.subject, parameters);
     if !contested.is_empty() {
-        text += "\n# Contested, and so not set. Measure before (tactus prove), and take the # away.\n";
+        text += "\n# Contested, and so not set. Measure first (tactus prove), then remove the #.\n";
     }
     for (words, check, reason) in contested {
         text +=
@@ -159,14 +160,14 @@ fn escaped(text: &str) -> String {
 /// What to know beside the check's own words.
 fn caution(name: &str) -> &'static str {
     match name {
-        "nohz_full" => "The tick stops only where one thread runs; POSIX CPU timers keep it.",
+        "nohz_full" => "The tick stops only while one thread runs; POSIX CPU timers keep it.",
         "tsc" => {
-            "It turns off the kernel's watch over the TSC: only for machines whose TSC is known to be good."
+            "It turns off the kernel's check of the TSC: only for machines whose TSC is known to be good."
         }
         "intel_idle.max_cstate" => {
-            "Without processor.max_cstate=1 beside it acpi_idle takes over, with its deep states."
+            "Without processor.max_cstate=1 acpi_idle takes over, with its deep states."
         }
-        "default_hugepagesz" => "Pages of 2 MiB are then only there if they are asked for too.",
+        "default_hugepagesz" => "Pages of 2 MiB then exist only if you request them too.",
         _ => "",
     }
 }
@@ -193,8 +194,8 @@ fn pages(request: &GenerateRequest<'_>) -> Result<(Vec<Parameter>, Vec<String>),
         Some(node) => (
             (count * u64::try_from(placement.nodes).unwrap_or(1)).to_string(),
             format!(
-                "{memory} for the guest on node {node}; this kernel spreads pages over all {} nodes, and so as many \
-times as many are reserved.",
+                "{memory} for the guest on node {node}; this kernel spreads pages over all {} nodes, so it reserves \
+that many times the number.",
                 placement.nodes
             ),
         ),
@@ -208,12 +209,13 @@ times as many are reserved.",
         caution: caution.into(),
     };
     let said = request.options.memory.is_none().then(|| {
-        format!("hugepages-1g: {memory} of memory are reserved for one guest; say --memory for more, or --pages 4K for none")
+        format!("hugepages-1g: {memory} of memory are reserved for one guest; use --memory for more, or --pages 4K \
+for none")
     });
     Ok((
         vec![
             parameter("default_hugepagesz", word, caution("default_hugepagesz")),
-            parameter("hugepagesz", word, "It belongs to the number that follows."),
+            parameter("hugepagesz", word, "It belongs to the number after it."),
             parameter("hugepages", &value, &why),
         ],
         said.into_iter().collect(),
@@ -240,8 +242,8 @@ fn contested(subject: &Subject<'_>, there: &[Parameter]) -> Vec<(&'static str, &
             intel,
             "intel_idle.max_cstate=0 processor.max_cstate=1",
             "c-states",
-            "no idle state below C1 on any CPU, whatever happens at run time; costs heat and turbo. Both words: with the \
-first alone acpi_idle takes over, with its deep states",
+            "no idle state below C1 on any CPU, at any time; costs heat and turbo. Use both words: with the first \
+alone acpi_idle takes over, with its deep states",
         ),
         (
             x86 && !intel,
@@ -259,16 +261,16 @@ first alone acpi_idle takes over, with its deep states",
             smt,
             "nosmt",
             "smt",
-            "turns off every second hardware thread, which changes the CPUs that there are: choose --isolate anew. \
-Turning SMT off in the firmware is better",
+            "turns off every second hardware thread, so CPU numbers disappear: choose --isolate again. Turning SMT \
+off in the firmware is better",
         ),
-        (x86, "mce=ignore_ce", "mce-polling", "no polling for corrected errors. They are not told any more"),
+        (x86, "mce=ignore_ce", "mce-polling", "no polling for corrected errors. They are no longer reported"),
         (true, "audit=0", "audit", "no cost of auditing at each system call. Compliance rules may want it"),
         (
             true,
             "rcu_nocb_poll",
             "rcu-nocb-poll",
-            "isolated CPUs wake no callback threads; these poll on the housekeeping CPUs instead",
+            "isolated CPUs wake no callback threads; the threads poll on the housekeeping CPUs instead",
         ),
     ];
     all.into_iter()
@@ -355,7 +357,7 @@ mod tests {
         // 320 MiB, less than half of it.
         assert!(of(None).unwrap().files[0].text.contains(" hugepages=160\""));
         let error = of(Some("4G")).unwrap_err();
-        assert_eq!(error.to_string(), "4G of memory for a guest is more than the 725M that this machine has");
+        assert_eq!(error.to_string(), "4G of memory for a guest is more than this machine's 725M");
         assert!(error.hint().contains("--memory"));
     }
 

@@ -17,8 +17,8 @@ pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> Stri
         .partition(|change| weakened(request.subject, change).is_some());
     let words = |changes: &[Change]| changes.iter().map(word).collect::<Vec<_>>().join(" ");
     format!(
-        "{} (left out, because each weakens what guards the guest, its watchdogs, reports of machine errors, the watchdog of its \
-clock or its audit: {})",
+        "{} (left out, because each weakens a safety feature of the guest, its watchdogs, reports of machine errors, \
+the watchdog of its clock or its audit: {})",
         words(&plain),
         words(&guarded)
     )

@@ -6,9 +6,10 @@ use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Place
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "kubernetes",
-    about: "Three documents: a part of the kubelet's configuration that gives whole isolated cores of one NUMA node to \
-guaranteed pods, a PerformanceProfile (performance.openshift.io/v2) that says the same on OpenShift, and a guaranteed \
-pod that asks for such CPUs. Use the first or the second, never both.",
+    about: "Three documents. The first is a part of the kubelet's configuration that gives whole isolated cores of \
+one NUMA node to guaranteed pods. The second is a PerformanceProfile (performance.openshift.io/v2) with the same \
+settings for OpenShift. The third is a guaranteed pod that requests such CPUs. Use the first or the second, never \
+both.",
     purpose: Purpose::Container,
     generate,
 };
@@ -30,13 +31,21 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let pod = format!("{}-pod.yaml", request.options.name);
     Ok(Output {
         files: vec![
-            file("50-tactus-kubelet.conf", "/etc/kubernetes/kubelet.conf.d/50-tactus-kubelet.conf (kubelet --config-dir)", kubelet(request, &placement)),
-            file("tactus-performance-profile.yaml", "OpenShift: oc apply -f tactus-performance-profile.yaml", profile(request, &placement, memory, page)),
+            file(
+                "50-tactus-kubelet.conf",
+                "/etc/kubernetes/kubelet.conf.d/50-tactus-kubelet.conf (kubelet --config-dir)",
+                kubelet(request, &placement),
+            ),
+            file(
+                "tactus-performance-profile.yaml",
+                "OpenShift: oc apply -f tactus-performance-profile.yaml",
+                profile(request, &placement, memory, page),
+            ),
             file(&pod, &format!("kubectl apply -f {pod}"), pod_of(request, &placement, memory, page)),
         ],
         notes: [
-            "the first two files say the same to two kinds of cluster: the kubelet's for plain Kubernetes, the \
-PerformanceProfile for OpenShift"
+            "the first two files have the same settings for two kinds of cluster: the kubelet's for plain \
+Kubernetes, the PerformanceProfile for OpenShift"
                 .to_owned(),
         ]
         .into_iter()
@@ -55,18 +64,19 @@ fn kubelet(request: &GenerateRequest<'_>, placement: &Placement) -> String {
         request,
         Marks::Hash,
         "kubernetes",
-        "merge it into the kubelet's configuration, or put it into its --config-dir (as ...conf); drain the node, stop the \
-kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, start it",
+        "merge it into the kubelet's configuration, or put it in its --config-dir (as ...conf); drain the node, stop \
+the kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, start it",
         "drain the node, remove it and the same two files, start the kubelet",
         &[
-            "isolcpus: boot the node with the isolated CPUs (generate grub); Kubernetes isolates nothing from the kernel.",
+            "isolcpus: boot the node with the isolated CPUs (generate grub); Kubernetes does not isolate CPUs from \
+the kernel.",
         ],
     );
     text += "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
     text += &line(
         "",
         "ctr-cpuset",
-        "guaranteed pods with whole CPUs get them for themselves",
+        "guaranteed pods with whole CPUs get dedicated CPUs",
         "cpuManagerPolicy: static",
     );
     text += "cpuManagerPolicyOptions:\n";
@@ -79,13 +89,14 @@ kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, sta
     text += &line(
         "  ",
         "housekeeping",
-        "no pod at all on the reserved CPUs. On by default from Kubernetes 1.32; older ones refuse it: take it out there",
+        "no pod at all on the reserved CPUs. On by default from Kubernetes 1.32; older ones refuse it: remove it \
+there",
         "strict-cpu-reservation: \"true\"",
     );
     text += &line(
         "",
         "housekeeping",
-        "the kernel, the kubelet and all system daemons live here",
+        "the kernel, the kubelet and all system daemons run here",
         &format!("reservedSystemCPUs: \"{}\"", placement.housekeeping),
     );
     text += &line(
@@ -97,7 +108,7 @@ kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, sta
     text += &line(
         "",
         "numa-locality",
-        "memory too; it needs all of what follows, and the sum must be exact",
+        "memory too; it needs all lines below, and the sum must be exact",
         "memoryManagerPolicy: Static",
     );
     text +=
@@ -105,7 +116,7 @@ kubelet, remove /var/lib/kubelet/cpu_manager_state and memory_manager_state, sta
     text += &comment(
         "",
         &format!(
-            "kubeReserved + systemReserved + evictionHard: with a kubeReserved of your own, add it to {}Mi",
+            "kubeReserved + systemReserved + evictionHard: if you set kubeReserved, add it to {}Mi",
             SYSTEM + EVICTION
         ),
     );
@@ -122,14 +133,15 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
         "oc apply -f tactus-performance-profile.yaml: the nodes of the pool reboot one after the other",
         "oc delete performanceprofile tactus: they reboot again",
         &[
-            "Its node selector takes a pool worker-rt; label the nodes, and make a MachineConfigPool of that name.",
+            "Its node selector matches a pool worker-rt; label the nodes, and create a MachineConfigPool of that \
+name.",
         ],
     );
     text += "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata:\n  name: tactus\nspec:\n  cpu:\n";
     text += &line(
         "    ",
         "housekeeping",
-        "the rest of the CPUs; together they must be all that are online",
+        "the rest of the CPUs; together they must be all online CPUs",
         &format!("reserved: \"{}\"", placement.housekeeping),
     );
     text +=
@@ -137,13 +149,13 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
     text += &line(
         "    ",
         "isolcpus",
-        "isolated from boot; every thread inside a pod must be pinned by the application",
+        "isolated at boot; the application must pin every thread inside a pod",
         "balanceIsolated: false",
     );
     text += &line(
         "  ",
         "irq-affinity",
-        "no device interrupts on the isolated CPUs, whatever pods say",
+        "no device interrupts on the isolated CPUs, whatever the pods request",
         "globallyDisableIrqLoadBalancing: true",
     );
     if page != Page::Base {
@@ -167,9 +179,9 @@ fn profile(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, p
     text += &line(
         "  ",
         "rt-throttling",
-        "no throttling of real-time threads, and stalld instead; no deep idle states (c-states) at the cost of power. Risk: \
-the operator also puts nosoftlockup, nmi_watchdog=0, mce=off and tsc=reliable on the command line, so that lockups, machine errors \
-and a wrong clock are not reported; and always iommu=pt, so that devices of the host may write anywhere",
+        "no throttling of real-time threads, and stalld instead; no deep idle states (c-states) at the cost of \
+power. Risk: the operator also sets nosoftlockup, nmi_watchdog=0, mce=off and tsc=reliable at boot, so that lockups, \
+machine errors and a wrong clock are not reported. It always sets iommu=pt, so that host devices may write anywhere",
         "workloadHints:",
     );
     text += "    realTime: true\n    highPowerConsumption: true\n";
@@ -179,7 +191,7 @@ and a wrong clock are not reported; and always iommu=pt, so that devices of the 
         .filter(|(name, ..)| !SET_BY_OPERATOR.contains(name))
         .collect();
     if !own.is_empty() {
-        text += "  # Boot parameters of the plan that the operator does not set by itself.\n  additionalKernelArgs:\n";
+        text += "  # Boot parameters of the plan that the operator does not set.\n  additionalKernelArgs:\n";
         let mut seen = Vec::new();
         for (name, value, check) in own {
             if seen.contains(&name) {
@@ -240,7 +252,7 @@ fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, pa
         &format!("kubectl delete pod {name}"),
         &[
             "ctr-separation: a pod shares the node's kernel: the node itself must be tuned.",
-            "The annotations are CRI-O's, and only work with OpenShift's runtime class; containerd ignores them.",
+            "The annotations belong to CRI-O, and work only with OpenShift's runtime class; containerd ignores them.",
         ],
     );
     text += &format!("apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n");
@@ -251,14 +263,14 @@ fn pod_of(request: &GenerateRequest<'_>, placement: &Placement, memory: Size, pa
     text += &line(
         "      ",
         "ctr-caps-limits",
-        "real-time priorities and mlockall. Risk: it can take its CPUs and the memory from everybody",
+        "real-time priorities and mlockall. Risk: it can take its CPUs and the memory from all other programs",
         "securityContext:",
     );
     text += "        capabilities:\n          add: [\"SYS_NICE\", \"IPC_LOCK\"]\n";
     text += &line(
         "      ",
         "ctr-cpuset",
-        "requests and limits are equal and CPUs whole: only then the pod is guaranteed and has its CPUs alone",
+        "requests and limits are equal and CPUs whole: only then the pod is guaranteed and has dedicated CPUs",
         "resources:",
     );
     let cpus = placement.count();

@@ -6,9 +6,9 @@ use super::{File, GenerateError, GenerateRequest, Generator, Output, Purpose, ku
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "kubernetes-job",
-    about: "A Job whose guaranteed pod measures with tactus's image and prints JUnit, as cnf-tests does: its variables \
-are MAXIMUM_LATENCY, in us, and LATENCY_TEST_RUNTIME, in s. It fails where the limit is broken, and where too little was \
-measured to tell.",
+    about: "A Job whose guaranteed pod measures with tactus's image and prints JUnit, as cnf-tests does. Its \
+variables are MAXIMUM_LATENCY, in us, and LATENCY_TEST_RUNTIME, in s. It fails if the limit is exceeded, and if \
+there is not enough data.",
     purpose: Purpose::Container,
     generate,
 };
@@ -18,8 +18,8 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let name = format!("{}-latency", request.options.name);
     let file = format!("{name}-job.yaml");
     let notes = [
-        format!("`kubectl logs job/{name} > latency.xml` is the answer, when the job has ended"),
-        "a limit that is broken (1) and too little to tell (3) are both failures to Kubernetes: the JUnit says which it was"
+        format!("`kubectl logs job/{name} > latency.xml` has the result, when the job has ended"),
+        "an exceeded limit (1) and not enough data (3) are both failures to Kubernetes: the JUnit shows which it was"
             .to_owned(),
     ];
     Ok(Output {
@@ -56,19 +56,19 @@ fn job(request: &GenerateRequest<'_>, name: &str, file: &str, cpus: usize) -> St
         request,
         Marks::Hash,
         "kubernetes-job",
-        &format!("name the image as your registry does, then kubectl apply -f {file}"),
+        &format!("set the image name of your registry, then kubectl apply -f {file}"),
         &format!("kubectl delete job {name}"),
         &[
-            "ctr-separation: a pod shares the node's kernel: what is measured is the node as it is tuned.",
-            "ctr-rt-budget: where the node's kernel has CONFIG_RT_GROUP_SCHED a pod may have no real-time budget: the job \
-says so, and measures nothing.",
-            "The annotations are CRI-O's, and only work with OpenShift's runtime class; containerd ignores them.",
+            "ctr-separation: a pod shares the node's kernel, so the job measures the node as it is tuned.",
+            "ctr-rt-budget: if the node's kernel has CONFIG_RT_GROUP_SCHED, a pod may have no real-time budget. The \
+job then reports it and measures nothing.",
+            "The annotations belong to CRI-O, and work only with OpenShift's runtime class; containerd ignores them.",
         ],
     );
     text += &format!("apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n{HEAD}");
     text += &kubernetes::annotations("        ");
     text += "    spec:\n      restartPolicy: Never\n";
-    text += &comment("      ", "The node that is meant:");
+    text += &comment("      ", "To choose the node:");
     text += "      # nodeSelector: {kubernetes.io/hostname: NODE}\n";
     text += &comment("      ", "On OpenShift, for the annotations above:");
     text += "      # runtimeClassName: performance-tactus\n      containers:\n        - name: tactus\n";
@@ -76,14 +76,14 @@ says so, and measures nothing.",
     text += &kubernetes::line(
         "          ",
         "ctr-caps-limits",
-        "real-time priorities and mlockall. Risk: it can take its CPUs and the memory from everybody",
+        "real-time priorities and mlockall. Risk: it can take its CPUs and the memory from all other programs",
         "securityContext:",
     );
     text += "            capabilities:\n              drop: [ALL]\n              add: [SYS_NICE, IPC_LOCK]\n";
     text += &kubernetes::line(
         "          ",
         "ctr-cpuset",
-        "requests and limits are equal and CPUs whole: only then the pod is guaranteed and has its CPUs alone",
+        "requests and limits are equal and CPUs whole: only then the pod is guaranteed and has dedicated CPUs",
         "resources:",
     );
     for part in ["requests", "limits"] {

@@ -9,9 +9,9 @@ use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Purpo
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "kubevirt",
-    about: "A VirtualMachine (kubevirt.io/v1) of a real-time guest: dedicated CPUs, an isolated emulator thread, FIFO \
-vCPUs but the first, huge pages, the host's NUMA node. It needs nodes whose kubelet gives whole CPUs (generate \
-kubernetes).",
+    about: "A VirtualMachine (kubevirt.io/v1) of a real-time guest. It has dedicated CPUs, an isolated emulator \
+thread, FIFO vCPUs except the first, huge pages, and the host's NUMA node. It needs nodes whose kubelet gives whole \
+CPUs (generate kubernetes).",
     purpose: Purpose::Guest,
     generate,
 };
@@ -27,12 +27,10 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     )];
     notes.extend(placement.scheduled());
     if request.options.accel == Some(super::Accel::Tcg) {
-        notes.push(
-            "real-time machines need KVM: KubeVirt's emulation (useEmulation) knows no realtime".into(),
-        );
+        notes.push("real-time machines need KVM: KubeVirt's emulation (useEmulation) has no realtime".into());
     }
     let inside = format!(
-        "guest-isolation: the guest's kernel wants on its command line: {}",
+        "guest-isolation: set on the command line of the guest's kernel: {}",
         guest::kernel_line(request, &placement)
     );
     let mut text = header(
@@ -43,11 +41,11 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         &format!("kubectl delete virtualmachine {name}"),
         &[
             &inside,
-            "KubeVirt needs the feature gates CPUManager and NUMA where they are not on by default, and nodes labelled \
+            "KubeVirt needs the feature gates CPUManager and NUMA if they are off by default, and nodes labelled \
 cpumanager=true and kubevirt.io/realtime.",
-            "The annotations go on to the virt-launcher pod. They are CRI-O's, and need its runtime class: defaultRuntimeClass: \
-performance-tactus in the KubeVirt resource's configuration; containerd ignores them.",
-            "mem-lock, mem-prealloc-nomerge, vpmu-off: KubeVirt does these by itself for realtime.",
+            "KubeVirt passes the annotations to the virt-launcher pod. They belong to CRI-O, and need its runtime \
+class: defaultRuntimeClass: performance-tactus in the KubeVirt resource's configuration; containerd ignores them.",
+            "mem-lock, mem-prealloc-nomerge, vpmu-off: KubeVirt sets these by default for realtime.",
         ],
     );
     let line = |indent: &str, check: &str, why: &str, line: &str| {
@@ -67,16 +65,16 @@ performance-tactus in the KubeVirt resource's configuration; containerd ignores 
     text += &line(
         i,
         "cpu-passthrough",
-        "nothing emulated. No migration to other processors",
+        "no emulated features. No migration to other processors",
         "model: host-passthrough",
     );
-    text += &line(i, "vcpu-pin", "a CPU for each vCPU alone", "dedicatedCpuPlacement: true");
+    text += &line(i, "vcpu-pin", "a dedicated CPU for each vCPU", "dedicatedCpuPlacement: true");
     text += &line(i, "emulator-pin", "and one for QEMU's other threads", "isolateEmulatorThread: true");
     if page != Page::Base {
         text += &line(
             i,
             "numa-locality",
-            "the guest sees the node that its CPUs and memory are of; it needs huge pages",
+            "the guest sees the node of its CPUs and memory; it needs huge pages",
             "numa:",
         );
         text += "            guestMappingPassthrough: {}\n";
@@ -84,7 +82,7 @@ performance-tactus in the KubeVirt resource's configuration; containerd ignores 
     text += &line(
         i,
         "vcpu-fifo",
-        "FIFO vCPUs, all but those that keep house inside: there virt-launcher's own threads may share their CPUs",
+        "FIFO vCPUs, except those for housekeeping inside: virt-launcher's own threads may share their CPUs",
         "realtime:",
     );
     text += &format!("            mask: \"{}\"\n", placement.realtime());
@@ -100,9 +98,9 @@ performance-tactus in the KubeVirt resource's configuration; containerd ignores 
         text += &line(i, "guest-hugepages", "reserved at boot on the node", "hugepages:");
         text += &format!("            pageSize: {}i\n", page.word());
     }
-    text += &line("        ", "iothread-pin", "disks have a thread of their own", "ioThreadsPolicy: auto");
+    text += &line("        ", "iothread-pin", "a separate thread serves the disks", "ioThreadsPolicy: auto");
     text += "        devices:\n";
-    text += &line(i, "no-extra-devices", "memory stays where it is", "autoattachMemBalloon: false");
+    text += &line(i, "no-extra-devices", "memory stays allocated", "autoattachMemBalloon: false");
     text += &line(i, "no-extra-devices", "no screen", "autoattachGraphicsDevice: false");
     text += &comment(i, "io-path, disk-image: virtio; a block volume on a local disk is best");
     text += "          disks:\n            - name: root\n              cache: none\n              disk:\n                bus: virtio\n";

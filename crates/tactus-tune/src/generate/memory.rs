@@ -112,7 +112,7 @@ impl FromStr for Page {
             "4K" | "4k" => Ok(Self::Base),
             "2M" => Ok(Self::M2),
             "1G" => Ok(Self::G1),
-            _ => Err(format!("`{text}` is no size of a page; write 1G, 2M or 4K")),
+            _ => Err(format!("`{text}` is not a page size; write 1G, 2M or 4K")),
         }
     }
 }

@@ -75,7 +75,8 @@ mod tests {
     fn a_guest_says_why_its_first_vcpu_has_the_policy_it_has() {
         // Where each vCPU has a CPU of its own the first is FIFO like the others; where others may share its CPU, not.
         let own = "vCPU 0";
-        let leaves_out = "(Nova and KubeVirt leave it out, since their emulator threads may share its CPU)";
+        let leaves_out =
+            "Nova and KubeVirt leave vCPU 0 out, since their emulator threads may share its CPU.";
         for (name, says) in [
             ("libvirt", [own, leaves_out]),
             ("qemu", [own, leaves_out]),

@@ -9,9 +9,9 @@ use super::{File, GenerateError, GenerateRequest, Generator, Output, Page, Place
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "nova",
-    about: "A script that makes a flavor of real-time instances (dedicated CPUs, FIFO vCPUs but the first, emulator \
-threads on the shared CPUs, huge pages, one NUMA node), and a drop-in for the compute host's nova.conf with its \
-dedicated and shared CPUs.",
+    about: "A script that creates a flavor of real-time instances, and a drop-in for the compute host's nova.conf \
+with its dedicated and shared CPUs. The flavor has dedicated CPUs, FIFO vCPUs except the first, emulator threads on \
+the shared CPUs, huge pages and one NUMA node.",
     purpose: Purpose::Guest,
     generate,
 };
@@ -26,8 +26,8 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     let mut notes: Vec<String> = placement.scheduled().into_iter().collect();
     if request.subject.topology.cores.iter().any(|core| core.len() > 1) {
         notes.push(
-            "smt: with hardware threads on, hw:cpu_thread_policy=isolate leaves each sibling idle, so that a flavor takes \
-twice as many CPUs as it has vCPUs; better turn SMT off"
+            "smt: with hardware threads on, hw:cpu_thread_policy=isolate leaves each sibling idle, so a flavor takes \
+two CPUs per vCPU; better turn SMT off"
                 .to_owned(),
         );
     }
@@ -35,7 +35,7 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
         notes.push("real-time instances need KVM: virt_type stays kvm here".into());
     }
 
-    let inside = format!("guest-isolation: the image's kernel wants on its command line: {line}");
+    let inside = format!("guest-isolation: set on the command line of the image's kernel: {line}");
     let mut flavor = "#!/bin/sh\n".to_owned();
     flavor += &header(
         request,
@@ -62,26 +62,27 @@ twice as many CPUs as it has vCPUs; better turn SMT off"
             "hw:cpu_realtime",
             "yes".to_owned(),
             "vcpu-fifo",
-            "FIFO vCPUs; Nova locks the memory and stops page merging by itself (mem-lock)",
+            "FIFO vCPUs; Nova then also locks the memory and stops page merging (mem-lock)",
         ),
         (
             "hw:cpu_realtime_mask",
             format!("^{mask}"),
             "guest-isolation",
-            "all vCPUs but those that keep house inside. Nova asks for one that is not: emulator threads may share its CPU where \
-the policy is not `share`",
+            "all vCPUs except those for housekeeping inside. Nova needs one that is not FIFO: emulator threads may \
+share its CPU if the policy is not `share`",
         ),
         (
             "hw:emulator_threads_policy",
             "share".to_owned(),
             "emulator-pin",
-            "emulator threads on cpu_shared_set, without which the instance is not scheduled. `isolate` takes a CPU more",
+            "emulator threads on cpu_shared_set, without which the instance is not scheduled. `isolate` takes one \
+more CPU",
         ),
         (
             "hw:cpu_thread_policy",
             "isolate".to_owned(),
             "smt",
-            "no two vCPUs on one core, and nothing beside them",
+            "no two vCPUs on one core, and no other work beside them",
         ),
         (
             "hw:mem_page_size",
@@ -109,7 +110,8 @@ the policy is not `share`",
         request,
         Marks::Hash,
         "nova",
-        "put it to /etc/nova/nova.conf.d/50-tactus.conf on the compute host (empty of instances), restart nova-compute",
+        "put it in /etc/nova/nova.conf.d/50-tactus.conf on the compute host (empty of instances), restart \
+nova-compute",
         "remove it, restart nova-compute",
         &["housekeeping: the host's own CPUs come from its boot parameters (generate grub), not from here."],
     );
@@ -121,12 +123,10 @@ the policy is not `share`",
         &comment("", "emulator-pin: for emulator threads, and for vCPUs of instances without dedicated CPUs");
     conf += &format!("cpu_shared_set = {}\n\n[libvirt]\n", placement.housekeeping);
     conf += "virt_type = kvm\n";
-    conf += &comment("", "cpu-passthrough: nothing emulated. Live migration only between equal processors");
+    conf +=
+        &comment("", "cpu-passthrough: no emulated features. Live migration only between equal processors");
     conf += "cpu_mode = host-passthrough\n";
-    conf += &comment(
-        "",
-        "vcpu-fifo, rt-priority-ceiling: above ordinary threads, below everything of the kernel's",
-    );
+    conf += &comment("", "vcpu-fifo, rt-priority-ceiling: above ordinary threads, below all kernel threads");
     conf += "realtime_scheduler_priority = 1\n";
 
     Ok(Output {

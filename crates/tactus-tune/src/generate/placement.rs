@@ -140,8 +140,8 @@ more cores of one kind",
     pub fn scheduled(&self) -> Option<String> {
         (self.kinds.len() > 1).then(|| {
             format!(
-                "hybrid processor: the isolated CPUs are {} cores, and the scheduler does not tell them apart: one guest may get \
-both, which differ in latency; isolate cores of one kind only",
+                "hybrid processor: the isolated CPUs are {} cores, and the scheduler does not distinguish them. One \
+guest may get both, which differ in latency; isolate cores of one kind only",
                 self.kinds.join(" and ")
             )
         })

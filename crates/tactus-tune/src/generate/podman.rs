@@ -5,9 +5,9 @@ use super::{Generator, Purpose, container};
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "podman",
-    about: "A script that runs an image with Podman as a real-time container: isolated CPUs and memory of their node, \
-the capabilities for real-time priorities and locked memory, no quota, and a real-time budget where the kernel wants \
-one (RT_GROUP_SCHED with cgroup v1). As root: a rootless container has the user's own limits.",
+    about: "A script that runs an image with Podman as a real-time container. It sets isolated CPUs and memory of \
+their node, the capabilities for real-time priorities and locked memory, and no quota. It adds a real-time budget if \
+the kernel needs one (RT_GROUP_SCHED with cgroup v1). As root: a rootless container has only the user's limits.",
     purpose: Purpose::Container,
     generate: |request| container::generate(request, "podman"),
 };

@@ -12,10 +12,10 @@ use super::{
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "qemu",
-    about: "Two scripts for a real-time guest without libvirt: one starts QEMU on the housekeeping CPUs, stopped, with \
-its memory locked, reserved and on the node of its CPUs; the other asks QEMU's monitor for the threads of the vCPUs, \
-gives each its isolated CPU and FIFO priority 1, and only then lets the guest run. With --accel tcg what QEMU cannot \
-emulate is left out.",
+    about: "Two scripts for a real-time guest without libvirt. One starts QEMU on the housekeeping CPUs, stopped, \
+with its memory locked, reserved and on the node of its CPUs. The other asks QEMU's monitor for the vCPU threads, \
+and gives each its isolated CPU and FIFO priority 1. Only then the guest runs. With --accel tcg features that QEMU \
+cannot emulate are left out.",
     purpose: Purpose::Guest,
     generate,
 };
@@ -37,7 +37,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         let x86 = request.subject.is(Arch::X86);
         let dropped: &[&str] = if x86 {
             &[
-                "cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)",
+                "cpu-passthrough: the guest gets every feature that QEMU can emulate (-cpu max)",
                 "kvm-hint-dedicated",
                 "guest-tsc-deadline",
                 "vpmu-off",
@@ -45,7 +45,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
             ]
         } else {
             &[
-                "cpu-passthrough: the guest gets all that QEMU can emulate (-cpu max)",
+                "cpu-passthrough: the guest gets every feature that QEMU can emulate (-cpu max)",
                 "vpmu-off",
                 "irqchip-in-kernel",
             ]
@@ -55,7 +55,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         );
     }
     let inside = format!(
-        "guest-isolation: the guest's kernel wants on its command line: {}",
+        "guest-isolation: set on the command line of the guest's kernel: {}",
         guest::kernel_line(request, &placement)
     );
     let mut more: Vec<&str> = vec![&inside];
@@ -79,7 +79,8 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     text += "\n";
     text += &comment(
         "",
-        "emulator-pin: QEMU and every thread that it makes begin on the housekeeping CPUs. QEMU=, QMP= and HOUSE= in the environment take another program, socket or set of CPUs.",
+        "emulator-pin: QEMU and all its threads start on the housekeeping CPUs. QEMU=, QMP= and HOUSE= in the \
+environment select another program, socket or set of CPUs.",
     );
     text += &format!("qmp=${{QMP:-/run/{name}.qmp}}\n");
     text += &format!(
@@ -89,7 +90,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     text += "trap 'kill \"$qemu\" 2>/dev/null || :' INT TERM\n";
     text += &comment(
         "",
-        "vcpu-pin, vcpu-fifo: the vCPUs go to their CPUs while the guest stands still; then it runs.",
+        "vcpu-pin, vcpu-fifo: the vCPUs go to their CPUs while the guest is stopped; then it runs.",
     );
     text += &format!(
         "if ! python3 \"$here/{name}-pin.py\" \"$qmp\"; then\n  kill \"$qemu\"\n  wait \"$qemu\" || :\n  exit 1\nfi\nwait \"$qemu\"\n"
@@ -133,19 +134,19 @@ fn arguments(request: &GenerateRequest<'_>, placement: &Placement) -> Result<Vec
     let bind = placement.node.map(|node| format!(",host-nodes={node},policy=bind")).unwrap_or_default();
     let memory_why = match page {
         Page::G1 => {
-            "pages of 1 GiB, there before the guest starts, not merged, on the node of its CPUs. They are \
-reserved at boot (generate grub) and mounted: mount -t hugetlbfs -o pagesize=1G none /dev/hugepages1G"
+            "pages of 1 GiB, allocated before the guest starts, not merged, on the node of its CPUs. Reserve them at \
+boot (generate grub) and mount them: mount -t hugetlbfs -o pagesize=1G none /dev/hugepages1G"
         }
         Page::M2 => {
-            "pages of 2 MiB, there before the guest starts, not merged, on the node of its CPUs. They are \
-reserved at boot (generate grub)"
+            "pages of 2 MiB, allocated before the guest starts, not merged, on the node of its CPUs. Reserve them at \
+boot (generate grub)"
         }
-        Page::Base => "all pages there before the guest starts, not merged, on the node of its CPUs",
+        Page::Base => "all pages allocated before the guest starts, not merged, on the node of its CPUs",
     };
     let (count, threads) = (placement.count(), placement.threads);
     let topology = format!("{count},sockets=1,cores={},threads={threads}", count / threads);
     Ok(vec![
-        ("-S", String::new(), "vcpu-pin", "it stands still until its vCPUs are where they belong"),
+        ("-S", String::new(), "vcpu-pin", "it is stopped until its vCPUs are on their CPUs"),
         (
             "-name",
             format!("{},debug-threads=on", request.options.name),
@@ -167,21 +168,23 @@ reserved at boot (generate grub)"
             cpu.into(),
             "cpu-passthrough",
             if kvm {
-                "the processor as it is, its deadline timer, no counters to switch; the hint (kvm-hint-dedicated) is wrong where CPUs are shared. Risk: no migration to other models"
+                "the host's processor, its deadline timer, no counters to switch; the hint (kvm-hint-dedicated) is \
+wrong if CPUs are shared. Risk: no migration to other models"
             } else {
-                "all that QEMU can emulate"
+                "every feature that QEMU can emulate"
             },
         ),
         ("-smp", topology, "llc-sharing", "the guest knows which of its CPUs share a core"),
-        ("-m", memory.to_string(), "guest-hugepages", "as much as the object below"),
+        ("-m", memory.to_string(), "guest-hugepages", "the size of the object below"),
         ("-object", backend + &bind, "guest-hugepages", memory_why),
         (
             "-overcommit",
             "mem-lock=on".into(),
             "mem-lock",
-            "all of QEMU is locked into memory; needs CAP_IPC_LOCK or the limit memlock. With cpu-pm=on beside it the guest idles without exits (guest-idle-ownership), and may bring its CPUs into deep idle states",
+            "all of QEMU is locked into memory; needs CAP_IPC_LOCK or the limit memlock. With cpu-pm=on the guest \
+idles without exits (guest-idle-ownership), and may bring its CPUs into deep idle states",
         ),
-        ("-nodefaults", String::new(), "no-extra-devices", "no device that nobody asked for"),
+        ("-nodefaults", String::new(), "no-extra-devices", "no default devices"),
         ("-display", "none".into(), "no-extra-devices", "no screen either"),
     ])
 }
@@ -206,11 +209,11 @@ import socket
 import sys
 import time
 
-# vcpu-pin: each vCPU has an isolated CPU for itself; vCPU 0 keeps house inside the guest.
+# vcpu-pin: each vCPU has a dedicated isolated CPU; vCPU 0 does housekeeping inside the guest.
 PINS = {{{pins}}}
-# vcpu-fifo: above every ordinary thread, vCPU 0 too: the others wait for what it holds, and it has a CPU
-# of its own here (Nova and KubeVirt leave it out, since their emulator threads may share its CPU). Safe
-# only with the pins: what shares a CPU with a busy FIFO thread never runs.
+# vcpu-fifo: above every ordinary thread, vCPU 0 too: the others wait for locks that it holds, and it has a
+# dedicated CPU here. Nova and KubeVirt leave vCPU 0 out, since their emulator threads may share its CPU.
+# Safe only with the pins: other threads on the CPU of a busy FIFO thread never run.
 PRIORITY = 1
 
 

@@ -14,9 +14,9 @@ use crate::profile;
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "tuned",
-    about: "A TuneD profile, tactus-PROFILE, that includes TuneD's own profile of that name and adds what the plan has \
-beyond it; and the variables file of TuneD's profile with the isolated CPUs, without which TuneD isolates all but one \
-hardware thread of each socket, also halves of cores.",
+    about: "A TuneD profile, tactus-PROFILE, that includes TuneD's own profile of that name and adds the other \
+settings of the plan. It comes with the variables file of TuneD's profile, which names the isolated CPUs. Without \
+that file TuneD isolates all but one hardware thread of each socket, including halves of cores.",
     purpose: Purpose::Machine,
     generate,
 };
@@ -38,20 +38,20 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     keep_guards(request.withheld, &own, &mut sections, &mut notes);
     leave_out_orders(&mut sections, &mut notes);
     let name = format!("tactus-{}", stock.name);
-    let where_ =
-        "Where TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
+    let where_ = "If TuneD is 2.24 or newer, /etc/tuned/profiles may hold the profile instead of /etc/tuned.";
     let mut text = header(
         request,
         Marks::Hash,
         "tuned",
         &format!(
-            "put the directory {name} and the variables file into /etc/tuned, run tuned-adm profile {name}, reboot; \
+            "put the directory {name} and the variables file in /etc/tuned, run tuned-adm profile {name}, reboot; \
 then tuned-adm verify"
         ),
         "tuned-adm profile with the former profile (tuned-adm active shows it now), remove both, reboot",
         &[
             where_,
-            "TuneD resets network queues and moves threads when it applies this: not while real-time work runs.",
+            "TuneD resets network queues and moves threads when it applies this: do not apply it while real-time \
+work runs.",
         ],
     );
     let _ = write!(
@@ -98,29 +98,29 @@ fn variables_of(request: &GenerateRequest<'_>, stock: &str, name: &str) -> Strin
         request,
         Marks::Hash,
         "tuned",
-        &format!("in place of /etc/tuned/{name}, which comes with TuneD's profile"),
+        &format!("in place of /etc/tuned/{name}, which is part of TuneD's profile"),
         "that file of the package",
         &[],
     );
     text.push('\n');
     text += &comment(
         "",
-        "isolcpus, nohz-full: whole cores. Left to itself TuneD keeps one hardware thread of each socket and isolates its \
-sibling.",
+        "isolcpus, nohz-full: whole cores. By default TuneD keeps one hardware thread of each socket and isolates \
+its sibling.",
     );
     let _ = writeln!(text, "isolated_cores={isolated}");
     if stock == "cpu-partitioning" {
         text += &comment(
             "",
-            "isolcpus: not balanced either. Take the # away where every thread on these CPUs is pinned; others pile up \
-on one CPU.",
+            "isolcpus: also not balanced. Remove the # if every thread on these CPUs is pinned; others pile up on \
+one CPU.",
         );
         let _ = writeln!(text, "#no_balance_cores={isolated}");
     } else {
         text += &comment(
             "",
-            "managed-irq: queue interrupts that nobody can move keep off the isolated CPUs, as far as a housekeeping CPU \
-is in their mask. Linux 5.6 or newer.",
+            "managed-irq: managed queue interrupts stay off the isolated CPUs, if a housekeeping CPU is in their \
+mask. Linux 5.6 or newer.",
         );
         text += "isolate_managed_irq=Y\n";
     }
@@ -161,7 +161,8 @@ fn keep_guards(
             // TuneD's script writes /etc/modprobe.d/kvm.rt.tuned.conf, and this is read after it.
             Target::Module { module, parameter } => {
                 notes.push(format!(
-                    "{parameter} stays as the kernel has it, against TuneD's own profile: tuned-adm verify calls that wrong"
+                    "{parameter} keeps the kernel's value, against TuneD's own profile: tuned-adm verify reports \
+that as wrong"
                 ));
                 ("modules", format!("{module}={parameter}=auto"))
             }
@@ -171,7 +172,7 @@ fn keep_guards(
             continue;
         }
         let why = format!(
-            "{GUARD}{}: TuneD's own profile weakens {}: {}. This line keeps it; take it away to ask for TuneD's value.",
+            "{GUARD}{}: TuneD's own profile weakens {}: {}. This line keeps it; remove it to use TuneD's value.",
             one.change.check, one.guard, one.gives_up
         );
         sections.entry(section).or_default().push((why, line));
@@ -205,7 +206,7 @@ fn leave_out_orders(sections: &mut Sections, notes: &mut Vec<String>) {
     sections.retain(|_, lines| !lines.is_empty());
     if !left_out.is_empty() {
         notes.push(format!(
-            "left out, because the facts say what is no value of such a setting: {}",
+            "left out, because the facts contain an invalid value of these settings: {}",
             left_out.join(", ")
         ));
     }
@@ -263,7 +264,8 @@ fn sections<'a>(changes: impl Iterator<Item = &'a Change>) -> (Sections, Vec<Str
     let notes = left
         .into_iter()
         .map(|(what, count)| {
-            format!("{count} settings of {what} are not in the profile: TuneD has its own ways for them, or none (see `tactus tune plan`)")
+            format!("{count} settings of {what} are not in the profile: TuneD sets them in another way, or not at \
+all (see `tactus tune plan`)")
         })
         .collect();
     (sections, notes)

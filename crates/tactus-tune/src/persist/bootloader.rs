@@ -48,11 +48,9 @@ pub(super) fn steps(system: &dyn System, plan: &Plan) -> Result<Vec<Step>, Vec<P
         return Ok(with_command(&[file], &["update-grub"]));
     }
     Err(vec![PlanRefusal {
-        what:
-            "no boot loader that tactus knows: there is neither grubby nor update-grub with /etc/default/grub"
-                .into(),
+        what: "no known boot loader: there is neither grubby nor update-grub with /etc/default/grub".into(),
         hint: format!(
-            "put this on the kernel's command line yourself, and leave --persist out: {}",
+            "add this to the kernel's command line yourself, and leave --persist out: {}",
             words.join(" ")
         ),
     }])
@@ -73,10 +71,10 @@ fn twice(change: &Change) -> Option<PlanRefusal> {
     let Target::Kernel { parameter } = &change.target else { return None };
     let now = change.now.as_deref().filter(|now| *now != change.then)?;
     FIRST_COUNTS.contains(&parameter.as_str()).then(|| PlanRefusal {
-        what: format!("{parameter}={now} is on the command line already, and of two the kernel takes the first"),
+        what: format!("{parameter}={now} is already on the command line, and the kernel uses the first of two"),
         hint: format!(
-            "take it from where it comes (/etc/default/grub, or `tactus tune revert`), reboot, then come again; or \
-             --without {}",
+            "remove it at its source (/etc/default/grub, or `tactus tune revert`), reboot, then run this again; or \
+--without {}",
             change.check
         ),
     })

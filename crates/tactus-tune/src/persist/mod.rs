@@ -29,7 +29,7 @@ pub fn steps(system: &dyn System, plan: &Plan) -> Result<Vec<Step>, Vec<PlanRefu
             None => {}
             Some(text) if text.starts_with(MARK) => *former = Some(text),
             Some(_) => refusals.push(PlanRefusal {
-                what: format!("{path} is there and not ours"),
+                what: format!("{path} exists and was not written by tactus"),
                 hint: "move it away, or put its settings elsewhere".into(),
             }),
         }

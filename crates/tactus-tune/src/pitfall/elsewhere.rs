@@ -7,7 +7,7 @@ pub static PITFALLS: &[Pitfall] = &[
     Pitfall {
         number: 15,
         title: "locked memory without an adequate hard_limit can fail",
-        text: "libvirt then takes a limit of its own, and QEMU is refused or killed when it needs more. Give the guest's \
+        text: "libvirt then sets a default limit, and QEMU is refused or killed when it needs more. Set the guest's \
 memory and a margin (2 GiB).",
         scope: Scope::Elsewhere("tactus tune files libvirt"),
         settings: &[],
@@ -22,15 +22,15 @@ memory and a margin (2 GiB).",
     Pitfall {
         number: 17,
         title: "--cpu-rt-runtime does not exist on cgroup v2",
-        text: "crun refuses it, runc passes over it in silence, podman warns.",
+        text: "crun refuses it, runc ignores it silently, podman warns.",
         scope: Scope::Elsewhere("tactus tune files podman and docker"),
         settings: &[],
     },
     Pitfall {
         number: 23,
         title: "SMI sources may be the thermal protection",
-        text: "Switching them off in the firmware can take it away. tactus changes no SMI source, and follows no guide that \
-switches virtualization off.",
+        text: "Turning them off in the firmware can turn the protection off. tactus changes no SMI source, and \
+follows no guide that turns virtualization off.",
         scope: Scope::Elsewhere("tactus explain smi-count"),
         settings: &[],
     },
@@ -45,8 +45,8 @@ switches virtualization off.",
     },
     Pitfall {
         number: 31,
-        title: "leaving housekeeping CPUs out of results must be said",
-        text: "Averages hide maxima, and a figure without the system's own cores looks better than the machine is.",
+        title: "name housekeeping CPUs that you leave out of results",
+        text: "Averages hide maxima, and a figure without the housekeeping CPUs looks better than the machine is.",
         scope: Scope::Elsewhere("tactus report: the CPUs of each figure are named"),
         settings: &[],
     },

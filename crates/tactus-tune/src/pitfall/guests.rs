@@ -12,7 +12,7 @@ pub static PITFALLS: &[Pitfall] = &[
     Pitfall {
         number: 11,
         title: "QEMU's helpers starve on the CPU of a FIFO vCPU",
-        text: "vhost, kvm-pit and emulator threads that share a CPU with a FIFO vCPU run when it idles, if ever: the \
+        text: "vhost, kvm-pit and emulator threads on the CPU of a FIFO vCPU run only when it idles, if ever. The \
 guest waits for I/O that cannot be served. Pin them to housekeeping CPUs.",
         scope: Scope::Plan(|look| {
             starving(look).map(|(helper, vcpu)| {
@@ -24,8 +24,8 @@ guest waits for I/O that cannot be served. Pin them to housekeeping CPUs.",
     Pitfall {
         number: 12,
         title: "a machine whose vCPUs are all FIFO hangs",
-        text: "Without a vCPU that keeps house, and an emulator thread elsewhere, nothing in it makes progress once all \
-spin. Leave vCPU 0 to SCHED_OTHER, or pin the emulator to housekeeping CPUs.",
+        text: "If all vCPUs spin, nothing in the guest makes progress, unless one vCPU does housekeeping and the \
+emulator thread runs elsewhere. Leave vCPU 0 to SCHED_OTHER, or pin the emulator to housekeeping CPUs.",
         scope: Scope::Plan(|look| {
             look.machines().iter().find_map(|machine| {
                 let fifo = machine.vcpus.iter().all(|vcpu| look.policy(vcpu) == Policy::Fifo);
@@ -42,8 +42,8 @@ spin. Leave vCPU 0 to SCHED_OTHER, or pin the emulator to housekeeping CPUs.",
     Pitfall {
         number: 13,
         title: "cpu-pm=on lets a guest reach deep idle states",
-        text: "The guest's MWAIT and HLT then put the real CPU to sleep, as deep as the machine allows. Limit the idle \
-states on the host.",
+        text: "MWAIT and HLT of the guest then put the real CPU to sleep, to the deepest state that the machine \
+allows. Limit the idle states on the host.",
         scope: Scope::Plan(|look| {
             let process = processes(look).find(|(_, line)| line.contains("cpu-pm=on"))?;
             Some(format!("process {} has cpu-pm=on", process.0))
@@ -53,8 +53,8 @@ states on the host.",
     Pitfall {
         number: 14,
         title: "hint-dedicated and PLE off stall guests that share CPUs",
-        text: "A vCPU that spins for a lock whose holder is preempted spins for its whole time slice. Only for vCPUs with \
-CPUs of their own.",
+        text: "A vCPU that spins for a lock with a preempted holder spins for its whole time slice. Use them only \
+for vCPUs with dedicated CPUs.",
         scope: Scope::Plan(|look| {
             let ple = look.plans_module("ple_gap") == Some("0")
                 || look.plans_module("pause_filter_count") == Some("0");

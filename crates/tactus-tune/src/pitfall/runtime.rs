@@ -9,20 +9,19 @@ pub static PITFALLS: &[Pitfall] = &[
     Pitfall {
         number: 1,
         title: "without RT throttling a spinning FIFO thread starves the kernel",
-        text: "kworkers, RCU and vmstat of that CPU never run again, and the machine locks up piece by piece. Either the \
-thread blocks in each cycle, or stalld gives the starved some microseconds.",
+        text: "kworkers, RCU and vmstat of that CPU never run again, and the machine locks up piece by piece. Either \
+the thread must block in each cycle, or stalld must give starved threads some microseconds.",
         scope: Scope::Plan(|look| {
             let off = look.plans_file("/sched_rt_runtime_us") == Some("-1");
-            (off && !rescued(look.subject))
-                .then(|| "throttling is switched off, and stalld does not run".into())
+            (off && !rescued(look.subject)).then(|| "throttling is off, and stalld does not run".into())
         }),
         settings: &["sched_rt_runtime_us"],
     },
     Pitfall {
         number: 2,
         title: "since Linux 6.12 the fair server throttles, not sched_rt_runtime_us",
-        text: "Without RT_GROUP_SCHED that sysctl governs only the admission of SCHED_DEADLINE. Ordinary threads get 50 ms \
-of each second from the fair server: /sys/kernel/debug/sched/fair_server/cpuN/runtime.",
+        text: "Without RT_GROUP_SCHED that sysctl controls only the admission of SCHED_DEADLINE. Ordinary threads \
+get 50 ms of each second from the fair server: /sys/kernel/debug/sched/fair_server/cpuN/runtime.",
         scope: Scope::Plan(|look| {
             look.plans_file("/sched_rt_runtime_us")?;
             let group = look.text("config:CONFIG_RT_GROUP_SCHED") == Some("y");
@@ -35,9 +34,10 @@ of each second from the fair server: /sys/kernel/debug/sched/fair_server/cpuN/ru
     Pitfall {
         number: 9,
         title: "in pm_qos_resume_latency_us 0 means any latency, and n/a none at all",
-        text: "A latency of zero, n/a here or 0 in /dev/cpu_dma_latency, makes the idle governor poll, and an idle \
-nohz_full CPU then keeps its tick; 1 to 3 us leave it C1 and stop the tick. While cyclictest or tactus measures, /dev/cpu_dma_latency is held at 0 and hides bad idle states: audit \
-before measuring, and measure with --no-side-effects too.",
+        text: "A latency of zero (n/a here, or 0 in /dev/cpu_dma_latency) makes the idle governor poll. An idle \
+nohz_full CPU then keeps its tick. With 1 to 3 us it may use C1 and stops the tick. While cyclictest or tactus \
+measures, it sets /dev/cpu_dma_latency to 0 and hides bad idle states: audit before you measure, and also measure \
+with --no-side-effects.",
         scope: Scope::Plan(|look| {
             let then = look.plans_file("/power/pm_qos_resume_latency_us")?;
             Some(format!("pm_qos_resume_latency_us becomes {then}"))
@@ -47,9 +47,10 @@ before measuring, and measure with --no-side-effects too.",
     Pitfall {
         number: 19,
         title: "timer_migration is contested",
-        text: "TuneD sets 0: a timer stays on the CPU that arms it. OpenShift sets 1: one that a nohz_full CPU arms goes \
-to a housekeeping CPU. A CPU outside every scheduling domain (isolcpus=domain) and without nohz_full keeps its own in \
-either case, and gets nobody else's (get_nohz_timer_target). Measure both: `tactus prove timer-migration`.",
+        text: "TuneD sets 0: a timer stays on the CPU that starts it. OpenShift sets 1: a timer started on a \
+nohz_full CPU goes to a housekeeping CPU. A CPU outside every scheduling domain (isolcpus=domain) and without \
+nohz_full keeps its timers in both cases, and gets none of other CPUs (get_nohz_timer_target). Measure both: `tactus \
+prove timer-migration`.",
         scope: Scope::Plan(|look| {
             look.plans_file("/timer_migration").map(|then| format!("timer_migration becomes {then}"))
         }),
@@ -58,8 +59,8 @@ either case, and gets nobody else's (get_nohz_timer_target). Measure both: `tact
     Pitfall {
         number: 21,
         title: "TuneD resets network cards and moves threads while it applies",
-        text: "Its [net], [irqbalance] and [scheduler] parts change queues (the link goes down), restart irqbalance and \
-touch every thread: do it before the real-time work starts.",
+        text: "Its [net], [irqbalance] and [scheduler] parts change queues (the link goes down), restart irqbalance \
+and touch every thread. Apply it before the real-time work starts.",
         scope: Scope::Plan(|look| {
             let profile = look.text("/etc/tuned/active_profile").filter(|name| !name.is_empty())?;
             look.runs("tuned").then(|| format!("TuneD runs here, with the profile {profile}"))
@@ -68,9 +69,9 @@ touch every thread: do it before the real-time work starts.",
     },
     Pitfall {
         number: 24,
-        title: "silenced watchdogs hide real faults",
-        text: "A hang, a corrected memory error or a warning is no longer seen. Write down that they are off, and switch \
-them on when something is to be found.",
+        title: "disabled watchdogs hide real faults",
+        text: "A hang, a corrected memory error or a warning is no longer reported. Note that they are off, and turn \
+them on to look for a fault.",
         scope: Scope::Plan(|look| {
             let files = ["/nmi_watchdog", "/soft_watchdog", "/ignore_ce", "/printk"];
             let mut off: Vec<&str> = files
@@ -88,9 +89,9 @@ them on when something is to be found.",
     },
     Pitfall {
         number: 26,
-        title: "cache ways that devices share stay shared",
-        text: "I/O writes into the ways of shareable_bits whatever the masks say: an isolated mask that has one of them is \
-not isolated from devices. Choose masks without them.",
+        title: "cache ways shared with devices stay shared",
+        text: "I/O writes into the ways of shareable_bits, regardless of the masks. An isolated mask with one of \
+them is not isolated from devices. Choose masks without them.",
         scope: Scope::Plan(|look| {
             let bits = look.text("/sys/fs/resctrl/info/L3/shareable_bits")?;
             let shared = u64::from_str_radix(bits, 16).is_ok_and(|bits| bits != 0);
@@ -100,9 +101,9 @@ not isolated from devices. Choose masks without them.",
     },
     Pitfall {
         number: 28,
-        title: "what a guest sees of the hardware is the hypervisor's invention",
-        text: "MSRs, clock rates and idle states of a virtual machine say nothing of the machine below, and setting them \
-changes nothing there: tune the host.",
+        title: "the hypervisor decides what hardware a guest sees",
+        text: "MSRs, clock rates and idle states of a virtual machine do not describe the machine below. Setting \
+them changes nothing there: tune the host.",
         scope: Scope::Plan(|look| {
             if !look.subject.virtualized {
                 return None;
@@ -130,8 +131,8 @@ changes nothing there: tune the host.",
     },
     Pitfall {
         number: 29,
-        title: "what a real-time kernel does not have needs no setting",
-        text: "PREEMPT_RT is built without automatic NUMA balancing, and often without transparent huge pages: their \
+        title: "features that a real-time kernel lacks need no setting",
+        text: "PREEMPT_RT is built without automatic NUMA balancing, and often without transparent huge pages. Their \
 absence is no failure, and the plan leaves them out.",
         scope: Scope::Plan(|look| {
             let files = ["/proc/sys/kernel/numa_balancing", "/sys/kernel/mm/transparent_hugepage/enabled"];

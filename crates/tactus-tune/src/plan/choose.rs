@@ -125,8 +125,8 @@ fn unknown(steps: &[PlannedChange], choice: &Choice) -> Vec<PlanRefusal> {
         .flat_map(|(option, ids)| ids.iter().map(move |id| (option, id)))
         .filter(|(_, id)| !known(id))
         .map(|(option, id)| PlanRefusal {
-            what: format!("{option} {id}: there is no such setting"),
-            hint: "`tactus audit --list` and the first column of the plan have the names".into(),
+            what: format!("{option} {id}: this setting does not exist"),
+            hint: "`tactus audit --list` and the first column of the plan list the names".into(),
         })
         .collect()
 }
@@ -140,8 +140,8 @@ fn unknown_interrupts(subject: &Subject<'_>, choice: &Choice) -> Vec<PlanRefusal
         .flat_map(|(option, irqs)| irqs.iter().map(move |irq| (option, irq)))
         .filter(|(_, irq)| absent(irq))
         .map(|(option, irq)| PlanRefusal {
-            what: format!("{option} {irq}: there is no such interrupt"),
-            hint: "the first column of /proc/interrupts has their numbers".into(),
+            what: format!("{option} {irq}: this interrupt does not exist"),
+            hint: "the first column of /proc/interrupts lists their numbers".into(),
         })
         .collect()
 }

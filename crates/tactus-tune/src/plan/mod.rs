@@ -142,8 +142,8 @@ fn remarks(subject: &Subject<'_>) -> Vec<String> {
     without
         .map(|(node, cpus)| {
             format!(
-                "{node} (CPUs {cpus}) keeps no housekeeping CPU: its kswapd, kcompactd and interrupts go to \
-                 another node; leave one core of each node out of --isolate"
+                "{node} (CPUs {cpus}) has no housekeeping CPU, so its kswapd, kcompactd and interrupts run on \
+another node; leave one core of each node out of --isolate"
             )
         })
         .collect()

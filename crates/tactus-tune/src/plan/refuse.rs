@@ -37,22 +37,20 @@ fn role(subject: &Subject<'_>, profile: &Profile) -> Option<PlanRefusal> {
     let name = profile.name;
     if subject.role == Role::Container {
         return Some(refuse(
-            format!("{name} is for a system with a kernel of its own, and this is a container"),
-            "tune the host; `tactus tune files podman` and `docker` make the container's own settings",
+            format!("{name} is for a system with its own kernel, but this is a container"),
+            "tune the host; `tactus tune files podman` and `docker` create the container's settings",
         ));
     }
     if profile.host && subject.role == Role::Guest {
         return Some(refuse(
-            format!("{name} is for a machine that carries virtual machines, and this is one of them"),
-            "take realtime-virtual-guest here",
+            format!("{name} is for a host of virtual machines, but this is a virtual machine"),
+            "use realtime-virtual-guest here",
         ));
     }
     if profile.guest && subject.role == Role::Host && !subject.virtualized {
         return Some(refuse(
-            format!(
-                "{name} is for the inside of a virtual machine, and no hypervisor lies below this system"
-            ),
-            "take realtime-virtual-host for a machine that carries guests, else realtime",
+            format!("{name} is for use inside a virtual machine, but this system runs on no hypervisor"),
+            "use realtime-virtual-host for a machine that runs guests, otherwise realtime",
         ));
     }
     None
@@ -76,8 +74,8 @@ fn owned(subject: &Subject<'_>, changes: &[&Change]) -> Vec<PlanRefusal> {
         (placed && moves(interrupt.irq)).then(|| {
             refuse(
                 format!(
-                    "interrupt {} ({action}) was put on CPU {now} for a device of a virtual machine, and the \
-                     plan would move it away",
+                    "interrupt {} ({action}) was placed on CPU {now} for a device of a virtual machine, and the plan \
+would move it away",
                     interrupt.irq
                 ),
                 "stop that virtual machine first, or keep all interrupts where they are: --without irq-affinity",
@@ -91,11 +89,11 @@ fn owned(subject: &Subject<'_>, changes: &[&Change]) -> Vec<PlanRefusal> {
 fn unrescued(subject: &Subject<'_>, changes: &[&Change]) -> Option<PlanRefusal> {
     guards::leaves_no_rescue(subject, changes).then(|| {
         refuse(
-            "throttling and the fair server would both be off, and stalld does not run: nothing would rescue what a \
-             real-time thread starves"
+            "throttling and the fair server would both be off, and stalld does not run: threads that a real-time \
+thread starves would not be rescued"
                 .into(),
-            "start stalld first (systemctl enable --now stalld), or leave one of them: --without rt-throttling, or \
-             --without fair-server",
+            "start stalld first (systemctl enable --now stalld), or leave one of them on: --without rt-throttling, \
+or --without fair-server",
         )
     })
 }

@@ -87,7 +87,7 @@ fn isolation_that_leaves_no_room_is_refused_and_named() {
 fn a_profile_for_another_kind_of_system_is_refused() {
     let guest = machine().role(Role::Guest);
     let container = machine().role(Role::Container);
-    assert!(refusals(&guest, "realtime-virtual-host", "2-3")[0].contains("carries virtual machines"));
+    assert!(refusals(&guest, "realtime-virtual-host", "2-3")[0].contains("host of virtual machines"));
     assert!(refusals(&container, "realtime", "2-3")[0].contains("this is a container"));
     assert!(refusals(&machine(), "realtime-virtual-guest", "2-3")[0].contains("no hypervisor"));
     assert_eq!(refusals(&guest, "realtime-virtual-guest", "2-3"), Vec::<String>::new());
@@ -125,7 +125,7 @@ fn an_interrupt_that_is_allowed_on_isolated_cpus_only_stays_unless_it_is_named()
     assert_eq!(moved(&choose(Choice { move_irq: vec![56], ..Choice::default() })), [56, 57]);
     assert_eq!(moved(&choose(Choice { own_irq: vec![57], ..Choice::default() })), Vec::<u32>::new());
     let nobody = choose(Choice { own_irq: vec![99], ..Choice::default() });
-    assert_eq!(nobody.refusals[0].what, "--own-irq 99: there is no such interrupt");
+    assert_eq!(nobody.refusals[0].what, "--own-irq 99: this interrupt does not exist");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn queues_that_irqbalance_or_the_kernel_spread_are_nobodys_own() {
 fn an_interrupt_of_a_virtual_machine_is_not_taken_away_even_if_it_is_named() {
     let choice = Choice { move_irq: vec![55], ..Choice::default() };
     let said = plan(&with_interrupts(), "realtime", "2-3,6-7", &choice).refusals;
-    let says = "interrupt 55 (vfio-msix[0](0000:3b:00.0)) was put on CPU 6";
+    let says = "interrupt 55 (vfio-msix[0](0000:3b:00.0)) was placed on CPU 6";
     assert!(said[0].what.contains(says), "{said:?}");
 }
 
@@ -192,7 +192,7 @@ fn throttling_and_the_fair_server_stay_where_stalld_does_not_run() {
 
     let asked = rescues(&served(), &["rt-throttling"]);
     let step = asked.entries.iter().find(|step| step.change.check == "rt-throttling").unwrap();
-    assert!(step.gives_up.contains("may wait for ever") && asked.refusals.is_empty());
+    assert!(step.gives_up.contains("starves all other threads") && asked.refusals.is_empty());
     assert!(!sets(&asked, "fair-server"));
 }
 
@@ -273,7 +273,7 @@ fn a_governor_that_holds_the_clock_still_is_left() {
 #[test]
 fn a_node_without_housekeeping_is_told() {
     let plan = plan(&machine(), "realtime", "4-7", &Choice::default());
-    assert!(plan.remarks[0].starts_with("node1 (CPUs 4-7) keeps no housekeeping CPU"), "{:?}", plan.remarks);
+    assert!(plan.remarks[0].starts_with("node1 (CPUs 4-7) has no housekeeping CPU"), "{:?}", plan.remarks);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn single_settings_are_chosen_by_name() {
     assert!(checks(&Choice::default()).contains(&"isolcpus".to_owned()));
     let none = Choice { with: vec!["no-such-thing".into()], ..Choice::default() };
     let refusal = &plan(&machine(), "realtime", "2-3,6-7", &none).refusals[0];
-    assert_eq!(refusal.what, "--with no-such-thing: there is no such setting");
+    assert_eq!(refusal.what, "--with no-such-thing: this setting does not exist");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::setting::{Profile, Setting, Value, What, kernel};
 /// TuneD's `cpu-partitioning`: polling work on its own CPUs, without real-time priorities.
 pub static CPU_PARTITIONING: Profile = Profile {
     name: "cpu-partitioning",
-    summary: "polling work on CPUs of its own, without real-time priorities",
+    summary: "polling work on dedicated CPUs, without real-time priorities",
     parent: Some(&NETWORK_LATENCY),
     settings: &[
         WORKQUEUES[0],

@@ -62,7 +62,7 @@ pub const KSM: Setting = file("/sys/kernel/mm/ksm/run", Plain, "2", "ksm");
 /// TuneD's `realtime-virtual-host`.
 pub static VIRTUAL_HOST: Profile = Profile {
     name: "realtime-virtual-host",
-    summary: "a machine whose isolated CPUs carry real-time virtual machines",
+    summary: "a machine whose isolated CPUs run real-time virtual machines",
     parent: Some(&REALTIME),
     settings: &[
         NOHZ[0], NOHZ[1], NOHZ[2], NOHZ[3], GROUPS[0], GROUPS[1], GROUPS[2], GROUPS[3], GROUPS[4], KSM,

@@ -103,7 +103,7 @@ fn a_step_that_was_done_and_cannot_be_read_is_missed() {
     });
     let damage = revert(&machine, Back::default()).unwrap().damage.unwrap();
     assert_eq!((damage.nameless, damage.lost), (false, 1));
-    assert!(damage.to_string().contains("; 1 of the steps that were done stood there"), "{damage}");
+    assert!(damage.to_string().contains("; 1 of the completed steps were in it"), "{damage}");
     let (mut after, _) = files_and_kept(&machine);
     assert_eq!(after.insert("/proc/sys/vm/swappiness".into(), "60\n".into()).as_deref(), Some("10\n"));
     assert_eq!(after, before, "the others are taken back");

@@ -310,7 +310,7 @@ fn a_file_of_somebody_else_is_never_overwritten() {
     let before = files(&machine);
     let error = apply(&machine, &plan(), &order(true)).unwrap_err();
     let TuneError::Refused(refusals) = error else { panic!("{error:?}") };
-    assert_eq!(refusals[0].what, "/etc/sysctl.d/90-tactus.conf is there and not ours");
+    assert_eq!(refusals[0].what, "/etc/sysctl.d/90-tactus.conf exists and was not written by tactus");
     assert_eq!(files(&machine), before);
 }
 

@@ -283,20 +283,21 @@ impl Action {
 
     fn hint(&self, error: &io::Error) -> &'static str {
         match (self, error.kind()) {
-            (Self::Install { .. }, _) => "the directory must be writable, and is on an immutable system not",
-            (Self::Run { .. } | Self::TunedProfile { .. }, _) => {
-                "run the command by hand to see what it lacks"
+            (Self::Install { .. }, _) => {
+                "make the directory writable; on an immutable system it is read-only"
             }
+            (Self::Run { .. } | Self::TunedProfile { .. }, _) => "run the command by hand to see its error",
             (_, io::ErrorKind::InvalidInput) => {
-                "this kernel or machine does not take this value: leave the setting out with --without"
+                "this kernel or machine does not accept this value: leave the setting out with --without"
             }
             (_, io::ErrorKind::PermissionDenied) => {
-                "root is needed; where root is refused too, a container or a lockdown forbids it: leave the setting out with --without"
+                "be root; if root is refused too, a container or a lockdown forbids it: leave the setting out with \
+--without"
             }
             (_, io::ErrorKind::ResourceBusy) => {
-                "something uses it: end that first, or leave the setting out with --without"
+                "it is in use: end the program that uses it, or leave the setting out with --without"
             }
-            (_, io::ErrorKind::NotFound) => "it has gone since it was looked at: plan again",
+            (_, io::ErrorKind::NotFound) => "it no longer exists: plan again",
             _ => "leave the setting out with --without",
         }
     }

@@ -57,7 +57,7 @@ pub fn commit(
     if let Some(step) = steps.iter().find(|step| !is_ours(&step.action)) {
         let failed = Failed {
             what: step.action.to_string(),
-            word: "this could not be taken back: what is there now has no form that tactus knows".into(),
+            word: "this cannot be reverted: tactus does not know the form of the current value".into(),
             hint: "leave it out with --without, and report it".into(),
             bearable: false,
         };
@@ -67,7 +67,7 @@ pub fn commit(
     let mut outcomes = Vec::new();
     for batch in batches(steps) {
         if let Err((check, failed)) = together(system, journal, boot, batch, &mut did, &mut outcomes) {
-            warn!(check, why = failed.word, "a step failed, so all are taken back: {}", failed.what);
+            warn!(check, why = failed.word, "a step failed, so all are reverted: {}", failed.what);
             let (_, left) = undo_all(system, journal, &did, boot, false);
             return Err(Box::new(Broken { check, failed, left }));
         }
@@ -128,7 +128,7 @@ fn unwritten(error: &io::Error) -> Failed {
     Failed {
         what: "write the journal".into(),
         word: error.to_string(),
-        hint: "what cannot be written down is not done: make room, or make the directory writable".into(),
+        hint: "tactus changes nothing that it cannot log: make room, or make the directory writable".into(),
         bearable: false,
     }
 }

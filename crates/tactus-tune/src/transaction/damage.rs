@@ -24,11 +24,11 @@ impl fmt::Display for Damage {
         let lines = if all.len() == 1 { "line" } else { "lines" };
         write!(f, "{lines} {} of {} cannot be read", all.join(", "), self.path.display())?;
         if self.nameless {
-            write!(f, ", and with that what was applied")?;
+            write!(f, ", so the applied changes are unknown")?;
         }
         match self.lost {
             0 => {}
-            lost => write!(f, "; {lost} of the steps that were done stood there")?,
+            lost => write!(f, "; {lost} of the completed steps were in it")?,
         }
         match self.steps {
             0 => write!(f, "; no other line names a step"),

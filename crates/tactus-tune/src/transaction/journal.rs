@@ -191,7 +191,7 @@ impl Log {
                 Line::Begin(begin) if begin.format > FORMAT => {
                     return Err(io::Error::new(
                         io::ErrorKind::InvalidData,
-                        format!("tactus {} wrote it, which is later than this one", begin.tool),
+                        format!("tactus {} wrote it, a later version than this one", begin.tool),
                     ));
                 }
                 Line::Begin(begin) => {

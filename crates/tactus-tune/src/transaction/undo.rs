@@ -42,8 +42,9 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
     if !is_ours(action) {
         return Undone::Failed(Failed {
             what: action.to_string(),
-            word: "tactus never makes such a step, and does not take it back".into(),
-            hint: "somebody else has written it into the journal: see what it stands for there, and put that right by hand".into(),
+            word: "tactus never makes such a step, and does not revert it".into(),
+            hint: "another program wrote it into the journal: check the step there, and restore it by hand"
+                .into(),
             bearable: true,
         });
     }
@@ -54,7 +55,7 @@ pub fn undo(system: &dyn System, entry: &Entry, boot: &str, force: bool) -> Undo
     }
     match (action.current(system), action) {
         (None, Action::Install { former: None, .. }) => return Undone::Held,
-        (None, Action::Install { .. }) => return Undone::Foreign("the file is not there any more".into()),
+        (None, Action::Install { .. }) => return Undone::Foreign("the file no longer exists".into()),
         (None, _) => return Undone::Gone,
         (Some(now), _) => {
             if action.former().is_some_and(|former| now == former || action.same(&now, former)) {
@@ -92,8 +93,8 @@ fn restored(system: &dyn System, action: &Action) -> Undone {
     let now = action.current(system);
     match (now, action.former()) {
         (Some(now), Some(former)) if !action.same(&now, former) => Undone::Failed(Failed {
-            what: format!("put `{}` back: {}", former.trim(), action.subject()),
-            word: format!("the system says `{}`", now.trim()),
+            what: format!("restore `{}`: {}", former.trim(), action.subject()),
+            word: format!("the system reports `{}`", now.trim()),
             hint: "set it by hand, or reboot".into(),
             bearable: true,
         }),
@@ -132,7 +133,7 @@ pub fn undo_all(
     if !ids.is_empty() {
         // If this cannot be written down they are taken back twice, which is harmless.
         if let Err(error) = journal.undone(&ids) {
-            tracing::warn!(%error, "the journal does not say what was taken back");
+            tracing::warn!(%error, "the journal does not contain the value to restore");
         }
     }
     (over, left)

@@ -320,7 +320,7 @@ fn lines_of_another_release_are_said_and_not_done() {
     fs::write(&journal, text).unwrap();
     let ended = forged.tactus(&["tune", "revert"]);
     assert_eq!(ended.status.code(), Some(2), "{}", stderr(&ended));
-    assert!(stderr(&ended).contains("which is later than this one"), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("a later version than this one"), "{}", stderr(&ended));
     assert!(forged.victim.exists());
 }
 

@@ -34,7 +34,7 @@ pub fn patch(
         Some("kvm") => Accel::Kvm,
         Some("qemu") => Accel::Tcg,
         other => {
-            let kind = other.unwrap_or("not said");
+            let kind = other.unwrap_or("not set");
             return Err(refuse(
                 format!("its type is {kind}; only domains of the types kvm and qemu can be changed"),
                 DUMP,
@@ -46,13 +46,12 @@ pub fn patch(
         vcpus: Some(match request.options.vcpus {
             Some(count) => count,
             None => number(&tree, "vcpu")
-                .ok_or_else(|| refuse("it does not say its number of vCPUs".into(), DUMP))?,
+                .ok_or_else(|| refuse("it does not contain its number of vCPUs".into(), DUMP))?,
         }),
         memory: Some(match request.options.memory {
             Some(memory) => memory,
-            None => {
-                memory(&tree, "memory").ok_or_else(|| refuse("it does not say its memory".into(), DUMP))?
-            }
+            None => memory(&tree, "memory")
+                .ok_or_else(|| refuse("it does not contain its memory".into(), DUMP))?,
         }),
         accel: Some(accel),
         ..request.options.clone()
@@ -244,16 +243,16 @@ fn strangers(tree: &Tree, guest: &Guest<'_>) -> Vec<Setting> {
 fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
     let mut notes = super::placement_notes(&guest.placement);
     if guest.usb {
-        notes.push("no-extra-devices: USB stays, because a disk or device of the guest hangs on it".into());
+        notes.push("no-extra-devices: USB stays, because a disk or device of the guest uses it".into());
     }
     if tree.find(&["vcpus"]).is_some() {
-        notes.push("vcpu-pin: <vcpus> names single vCPUs; see that all of them are on".into());
+        notes.push("vcpu-pin: <vcpus> names single vCPUs; check that all of them are on".into());
     }
     let cells = tree.find(&["cpu", "numa"]).map_or(0, |numa| tree.children(numa, "cell").count());
     if cells > 1 {
         notes.push(format!(
-            "numa-locality: the guest has {cells} NUMA nodes, which stay; see that their vCPUs and memory are where the pins are, \
-             or give it one"
+            "numa-locality: the guest keeps its {cells} NUMA nodes; check that their vCPUs and memory match the \
+pins, or give it one node"
         ));
     }
     if !guest.iothreads.is_empty() && !threads::is_of_use(tree) {
@@ -265,8 +264,8 @@ fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
         if let Some(has) = reserved(guest.request.subject.facts, page, node).filter(|has| *has < needed) {
             let place = node.map(|node| format!(" on node {node}")).unwrap_or_default();
             notes.push(format!(
-                "guest-hugepages: the host has {has} pages of {}iB{place}, and the guest needs {needed}: it does not start before \
-                 they are reserved",
+                "guest-hugepages: the host has {has} pages of {}iB{place}, but the guest needs {needed}: it does not \
+start before they are reserved",
                 page.word()
             ));
         }
@@ -276,7 +275,7 @@ fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
         for name in ["graphics", "video", "sound", "rng", "watchdog"] {
             if tree.children(devices, name).next().is_some() {
                 notes.push(format!(
-                    "no-extra-devices: <{name}> stays; a real-time guest is better off without it"
+                    "no-extra-devices: <{name}> stays; a real-time guest runs better without it"
                 ));
             }
         }
@@ -289,7 +288,7 @@ fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
                 let target =
                     tree.children(disk, "target").next().and_then(|t| t.attribute("dev")).unwrap_or("?");
                 notes.push(format!(
-                    "disk-image: disk {target} is not raw with cache='none'; its data stays as it is"
+                    "disk-image: disk {target} is not raw with cache='none'; tactus does not convert its data"
                 ));
             }
         }

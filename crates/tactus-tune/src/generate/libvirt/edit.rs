@@ -100,7 +100,7 @@ pub fn apply(text: &mut String, setting: &Setting) -> Result<Vec<String>, String
             {
                 let span = with_its_line(text, old.span());
                 text.replace_range(span, "");
-                said.push(format!("{} removed, to be made anew", described(wanted)));
+                said.push(format!("{} removed, to be added again", described(wanted)));
                 tree = Tree::parse(text)?;
             }
             if let Some(found) = present(&tree, wanted).first() {
@@ -166,8 +166,8 @@ fn change(text: &mut String, found: &Element, wanted: &Wanted, said: &mut Vec<St
         said.push(format!(
             "{} {name}: {} -> {}",
             described(wanted),
-            now.unwrap_or("not said"),
-            value.as_deref().unwrap_or("not said")
+            now.unwrap_or("not set"),
+            value.as_deref().unwrap_or("not set")
         ));
         set_attribute(&mut tag, name, value.as_deref());
     }

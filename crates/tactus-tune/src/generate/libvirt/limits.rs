@@ -37,7 +37,7 @@ pub fn kept(tree: &Tree) -> Vec<String> {
             let sizes: Vec<String> = tree.children(one, "cache").map(of).collect();
             if !sizes.is_empty() {
                 notes.push(format!(
-                    "resctrl-cat: <cachetune> leaves vCPUs {} no more cache than {}, and stays; see that it is enough",
+                    "resctrl-cat: <cachetune> limits vCPUs {} to {}, and stays; check that it is enough",
                     one.attribute("vcpus").unwrap_or("?"),
                     sizes.join(", ")
                 ));

@@ -21,10 +21,11 @@ use super::{Accel, File, GenerateError, GenerateRequest, Generator, Output, Plac
 /// The entry of the table.
 pub static ENTRY: Generator = Generator {
     name: "libvirt",
-    about: "A libvirt domain of a real-time guest, after libvirt's own guide: each vCPU pinned to an isolated CPU of \
-one NUMA node and run with FIFO priority 1, everything else of it on the housekeeping CPUs, its memory locked, in huge \
-pages and on the same node, no device that it can do without. With --patch a user's own domain is changed instead, and \
-everything else in it stays byte for byte as it is. With --accel tcg what QEMU cannot emulate is left out.",
+    about: "A libvirt domain of a real-time guest, following libvirt's own guide. Each vCPU is pinned to an isolated \
+CPU of one NUMA node and runs with FIFO priority 1. Its other threads run on the housekeeping CPUs. Its memory is \
+locked, in huge pages and on the same node. It has only the devices that it needs. With --patch tactus changes your \
+domain instead, and leaves everything else in it byte for byte. With --accel tcg features that QEMU cannot emulate \
+are left out.",
     purpose: Purpose::Guest,
     generate,
 };
@@ -42,9 +43,9 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         notes.extend(settings::drops(request));
     }
     let line = guest::kernel_line(request, &guest.placement);
-    let inside = format!("Inside the guest (guest-isolation), its kernel's command line: {line}");
+    let inside = format!("Inside the guest (guest-isolation), set on its kernel's command line: {line}");
     let slice = format!(
-        "slice-cpus: where systemd limits machine.slice (AllowedCPUs=), it must allow {} and {}.",
+        "slice-cpus: if systemd limits machine.slice (AllowedCPUs=), it must allow {} and {}.",
         guest.placement.set(),
         guest.placement.emulator
     );
@@ -64,7 +65,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
         edit::apply(&mut text, &setting).map_err(|reason| GenerateError::Domain {
             file: format!("{name}.xml"),
             reason,
-            hint: "this is a mistake in tactus".into(),
+            hint: "this is a bug in tactus".into(),
         })?;
     }
     let belongs = format!("libvirt (virsh define {name}.xml)");
@@ -79,11 +80,11 @@ fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usi
     let os = if x86 { "<os>" } else { "<os firmware='efi'>" };
     let apic = if x86 { "<apic/>" } else { "<gic version='3'/>" };
     let console =
-        xml_comment("    ", "console-logging: for emergencies; keep the guest's kernel quiet on it");
-    let disk = xml_comment("    ", "disk-image: raw, allocated in full, on a local disk");
+        xml_comment("    ", "console-logging: for emergencies; the guest's kernel should print little on it");
+    let disk = xml_comment("    ", "disk-image: raw, fully allocated, on a local disk");
     let net = xml_comment(
         "    ",
-        "io-path: vhost works in the host's kernel. A whole device (hostdev, vfio-passthrough) is better still",
+        "io-path: vhost runs in the host's kernel. A passed-through device (hostdev, vfio-passthrough) is better",
     );
     let queues = vcpus.clamp(1, 8);
     format!(
@@ -121,14 +122,15 @@ pub(super) fn placement_notes(placement: &Placement) -> Vec<String> {
     let mut notes = Vec::new();
     if !placement.idle.is_empty() {
         notes.push(format!(
-            "smt: CPUs {} are hardware threads beside the vCPUs' and must stay idle; better turn SMT off",
+            "smt: CPUs {} are sibling threads of the vCPUs' CPUs and must stay idle; better turn SMT off",
             placement.idle
         ));
     }
     notes.extend(placement.mixture());
     if placement.threads > 1 {
         notes.push(
-            "smt: two vCPUs share each core, and each slows the other; use fewer vCPUs than isolated cores, or turn SMT off"
+            "smt: two vCPUs share each core and slow each other; use at most one vCPU per isolated core, or turn SMT \
+off"
                 .into(),
         );
     }

@@ -38,7 +38,8 @@ pub fn settings(guest: &Guest<'_>) -> Vec<Setting> {
 /// What an emulated guest cannot have, a sentence each.
 pub fn drops(request: &GenerateRequest<'_>) -> Vec<String> {
     let mut dropped = vec![
-        "cpu-passthrough: TCG has no host-passthrough; the guest gets all that QEMU can emulate (mode maximum)",
+        "cpu-passthrough: TCG has no host-passthrough; the guest gets every feature that QEMU can emulate (mode \
+maximum)",
         "vpmu-off: an emulated processor has no performance counters to turn off",
     ];
     if request.subject.is(Arch::X86) {
@@ -96,8 +97,8 @@ fn memory(guest: &Guest<'_>) -> Vec<Setting> {
     if !guest.said.contains(&"hard_limit") {
         all.push(some(
             "mem-lock",
-            "what QEMU may lock: the guest's memory and 2 GiB for QEMU itself. Without enough of it <locked/> ends the \
-guest",
+            "the limit of QEMU's locked memory: the guest's memory and 2 GiB for QEMU itself. If it is too low, \
+<locked/> ends the guest",
             one(&["memtune"], "hard_limit").with("unit", "KiB").saying(limit),
         ));
     }
@@ -113,7 +114,7 @@ guest",
             all.push(some(
                 "guest-hugepages",
                 format!(
-                    "{} pages of {}iB must be free on the host{}; they are reserved at boot",
+                    "{} pages of {}iB must be free on the host{}; reserve them at boot",
                     memory.0 / page.bytes(),
                     page.word(),
                     placement.node.map(|node| format!(" on node {node}")).unwrap_or_default()
@@ -128,10 +129,10 @@ guest",
         "the host does not merge and unshare its pages",
         backing("nosharepages"),
     ));
-    all.push(some("mem-lock", "nothing of it is ever swapped or moved", backing("locked")));
+    all.push(some("mem-lock", "its memory is never swapped or moved", backing("locked")));
     all.push(some(
         "mem-prealloc-nomerge",
-        "all pages are there before it starts, which takes time at the start instead of later",
+        "all pages are allocated before it starts: a longer start, but no delay later",
         backing("allocation").with("mode", "immediate"),
     ));
     all
@@ -151,11 +152,11 @@ fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
     )];
     if !guest.iothreads.is_empty() {
         let threads = one(&[], "iothreads").saying(guest.iothreads.len().to_string());
-        all.push(some("iothread-pin", "disks have a thread of their own", threads));
+        all.push(some("iothread-pin", "a separate thread serves the disks", threads));
     }
     for (vcpu, cpu) in placement.cpus.iter().enumerate() {
         let why = match vcpu {
-            0 => "each vCPU has an isolated CPU for itself; vCPU 0 keeps house inside the guest",
+            0 => "each vCPU has a dedicated isolated CPU; vCPU 0 does housekeeping inside the guest",
             _ => "",
         };
         let pin =
@@ -174,15 +175,15 @@ fn cpus(guest: &Guest<'_>) -> Vec<Setting> {
         all.push(some("iothread-pin", why, pin.with("cpuset", house.clone())));
     }
     let vcpus = if count == 1 { "0".into() } else { format!("0-{}", count - 1) };
-    let why = "no ordinary thread preempts a vCPU, nor vCPU 0: the others wait for what it holds, and it has a CPU of its own \
-here (Nova and KubeVirt leave it out, since their emulator threads may share its CPU). Safe only with the pins above: what \
-shares a CPU with a busy FIFO vCPU never runs";
+    let why = "no ordinary thread preempts a vCPU, including vCPU 0: the others wait for locks that it holds, and it \
+has a dedicated CPU here. Nova and KubeVirt leave vCPU 0 out, since their emulator threads may share its CPU. Safe \
+only with the pins above: other threads on the CPU of a busy FIFO vCPU never run";
     all.push(Setting { why: why.into(), ..fifo(vcpus) });
     if let Some(node) = placement.node {
         let memory = one(&["numatune"], "memory").with("mode", "strict").with("nodeset", node.to_string());
         all.push(some(
             "numa-locality",
-            "the memory lies beside the CPUs; where there is not enough, the guest does not start",
+            "the memory is on the node of the CPUs; without enough of it, the guest does not start",
             memory.without("placement"),
         ));
     }
@@ -193,8 +194,8 @@ shares a CPU with a busy FIFO vCPU never runs";
 pub fn fifo(vcpus: String) -> Setting {
     some(
         "vcpu-fifo",
-        "no ordinary thread preempts a vCPU. Safe only with the pins above: what shares a CPU with a busy FIFO vCPU \
-never runs",
+        "no ordinary thread preempts a vCPU. Safe only with the pins above: other threads on the CPU of a busy FIFO \
+vCPU never run",
         one(&["cputune"], "vcpusched").with("vcpus", vcpus).with("scheduler", "fifo").with("priority", "1"),
     )
 }
@@ -215,7 +216,7 @@ fn features(guest: &Guest<'_>) -> Vec<Setting> {
         .without("clusters");
     let topology = some(
         "llc-sharing",
-        "as the CPUs below really are, so that the guest knows who shares what",
+        "the real topology of the CPUs below, so that the guest knows which CPUs share what",
         topology,
     );
     match accel {
@@ -223,7 +224,7 @@ fn features(guest: &Guest<'_>) -> Vec<Setting> {
             if x86 {
                 all.push(some(
                     "kvm-hint-dedicated",
-                    "the guest spins and polls as on real CPUs. Wrong where its CPUs are shared",
+                    "the guest spins and polls as on real CPUs. Wrong if its CPUs are shared",
                     one(&["features", "kvm"], "hint-dedicated").with("state", "on"),
                 ));
             }
@@ -234,7 +235,7 @@ fn features(guest: &Guest<'_>) -> Vec<Setting> {
             ));
             all.push(some(
                 "cpu-passthrough",
-                "nothing of the processor is emulated. The guest cannot migrate to another model",
+                "no emulated processor features. The guest cannot migrate to another model",
                 cpu.with("mode", "host-passthrough"),
             ));
             all.extend([no(&["cpu", "model"]), no(&["cpu", "vendor"]), topology]);
@@ -282,7 +283,7 @@ fn devices(guest: &Guest<'_>) -> Vec<Setting> {
         all.push(some("no-extra-devices", "a USB controller polls, even with nothing in it", usb));
     }
     let balloon = one(&["devices"], "memballoon").with("model", "none").anew();
-    all.push(some("no-extra-devices", "memory stays where it is", balloon));
+    all.push(some("no-extra-devices", "memory stays allocated", balloon));
     all
 }
 

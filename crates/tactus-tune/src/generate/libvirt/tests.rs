@@ -120,8 +120,7 @@ fn no_limit_of_the_guest_stays_in_silence() {
         assert!(!text.contains(gone), "{gone}: {text}");
     }
     assert!(
-        notes.iter().any(|note| note
-            .starts_with("resctrl-cat: <cachetune> leaves vCPUs 0-3 no more cache than 3 MiB of L3")),
+        notes.iter().any(|note| note.starts_with("resctrl-cat: <cachetune> limits vCPUs 0-3 to 3 MiB of L3")),
         "{notes:?}"
     );
     let more = LIMITS
@@ -229,7 +228,7 @@ fn what_is_no_domain_is_refused_by_name() {
     for (text, word) in [
         ("", "no element"),
         ("<network/>", "<network>"),
-        ("<domain/>", "not said"),
+        ("<domain/>", "not set"),
         ("<domain type='xen'/>", "xen"),
         ("<domain type='kvm'/>", "vCPUs"),
         ("<domain type='kvm'><vcpu>2</vcpu></domain>", "memory"),

@@ -76,7 +76,10 @@ impl Tree {
                     if elements.len() >= MAX_ELEMENTS || open.len() >= MAX_DEPTH =>
                 {
                     let name = name(&tag);
-                    return Err(format!("line {}: <{name}> is one element too many, or too deep", line()));
+                    return Err(format!(
+                        "line {}: <{name}> is too deep, or there are too many elements",
+                        line()
+                    ));
                 }
                 Event::Start(tag) => {
                     let number = push(&mut elements, &open, &tag, span, line())?;
@@ -87,11 +90,11 @@ impl Tree {
                 }
                 Event::End(_) => {
                     let element = open.pop().and_then(|number| elements.get_mut(number));
-                    element.ok_or_else(|| format!("line {}: an end without a beginning", line()))?.end =
+                    element.ok_or_else(|| format!("line {}: an end tag without a start tag", line()))?.end =
                         Some(span);
                 }
                 Event::DocType(_) => {
-                    return Err(format!("line {}: it has a DOCTYPE, which no domain has", line()));
+                    return Err(format!("line {}: it has a DOCTYPE, which a domain never has", line()));
                 }
                 Event::GeneralRef(entity) => {
                     let entity = String::from_utf8_lossy(&entity).into_owned();
