@@ -17,7 +17,7 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 #![cfg_attr(
     not(any(test, target_os = "none")),
-    expect(dead_code, reason = "what needs no machine is tested where there is one")
+    expect(dead_code, reason = "the parts that need no machine are tested elsewhere")
 )]
 #![expect(
     clippy::cast_possible_truncation,

@@ -18,7 +18,7 @@ pub enum BundleError {
         error: io::Error,
     },
     /// There can be no bundle there.
-    #[error("{path} cannot be made: {error}")]
+    #[error("{path} cannot be created: {error}")]
     CannotMake {
         /// The directory.
         path: PathBuf,
@@ -87,21 +87,25 @@ impl BundleError {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
-                "the file system is full: make room, or write elsewhere with --out DIR; what was written stays".into()
+                "the file system is full: free some space, or write elsewhere with --out DIR; what was \
+                    written stays".into()
             }
             Self::Io { error, .. } if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-                "nothing can be written there: it is mounted read-only, or the kernel gave the disk up (dmesg says why); write elsewhere with --out DIR; what was written stays".into()
+                "nothing can be written there: it is mounted read-only, or the kernel disabled the disk (see \
+                    dmesg); write elsewhere with --out DIR; what was written stays".into()
             }
             Self::Io { .. } => return None,
-            Self::CannotMake { .. } => "name a directory that can be made with --out DIR".into(),
-            Self::NotABundle { .. } => "give the directory that `tactus run` named at its end".into(),
+            Self::CannotMake { .. } => "name a directory that can be created with --out DIR".into(),
+            Self::NotABundle { .. } => "give the directory that `tactus run` printed at its end".into(),
             Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),
-            Self::Altered { .. } => "copy the bundle again; `tactus report --damaged` reads what is left and says what is wrong".into(),
+            Self::Altered { .. } => "copy the bundle again; `tactus report --damaged` reads what is left and \
+                reports the damage".into(),
             Self::CannotResume { .. } => {
                 "give the plan, the options and the machine that it was begun with (another machine: --force), or begin another bundle with --out DIR".into()
             }
             Self::Unsafe { .. } => {
-                "a run writes only where no other user can put files or links: take the right away (`chmod -R go-w DIR`), or name a new directory with --out DIR".into()
+                "a run writes only where no other user can put files or links: remove that right (`chmod -R \
+                    go-w DIR`), or name a new directory with --out DIR".into()
             }
             Self::Exists(_) => "name a new directory with --out DIR".into(),
         })

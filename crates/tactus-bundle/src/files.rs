@@ -60,7 +60,7 @@ pub fn checksum(dir: &Directory, name: &Path, checked: &mut Checked) -> io::Resu
     let file = dir.file(name)?;
     if has_hole(&file)? {
         let left = checked.sparse.checked_sub(file.metadata()?.len());
-        let words = "it has holes, and is longer than what a run writes can be";
+        let words = "it has holes, and is longer than a run can write";
         checked.sparse = left.ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, words))?;
     }
     let mut file = limits::Capped::new(file, limits::LOG.min(checked.left));
@@ -144,7 +144,7 @@ pub fn only_ours(dir: &Directory) -> Result<(), BundleError> {
                 Some("it is a hard link: the file has another name elsewhere".to_owned())
             }
             Kind::File | Kind::Directory => entry.is_private().err().map(|error| error.to_string()),
-            Kind::Other(words) => Some(format!("it is {words}, and a run writes files and directories only")),
+            Kind::Other(words) => Some(format!("it is {words}, but a run writes only files and directories")),
         };
         if let Some(reason) = reason {
             return Err(unsafe_to_write(&entry.path, reason));

@@ -23,10 +23,10 @@ pub(crate) fn limit(file: &str, row: &mut RowResult, damage: &mut Vec<String>) {
     }
     let (waits, names) = row.waits.as_mut().map_or((0, 0), limit_waits);
     for (count, what) in [
-        (more, "of its largest latencies are more than a run keeps, and are left out"),
-        (traces, "of its traces are longer than any, and are cut"),
-        (waits, "of its waits are more than a run keeps, and are left out"),
-        (names, "names of its waits are longer than any, and are cut"),
+        (more, "of its largest latencies exceed the number that a run keeps, and are left out"),
+        (traces, "of its traces are too long, and are cut"),
+        (waits, "of its waits exceed the number that a run keeps, and are left out"),
+        (names, "names of its waits are too long, and are cut"),
     ] {
         if count > 0 {
             damage.push(format!("{file}: {count} {what}"));

@@ -85,7 +85,7 @@ impl Memory {
         if self.taken <= self.allowed {
             return Ok(());
         }
-        let words = "the bundle is too large: what it says takes more memory than any bundle of its size";
+        let words = "the bundle is too large: its contents take more memory than any bundle of its size";
         Err(io::Error::new(io::ErrorKind::OutOfMemory, words))
     }
 

@@ -82,6 +82,6 @@ pub(crate) fn cut(text: &mut String, most: usize) -> Option<()> {
 
 fn say(file: &str, count: usize, damage: &mut Vec<String>) {
     if count > 0 {
-        damage.push(format!("{file}: {count} of its names are longer than any, and are cut"));
+        damage.push(format!("{file}: {count} of its names are too long, and are cut"));
     }
 }

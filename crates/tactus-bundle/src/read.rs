@@ -108,7 +108,7 @@ fn read_rows(
     let mut results = Results::new();
     let dirs = row_dirs(dir, &mut damage)?;
     if let Some(more) = dirs.len().checked_sub(MOST_MEASURED).filter(|more| *more > 0) {
-        damage.push(format!("{more} of its rows are more than a plan has: they are left out"));
+        damage.push(format!("{more} of its rows exceed the number in any plan: they are left out"));
     }
     // Numbers are given without gaps.
     let (there, last) = (dirs.len(), dirs.keys().next_back().map_or(0, |last| last.saturating_add(1)));
@@ -248,7 +248,7 @@ fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked)
     } else {
         match files::checksum(dir, Path::new(name), checked) {
             Ok(found) if found == sum => return None,
-            Ok(_) => "its checksum is another than the manifest's".to_owned(),
+            Ok(_) => "its checksum differs from the manifest's".to_owned(),
             Err(error) => error.to_string(),
         }
     };
@@ -281,7 +281,7 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
     let mut left_out = |what: &str, count: usize, most: usize| {
         if count > 0 {
             damage.push(format!(
-                "plan.toml: {count} of its {what} are there twice, or are more than {most}: they are left out"
+                "plan.toml: {count} of its {what} are duplicates, or exceed {most}: they are left out"
             ));
         }
     };
@@ -427,7 +427,7 @@ fn events(
         damage.push(format!("events.jsonl: {bad} lines cannot be read"));
     }
     if all.left_out > 0 {
-        damage.push(format!("events.jsonl: {} remarks or values are more than a run has", all.left_out));
+        damage.push(format!("events.jsonl: {} remarks or values exceed the number in any run", all.left_out));
     }
     all
 }
@@ -501,8 +501,10 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
     if let Outcome::Values(values) = &mut found.outcome
         && values.len() > limits::ITEMS
     {
-        damage
-            .push(format!("{file}: {} of its values are more than a row has", values.len() - limits::ITEMS));
+        damage.push(format!(
+            "{file}: {} of its values exceed the number in any row",
+            values.len() - limits::ITEMS
+        ));
         values.truncate(limits::ITEMS);
     }
     Some(found)
@@ -557,10 +559,10 @@ fn row(
     }
     // What the logs say instead may be no better.
     if let Some(why) = possible(&file, &mut row, damage).or(told) {
-        let why = format!("its figures cannot be: {why}");
+        let why = format!("its figures are impossible: {why}");
         match row.result.outcome.is_empty() {
             true => row.result.end(Ending::because(RowEnd::Failed, why)),
-            false => row.result.reason = Some(format!("{why}; those of its logs stand for them")),
+            false => row.result.reason = Some(format!("{why}; figures from its logs replace them")),
         }
     }
     row
@@ -575,7 +577,7 @@ fn possible(file: &str, row: &mut Row, damage: &mut Vec<String>) -> Option<Strin
     let why = impossible(&row.result, logged)?;
     row.result.outcome = Outcome::Latency(LatencyOutcome::default());
     row.result.measured_ns = 0;
-    damage.push(format!("{file}: its figures cannot be: {why}"));
+    damage.push(format!("{file}: its figures are impossible: {why}"));
     Some(why)
 }
 
@@ -599,7 +601,7 @@ fn histograms(
             Ok(0) => {}
             Ok(bad) => damage.push(format!("{file}: {bad} lines cannot be read")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => damage.push(format!("{file}: what follows cannot be read: {error}")),
+            Err(error) => damage.push(format!("{file}: the rest cannot be read: {error}")),
         }
     }
     pending.add_to(&mut all, &mut none);

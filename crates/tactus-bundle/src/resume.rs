@@ -78,7 +78,7 @@ impl Resumed {
             [("machine", &then.name, &machine.name), ("processor", &then.processor, &machine.processor)]
         {
             if then != now {
-                return Err(self.refuses(format!("it was begun on the {what} {then:?}, and this is {now:?}")));
+                return Err(self.refuses(format!("it was begun on the {what} {then:?}, but this is {now:?}")));
             }
         }
         let known = [(&then.hardware, &machine.hardware), (&then.id, &machine.id)];
@@ -88,7 +88,7 @@ impl Resumed {
             .is_some_and(|(then, now)| then != now)
         {
             let name = &machine.name;
-            return Err(self.refuses(format!("it was begun on another machine that is called {name:?}, too")));
+            return Err(self.refuses(format!("it was begun on another machine that is also called {name:?}")));
         }
         Ok(())
     }

@@ -223,8 +223,9 @@ impl Room {
         state.told |= now;
         now.then(|| {
             Note::obstacle(
-                "the file system of the bundle is full: what is recorded over time pauses; it is measured, and counted, as before",
-                "make room: recording continues if it can",
+                "the file system of the bundle is full: recording over time pauses; measuring and counting \
+                    continue",
+                "free some space: recording continues if it can",
             )
         })
     }
@@ -291,10 +292,11 @@ impl LeftOut {
         let what: Vec<String> = ticks.into_iter().chain(windows).collect();
         Some(Note::obstacle(
             format!(
-                "the file system was full: {} are not recorded; counts, extremes and histograms have what was measured then",
+                "the file system was full: {} are not recorded; counts, extremes and histograms include what \
+                    was measured then",
                 what.join(" and ")
             ),
-            "make room before the next run, or write elsewhere with --out DIR",
+            "free some space before the next run, or write elsewhere with --out DIR",
         ))
     }
 }

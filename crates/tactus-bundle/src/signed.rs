@@ -50,18 +50,18 @@ pub fn covered(dir: &Directory, sealed: &Sealed, list: &str) -> Result<Covered, 
     };
     let mut lines = list.lines();
     if lines.next().map(|first| format!("{first}\n")) != Some(line(&sealed.sha256, MANIFEST)) {
-        return Err(altered(MANIFEST, "its checksum is another than that which was signed"));
+        return Err(altered(MANIFEST, "its checksum differs from the signed one"));
     }
     let mut covered = Covered::default();
     let mut checked = files::Checked::default();
     for own in lines {
         let named = own.split_once("  ").filter(|(_, name)| CERTIFICATES.contains(name));
         let Some((sum, name)) = named.filter(|_| covered.certificates.len() < CERTIFICATES.len()) else {
-            return Err(altered(SUMS, "it is no list of a bundle"));
+            return Err(altered(SUMS, "it is not the list of a bundle"));
         };
         match files::checksum(dir, Path::new(name), &mut checked) {
             Ok(found) if found == sum => covered.certificates.push(name.to_owned()),
-            Ok(_) => return Err(altered(name, "its checksum is another than that which was signed")),
+            Ok(_) => return Err(altered(name, "its checksum differs from the signed one")),
             Err(error) => return Err(altered(name, &error.to_string())),
         }
     }

@@ -351,8 +351,8 @@ fn ending(slices: &[Sliced]) -> Ending {
         other => other,
     };
     let number = first.result.slice.map_or(0, |slice| slice.number);
-    let why = first.result.reason.as_deref().unwrap_or("nothing is known of it");
-    Ending::because(ended, format!("{} of {of} slices are whole; slice {number}: {why}", whole.len()))
+    let why = first.result.reason.as_deref().unwrap_or("nothing is known about it");
+    Ending::because(ended, format!("{} of {of} slices are complete; slice {number}: {why}", whole.len()))
 }
 
 /// That it was measured in slices.

@@ -140,7 +140,7 @@ pub fn each(
     let mut file = |file: &str, outcome: std::io::Result<()>, bad: usize| {
         match outcome {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                damage.push(format!("scenarios/{name}/{file}: what follows cannot be read: {error}"));
+                damage.push(format!("scenarios/{name}/{file}: the rest cannot be read: {error}"));
             }
             _ => {}
         }

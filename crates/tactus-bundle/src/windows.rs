@@ -73,7 +73,7 @@ pub fn read(dir: &Directory, name: &str, damage: &mut Vec<String>) -> RowWindows
         Ok(0) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Ok(bad) => damage.push(format!("scenarios/{name}/{FILE}: {bad} lines cannot be read")),
-        Err(error) => damage.push(format!("scenarios/{name}/{FILE}: what follows cannot be read: {error}")),
+        Err(error) => damage.push(format!("scenarios/{name}/{FILE}: the rest cannot be read: {error}")),
     }
     all
 }

@@ -54,7 +54,7 @@ impl DataError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::StorageFull => {
-                "the file system is full: make room and collect again; what was collected stays"
+                "the file system is full: free some space and collect again; what was collected stays"
             }
             Self::Io { .. } => return None,
             Self::Table { .. } => {
@@ -66,7 +66,10 @@ impl DataError {
             Self::OtherVersion { .. } => {
                 "use the tactus that made it, or collect the bundles into a new directory"
             }
-            Self::Busy(_) => "wait until that is done, and collect again: what is there already is skipped",
+            Self::Busy(_) => {
+                "wait until that is done, and collect again: runs that are already present are \
+                skipped"
+            }
         })
     }
 }

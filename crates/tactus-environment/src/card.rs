@@ -21,7 +21,7 @@ impl Card {
     pub fn make(socket: &Path, system: &dyn System) -> Result<Self, StartError> {
         let served = system.listen(socket).and_then(Ivshmem::serve);
         let server = served.map_err(|error| StartError {
-            reason: format!("no interrupt card can be made at {}: {error}", socket.display()),
+            reason: format!("the interrupt card at {} cannot be created: {error}", socket.display()),
             hint: None,
         })?;
         Ok(Self { socket: socket.to_owned(), _server: server })

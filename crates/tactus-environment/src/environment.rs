@@ -296,7 +296,7 @@ pub trait Environment {
         _machine: &Topology,
     ) -> Result<Layout, StartError> {
         Err(StartError {
-            reason: format!("an environment of kind {} cannot be attached to", self.kind()),
+            reason: format!("a running environment of kind {} cannot be attached to", self.kind()),
             hint: Some("leave out `attach`".into()),
         })
     }

@@ -78,7 +78,7 @@ impl<'a> Advance<'a> {
             let row = store.row(at);
             match jobs.get(&row.key) {
                 Some(job) => row.heard(job),
-                None => row.heard(&JobState::Ended("the engine does not know its job any more".into())),
+                None => row.heard(&JobState::Ended("the engine no longer knows its job".into())),
             }
             if !row.state.is_under_way() {
                 ended.push(at);
@@ -162,7 +162,7 @@ impl<'a> Advance<'a> {
             let row = store.row(at);
             match ready.get(&row.machine) {
                 Some(Ready::Away(reason)) => row.away(reason.clone()),
-                None => row.away("the engine does not name it any more".into()),
+                None => row.away("the engine no longer lists it".into()),
                 Some(_) => {}
             }
         }

@@ -32,7 +32,7 @@ pub fn keep(order: &Order, path: &Path, system: &dyn System) -> Result<(), Fleet
     });
     written.map_err(|error| {
         FleetError::new(
-            format!("what this fleet is cannot be kept beside its directory: {error}"),
+            format!("the description of this fleet cannot be kept beside its directory: {error}"),
             "`tactus fleet status` and `collect` will refuse it; the same `tactus fleet run` continues it",
         )
     })
@@ -50,13 +50,15 @@ pub fn check(order: &Order, path: &Path, system: &dyn System) -> Result<(), Flee
     let why = match kept {
         Ok(true) => return Ok(()),
         Ok(false) => {
-            "no `tactus fleet run` of yours has said so here, and its machines may write there".to_owned()
+            "you have not run `tactus fleet run` with them here, and the fleet's machines can write this \
+                file"
+                .to_owned()
         }
         Err(error) => error.to_string(),
     };
     Err(FleetError::new(
         format!("{}/fleet.json names the engine and its options: {why}", path.display()),
-        "say the `tactus fleet run` that began it once more here: it brings home what has come, too",
+        "repeat the `tactus fleet run` that began it here: it also fetches the bundles so far",
     ))
 }
 

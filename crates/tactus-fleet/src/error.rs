@@ -28,7 +28,7 @@ impl FleetError {
         let command = argv.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(" ");
         Self::new(
             format!("{command}: {words}"),
-            "the engine's own client said so: does the same command work in this shell?",
+            "this message is from the engine's own client: does the same command work in this shell?",
         )
     }
 }

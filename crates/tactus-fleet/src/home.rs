@@ -68,7 +68,7 @@ pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
         if let Err(error) = unpacked {
             store.remove(&incoming)?;
             store.refuse(&archive, &row.key)?;
-            return Ok(Arrival::Refused(format!("what came of its bundle is no whole archive: {error}")));
+            return Ok(Arrival::Refused(format!("its bundle arrived as an incomplete archive: {error}")));
         }
         store.remove(&archive)?;
     }
@@ -99,13 +99,13 @@ pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
 pub fn still_holds(store: &Store, row: &Row) -> Result<Option<String>, FleetError> {
     let place = format!("bundles/{}", row.key);
     let Ok(bundle) = store.dir().beneath(&place) else {
-        return Ok(Some("its bundle was here, and is not any more".into()));
+        return Ok(Some("its bundle was here, but is gone".into()));
     };
     let reason = match held(store, row, &bundle) {
         Ok(home) if row.bundle.as_ref().is_none_or(|known| known.manifest_sha256 == home.manifest_sha256) => {
             return Ok(None);
         }
-        Ok(_) => "its bundle is another than the one that came".to_owned(),
+        Ok(_) => "its bundle differs from the one that was fetched".to_owned(),
         Err(reason) => reason,
     };
     store.refuse(&place, &row.key)?;
@@ -132,7 +132,7 @@ fn held(store: &Store, row: &Row, bundle: &Directory) -> Result<Home, String> {
     }
     let source = bundle.read(SOURCE, MOST_SOURCE).map_err(|error| error.to_string())?;
     if !is_plan(store, &source)? {
-        return Err(format!("it is of another plan that is called {plan:?}, too"));
+        return Err(format!("it is of another plan that is also called {plan:?}"));
     }
     if is_before(started, &store.order.started) {
         let begun = &store.order.started;

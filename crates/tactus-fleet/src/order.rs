@@ -85,8 +85,9 @@ pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, select: &str) -> Res
         names.into_iter().filter(|name| seen.insert(*name)).map(str::to_owned).collect();
     if machines.is_empty() {
         return Err(FleetError::new(
-            format!("the engine names no machine for `{select}`"),
-            "look with the engine's own client which machines there are (`tactus explain ENGINE` has the words of --select)",
+            format!("the engine has no machine for `{select}`"),
+            "list the machines with the engine's own client (`tactus explain ENGINE` has the words of \
+                --select)",
         ));
     }
     Ok(machines)

@@ -95,7 +95,7 @@ fn unpack_up_to(most: usize, bytes: impl Read, into: &Directory) -> io::Result<(
         let path = entry.path()?.into_owned();
         let shown = path.display();
         if entry.header().entry_type() != tar::EntryType::Regular {
-            return Err(wrong(format!("{shown} is no regular file")));
+            return Err(wrong(format!("{shown} is not a regular file")));
         }
         let size = entry.size();
         let copied = io::copy(&mut entry, &mut tree.file(&path)?)?;

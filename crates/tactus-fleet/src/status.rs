@@ -137,7 +137,7 @@ fn remarks(rows: &[Row]) -> Vec<String> {
             let shown = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
             let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!(
-                "{shown}{rest} have one machine-id: one machine under several names, or copies of one image"
+                "{shown}{rest} have one machine-id: one machine with several names, or copies of one image"
             )
         })
         .collect();

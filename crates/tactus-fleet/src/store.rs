@@ -71,7 +71,7 @@ impl Store {
                 return Ok(());
             }
             Err(FleetError::new(
-                format!("{} is not empty, and no fleet", path.display()),
+                format!("{} is not empty, and not a fleet", path.display()),
                 "name another directory with --out",
             ))
         };
@@ -124,8 +124,8 @@ impl Store {
         let plan = dir.read(PLAN, MOST_ORDER).map_err(FleetError::file(&path.join(PLAN)))?;
         if sha256(&plan) != order.plan_sha256 {
             return Err(FleetError::new(
-                format!("{}: it is not the plan that this fleet was begun with", path.join(PLAN).display()),
-                "put that one back, or begin another fleet with another --out",
+                format!("{}: this is not the plan that the fleet was begun with", path.join(PLAN).display()),
+                "restore that one, or begin another fleet with another --out",
             ));
         }
         let row = |name: &String| {
@@ -288,7 +288,7 @@ fn locked(path: &Path) -> Result<Box<dyn Send>, FleetError> {
     Real.lock(&file).map_err(FleetError::file(&file))?.ok_or_else(|| {
         FleetError::new(
             format!("another `tactus fleet` is working on {}", path.display()),
-            "`tactus fleet status` shows how far it is",
+            "`tactus fleet status` shows its progress",
         )
     })
 }

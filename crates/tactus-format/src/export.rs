@@ -262,7 +262,7 @@ fn left_out(format: &str, measured: &Measured<'_>) -> Option<String> {
     }
     let why = match (row.result.outcome.yields(), &entry.reason) {
         (Yields::Values, _) if !row.result.values().is_empty() => {
-            format!("it yields values, which {format} cannot say: csv, parquet and openmetrics can")
+            format!("it contains values, which {format} cannot hold: csv, parquet and openmetrics can")
         }
         (_, Some(reason)) => format!("nothing was measured: {reason}"),
         (_, None) => "nothing was measured".to_owned(),

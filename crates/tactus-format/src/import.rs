@@ -61,7 +61,7 @@ fn known() -> String {
             tools.push(one.tool);
         }
     });
-    format!("what can be imported: {} (`tactus convert --formats` says more)", tools.join(", "))
+    format!("tactus can import {} (`tactus convert --formats` prints more)", tools.join(", "))
 }
 
 /// Reads a file, packed or not: one recording for each kind of values in it.
@@ -148,7 +148,7 @@ fn document(document: json::Document) -> Result<Vec<Recording>, ImportError> {
         json::Document { thread: Some(_), .. } => rt_tests::read(document),
         json::Document { cpu: Some(_), .. } => jitterdebugger::results(document),
         _ => {
-            let what = "it has no `thread` and no `cpu`: no instrument that is read writes such JSON";
+            let what = "it has no `thread` and no `cpu`: no known instrument writes such JSON";
             Err(ImportError::whole(what).hint(known()))
         }
     }
@@ -182,9 +182,10 @@ fn recognize(beginning: &[u8]) -> Result<Format, ImportError> {
     }
     Err(match formats::looks_like(start) {
         Some((tool, help)) => {
-            ImportError::whole(format!("it looks like what {tool} writes, which is not read")).hint(help)
+            ImportError::whole(format!("it looks like the output of {tool}, which tactus does not read"))
+                .hint(help)
         }
-        None => ImportError::whole("it is of no known format").hint(known()),
+        None => ImportError::whole("its format is unknown").hint(known()),
     })
 }
 

@@ -42,8 +42,9 @@ impl Measurement for Application {
 
     fn notes(&self, _measure: &Measure) -> Vec<Note> {
         vec![Note::info(
-            "the self-test holds a stand-in of the probe's, which marks cycles as a program does, on the CPU of its \
-             reader; the program itself is held by nobody, and that it marks in the right places is its own word",
+            "the self-test delays a stand-in of the probe, which marks cycles as a program does, on the CPU \
+             of its reader. The program itself is not delayed, and whether it marks in the right places is \
+             not tested",
         )]
     }
 

@@ -78,8 +78,8 @@ impl Source {
                 Note::info(format!("spin polls {name} at {} Hz: {precision}", scale.hertz()))
             }
             Self::Clock => Note::info(format!(
-                "spin polls CLOCK_MONOTONIC, since {name} is not said to run evenly (constant_tsc, nonstop_tsc, \
-                 rdtscp): {precision}"
+                "spin polls CLOCK_MONOTONIC, since {name} is not known to run evenly (constant_tsc, \
+                 nonstop_tsc, rdtscp): {precision}"
             )),
         }
     }

@@ -46,7 +46,8 @@ impl Ftrace {
     /// What there is to say before the measurement.
     pub fn note(&self) -> Note {
         Note::info(format!(
-            "the kernel traces ({}): at a latency above the limit of `break` the trace is stopped, so that it ends there",
+            "the kernel traces ({}): a latency above the limit of `break` stops the trace, so that it ends \
+                there",
             self.root.display()
         ))
     }
@@ -56,7 +57,7 @@ impl Ftrace {
         let root = self.root.display();
         self.stopped.load(Ordering::Acquire).then(|| {
             Note::side_effect(format!(
-                "tracing was stopped at the break and stays so: {root}/trace has what led to it; \
+                "tracing was stopped at the break and stays so: {root}/trace contains the events before it; \
                  `echo 1 >{root}/tracing_on` resumes it"
             ))
         })

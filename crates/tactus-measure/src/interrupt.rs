@@ -36,7 +36,7 @@ impl Measurement for Interrupt {
         let Measure::Interrupt(table) = measure else { return Err(stranger(measure)) };
         let refusal = |reason: &str, hint: &str| Refusal { reason: reason.into(), hint: Some(hint.into()) };
         let Some(cpu) = activity.cpus.first().filter(|_| activity.cpus.len() == 1) else {
-            return Err(refusal("a card is one thread, and was given several CPUs", "name one with `cpus`"));
+            return Err(refusal("a card has one thread, but was given several CPUs", "name one with `cpus`"));
         };
         match &activity.card {
             Some(CardEnd::Card { beside, socket }) => Card::connect(socket, table, *beside).map(Some),

@@ -123,5 +123,5 @@ pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
 /// What a measurement says to the table of another one.
 fn stranger(measure: &Measure) -> Refusal {
     let reason = format!("`{}` is the table of another measurement", measure.kind());
-    Refusal { reason, hint: Some("this is a fault of tactus".into()) }
+    Refusal { reason, hint: Some("this is a bug in tactus".into()) }
 }

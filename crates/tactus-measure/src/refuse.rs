@@ -91,7 +91,7 @@ pub fn scheduling(policy: Policy, priority: u32, cpu: u32, error: &io::Error) ->
         Policy::Other => Refusal {
             reason: format!("{policy} on CPU {cpu} was refused ({error})"),
             hint: Some(
-                "look at the seccomp or SELinux profile that it runs under: it refuses sched_setattr"
+                "check the seccomp or SELinux profile that it runs under: it refuses sched_setattr"
                     .to_owned(),
             ),
         },
@@ -118,8 +118,8 @@ fn real_time(policy: Policy, priority: u32, cpu: u32, error: &io::Error, situati
         let budget = situation.budget.map_or("not visible here".to_owned(), |us| us.to_string());
         (
             format!(
-                ": its cgroup `cpu:{path}` has no real-time budget (RT_GROUP_SCHED; cpu.rt_runtime_us is {budget}), \
-                 in spite of CAP_SYS_NICE"
+                ": its cgroup `cpu:{path}` has no real-time budget (RT_GROUP_SCHED; cpu.rt_runtime_us is \
+                 {budget}), despite CAP_SYS_NICE"
             ),
             Some(
                 "write a budget to cpu.rt_runtime_us of that cgroup and of those above it (950000 at the top), \
@@ -146,10 +146,14 @@ fn real_time(policy: Policy, priority: u32, cpu: u32, error: &io::Error, situati
         )
     } else {
         (
-            ": the right to it is there (CAP_SYS_NICE or RLIMIT_RTPRIO); a cgroup without a real-time budget or a \
-             security module refuses it"
+            ": the process has the right (CAP_SYS_NICE or RLIMIT_RTPRIO), but a cgroup without a real-time \
+             budget or a security module refuses it"
                 .to_owned(),
-            Some("look at cpu.rt_runtime_us of its cgroups, and at the seccomp or SELinux profile of the container".to_owned()),
+            Some(
+                "check cpu.rt_runtime_us of its cgroups, and the seccomp or SELinux profile of the \
+                container"
+                    .to_owned(),
+            ),
         )
     };
     Refusal { reason: what + &why, hint }
@@ -168,14 +172,14 @@ fn deadline(cpu: u32, error: &io::Error, situation: &Situation) -> Refusal {
         ),
         libc::EPERM => (
             format!(
-                ": a DEADLINE thread must be allowed on every CPU of its root domain ({}), and a measuring thread is \
-                 pinned to one",
+                ": a DEADLINE thread must be allowed on every CPU of its root domain ({}), but a measuring \
+                 thread is pinned to one",
                 situation.online
             ),
             "give the CPU a separate root domain (an exclusive cpuset: cpuset.cpus.partition = isolated), or use fifo",
         ),
         libc::EBUSY => (
-            ": the bandwidth of the root domain is already given away".to_owned(),
+            ": the bandwidth of the root domain is already in use".to_owned(),
             "end other DEADLINE tasks, or use fewer threads per CPU",
         ),
         libc::EINVAL => (

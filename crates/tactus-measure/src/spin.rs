@@ -56,8 +56,8 @@ impl Measurement for Spin {
         if busy > USUAL_BUSY && budget.trim() != "-1" {
             notes.push(Note::obstacle(
                 format!(
-                    "polling {busy} % of the time exceeds what the kernel grants to real-time tasks \
-                     (sched_rt_runtime_us = {}): its throttling will be seen as gaps",
+                    "polling {busy} % of the time exceeds the kernel's limit for real-time tasks \
+                     (sched_rt_runtime_us = {}): its throttling will appear as gaps",
                     budget.trim()
                 ),
                 "leave busy at 95, or write -1 to /proc/sys/kernel/sched_rt_runtime_us",

@@ -150,7 +150,7 @@ fn schedule(lane: &Lane, control: bool) -> io::Result<()> {
     let got = sys::scheduler()?;
     if (got.policy, got.priority) != (wanted.policy, wanted.priority) {
         return Err(io::Error::other(format!(
-            "the kernel accepted it and then reported policy {} at priority {}",
+            "the kernel accepted it, but then reported policy {} at priority {}",
             got.policy, got.priority
         )));
     }

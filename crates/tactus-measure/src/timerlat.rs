@@ -55,18 +55,19 @@ impl Measurement for Timerlat {
     fn notes(&self, measure: &Measure) -> Vec<Note> {
         let of = match measure {
             Measure::Timerlat(table) if table.value() == TimerlatValue::Thread => {
-                "from when a timer of this kernel was due until the tracer's thread ran, by timerlat's thread column"
+                "from the due time of a timer of this kernel until the tracer's thread ran, by timerlat's \
+                    thread column"
             }
             _ => {
-                "from when a timer of this kernel was due until its interrupt handler began, by timerlat's IRQ column: not \
-                 an interrupt that a device raised"
+                "from the due time of a timer of this kernel until its interrupt handler began, by \
+                 timerlat's IRQ column: not an interrupt that a device raised"
             }
         };
         vec![
             Note::info(of),
             Note::info(
-                "the self-test holds a stand-in of the probe's, which writes lines as the kernel does, on the CPU of its \
-                 reader; that the kernel's own lines are true is the kernel's word",
+                "the self-test delays a stand-in of the probe, which writes lines as the kernel does, on the \
+                 CPU of its reader. The kernel's own lines are not tested",
             ),
         ]
     }

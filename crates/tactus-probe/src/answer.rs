@@ -36,7 +36,7 @@ pub fn answers(activity: &Activity) -> bool {
 /// Takes the card, and says how.
 pub fn works(activity: &Activity) -> Result<Vec<Work>, Refusal> {
     let What::Measure { measure: Measure::Interrupt(table), priority, .. } = &activity.what else {
-        return Err(refusal("nobody answers a card for what is no `interrupt`".into(), None));
+        return Err(refusal("only an `interrupt` has a card to answer".into(), None));
     };
     let Some(cpu) = activity.cpus.first() else {
         return Err(refusal("the card's answers have no CPU".into(), None));
@@ -101,7 +101,7 @@ fn refusal(reason: String, hint: Option<&str>) -> Refusal {
 }
 
 fn failed(what: &str, error: &std::io::Error) -> Refusal {
-    let hint = "the guest's kernel needs vfio-pci and, for a device that an IOMMU keeps in, vfio_iommu_type1";
+    let hint = "the guest's kernel needs vfio-pci and, for a device behind an IOMMU, vfio_iommu_type1";
     refusal(format!("the interrupt card cannot be taken: {what}: {error}"), Some(hint))
 }
 
@@ -122,6 +122,6 @@ fn prefer(cpu: u32, priority: u32) {
     let _ = sys::set_affinity(&CpuSet::one(cpu));
     let _ = rustix::mm::mlockall(rustix::mm::MlockAllFlags::CURRENT);
     if let Err(error) = sys::set_scheduler(SchedAttr::fifo(priority)) {
-        over(&format!("SCHED_FIFO {priority} cannot be had: {error}"));
+        over(&format!("SCHED_FIFO {priority} was refused: {error}"));
     }
 }

@@ -291,7 +291,7 @@ impl Channel {
             }
             Item::Lost(count) => format!("{count} frames to the probe were lost"),
             Item::Foreign(line) => format!("a line to the probe is no frame: {}", shown(&line)),
-            Item::Unknown(text) => format!("a message to the probe is not understood: {}", shown(&text)),
+            Item::Unknown(text) => format!("a message to the probe was not understood: {}", shown(&text)),
         };
         self.complaints += 1;
         if self.complaints > MOST_COMPLAINTS {

@@ -13,16 +13,25 @@ use crate::{breakdown, enter, facts, guardian, kvm_exits, rpc, serial, session, 
 const HELP: &str = "tactus-probe: the program that tactus puts into every environment
 
 usage:
-  tactus-probe                                  speak with tactus over stdin and stdout
-  tactus-probe fleeting                         the same, after it has removed its own file
-  tactus-probe serve DEVICE [BAUD]              speak over a serial line, whoever comes and goes at its
-                                                other end; for the kind `serial`
-  tactus-probe enter PROCESS STARTED NAME       the same in the namespaces of a process that began then (clock
-                                                ticks), under this name and with its capabilities
+  tactus-probe                                  \
+    speak with tactus over stdin and stdout
+  tactus-probe fleeting                         the same, after \
+    it has removed its own file
+  tactus-probe serve DEVICE [BAUD]              speak over a serial line, \
+    and survive reconnects at its
+                                                other end; for the kind \
+    `serial`
+  tactus-probe enter PROCESS STARTED NAME       the same in the namespaces of a process that \
+    began then (clock
+                                                ticks), under this name and with its \
+    capabilities
   tactus-probe facts                            write the facts of this system as JSON
-  tactus-probe guardian --journal FILE --marker ID
-                                                undo what a run changed once stdin closes
-  tactus-probe undo --journal FILE              undo a journal that was left behind
+  \
+    tactus-probe guardian --journal FILE --marker ID
+                                                undo \
+    what a run changed once stdin closes
+  tactus-probe undo --journal FILE              undo a journal that \
+    was left behind
   tactus-probe --version | --help
 ";
 
@@ -107,7 +116,7 @@ fn journal_and_marker(parser: &mut lexopt::Parser) -> Result<(PathBuf, Option<St
     Ok((journal.ok_or("--journal FILE is missing")?, marker))
 }
 
-#[expect(clippy::print_stdout, reason = "what was asked for on the command line is printed")]
+#[expect(clippy::print_stdout, reason = "output that the command line asks for is printed")]
 fn perform(command: Command) -> Result<u8, String> {
     match command {
         Command::Print(text) => print!("{text}"),

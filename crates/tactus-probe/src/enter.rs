@@ -134,7 +134,7 @@ impl Container {
             io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
         };
         if started(&text("stat")?) != Some(target.started) {
-            let words = format!("process {} is no longer the one that was looked at", target.process);
+            let words = format!("process {} is no longer the one that was examined", target.process);
             return Err(io::Error::other(words));
         }
         let bounding =

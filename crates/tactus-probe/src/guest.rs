@@ -120,7 +120,7 @@ fn load_modules() -> Vec<Note> {
         if let Err(error) = load_module(path) {
             notes.push(Note::obstacle(
                 format!("module {path} could not be loaded: {error}"),
-                "use modules of the very kernel that was booted",
+                "use modules of exactly the kernel that was booted",
             ));
         }
     }

@@ -83,7 +83,7 @@ impl Prepared {
                 notes.append(&mut worker.take_notes());
                 // The card raises interrupts before all others begin: it warms up, and proves itself.
                 if answers(activity) {
-                    worker.go().map_err(|why| refusal(why, "look at the guest's console"))?;
+                    worker.go().map_err(|why| refusal(why, "check the guest's console"))?;
                 }
                 workers.push(worker);
             }
@@ -173,7 +173,7 @@ impl Prepared {
 
 fn check(job: &Job) -> Result<(), Refusal> {
     if job.tick_ns == 0 || job.duration_ns == 0 {
-        return Err(refusal("a job of no duration or without ticks", "give both a time above zero"));
+        return Err(refusal("a job without duration or without ticks", "both must be longer than 0"));
     }
     for activity in &job.activities {
         if activity.cpus.is_empty() {
@@ -229,7 +229,7 @@ fn start_threads(
         return Err(refusal(format!("an interval of {interval_ns} ns is out of range"), "use 1us to 1h"));
     }
     if *policy == Policy::Deadline && !wanted.periodic {
-        return Err(refusal(format!("{} has no period to give to SCHED_DEADLINE", entry.name()), "use fifo"));
+        return Err(refusal(format!("{} has no period for SCHED_DEADLINE", entry.name()), "use fifo"));
     }
     let real_time = matches!(policy, Policy::Fifo | Policy::Rr);
     if real_time && (*priority > 99 || *priority < wanted.threads) {
@@ -241,7 +241,7 @@ fn start_threads(
     notes.extend(entry.notes(measure));
     if measure.only_reads() && *policy != Policy::Other {
         return Err(refusal(
-            "what only reads has ordinary priority; that of what it reads of is its own",
+            "a thread that only reads has ordinary priority; the threads that it reads about have their own",
             "leave `policy` out, or write \"other\"",
         ));
     }
@@ -253,13 +253,15 @@ fn start_threads(
     let raised_on = match card.as_ref().and_then(|card| card.is_answered_on()) {
         None => None,
         Some(cpu) => Some(beside(cpu, house).ok_or_else(|| {
-            let hint = "one raises the card's interrupts and polls, the other answers: give the environment two CPUs";
-            refusal(format!("there is no CPU but {cpu}"), hint)
+            let hint = "one thread raises the card's interrupts and polls, the other answers: give the \
+                environment two CPUs";
+            refusal(format!("the only CPU is {cpu}"), hint)
         })?),
     };
     if let Some(cpu) = raised_on {
         notes.push(Note::info(format!(
-            "the card's interrupts are raised on CPU {cpu}, where it is seen, too, that they are answered; a self-test holds that one"
+            "the card's interrupts are raised on CPU {cpu}, which also sees their answers; a self-test \
+                delays that CPU"
         )));
     }
     if let Some((card, cpu)) = card.as_ref().zip(raised_on.or(activity.cpus.first())) {
@@ -305,7 +307,7 @@ fn beside(cpu: u32, house: &CpuSet) -> Option<u32> {
 fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
     beside(cpu, house).unwrap_or_else(|| {
         notes.push(Note::obstacle(
-            format!("there is no CPU but {cpu}: what reads the latencies takes time from it"),
+            format!("the only CPU is {cpu}: the reader of the latencies takes time from it"),
             "give the environment a housekeeping CPU",
         ));
         cpu
@@ -317,8 +319,8 @@ fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
 fn timer_slack() -> Option<Note> {
     let slack = rustix::thread::current_timer_slack().ok().filter(|slack| *slack > 1)?;
     Some(Note::info(format!(
-        "a thread of SCHED_OTHER has a timer slack of {} here, as every ordinary program: the kernel may wake it so \
-         much later, and the latencies hold it",
+        "a thread of SCHED_OTHER has a timer slack of {} here, like every ordinary program: the kernel may \
+         wake it that much later, and the latencies include it",
         Nanos(slack)
     )))
 }

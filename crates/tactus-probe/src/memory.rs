@@ -36,8 +36,8 @@ impl Memory {
         {
             FORBIDDEN.store(true, Ordering::Relaxed);
             notes.push(Note::side_effect(
-                "the probe's own process has no transparent huge pages while it measures; loads and all others have \
-                 theirs",
+                "the probe's process has no transparent huge pages while it measures; loads and other \
+                 processes keep theirs",
             ));
         }
         let limited = rustix::process::getrlimit(rustix::process::Resource::Memlock).current.is_some();
@@ -65,8 +65,8 @@ impl Memory {
         let more = HEAP.taken() - self.taken;
         (more > 0).then(|| {
             Note::info(format!(
-                "the probe had to take {} KiB more memory while it measured; it gave none back, so that no CPU was \
-                 interrupted for it",
+                "the probe had to allocate {} KiB more memory while it measured; it freed none, so that no \
+                 CPU was interrupted for it",
                 more / 1024
             ))
         })

@@ -46,8 +46,8 @@ impl Processor {
         if misses {
             found.misses_on = cpus.clone();
             notes.push(Note::side_effect(format!(
-                "the misses of the last-level cache are counted on CPUs {cpus}: a performance counter of each is in \
-                 use, and the kernel interrupts the CPU to start it and, after the measurement, to read it"
+                "the misses of the last-level cache are counted on CPUs {cpus}, with a performance counter \
+                 of each. The kernel interrupts the CPU to start it and, after the measurement, to read it"
             )));
         }
         found
@@ -70,7 +70,8 @@ impl Processor {
         let (cpu, error) = refused?;
         Some(Note::obstacle(
             format!("the misses of the last-level cache cannot be counted on CPU {cpu}: {error}"),
-            "it takes performance counters (few virtual machines have them) and root, or perf_event_paranoid at 0 or below",
+            "it needs performance counters (few virtual machines have them) and root, or perf_event_paranoid \
+                at 0 or below",
         ))
     }
 

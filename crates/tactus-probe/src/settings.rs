@@ -41,7 +41,9 @@ impl Applied {
         if let Some(change) = changes.iter().find(|change| !can_set(&change.target)) {
             return Err(Refusal {
                 reason: format!("{} cannot be set by a probe while the system runs", change.target),
-                hint: Some("files of /proc and /sys, and scheduling and CPUs of threads can be".into()),
+                hint: Some(
+                    "a probe can set files of /proc and /sys, and scheduling and CPUs of threads".into(),
+                ),
             });
         }
         let (mut applied, mut done, mut already) = (Self::default(), Vec::new(), 0);
@@ -54,14 +56,14 @@ impl Applied {
                 Ok(Outcome::Was) => already += 1,
                 Err(words) => notes.push(Note::obstacle(
                     format!("{} could not be set to {}: {words}", change.target, change.then),
-                    format!("`tactus explain {}` says what it needs", change.check),
+                    format!("`tactus explain {}` lists its requirements", change.check),
                 )),
             }
         }
         if !done.is_empty() || already > 0 {
             let list = if done.is_empty() { String::new() } else { format!(": {}", done.join(", ")) };
             notes.push(Note::side_effect(format!(
-                "{} of {} made{list}; {already} so already",
+                "{} of {} made{list}; {already} had their value already",
                 done.len(),
                 match changes.len() {
                     1 => "1 setting".to_owned(),
@@ -87,13 +89,13 @@ impl Applied {
                 if !form.same(&now, then) {
                     // What the kernel made of it must go away too.
                     self.keep(change, restore, Former::Text(was.clone()));
-                    return Err(format!("it took {} instead (was {was})", form.value(&now)));
+                    return Err(format!("it accepted {} instead (was {was})", form.value(&now)));
                 }
                 (Former::Text(was.clone()), was)
             }
             Target::Scheduling(thread) => {
                 same_thread(thread)?;
-                let attr = SchedAttr::parse(then).ok_or_else(|| format!("`{then}` is no scheduling"))?;
+                let attr = SchedAttr::parse(then).ok_or_else(|| format!("`{then}` is not a scheduling"))?;
                 let was = sys::scheduler_of(thread.tid).map_err(words)?;
                 if was.to_string() == attr.to_string() {
                     return Ok(Outcome::Was);
@@ -103,7 +105,7 @@ impl Applied {
             }
             Target::Affinity(thread) => {
                 same_thread(thread)?;
-                let cpus: CpuSet = then.parse().map_err(|_| format!("`{then}` is no list of CPUs"))?;
+                let cpus: CpuSet = then.parse().map_err(|_| format!("`{then}` is not a list of CPUs"))?;
                 let was = sys::affinity_of(thread.tid).map_err(words)?;
                 if was == cpus {
                     return Ok(Outcome::Was);
@@ -130,7 +132,7 @@ impl Applied {
         while let Some((target, former)) = self.former.pop() {
             if let Err(words) = put_back(&target, &former) {
                 notes.push(Note::obstacle(
-                    format!("{target} could not be put back to {former}: {words}"),
+                    format!("{target} could not be restored to {former}: {words}"),
                     "set it by hand",
                 ));
             }
@@ -198,12 +200,12 @@ pub fn read(path: &str) -> io::Result<String> {
 /// Whether the number still is that thread.
 fn same_thread(thread: &Thread) -> Result<(), String> {
     let now =
-        read(&format!("/proc/{}/stat", thread.tid)).map_err(|_| "there is no such thread".to_owned())?;
+        read(&format!("/proc/{}/stat", thread.tid)).map_err(|_| "this thread does not exist".to_owned())?;
     if thread.is_in(&now) {
         return Ok(());
     }
     let name = now.rsplit_once(')').and_then(|(front, _)| Some(front.split_once('(')?.1)).unwrap_or_default();
-    Err(format!("its number now belongs to `{name}`, which was started later or is called otherwise"))
+    Err(format!("its number now belongs to `{name}`, which was started later or has another name"))
 }
 
 #[cfg(test)]

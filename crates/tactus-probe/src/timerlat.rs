@@ -47,13 +47,13 @@ struct Measuring {
 /// Why it cannot be had. Everything is then as it was.
 pub fn prepare(activity: &Activity) -> Result<Disturbance, Refusal> {
     let What::Measure { interval_ns, priority, .. } = &activity.what else {
-        return Err(Refusal { reason: "nobody traces for what measures nothing".into(), hint: None });
+        return Err(Refusal { reason: "without a measurement there is nothing to trace".into(), hint: None });
     };
     let cpus = activity.cpus.clone();
     let tracer = set_up(*interval_ns, &cpus).map_err(|no| refusal(&no))?;
     tell_note(&Note::side_effect(format!(
-        "the kernel's timerlat tracer runs on CPUs {cpus} every {}, with what timerlat and osnoise share of the whole \
-         machine set for it; it is reverted at the end",
+        "the kernel's timerlat tracer runs on CPUs {cpus} every {}. Settings that timerlat and osnoise share \
+         for the whole machine are changed for it, and reverted at the end",
         Nanos(*interval_ns)
     )));
     let held = Measuring { tracer, cpus, priority: *priority };

@@ -33,7 +33,7 @@ pub fn read_first(path: &str) -> Result<String, String> {
         sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
         // Where it cannot be (in a chroot "/" need be no mount), what is mounted here would be mounted everywhere, and stay.
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-            .map_err(|error| wrong("mounts of one's own cannot be had", &error.into()))?;
+            .map_err(|error| wrong("private mounts are not possible", &error.into()))?;
         mount("tracefs", ROOT, "tracefs", MountFlags::empty(), None)
             .map_err(|error| wrong("tracefs cannot be mounted", &error.into()))?;
         read(path)

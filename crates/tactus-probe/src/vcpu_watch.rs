@@ -119,7 +119,7 @@ fn begin(words: &[String]) -> Result<(u64, Vec<Watched>), String> {
     let mut every = 10_000_000;
     let (mut watched, mut holds) = (Vec::new(), Vec::new());
     for word in words {
-        let wrong = || format!("`{word}` is no word of a watch");
+        let wrong = || format!("`{word}` is not a word of a watch");
         let (key, value) = word.split_once('=').ok_or_else(wrong)?;
         match key {
             "every" => every = value.parse().ok().filter(|every| *every > 0).ok_or_else(wrong)?,

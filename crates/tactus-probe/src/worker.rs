@@ -131,7 +131,7 @@ impl Worker {
                 worker.undos.clear();
                 Err(refusal)
             }
-            None => Err(failed(format!("it said `{line}`"))),
+            None => Err(failed(format!("it sent `{line}`"))),
         }
     }
 
@@ -172,7 +172,7 @@ impl Worker {
     pub fn go(&mut self) -> Result<(), String> {
         match self.ask("go") {
             Ok(line) if line == "running" => Ok(()),
-            Ok(line) => Err(format!("`{}` did not begin: it said `{line}`", self.name)),
+            Ok(line) => Err(format!("`{}` did not begin: it sent `{line}`", self.name)),
             Err(error) => Err(format!("`{}` did not begin: {error}", self.name)),
         }
     }
@@ -190,7 +190,7 @@ impl Worker {
         let back = if timerlat::traces(&self.activity) { None } else { self.put_back() };
         let back = match back {
             None => "",
-            Some(true) => "; what it changed is put back",
+            Some(true) => "; its changes are reverted",
             Some(false) => "; NOT EVERYTHING THAT IT CHANGED COULD BE PUT BACK",
         };
         Some(["`", self.name, "` ended before its time: ", &reason, back].concat())
@@ -314,7 +314,7 @@ impl Worker {
         }
         let mut line = String::new();
         if self.hear.read_line(&mut line)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a word"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended without a message"));
         }
         let line = line.trim_end();
         if let Some(value) = json(line, "value ") {
@@ -470,7 +470,7 @@ fn disturbance(task: &Task) -> Result<Disturbance, Refusal> {
         What::Measure { .. } if answer::answers(activity) => answer::works(activity)?,
         What::Measure { .. } if timerlat::traces(activity) => return timerlat::prepare(activity),
         What::Measure { measure, .. } => {
-            let reason = format!("`{}` is not done beside a measurement", measure.kind());
+            let reason = format!("`{}` cannot run beside a measurement", measure.kind());
             return Err(Refusal { reason, hint: None });
         }
     };
@@ -548,7 +548,7 @@ fn supervise(disturbance: Disturbance, finish: Option<&Shared>, loads: bool) -> 
                     Err(words) => tell(&words.replace('\n', " ")),
                 }
             }
-            other => crate::stderr::say!("tactus-probe: worker: `{other}` is no order"),
+            other => crate::stderr::say!("tactus-probe: worker: `{other}` is not an order"),
         }
         line.clear();
     }

@@ -34,7 +34,7 @@ pub fn headline(contents: &Contents) -> Vec<String> {
     let mut said = crate::answer::headline(contents);
     said.extend(SECTIONS.iter().flat_map(|section| section.headline(contents)));
     if contents.manifest.status == RunStatus::Interrupted {
-        said.push("The run was interrupted: what had been measured is shown.".into());
+        said.push("The run was interrupted: this shows what had been measured.".into());
     }
     said
 }

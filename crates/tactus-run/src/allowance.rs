@@ -56,7 +56,7 @@ const MOST_LOST: u64 = 1 << 32;
 
 /// What was sent is more than there can be; in words that follow the name of who sent it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; no probe does, and it was ended")]
+#[error("{0}; a probe never does this, so it was ended")]
 pub(crate) struct Excess(String);
 
 /// What an environment has sent in its job so far, and what it may.
@@ -101,7 +101,7 @@ impl Allowance {
             Item::Foreign(line) => self.text.take(line.len(), now).map(|()| Item::Foreign(line)),
             Item::Unknown(frame) => self.text.take(frame.len(), now).map(|()| Item::Unknown(frame)),
             Item::Lost(frames) if frames > MOST_LOST => {
-                Err(Excess(format!("left out {frames} numbers between two frames")))
+                Err(Excess(format!("skipped {frames} frame numbers")))
             }
             Item::Lost(frames) => Ok(Item::Lost(frames)),
         }
@@ -167,7 +167,7 @@ impl Allowance {
             FromProbe::Injected(injected) => self.reports.injected(injected)?,
             // The connection has taken those that were asked for.
             FromProbe::Clock(_) | FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {
-                count(&mut self.unasked, MOST_UNASKED, "answers to what nobody asked")?;
+                count(&mut self.unasked, MOST_UNASKED, "answers to no question")?;
             }
         }
         Ok(message)

@@ -35,7 +35,7 @@ impl Counting {
             .map_err(|error| format!("it cannot be counted: {error}"))?;
         // Where it is refused the child runs on the CPUs of this thread. The door logs it.
         let _ = system.place(child.pid(), housekeeping);
-        let stdout = child.take_stdout().ok_or("who counts has no output")?;
+        let stdout = child.take_stdout().ok_or("the counter has no output")?;
         let mut own = Self { child, stdout: BufReader::new(stdout) };
         let mut line = String::new();
         let said = own.stdout.by_ref().take(LONGEST_WORD).read_line(&mut line);
@@ -43,7 +43,7 @@ impl Counting {
         match (said, line.strip_prefix("refused ")) {
             (Ok(_), Some(why)) => Err(why.to_owned()),
             (Ok(_), None) if line == "counting" => Ok(own),
-            _ => Err(format!("nobody counts: {}", last_lines(&own.child.stderr(), 2))),
+            _ => Err(format!("the counter did not start: {}", last_lines(&own.child.stderr(), 2))),
         }
     }
 

@@ -23,7 +23,7 @@ impl ExitCounter {
         housekeeping: &CpuSet,
     ) -> Result<Self, String> {
         if threads.is_empty() {
-            return Err("no threads of its virtual CPUs are known on this machine".into());
+            return Err("the threads of its virtual CPUs on this machine are unknown".into());
         }
         let threads = threads.iter().map(|(cpu, thread)| format!("thread={cpu}:{thread}"));
         let words = std::iter::once("exits".to_owned()).chain(threads);
@@ -36,19 +36,19 @@ impl ExitCounter {
     /// Why that is not known.
     pub fn finish(self) -> Result<CountedExits, String> {
         let said = self.0.finish();
-        counted(&said.map_err(|error| format!("who counts was not heard to its end: {error}"))?)
+        counted(&said.map_err(|error| format!("the counter could not be read to its end: {error}"))?)
     }
 }
 
 /// What was said at the end. A guest that runs exits: where none was seen, nobody looked.
 fn counted(said: &str) -> Result<CountedExits, String> {
     let ns = said.lines().find_map(|line| line.strip_prefix("counted ")?.parse().ok());
-    let ns = ns.ok_or("who counts ended before its time")?;
+    let ns = ns.ok_or("the counter ended too early")?;
     let kinds: Vec<ExitKind> = said.lines().filter_map(kind).collect();
     let told = said.lines().any(|line| line == "users");
     let to_user: Option<Vec<ExitKind>> = told.then(|| said.lines().filter_map(user).collect());
     if kinds.is_empty() && to_user.as_ref().is_none_or(Vec::is_empty) {
-        return Err("KVM's tracepoints told of no exit".into());
+        return Err("KVM's tracepoints reported no exit".into());
     }
     Ok(CountedExits { ns, kinds, to_user })
 }

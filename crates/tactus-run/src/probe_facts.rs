@@ -60,7 +60,7 @@ fn guarded(
     }
     let name = &planned.activities.first().ok_or_else(nothing)?.environment;
     if !resolved.environments[name].kind.has_system() {
-        return Err(ProbeFactsError::NotUp("there is no operating system in it to be asked".into()));
+        return Err(ProbeFactsError::NotUp("it has no operating system to examine".into()));
     }
     let workspace = guardian.workspace().map_err(ProbeFactsError::Guardian)?;
     let (machine, dir) = (topology(system), workspace.path());

@@ -20,7 +20,7 @@ pub fn keep_complete(resumed: &Resumed, resolved: &mut Resolved) -> Result<usize
             key(&then.result) == key(&now.result)
         });
     if !same {
-        return Err(resumed.refuses("its rows are not those of the plan on this machine".into()));
+        return Err(resumed.refuses("its rows differ from those of the plan on this machine".into()));
     }
     for scenario in &mut resolved.scenarios {
         let own = scenario.rows.clone();

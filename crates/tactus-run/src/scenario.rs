@@ -74,7 +74,7 @@ pub(super) fn perform(
         // What the place does not allow was not tried: it is skipped, with the remedy.
         Err(Failure::Refused(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Refused, reason)),
         Err(Failure::Interrupted) => {
-            let reason = "the run was interrupted before this was measured";
+            let reason = "the run was interrupted before this measurement";
             scenario.end_all(context, &Ending::because(RowEnd::Waiting, reason))
         }
     }

@@ -360,7 +360,7 @@ impl Session {
         match own {
             Some(words) if !words.trim().is_empty() => words,
             _ if !self.foreign.is_empty() => self.foreign.join("\n"),
-            _ => "it ended without a word".into(),
+            _ => "it ended without a message".into(),
         }
     }
 

@@ -103,8 +103,8 @@ pub fn sentence(holes: &[Hole]) -> String {
         told.push(format!("{} times more", holes.len() - TOLD));
     }
     format!(
-        "its clock stood still while it was measured: {}: the system was suspended or paused; that time is a gap, and in no \
-         latency",
+        "its clock stood still during the measurement: {}: the system was suspended or paused; that time is \
+         a gap, and in no latency",
         told.join(", ")
     )
 }

@@ -110,7 +110,7 @@ impl Listed {
                 (None, Tone::Quiet, "it stopped without an end, or is between two scenarios".into())
             }
             (Stage::Ended(_), Some(told)) => (Some(told.word), told.tone, told.sentence.replace('`', "")),
-            (Stage::Ended(_), None) => (None, Tone::Quiet, "is read ...".into()),
+            (Stage::Ended(_), None) => (None, Tone::Quiet, "loading ...".into()),
         };
         let class = match tone {
             Tone::Good => "badge pass",

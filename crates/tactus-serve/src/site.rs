@@ -81,8 +81,8 @@ impl Site for Bundles {
     fn answer(&self, request: &Request) -> Answer {
         let said = self.0.gate.says(request);
         if matches!(said, Said::Closed) {
-            let why = "Open the address that tactus watch --serve printed, which ends with the token. Where it is in a file \
-                       (--token-file), write ?token= and the token behind the address.";
+            let why = "Open the address that tactus watch --serve printed, which ends with the token. If the \
+                       token is in a file (--token-file), add ?token= and the token to the address.";
             return self.0.error(401, "A token is needed", why, &[]).with("WWW-Authenticate", "Bearer");
         }
         let answer = self.route(request).unwrap_or_else(|refused| self.0.refused(refused));

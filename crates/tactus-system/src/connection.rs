@@ -58,7 +58,7 @@ impl Default for Heap {
 }
 
 fn broken() -> io::Error {
-    io::Error::new(io::ErrorKind::BrokenPipe, "the probe it goes through has gone")
+    io::Error::new(io::ErrorKind::BrokenPipe, "the probe that it goes through has ended")
 }
 
 impl Connection {

@@ -382,7 +382,10 @@ impl Directory {
                 let entry = Entry::of(at.join(&name), &dir.look(&name)?);
                 if entry.kind == Kind::Directory {
                     if entry.path.components().count() > DEEPEST {
-                        return Err(io::Error::other(format!("{} lies too deep", entry.path.display())));
+                        return Err(io::Error::other(format!(
+                            "{} is nested too deeply",
+                            entry.path.display()
+                        )));
                     }
                     open.push((dir.enter(&name)?, entry.path.clone()));
                 }

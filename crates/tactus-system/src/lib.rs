@@ -336,7 +336,7 @@ impl Held for Elsewhere {
 /// Something is longer than whoever reads it puts up with.
 #[must_use]
 pub fn too_large(most: u64) -> io::Error {
-    let words = format!("it is longer than {}, which none of its kind is", Bytes(most));
+    let words = format!("it is longer than {}, the limit for its kind", Bytes(most));
     io::Error::new(io::ErrorKind::FileTooLarge, words)
 }
 

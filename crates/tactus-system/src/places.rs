@@ -76,7 +76,7 @@ fn path(system: &dyn System, variable: &str) -> Option<PathBuf> {
 fn given(system: &dyn System) -> io::Result<Option<PathBuf>> {
     match (system.variable("TACTUS_CACHE_DIR"), path(system, "TACTUS_CACHE_DIR")) {
         (Some(value), None) if !value.is_empty() => {
-            let words = format!("TACTUS_CACHE_DIR is {value:?}, which is no absolute path");
+            let words = format!("TACTUS_CACHE_DIR is {value:?}, which is not an absolute path");
             Err(io::Error::new(io::ErrorKind::InvalidInput, words))
         }
         (_, path) => Ok(path),
@@ -84,7 +84,7 @@ fn given(system: &dyn System) -> io::Result<Option<PathBuf>> {
 }
 
 fn nowhere() -> io::Error {
-    let words = "there is no directory for what tactus keeps: neither HOME nor XDG_CACHE_HOME says where";
+    let words = "there is no directory for the files of tactus: neither HOME nor XDG_CACHE_HOME names one";
     io::Error::new(io::ErrorKind::NotFound, words)
 }
 

@@ -65,7 +65,7 @@ pub fn sealed() -> io::Result<PathBuf> {
     Ok(format!("/proc/self/fd/{}", copy.as_raw_fd()).into())
 }
 
-#[expect(clippy::disallowed_methods, reason = "it is no file that has a name")]
+#[expect(clippy::disallowed_methods, reason = "it is not a file with a name")]
 fn copied(bytes: &[u8]) -> io::Result<File> {
     // Inherited: what enters a network first executes it later.
     let flags = MemfdFlags::ALLOW_SEALING;

@@ -77,7 +77,7 @@ fn parts(path: &Path) -> Vec<OsString> {
 
 fn led(way: &Path, user: u32) -> io::Error {
     let words = format!(
-        "{} is a link of another user (uid {user}), who says where it leads: name the directory itself",
+        "{} is a link of another user (uid {user}), who controls where it leads: name the directory itself",
         way.display()
     );
     io::Error::new(io::ErrorKind::PermissionDenied, words)

@@ -109,7 +109,7 @@ fn regular(path: &Path) -> io::Result<(fs::File, u64)> {
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
     Ok((file, found.len()))
 }
@@ -344,7 +344,7 @@ impl System for Real {
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()> {
         let mask = house::mask(cpus)?;
         let placed = sched_setaffinity(Some(pid(thread)?), &mask).map_err(io::Error::from);
-        log::changed(HERE, format_args!("thread {thread} may run on CPUs {cpus} only"), placed)
+        log::changed(HERE, format_args!("thread {thread} may run only on CPUs {cpus}"), placed)
     }
 
     fn keep_house(&self, cpus: &CpuSet) -> Option<Box<dyn Any>> {
@@ -406,7 +406,7 @@ impl Files for Real {
 
 fn pid(thread: u32) -> io::Result<Pid> {
     let raw = i32::try_from(thread).ok().and_then(Pid::from_raw);
-    raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{thread} is no thread")))
+    raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{thread} is not a thread")))
 }
 
 #[cfg(test)]

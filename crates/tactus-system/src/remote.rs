@@ -75,7 +75,10 @@ impl Remote {
 
     fn start(&self, command: &Invocation) -> io::Result<RemoteChild> {
         if command.dir.is_some() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "a directory to run in is not passed on"));
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "a working directory cannot be passed on",
+            ));
         }
         let program = command.argv.first().ok_or(io::ErrorKind::InvalidInput)?;
         let variables = command.env.iter().map(|(name, value)| format!("{name}={value}"));
@@ -129,7 +132,7 @@ impl Remote {
         };
         // Whoever says that it has ended may leave its streams open.
         if stdout.as_ref().is_some_and(|thread| !ends_within(thread, patience)) || !child.has_said(patience) {
-            return Err(late(", which has ended, goes on writing for"));
+            return Err(late(", which has ended, keeps writing for"));
         }
         let stdout = stdout.and_then(|thread| thread.join().ok()).unwrap_or_default();
         if u64::try_from(stdout.len()).unwrap_or(u64::MAX) > MOST_OUTPUT {

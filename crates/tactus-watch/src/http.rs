@@ -23,12 +23,12 @@ use crate::shared::Shared;
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
     let number =
-        || port.parse::<u16>().map_err(|_| format!("`{text}` is no ADDRESS:PORT, as in 127.0.0.1:9464"));
+        || port.parse::<u16>().map_err(|_| format!("`{text}` is not ADDRESS:PORT, as in 127.0.0.1:9464"));
     match host {
         "" | "localhost" => Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), number()?)),
-        _ => text.parse().map_err(|_| {
-            format!("`{text}`: an address is written in numbers, as in 0.0.0.0:9464 or [::1]:9464")
-        }),
+        _ => text
+            .parse()
+            .map_err(|_| format!("`{text}`: write the address in numbers, as in 0.0.0.0:9464 or [::1]:9464")),
     }
 }
 
@@ -50,7 +50,7 @@ impl Site for Metrics {
     fn answer(&self, request: &Request) -> Answer {
         match request.path.as_str() {
             "/metrics" => Answer::text(200, CONTENT_TYPE, text(&self.shared.lock(), self.version)),
-            _ => Answer::refusal(404, "there is /metrics alone"),
+            _ => Answer::refusal(404, "there is only /metrics"),
         }
     }
 }

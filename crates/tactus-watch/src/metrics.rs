@@ -31,7 +31,7 @@ fn of_run(watched: &Watched, version: &str, text: &mut String) {
     family(text, "tactus_build", "info", None, "The version of tactus that measures.");
     let _ = writeln!(text, "tactus_build_info{{{}}} 1", labels(&[("version", version)]));
     let plan = labels(&[("plan", &watched.plan)]);
-    family(text, "tactus_run_state", "stateset", None, "Whether the run goes on, or how it ended.");
+    family(text, "tactus_run_state", "stateset", None, "Whether the run is in progress, or how it ended.");
     let states = [
         ("running", watched.ended.is_none()),
         ("complete", watched.ended == Some(RunStatus::Complete)),
@@ -41,7 +41,7 @@ fn of_run(watched: &Watched, version: &str, text: &mut String) {
         let _ = writeln!(text, "tactus_run_state{{{plan},tactus_run_state=\"{word}\"}} {}", u8::from(is));
     }
     if let Some(left) = watched.left {
-        family(text, "tactus_time_left_seconds", "gauge", Some("seconds"), "How long the run still takes.");
+        family(text, "tactus_time_left_seconds", "gauge", Some("seconds"), "Time until the end of the run.");
         let _ = writeln!(text, "tactus_time_left_seconds{{{plan}}} {}", left.as_secs());
     }
     family(text, "tactus_scenarios", "gauge", None, "Measurements of the plan.");
@@ -61,7 +61,7 @@ fn of_rows(watched: &Watched, text: &mut String) {
         return;
     }
     let rows = || watched.rows.iter().enumerate();
-    family(text, "tactus_scenario", "info", None, "What is measured where, and on what evidence.");
+    family(text, "tactus_scenario", "info", None, "What is measured where, and the evidence.");
     for (number, row) in rows() {
         let place = watched.places.get(&row.planned.environment);
         let evidence = place.and_then(|place| place.evidence).map(Evidence::key).unwrap_or_default();

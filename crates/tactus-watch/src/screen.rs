@@ -72,7 +72,7 @@ fn heading<'a>(shown: &Watched, now: &Watched, view: &View, look: Look, area: Re
         (Some(RunStatus::Complete), _) => "ended".to_owned(),
         (Some(RunStatus::Interrupted), _) => "interrupted".to_owned(),
         (None, Some(left)) => format!("{} left", human(left)),
-        (None, None) => "time left not known".to_owned(),
+        (None, None) => "time left unknown".to_owned(),
     };
     let mut first = vec![Span::styled(format!("tactus {}", shown.plan), BOLD)];
     first.push(format!("  {} of {} done  {left}", shown.done(), shown.rows.len()).into());
@@ -103,7 +103,7 @@ fn heading<'a>(shown: &Watched, now: &Watched, view: &View, look: Look, area: Re
 /// What the keys do.
 fn footing<'a>(view: &View, look: Look, area: Rect) -> Line<'a> {
     if view.ending {
-        let words = "End the run? q: end it and keep what was measured; another key: go on";
+        let words = "End the run? q: end it and keep what was measured; another key: continue";
         return Line::styled(words, CHOSEN);
     }
     let narrow = area.width < 72;

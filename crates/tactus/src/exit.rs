@@ -129,7 +129,7 @@ impl Failure {
 
     /// The guardian of a run was killed.
     pub fn without_guardian(error: io::Error) -> Self {
-        Self::new(error, "run it again; `dmesg` says whether the kernel killed it because memory ran out")
+        Self::new(error, "run it again; `dmesg` shows whether the kernel killed it for lack of memory")
     }
 
     /// What it says, without the hint.

@@ -13,14 +13,15 @@ pub const TERMS: &[Term] = &[
     Term {
         word: "latency",
         also: &["wake-up"],
-        about: "The time from the moment for which a thread had asked to be woken to the moment at which it ran, in us. It is \
-what `timer` measures, as cyclictest does.",
+        about: "The time from the moment when a thread should wake to the moment when it runs, in us. \
+`timer` measures it, as cyclictest does.",
     },
     Term {
         word: "max",
         also: &["maximum", "worst-case"],
-        about: "The largest latency that was measured. It is exact, and belongs to the time that was measured: a longer run \
-can only raise it. `--max 100us` makes a verdict of it; `--tail 100us/24h` asks for a time that was not measured.",
+        about: "The largest measured latency. It is exact, and holds only for the time that was measured: a \
+longer run can only raise it. `--max 100us` makes a verdict of it; `--tail 100us/24h` is a limit for a \
+longer time than was measured.",
     },
     Term {
         word: "p99",
@@ -31,34 +32,38 @@ periods were missed there are two: of the wake-ups that happened, and corrected 
     Term {
         word: "overruns",
         also: &["missed", "corrected", "coordinated-omission", "period"],
-        about: "Periods that passed while a wake-up was late by one interval or more: each is a missed period. A row with missed \
-periods has them counted as if each had been woken for (corrected for coordinated omission), which is what somebody who \
-depends on every period sees.",
+        about: "Periods that passed while a wake-up was late by one interval or more: each is a missed \
+period. In a row with missed periods each of them counts as a late wake-up (corrected for coordinated \
+omission), as an application that depends on every period would see it.",
     },
     Term {
         word: "evidence",
         also: &["emulated", "bare-metal", "inside-a-vm", "virtual-host", "imported"],
-        about: "What kind of machine a row was measured on. Bare metal: its figures are the machine's. Inside a VM (virtual host): \
-a verdict holds as seen inside this virtual machine. Emulated: the path works, and its times say nothing about hardware, so that there is \
-no verdict. Imported: another tool measured, without a self-test.",
+        about: "The kind of machine that a row was measured on. Bare metal: its figures are the machine's. \
+Inside a VM (virtual host): a verdict holds as seen inside this virtual machine. Emulated: the path works, \
+but its times say nothing about hardware, so there is no verdict. Imported: another tool measured, without a \
+self-test.",
     },
     Term {
         word: "verdict",
         also: &["pass", "fail", "inconclusive"],
-        about: "Pass, fail or inconclusive, with its reason. It is inconclusive where too little was measured, where the \
-self-test was not passed, or where the place is emulated; then it says what would be enough. Exit status 0, 1 and 3.",
+        about: "Pass, fail or inconclusive, with its reason. It is inconclusive if too little was measured, \
+the self-test did not pass, or the environment is emulated; the reason then states what would be enough. \
+Exit status 0, 1 and 3.",
     },
     Term {
         word: "self-test",
         also: &["control", "instrument", "fifo-spinner"],
-        about: "Before and after a measurement a disturbance of known length is injected (in a plan: `control`; left out: a SCHED_FIFO \
-thread that spins for 1 ms above the measuring one, a `hog`), and must be measured at its size. Without that a row has no verdict.",
+        about: "Before and after a measurement tactus injects a disturbance of known length, which must be \
+measured at its size. A plan chooses it with `control`; the default is a `hog`: a SCHED_FIFO thread that \
+spins for 1 ms above the measuring one. Without a passed self-test a row has no verdict.",
     },
     Term {
         word: "exceedance",
         also: &["tail", "bound"],
-        about: "The share of wake-ups that were later than a latency. The tail bound is what is exceeded less than once in a time \
-that was not measured, from the largest values of blocks of the run; it is provisional where the blocks are too few.",
+        about: "The share of wake-ups that were later than a latency. The tail bound is exceeded less than \
+once in a time that is longer than the measurement. It follows from the largest values of blocks of the run, \
+and is provisional if the blocks are too few.",
     },
 ];
 

@@ -22,8 +22,8 @@ pub fn load(text: &str) -> Result<Placed<Load>, Failure> {
     let word = synonyms::load(word);
     let wrong = |why: &str| {
         let hint = format!(
-            "loads are {}; parameters follow as in `cache:bytes=8M,blocks=16`, a program as in `command:stress-ng --cpu 1`; \
-             `tactus explain {}` says which there are",
+            "loads are {}; parameters follow as in `cache:bytes=8M,blocks=16`, a program as in \
+             `command:stress-ng --cpu 1`; `tactus explain {}` lists the parameters",
             words().join(", "),
             nearest::nearest(word, words()).unwrap_or("scheduler")
         );
@@ -33,7 +33,7 @@ pub fn load(text: &str) -> Result<Placed<Load>, Failure> {
         )
     };
     if !words().contains(&word) {
-        return Err(wrong("there is no such load"));
+        return Err(wrong("this load does not exist"));
     }
     let mut table = Map::from_iter([("kind".to_owned(), Value::from(word))]);
     match rest {
@@ -45,9 +45,9 @@ pub fn load(text: &str) -> Result<Placed<Load>, Failure> {
         Some(parameters) => {
             for one in parameters.split(',') {
                 let (key, value) =
-                    one.split_once('=').ok_or_else(|| wrong(&format!("`{one}` is no KEY=VALUE")))?;
+                    one.split_once('=').ok_or_else(|| wrong(&format!("`{one}` is not KEY=VALUE")))?;
                 if table.insert(key.trim().into(), parameter(value.trim())).is_some() {
-                    return Err(wrong(&format!("`{key}` is there twice")));
+                    return Err(wrong(&format!("`{key}` is given twice")));
                 }
             }
         }

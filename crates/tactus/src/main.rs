@@ -78,7 +78,7 @@ fn told(answer: &clap::Error) -> ExitCode {
         (answer.kind(), answer.get(ContextKind::InvalidSubcommand))
         && let Some(is) = cli::moved(name)
     {
-        return exit::Failure::say(format!("there is no command `{name}` any more"), format!("it is `{is}`"))
+        return exit::Failure::say(format!("there is no command `{name}` any more"), format!("use `{is}`"))
             .report()
             .into();
     }

@@ -38,7 +38,7 @@ pub fn bundle(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let found = newest(Path::new("."), |_| true).map_err(|error| {
         Failure::say(
             format!("the bundles of this directory cannot be listed: {error}"),
-            "name the one that is meant",
+            "name the bundle that you mean",
         )
     })?;
     let found = found.ok_or_else(|| {

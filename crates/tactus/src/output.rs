@@ -31,7 +31,7 @@ impl From<Unwritten> for Failure {
     fn from(Unwritten(error): Unwritten) -> Self {
         Self::new(
             anyhow::Error::new(error).context("standard output"),
-            "send it to a file on a disk that has room, or to a program that reads it",
+            "send it to a file on a disk with free space, or to a program that reads it",
         )
     }
 }

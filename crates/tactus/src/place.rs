@@ -49,11 +49,11 @@ impl Place {
         let Some(address) = address else { return Ok(Self { name: kind.into(), spec }) };
         let wrong = |why: &str| Failure::say(format!("--in {text}: {why}"), ADDRESSES);
         if address.is_empty() || address.contains(char::is_whitespace) || address.contains(char::is_control) {
-            return Err(wrong("there is no address after the colon, or it has spaces"));
+            return Err(wrong("the address after the colon is missing, or contains spaces"));
         }
         // Tools take what begins with a dash for an option of their own.
         if address.split(['/', '@']).any(|part| part.starts_with('-')) {
-            return Err(wrong("no name begins with a dash"));
+            return Err(wrong("a name cannot begin with a dash"));
         }
         match kind {
             "ssh" => set(&mut spec, "to", address),

@@ -55,13 +55,13 @@ impl Watching {
             |error| {
                 Failure::say(
                     format!("--metrics {at}: {error}"),
-                    "name another port, or 0 for one that is free: --metrics :0",
+                    "name another port, or 0 for a free one: --metrics :0",
                 )
             },
         )?;
         say(format_args!("metrics: http://{bound}/metrics"));
         if !bound.ip().is_loopback() {
-            say("note: everyone who reaches this address can read them; there is no login");
+            say("note: everyone who can reach this address can read the metrics; there is no login");
         }
         Ok(())
     }

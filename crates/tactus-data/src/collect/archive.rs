@@ -116,10 +116,10 @@ fn unpack_to(from: &mut impl Read, into: &Directory, room: Room) -> io::Result<R
     for (number, entry) in archive.entries()?.raw(true).enumerate() {
         let mut entry = entry?;
         if number >= MOST_HEADERS {
-            return Err(wrong("it has more entries than any that is unpacked"));
+            return Err(wrong("it has more entries than tactus unpacks"));
         }
         let size = entry.size();
-        let larger = || larger("it is larger than any that is unpacked");
+        let larger = || larger("it is larger than tactus unpacks");
         left = left.checked_sub(size).ok_or_else(larger)?;
         match entry.header().entry_type() {
             EntryType::Regular | EntryType::Continuous => {

@@ -37,7 +37,7 @@ impl Claim {
     /// Why it is of no use, in a sentence.
     pub fn read(dir: &Directory) -> Result<Self, String> {
         if dir.entry(MANIFEST).is_ok_and(|entry| entry.bytes > MOST) {
-            return Err(format!("its {MANIFEST} is longer than that of any run"));
+            return Err(format!("its {MANIFEST} is longer than any run writes"));
         }
         let manifest = bundle::manifest(dir).map_err(|error| reason::of(&error))?;
         Self::of(&manifest).map_err(str::to_owned)
@@ -46,10 +46,12 @@ impl Claim {
     fn of(manifest: &Manifest) -> Result<Self, &'static str> {
         if manifest.finished.is_none() {
             return Err(
-                "the run is in progress, or died: nothing says what its files must be (`tactus run --into` ends it)",
+                "the run is in progress, or died: its files cannot be verified yet (`tactus run --into` ends \
+                    it)",
             );
         }
-        let started: jiff::Timestamp = manifest.started.parse().map_err(|_| "when it began is no moment")?;
+        let started: jiff::Timestamp =
+            manifest.started.parse().map_err(|_| "its start is not a valid time")?;
         let Machine { name, id, hardware, .. } = cut_machine(&manifest.machine);
         Ok(Self {
             run: run_key(manifest),

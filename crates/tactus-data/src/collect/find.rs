@@ -80,7 +80,7 @@ pub fn find(places: &[PathBuf]) -> Found {
             Err(error) => found.refused.push((place.clone(), error.to_string())),
         }
         if found.count() == before {
-            found.refused.push((place.clone(), "it is no bundle, and has none in it".into()));
+            found.refused.push((place.clone(), "it is not a bundle, and contains none".into()));
         }
     }
     found
@@ -151,8 +151,8 @@ fn within_open(archive: &Path, there: Unpacked) -> io::Result<Found> {
         inside.refused.into_iter().map(|(_, reason)| (archive.to_owned(), reason)).collect();
     if candidates.is_empty() && refused.is_empty() {
         let reason = match inside.archives.is_empty() {
-            true => "there is no bundle in it",
-            false => "there are archives in it, and no bundle: those are not opened",
+            true => "it contains no bundle",
+            false => "it contains archives, but no bundle: those archives are not opened",
         };
         refused.push((archive.to_owned(), reason.to_owned()));
     }

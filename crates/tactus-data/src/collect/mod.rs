@@ -179,7 +179,8 @@ impl Collecting<'_> {
     /// Refuses the first run: its day would be one too many.
     fn refuse_first(&mut self, runs: &mut VecDeque<OfRun>) {
         let reason = format!(
-            "this call brings more than {MOST_NEW_DAYS} new days, each of which has its own files: collect again, or in parts"
+            "this call adds more than {MOST_NEW_DAYS} new days, each with separate files: collect again, or \
+                in parts"
         );
         for one in runs.pop_front().into_iter().flatten() {
             self.told(one.path(), &Outcome::Refused(reason.clone()));

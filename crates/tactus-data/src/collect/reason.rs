@@ -5,7 +5,7 @@ use tactus_bundle::BundleError;
 /// What is wrong with a bundle, without its path, which is said beside it.
 pub fn of(error: &BundleError) -> String {
     match error {
-        BundleError::NotABundle { reason, .. } => format!("it is no bundle: {reason}"),
+        BundleError::NotABundle { reason, .. } => format!("it is not a bundle: {reason}"),
         BundleError::Altered { path, reason } => {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             format!("{name} is not as the run wrote it: {reason}")

@@ -130,8 +130,7 @@ impl Present {
         if there.content == claim.content {
             return Some(Outcome::There);
         }
-        let reason =
-            "another bundle of this run (same machine, plan and beginning) is there, with other contents";
+        let reason = "another bundle of this run (same machine, plan and start) exists, with other contents";
         (claim.sessions <= there.sessions).then(|| Outcome::Refused(reason.to_owned()))
     }
 
@@ -219,7 +218,7 @@ impl Present {
         let names: BTreeSet<&str> = nameless.map(|seen| seen.name.as_str()).collect();
         if !names.is_empty() {
             remarks.push(format!(
-                "{} machines told nothing of themselves but their names: others of the same name would be taken for them",
+                "{} machines reported only their names: others with the same name would be taken for them",
                 names.len()
             ));
         }

@@ -92,7 +92,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     let (mut contents, logs) =
         bundle::read_with_logs(&dir, Trust::Whole).map_err(|error| reason::of(&error))?;
     if let Some(first) = contents.damage.first() {
-        return Err(format!("it is not whole: {first}"));
+        return Err(format!("it is incomplete: {first}"));
     }
     // Whoever writes to it meanwhile is found out.
     if crate::identity::content_key(&contents.manifest) != planned.claim.content {
@@ -100,7 +100,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     }
     if let Some(facts) = contents.facts.values().find(|facts| facts.0.len() > MOST_READINGS) {
         return Err(format!(
-            "an environment of it has {} readings, more than any machine has ({MOST_READINGS} at most)",
+            "an environment of it has {} readings, more than the limit of {MOST_READINGS}",
             facts.0.len()
         ));
     }
@@ -124,7 +124,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
             own.push(cells.iter().map(short).collect());
             Ok(())
         });
-        read.map_err(|error| format!("its {} cannot be told: {error}", table.name))?;
+        read.map_err(|error| format!("its {} is unknown: {error}", table.name))?;
     }
     Ok(Read { rows, facts: contents.facts })
 }

@@ -85,7 +85,7 @@ fn unsure(place: &Place, max_ns: Option<u64>) -> Option<&'static str> {
     let passed = matches!(verdict, Some("pass" | "warn"));
     match () {
         () if place.evidence.as_deref() == Some("emulated") => None,
-        () if !counts(place) => Some("a scenario has no number, or nobody knows what it is worth"),
+        () if !counts(place) => Some("a scenario has no number, or its evidence is unknown"),
         // Nothing is asked of it.
         () if max_ns.is_none() && verdict.is_none() => None,
         // It froze, and how late it was then is in no number.

@@ -92,8 +92,7 @@ pub fn explained(set: &Set, judged: &[MachineEntry], max_ns: Option<u64>, from_u
         Explained { outlier: outlier.into(), machines: all.len(), outliers, ..Explained::default() };
     let nothing = |words: String| Some(words);
     if all.len() < LEAST_MACHINES {
-        own.nothing =
-            nothing(format!("{} machines are too few to tell: {LEAST_MACHINES} are needed", all.len()));
+        own.nothing = nothing(format!("{} machines are too few: {LEAST_MACHINES} are needed", all.len()));
         return own;
     }
     if outliers < LEAST || all.len() - outliers < LEAST {
@@ -134,9 +133,10 @@ pub fn explained(set: &Set, judged: &[MachineEntry], max_ns: Option<u64>, from_u
     let (found, rest): (Vec<Property>, Vec<Property>) =
         asked.into_iter().partition(|one| one.chance_of_all <= ERROR);
     own.nothing = found.is_empty().then(|| match own.asked {
-        0 => "the machines differ in nothing that was recorded".to_owned(),
+        0 => "the recorded properties of the machines do not differ".to_owned(),
         asked => format!(
-            "no evidence: {asked} properties were asked about, and none goes together with outliers more than chance has it"
+            "no evidence: {asked} properties were tested, and none is associated with outliers more than by \
+                chance"
         ),
     });
     own.found = found;

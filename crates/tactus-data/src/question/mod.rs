@@ -166,29 +166,30 @@ fn outcome(set: &Set, asked: &Asked, judged: &[MachineEntry], from_us: i64) -> F
 
 fn limits(set: &Set, judged: &[MachineEntry], future: &[&Run]) -> Vec<String> {
     let mut said = vec![
-        "A machine that held the deadline held it while it was measured, and nothing is promised for other times or loads."
+        "A machine that held the deadline did so while it was measured. This promises nothing for other \
+            times or loads."
             .to_owned(),
-        "What machines with outliers have in common may go together with what nobody recorded: it is an association, and \
-         which of them is a cause a trial tells (`tactus prove`)."
+        "Properties that machines with outliers share may depend on others that were not recorded. They are \
+         associations; a trial shows which of them is a cause (`tactus prove`)."
             .to_owned(),
     ];
     let by_name = |run: &&Run| run.identity.as_deref() == Some("name");
     let nameless = set.runs.iter().filter(by_name).map(|run| &run.machine).collect::<BTreeSet<_>>().len();
     if nameless > 0 {
         said.push(format!(
-            "{nameless} machines are known by their names alone: two of one name are taken for one."
+            "{nameless} machines are known only by their names: two with one name count as one."
         ));
     }
     let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for run in &set.runs {
         names.entry(&run.machine).or_default().insert(&run.name);
     }
-    said.extend(copies(&names).into_iter().map(|words| format!("Under one key there is {words}.")));
+    said.extend(copies(&names).into_iter().map(|words| format!("One key stands for {words}.")));
     if !future.is_empty() {
         let named: BTreeSet<&str> = future.iter().map(|run| run.name.as_str()).collect();
         let first: Vec<&str> = named.iter().take(5).copied().collect();
         said.push(format!(
-            "{} runs say that they begin in the future, and are left out: the clock is wrong of {}{}.",
+            "{} runs begin in the future, and are left out: the clock is wrong on {}{}.",
             future.len(),
             first.join(", "),
             if named.len() > first.len() { " and others" } else { "" }

@@ -81,15 +81,15 @@ fn headline(of: &Answers) -> Vec<String> {
             let why = match of.max_ns {
                 None => "none has a deadline: give one with --max, as in `--max 100us`".to_owned(),
                 Some(_) => format!(
-                    "nothing that they measured can be judged by {asked}: it was emulated, or has no latency"
+                    "their results cannot be judged by {asked}: they were emulated, or have no latency"
                 ),
             };
-            format!("{machines} ran in the last {} days, and {why}.", of.days)
+            format!("{machines} ran in the last {} days, but {why}.", of.days)
         }
         _ => {
             let unproven = count(of, Judged::Unproven);
             let unproven =
-                if unproven > 0 { format!("; of {unproven} it is not decided") } else { String::new() };
+                if unproven > 0 { format!("; for {unproven} it is undecided") } else { String::new() };
             format!(
                 "{} of {judged} machines missed {asked} in the last {} days{unproven}.",
                 count(of, Judged::Missed),
@@ -106,7 +106,7 @@ fn headline(of: &Answers) -> Vec<String> {
             first.without_outliers,
             first.without
         )),
-        (Some(why), None) => said.push(format!("What explains outliers is not known: {why}.")),
+        (Some(why), None) => said.push(format!("No explanation of outliers was found: {why}.")),
         (None, None) => {}
     }
     if !of.drift.found.is_empty() {
@@ -124,9 +124,9 @@ fn chapters(of: &Answers, most: usize) -> Vec<Chapter> {
     let all = [
         Chapter {
             id: "deadline",
-            heading: "Who misses it",
-            about: "Machines with a latency above the deadline (without one: that failed a requirement of their plan) in any of \
-                    their runs meanwhile, the worst first.",
+            heading: "Missed deadlines",
+            about: "Machines with a latency above the deadline (without one: that failed a requirement of \
+                    their plan) in any run of that time, the worst first.",
             parts: machines("Machines that missed it", &missed, most).into_iter().collect(),
         },
         Chapter {
@@ -140,35 +140,37 @@ fn chapters(of: &Answers, most: usize) -> Vec<Chapter> {
         Chapter {
             id: "explained",
             heading: "What outliers have in common",
-            about: "Each value of firmware, microcode, kernel, profile and the like, and each finding, divides the machines in \
-                    two. What is found goes together with outliers more than chance has it, all of it together with 95 % (Fisher, \
-                    Holm). It is no cause: what is written in one line has the same machines, and what was not recorded may \
-                    have them, too.",
+            about: "Each value of firmware, microcode, kernel, profile and the like, and each finding, \
+                    divides the machines in two. The table lists those that are associated with outliers \
+                    more than by chance, all together with 95 % (Fisher, Holm). This does not show a cause: \
+                    all properties in one line have the same machines, and unrecorded properties may have \
+                    them as well.",
             parts: explained(of),
         },
         Chapter {
             id: "drift",
             heading: "What drifts",
-            about: "The 99.9th percentile of each scenario on each machine over its runs: those that rise or fall, all of them \
-                    together with 95 % (Mann and Kendall, Holm), and by how much in 30 days (Theil and Sen).",
+            about: "The 99.9th percentile of each scenario on each machine over its runs. The table lists \
+                    those that rise or fall, all of them together with 95 % (Mann and Kendall, Holm), and by \
+                    how much in 30 days (Theil and Sen).",
             parts: drift(of, most),
         },
         Chapter {
             id: "missing",
-            heading: "Who is missing",
-            about: "Machines that have no run of late, and those that should be there and were never seen.",
+            heading: "Missing machines",
+            about: "Machines without a recent run, and expected machines that were never seen.",
             parts: missing(&of.missing, most).into_iter().collect(),
         },
         Chapter {
             id: "changes",
-            heading: "Who changed what",
-            about: "What differs between two runs of a machine that follow each other, the last first.",
+            heading: "Changes of machines",
+            about: "Differences between two successive runs of a machine, the last first.",
             parts: changes(&of.changes, most).into_iter().collect(),
         },
         Chapter {
             id: "limits",
-            heading: "What this cannot say",
-            about: "What to know before telling somebody.",
+            heading: "What this cannot show",
+            about: "Limits of these results.",
             parts: vec![Part::List(of.limits.iter().map(Item::said).collect::<Vec<_>>().into())],
         },
     ];
@@ -260,15 +262,15 @@ fn explained(of: &Answers) -> Vec<Part> {
         ]
     };
     let mut parts = vec![Part::Remark(clean(&format!(
-        "A machine is one with outliers if {}: {} of {} are. {} properties were asked about.",
+        "A machine has outliers if {}: {} of {} do. {} properties were tested.",
         of.outlier, of.outliers, of.machines, of.asked
     )))];
     if let Some(why) = &of.nothing {
         parts.push(Part::List(vec![Item::led("not known:", Tone::Doubt, clean(why))].into()));
     }
-    parts.extend(table("What goes together with outliers", head(), of.found.iter().map(row).collect(), PAGE));
+    parts.extend(table("Associated with outliers", head(), of.found.iter().map(row).collect(), PAGE));
     parts.extend(table(
-        "Candidates: chance alone may have them",
+        "Candidates: they may be chance alone",
         head(),
         of.candidates.iter().map(row).collect(),
         PAGE,
@@ -302,7 +304,7 @@ fn drift(of: &Answers, most: usize) -> Vec<Part> {
     let drift = &of.drift;
     let remark = match (drift.asked, drift.found.len()) {
         (0, _) => format!(
-            "No scenario of a machine has enough runs to ask: {} runs over {} days.",
+            "No scenario of a machine has enough runs to test: {} runs over {} days.",
             super::drift::LEAST_RUNS,
             super::drift::LEAST_DAYS
         ),
@@ -310,7 +312,7 @@ fn drift(of: &Answers, most: usize) -> Vec<Part> {
         (asked, found) => format!("{found} of {asked} scenarios of machines drift."),
     };
     let few = if drift.asked > 0 && drift.too_few > 0 {
-        format!(" {} have too few runs, or of too short a time.", drift.too_few)
+        format!(" {} have too few runs, or cover too short a time.", drift.too_few)
     } else {
         String::new()
     };

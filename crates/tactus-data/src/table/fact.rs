@@ -8,7 +8,10 @@ use super::{Table, owned};
 /// The table.
 pub const TABLE: Table = Table {
     name: "fact",
-    about: "A row for each reading of an environment that is another than in the machine's last run before, and for each of its first run. Readings that are never twice the same are left out: counters, times, what runs. A run that was collected after a later one of its machine, or that says it begins after it was collected, has all of its readings (`late`), and later runs are not told against it.",
+    about: "A row for each reading of an environment that differs from the machine's previous run, and for \
+        each reading of its first run. Readings that are never twice the same are left out: counters, times, \
+        running tasks. A run that was collected after a later one of its machine, or that begins after it \
+        was collected, has all of its readings (`late`). Later runs are not compared with it.",
     columns: || COLUMNS,
     // They are held against those of the run before.
     rows: Some(|_, _| Ok(())),

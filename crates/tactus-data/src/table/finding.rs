@@ -11,7 +11,8 @@ use super::{Table, owned};
 /// The table.
 pub const TABLE: Table = Table {
     name: "finding",
-    about: "A row for each finding of the audit of each environment, and for each check that could not be known or read there. What it means and how it is fixed, `tactus explain ID` says.",
+    about: "A row for each finding of the audit of each environment, and for each check that could not be \
+        known or read there. `tactus explain ID` prints its meaning and its fix.",
     columns: || &ALL,
     rows: Some(|taken, take| {
         let own = |_: &[Cell<'_>]| cells(&Own { run: taken.run }).iter().map(owned).collect();

@@ -11,7 +11,9 @@ use super::Table;
 /// The table.
 pub const TABLE: Table = Table {
     name: "histogram",
-    about: "A row for each series that has a histogram, over all of its time: HdrHistogram in its standard encoding (V2, compressed with DEFLATE), values in ns, from 1 ns with three significant digits. Histograms of one layout can be added up: those of a machine over a month, those of a fleet.",
+    about: "A row for each series that has a histogram, over all of its time. The format is HdrHistogram in \
+        its standard encoding (V2, compressed with DEFLATE), values in ns, from 1 ns with three significant \
+        digits. Histograms of one layout can be added up: those of a machine over a month, those of a fleet.",
     columns: || COLUMNS,
     rows: Some(|taken, take| {
         taken.source.rows().try_for_each(|one| {

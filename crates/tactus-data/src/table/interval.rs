@@ -20,7 +20,8 @@ const MOST: u64 = 1_024;
 /// The table.
 pub const TABLE: Table = Table {
     name: "interval",
-    about: "A row for each series and interval of time: 10 s, doubled as often as it takes for a series to have at most 1024 of them.",
+    about: "A row for each series and interval of time: 10 s, doubled until a series has at most 1024 of \
+        them.",
     columns: || COLUMNS,
     rows: Some(|taken, take| taken.source.rows().try_for_each(|one| of_row(taken, one, take))),
 };

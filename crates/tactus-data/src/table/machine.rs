@@ -8,7 +8,8 @@ use super::Table;
 /// The table.
 pub const TABLE: Table = Table {
     name: "machine",
-    about: "A row for each machine, and one more for each other name, installed system or mainboard that it told: one file, `all.parquet`.",
+    about: "A row for each machine, and one more for each other name, installed system or mainboard that it \
+        reported: one file, `all.parquet`.",
     columns: || COLUMNS,
     rows: None,
 };

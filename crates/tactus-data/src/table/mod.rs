@@ -95,15 +95,14 @@ pub fn owned(cell: &Cell<'_>) -> Cell<'static> {
 #[must_use]
 pub fn page() -> String {
     let mut text = format!(
-        "# Tables of a data set\n\n\
-         `tactus fleet collect BUNDLE... --into DATA` writes these tables, version {}.{} of the data set (`DATA/data-set.json`, and \
-         `tactus.data-set` in the metadata of each file): a directory for each, in it a Parquet file for each day on which \
-         runs began (UTC), `DATA/run/2026-11-24.parquet`. Times are in ns where a name ends so. What is not known, or was \
-         not measured, is null, never 0. `run` joins the tables, `machine` the runs of a machine; `scenario` and `series` \
-         are as in [the tables of a bundle](tables.md).\n\n\
-         Columns are added at the end of a table and tables may be added in a minor version; those that are there keep \
-         their meaning in all versions {}.x.\n\n\
-         This page is made from the code (`UPDATE_DOCS=1 cargo test -p tactus-data table`).\n",
+        "# Tables of a data set\n\n`tactus fleet collect BUNDLE... --into DATA` writes these tables, version \
+         {}.{} of the data set (`DATA/data-set.json`, and `tactus.data-set` in the metadata of each file). \
+         Each table is a directory with a Parquet file for each day on which runs began (UTC), as \
+         `DATA/run/2026-11-24.parquet`. Times are in ns where a name ends so. Unknown and unmeasured values \
+         are null, never 0. `run` joins the tables, `machine` the runs of a machine; `scenario` and `series` \
+         are as in [the tables of a bundle](tables.md).\n\nA minor version may add tables, and columns at \
+         the end of a table; existing ones keep their meaning in all versions {}.x.\n\nThis page is made \
+         from the code (`UPDATE_DOCS=1 cargo test -p tactus-data table`).\n",
         VERSION.major, VERSION.minor, VERSION.major
     );
     for table in TABLES.iter().rev() {

@@ -110,7 +110,9 @@ const ADDED: [Column; 3] = [
     Column {
         name: "suffices",
         kind: Kind::Flag,
-        about: "Whether what was measured of the scenario suffices to say that its largest latency keeps to a limit, as its report judges: all of its time, all that was counted, a passed self-test, enough cycles of each thread, and numbers that are worth it; null before version 1.1.",
+        about: "Whether the measurement of the scenario is enough to show that its largest latency stays \
+            within a limit, as its report judges. That takes all of its time, all that was counted, a passed \
+            self-test, enough cycles of each thread, and suitable evidence; null before version 1.1.",
     },
     Column {
         name: "restarts",
@@ -120,7 +122,8 @@ const ADDED: [Column; 3] = [
     Column {
         name: "gap_ns",
         kind: Kind::Whole,
-        about: "How long it was not measured because of that, all of them together: a time that is in no latency; null before version 1.2.",
+        about: "How long it was not measured because of that, in all: a time that is in no latency; null \
+            before version 1.2.",
     },
 ];
 

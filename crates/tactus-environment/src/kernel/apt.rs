@@ -54,7 +54,7 @@ impl<'a> Apt<'a> {
         ];
         apt.options = settings.into_iter().flat_map(|setting| ["-o".to_owned(), setting]).collect();
         progress(&format!(
-            "fetching the lists of packages for {} (kept apart from this machine's own)",
+            "fetching the package lists for {} (kept separate from those of this machine)",
             apt.arch
         ));
         apt.run(&apt.get(&["update"], LISTS))?;
@@ -89,7 +89,7 @@ impl<'a> Apt<'a> {
             return Ok(finished);
         }
         let reason = format!("`{}` failed: {}", command.argv.join(" "), finished.words());
-        Err(failed(&reason, Some("`apt-get update` brings the lists of packages up to date; then try again")))
+        Err(failed(&reason, Some("`apt-get update` updates the package lists; then try again")))
     }
 }
 

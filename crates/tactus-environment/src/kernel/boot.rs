@@ -38,11 +38,11 @@ pub fn bootable(kernel: &Path, system: &dyn System) -> io::Result<Bootable> {
         }
         Image::BzImage { payload: Some(payload), .. } => payload,
         Image::BzImage { payload: None, .. } => {
-            return Ok(as_it_is("its header does not tell where its payload lies".into()));
+            return Ok(as_it_is("its header does not contain the position of its payload".into()));
         }
         // Debian's is not packed, and QEMU enters it directly.
         Image::Arm64 => return Ok(Bootable { path: kernel.into(), direct: true, why_not: None }),
-        Image::Other(_) => return Ok(as_it_is("it is no x86 kernel".into())),
+        Image::Other(_) => return Ok(as_it_is("it is not an x86 kernel".into())),
     };
     let digest: String = Sha256::digest(&bytes).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
     // What is booted from there must be what was unpacked.

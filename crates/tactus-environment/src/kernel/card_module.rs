@@ -34,9 +34,11 @@ fn missing(kernel: &Kernel, system: &dyn System) -> Option<(String, String)> {
         let release = if kernel.release.is_empty() { &kernel.name } else { &kernel.release };
         return Some(match error.kind() {
             io::ErrorKind::PermissionDenied => (
-                format!("no handler is built for the guest's kernel: its headers ({release}) are not used: {error}"),
-                "what lies there is run as this user while it is built: give it to root (`chown -R root:`), or install \
-                 the headers of a package"
+                format!(
+                    "no handler is built for the guest's kernel: its headers ({release}) are not used: {error}"
+                ),
+                "files there run as this user during the build: give the directory to root (`chown -R \
+                 root:`), or install the headers of a package"
                     .into(),
             ),
             _ => (

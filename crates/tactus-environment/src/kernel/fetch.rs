@@ -13,7 +13,7 @@ use super::find::{Kernel, KernelError, Origin, images, kernels_dir};
 const DOWNLOAD: Duration = Duration::from_secs(30 * 60);
 const UNPACKING: Duration = Duration::from_secs(10 * 60);
 /// Where there is no cache.
-const NO_PLACE: &str = "set TACTUS_CACHE_DIR to a directory of your own";
+const NO_PLACE: &str = "set TACTUS_CACHE_DIR to a directory of yours";
 
 /// Fetches the newest kernel of a sort (`rt`, `standard`) or the kernel of a package, for an
 /// architecture (`x86_64`, `aarch64`). `progress` hears
@@ -59,8 +59,9 @@ fn resolve(apt: &Apt<'_>, wanted: &str, progress: &mut dyn FnMut(&str)) -> Resul
         "rt" => first(apt, &rt).or_else(|| {
             let found = first(apt, &standard)?;
             progress(
-                "note: this distribution offers no PREEMPT_RT kernel to everybody (Ubuntu: `pro enable \
-realtime-kernel`); taking its standard kernel. Another one is named by its path: kernel = \"/path/to/bzImage\"",
+                "note: the public repositories of this distribution have no PREEMPT_RT kernel (Ubuntu: `pro \
+enable realtime-kernel`); fetching its standard kernel. To use another one, give its path: kernel = \
+\"/path/to/bzImage\"",
             );
             Some(found)
         }),
@@ -69,7 +70,7 @@ realtime-kernel`); taking its standard kernel. Another one is named by its path:
     };
     found.ok_or_else(|| {
         let hint = "`apt-get update` fetches the lists of packages; `apt-cache search linux-image` shows the kernels";
-        failed(&format!("the package manager knows no kernel `{wanted}`"), Some(hint))
+        failed(&format!("the package manager has no kernel `{wanted}`"), Some(hint))
     })
 }
 
@@ -160,7 +161,7 @@ fn unpack(
     system.remove(&home).map_err(|error| at(&home, &error))?;
     system.rename(&tree, &home).map_err(|error| at(&home, &error))?;
     let kernel = images(&home, Origin::Cache, system).into_iter().next();
-    kernel.ok_or_else(|| failed(&format!("{} holds no kernel image", home.display()), None))
+    kernel.ok_or_else(|| failed(&format!("{} contains no kernel image", home.display()), None))
 }
 
 /// Removes what a fetch left that was killed.
@@ -187,7 +188,8 @@ fn elsewhere(system: &dyn System) -> KernelError {
     let how = if is("rhel") || is("centos") {
         "`dnf install kernel-rt-core` (repository `rt` or `nfv`) or `dnf install kernel-core`"
     } else if is("fedora") {
-        "`dnf install kernel-core` (Fedora has no PREEMPT_RT kernel; one from the copr repository kwizart/kernel-longterm or your own build will do)"
+        "`dnf install kernel-core` (Fedora has no PREEMPT_RT kernel; use one from the copr repository \
+            kwizart/kernel-longterm, or your own build)"
     } else if is("arch") {
         "`pacman -S linux-rt` or `pacman -S linux`"
     } else if is("suse") || is("opensuse") {
@@ -200,7 +202,7 @@ fn elsewhere(system: &dyn System) -> KernelError {
     let name = field("PRETTY_NAME");
     let name = if name.is_empty() { "this system".to_owned() } else { name };
     failed(
-        &format!("kernels are fetched by apt-get, and {name} has none"),
+        &format!("kernels are fetched by apt-get, which {name} does not have"),
         Some(&format!(
             "{how}; `tactus kernel list` then finds it in /boot. Or name the path of any bzImage in the plan"
         )),

@@ -81,8 +81,7 @@ pub fn list(system: &dyn System) -> Result<Vec<Kernel>, KernelError> {
         Ok(dir) => system.list(&dir).unwrap_or_default(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            let hint =
-                "set TACTUS_CACHE_DIR to a directory of your own, below which no other user may write".into();
+            let hint = "set TACTUS_CACHE_DIR to a directory of yours that no other user can write to".into();
             return Err(KernelError { reason: error.to_string(), hint: Some(hint) });
         }
     };
@@ -129,7 +128,7 @@ pub(super) const LARGEST: u64 = 1 << 30;
 fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Result<Kernel, KernelError> {
     let bytes = system.read_regular(path, LARGEST).map_err(|error| KernelError {
         reason: format!("{}: {error}", path.display()),
-        hint: Some("name a kernel of `tactus kernel list`, or the path of a bzImage that can be read".into()),
+        hint: Some("name a kernel of `tactus kernel list`, or the path of a readable bzImage".into()),
     })?;
     let (version, arch) = match identify(&bytes) {
         Image::BzImage { version, .. } => (version, "x86_64"),
@@ -210,8 +209,8 @@ pub fn find(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, Ker
         return Ok(found);
     }
     Err(KernelError {
-        reason: format!("the kernel {} is for {}, and the guest is {arch}", found.name, found.arch),
-        hint: Some(format!("`arch = \"{}\"` makes the guest one, or name a kernel for {arch}", found.arch)),
+        reason: format!("the kernel {} is for {}, but the guest is {arch}", found.name, found.arch),
+        hint: Some(format!("set `arch = \"{}\"` for the guest, or name a kernel for {arch}", found.arch)),
     })
 }
 
@@ -249,7 +248,7 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
             "rt"
         };
         KernelError {
-            reason: format!("there is {what} for a guest here; there is {have}"),
+            reason: format!("there is {what} for a guest here; available: {have}"),
             hint: Some(format!(
                 "`tactus kernel fetch {fetch}{option}` downloads one; or name the path of a bzImage"
             )),

@@ -39,7 +39,7 @@ pub fn identify(bytes: &[u8]) -> Image {
         return if bytes.get(0x10..0x12) == Some(&[2, 0]) {
             Image::Elf
         } else {
-            Image::Other("an ELF file, but no kernel")
+            Image::Other("an ELF file, but not a kernel")
         };
     }
     Image::Other(looks_like(bytes))
@@ -87,7 +87,7 @@ fn looks_like(bytes: &[u8]) -> &'static str {
         (b"!<arch>\n", "a Debian package (`tactus kernel fetch` unpacks those)"),
         (b"\xed\xab\xee\xdb", "an RPM package"),
         (b"QFI\xfb", "a QEMU disk image"),
-        (b"070701", "a cpio archive, an initramfs perhaps"),
+        (b"070701", "a cpio archive, perhaps an initramfs"),
         (b"PK\x03\x04", "a zip file"),
         (b"MZ\0\0zimg", "a compressed EFI kernel (build the Image instead)"),
         (b"MZ", "a Windows or EFI program"),

@@ -48,7 +48,7 @@ fn stream(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
             let decoder = liblzma::stream::Stream::new_lzma_decoder(LIMIT).map_err(io::Error::from)?;
             all(liblzma::read::XzDecoder::new_stream(bytes, decoder), limit)
         }
-        _ => Err(damaged("it is packed with nothing that is known here (gzip, xz, zstd, lz4, lzma are)")),
+        _ => Err(damaged("its compression is unknown (known are gzip, xz, zstd, lz4, lzma)")),
     }
 }
 
@@ -63,7 +63,7 @@ fn all(reader: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large() -> io::Error {
-    damaged("it grows beyond any kernel's size")
+    damaged("it unpacks to more than the size of any kernel")
 }
 
 fn damaged(words: &str) -> io::Error {

@@ -30,13 +30,13 @@ impl Environment for Bare {
     }
 
     fn about(&self) -> &'static str {
-        "A guest without an operating system, in QEMU: 64 KiB of code for x86-64 that has one virtual CPU to itself and \
-measures how late its timer's interrupts are, at the first instruction of their handler. That is the floor of the machine \
-and of the hypervisor: what `qemu` measures beyond it, its kernel adds. It measures `timer` with one thread, \
-and `exits`: what each operation costs for which a guest exits; and it answers `interrupt`, with the handler that is all \
-of it, or by polling. It makes no load, has no files and no settings, and is not audited; the fault `hold-vcpu`, which comes from outside, \
-works. Its self-test is a block of interrupts, whatever fault the plan names for that. With KVM where the \
-processor can, else emulated (TCG)."
+        "A guest without an operating system, in QEMU: 64 KiB of code for x86-64. It has one virtual CPU to \
+itself, and measures how late its timer's interrupts are, at the first instruction of their handler. That is \
+the floor of the machine and of the hypervisor: the rest of what `qemu` measures comes from its kernel. It \
+measures `timer` with one thread, and `exits`: the cost of each operation for which a guest exits. It \
+answers `interrupt` with its handler alone, or by polling. It makes no load, has no files and no settings, \
+and is not audited; the fault `hold-vcpu`, which comes from outside, works. Its self-test blocks interrupts, \
+regardless of the fault that the plan names for it. It uses KVM if the processor can, else emulation (TCG)."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -59,7 +59,7 @@ processor can, else emulated (TCG)."
         let word = match what {
             What::Measure { measure: Measure::Timer(timer), .. } => {
                 return (timer.threads() > 1).then(|| {
-                    "a guest without an operating system has no threads: `threads` can be 1".into()
+                    "a guest without an operating system has no threads: `threads` must be 1".into()
                 });
             }
             What::Measure { measure: Measure::Exits(_), .. } => return None,
@@ -71,7 +71,7 @@ processor can, else emulated (TCG)."
             What::Load(load) => load.kind(),
             What::Fault(fault) => fault.kind(),
         };
-        Some(format!("`{word}` needs an operating system, and a guest of kind `bare` has none"))
+        Some(format!("`{word}` needs an operating system, but a guest of kind `bare` has none"))
     }
 
     /// One virtual CPU, on one of the given ones: the first that the machine keeps for measuring.

@@ -40,17 +40,18 @@ impl Environment for Docker {
     }
 
     fn about(&self) -> &'static str {
-        "A Docker container whose whole image is the probe, imported for the run and removed after it, with the \
-capabilities that a real-time container needs (SYS_NICE, IPC_LOCK), its CPUs as a cpuset, no network and no log. With \
-`attach` a container that runs: the probe is executed in it as `docker exec` does, on the CPUs of its cpuset."
+        "A Docker container whose whole image is the probe. The image is imported for the run and removed \
+after it. The container has the capabilities that a real-time container needs (SYS_NICE, IPC_LOCK), its CPUs \
+as a cpuset, no network and no log. With `attach` a running container: the probe is executed in it as \
+`docker exec` does, on the CPUs of its cpuset."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         const OPTIONS: [OptionKey; 3] = [
             OptionKey {
                 name: "host",
-                about: "the daemon's socket, as unix:///run/user/1000/docker.sock; left out: DOCKER_HOST, else the \
-daemon of the system",
+                about: "the daemon's socket, as unix:///run/user/1000/docker.sock; default: DOCKER_HOST, \
+else the daemon of the system",
             },
             engine::USER,
             ENGINE,
@@ -64,7 +65,7 @@ daemon of the system",
         match support::text(spec, "host", HOST_HINT)? {
             Some(host) if !host.starts_with("unix:///") => Err(OptionError {
                 key: "host".into(),
-                message: format!("`host` cannot be {host:?}: only a daemon of this machine is measured"),
+                message: format!("`host` cannot be {host:?}: only a daemon of this machine can be measured"),
                 hint: HOST_HINT.into(),
             }),
             _ => Ok(()),
@@ -96,11 +97,11 @@ daemon of the system",
             Ok(host) => host,
             Err(error) => return no(error.reason, &error.hint.unwrap_or_default()),
         };
-        let start =
-            "start it (`systemctl start docker`), or name another one's socket: `host = \"unix:///...\"`";
+        let start = "start it (`systemctl start docker`), or give the socket of another one: `host = \
+                \"unix:///...\"`";
         let socket = host.trim_start_matches("unix://");
         if !system.exists(Path::new(socket)) {
-            return no(format!("no Docker daemon runs here: there is no {socket}"), start);
+            return no(format!("no Docker daemon runs here: {socket} does not exist"), start);
         }
         let asked = ["docker", "-H", &host, "version", "--format", "{{.Server.Version}}"];
         match system.run(&Invocation::new(asked).within(ANSWER)) {
@@ -259,14 +260,14 @@ fn with_budget(pid: u32, system: &dyn System) -> Vec<Note> {
         Some(own) => {
             system.write(&own.join("cgroup.procs"), pid.to_string().as_bytes()).map_err(|e| e.to_string())
         }
-        None => Err("the cpu cgroup of tactus cannot be found".to_owned()),
+        None => Err("the cpu cgroup of tactus was not found".to_owned()),
     };
     match moved {
         Ok(()) => vec![support::RtGroup::note_of_a_move()],
         Err(error) => vec![Note::obstacle(
             format!(
-                "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED), and the container \
-cannot be moved out of its own: {error}"
+                "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED), and the \
+container cannot leave its cgroup: {error}"
             ),
             "run tactus as root; or give the daemon's default parent a budget (cpu.rt_runtime_us) and boot with cgroup v2",
         )],

@@ -33,8 +33,9 @@ impl Environment for Host {
     }
 
     fn about(&self) -> &'static str {
-        "The machine itself: the probe runs as a plain process, beside everything else that runs there. What every \
-other environment is compared with. When this machine is itself virtual, its numbers hold as seen inside it."
+        "The machine itself: the probe runs as a plain process, beside everything else that runs there. \
+Every other environment is compared with it. When this machine is itself virtual, its numbers hold as seen \
+inside it."
     }
 
     fn usable(&self, _system: &dyn System) -> Usable {

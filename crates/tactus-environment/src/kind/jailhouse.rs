@@ -56,11 +56,11 @@ impl Environment for Partition {
     }
 
     fn about(&self) -> &'static str {
-        "A cell of the partitioning hypervisor Jailhouse, with a Linux inmate whose initramfs is the probe. tactus \
-checks what must hold, enables Jailhouse with the given system configuration, makes the cell, boots the inmate, reads its \
-console (a UART, or the hypervisor's own), counts how often its CPUs enter the hypervisor, and takes everything back. The \
-root cell is the environment `host`. An earlier release was driven against a real Jailhouse v0.12 on an emulated board, \
-not on hardware."
+        "A cell of the partitioning hypervisor Jailhouse, with a Linux inmate whose initramfs is the probe. \
+Before it starts, tactus checks the requirements; then it enables Jailhouse with the given system \
+configuration, makes the cell and boots the inmate. It reads the console (a UART, or the hypervisor's), \
+counts how often the CPUs enter the hypervisor, and reverts everything. The root cell is the environment \
+`host`. An earlier release was driven against a real Jailhouse v0.12 on an emulated board, not on hardware."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -83,15 +83,14 @@ not on hardware."
         let all: Vec<String> = cells.iter().map(cells::Cell::to_string).collect();
         let back = |name: &str| format!("`jailhouse cell destroy {name}`");
         let back: Vec<String> = names.into_iter().map(back).collect();
-        (!all.is_empty()).then(|| {
-            format!("Jailhouse has given it to {}; {} gives it back", all.join("; "), back.join(", "))
-        })
+        (!all.is_empty())
+            .then(|| format!("Jailhouse has given it to {}; {} returns it", all.join("; "), back.join(", ")))
     }
 
     fn usable(&self, system: &dyn System) -> Usable {
         match preconditions::machine("jailhouse", system) {
             Ok(()) => {
-                Usable::Yes { remark: Some("a plan must name the configurations and the kernel".into()) }
+                Usable::Yes { remark: Some("a plan must contain the configurations and the kernel".into()) }
             }
             Err(obstacle) => obstacle.into(),
         }
@@ -160,12 +159,12 @@ impl Cell {
         let config = options.cell.unwrap_or_default();
         let bytes = system.read(Path::new(config)).map_err(|error| cannot(config, error))?;
         let Some(Config::Cell { name }) = config::parse(&bytes) else {
-            return Err(cannot(config, "it is no cell configuration"));
+            return Err(cannot(config, "it is not a cell configuration"));
         };
         enable(setting, options, &jailhouse, &mut ends, &mut notes)?;
         if let Some(cell) = cells::named(&name, system) {
             return Err(StartError {
-                reason: format!("{cell} exists already, and is not this run's"),
+                reason: format!("{cell} already exists, and does not belong to this run"),
                 hint: Some(format!("end it (jailhouse cell destroy {name}), or give another configuration")),
             });
         }
@@ -239,17 +238,20 @@ fn enable(
     notes: &mut Vec<Note>,
 ) -> Result<(), StartError> {
     if cells::enabled(setting.system) == Some(true) {
-        notes.push(Note::info("Jailhouse was enabled already, and is left so"));
+        notes.push(Note::info("Jailhouse was already enabled, and stays so"));
         return Ok(());
     }
     let path = options.system.unwrap_or_default();
     ends.promise_disable(setting)?;
     jailhouse.run(&["enable", path]).map_err(|refused| jailhouse.explain(&refused))?;
     if cells::enabled(setting.system) != Some(true) {
-        return Err(cannot("jailhouse enable", format!("it succeeded, but {SYSFS}/enabled does not say so")));
+        return Err(cannot(
+            "jailhouse enable",
+            format!("it succeeded, but {SYSFS}/enabled does not show it"),
+        ));
     }
     notes.push(Note::side_effect(format!(
-        "Jailhouse is enabled with {path}: this system is its root cell until the environment has ended"
+        "Jailhouse is enabled with {path}: this system is its root cell until the environment ends"
     )));
     Ok(())
 }
@@ -267,10 +269,10 @@ fn created(name: &str, setting: &Setting<'_>, jailhouse: &Jailhouse) -> Result<c
     if cell.assigned != planned {
         return Err(StartError {
             reason: format!(
-                "the cell {name} has CPUs {} by its configuration, and {planned} by the plan",
+                "the cell {name} has CPUs {} in its configuration, but {planned} in the plan",
                 cell.assigned
             ),
-            hint: Some(format!("say cpus = \"{}\" in the environment's table", cell.assigned)),
+            hint: Some(format!("write cpus = \"{}\" in the environment's table", cell.assigned)),
         });
     }
     Ok(cell)
@@ -309,8 +311,8 @@ fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> 
 
 fn one_way() -> Note {
     Note::info(
-        "the console carries nothing to the inmate: it is booted once for its facts and once for each job, which begins \
-by itself and waits for no other environment",
+        "the console carries no input to the inmate: it is booted once for its facts and once for each job, \
+which begins by itself and waits for no other environment",
     )
 }
 

@@ -37,18 +37,18 @@ impl Environment for Libvirt {
     }
 
     fn about(&self) -> &'static str {
-        "A libvirt domain. tactus creates a transient one with what `generate libvirt` says (vCPUs pinned, those that \
-are measured with SCHED_FIFO 1, its other threads on the housekeeping CPUs), booted as a guest of the kind qemu, and \
-reads back from the threads that all of it holds. With `attach` a domain that runs: it gets a virtio-serial port for as \
-long as the run takes, and its guest agent starts the probe there; which CPUs it has is read from its threads, and nothing \
-of it is changed."
+        "A libvirt domain. tactus creates a transient one as `generate libvirt` writes it: vCPUs pinned, the \
+measured ones with SCHED_FIFO 1, its other threads on the housekeeping CPUs. It boots like a guest of the \
+kind qemu, and tactus verifies all of that from its threads. With `attach` a running domain: it gets a \
+virtio-serial port for the time of the run, and its guest agent starts the probe there. Its CPUs are read \
+from its threads, and nothing else of it is changed."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         &[
             OptionKey {
                 name: URI,
-                about: "which libvirt of this machine is asked, as virsh takes it; left out: qemu:///system",
+                about: "which libvirt of this machine to use, as virsh takes it; default: qemu:///system",
             },
             keys::KERNEL,
             keys::CMDLINE,
@@ -117,7 +117,7 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
             return Err(OptionError {
                 key: key.name.into(),
                 message: format!(
-                    "`{}` is for a domain that tactus creates, and `{name}` is there already",
+                    "`{}` is for a domain that tactus creates, but `{name}` already exists",
                     key.name
                 ),
                 hint: "leave it out, or leave out `attach`".into(),
@@ -139,15 +139,16 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
         let why = match Domain::create(setting, &boot, accel, Some(waits), &mut notes) {
             Err(error) if accel == Accel::Kvm && wanted == "auto" => Note::obstacle(
                 format!(
-                    "the domain did not come up under KVM and was created again under emulation (TCG): {}",
+                    "the domain did not start under KVM and was created again under emulation (TCG): {}",
                     error.error().reason
                 ),
-                "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
+                "check the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
             ),
             // As a guest of the kind qemu: one emulated boot in some fifty stops before its init.
             Err(BootError::Silent(error)) if accel == Accel::Tcg && patience.is_none() => Note::obstacle(
-                format!("the emulated domain did not come up and was created once more: {}", error.reason),
-                "`boot_timeout` in its table sets how long its first word is awaited, without a second try",
+                format!("the emulated domain did not start and was created once more: {}", error.reason),
+                "`boot_timeout` in its table sets how long tactus waits for its first message, without a \
+                    second try",
             ),
             other => return Ok(Box::new(other?)),
         };

@@ -27,16 +27,17 @@ impl Environment for Lxc {
     }
 
     fn about(&self) -> &'static str {
-        "A container of LXC, run by lxc-execute: the probe as its only file, the capabilities SYS_NICE and IPC_LOCK and \
-no others, its CPUs as a cpuset, no network. With `attach` a container that runs: the probe is started in it as lxc-attach \
-does, on the CPUs of its cpuset. Run as root."
+        "A container of LXC, run by lxc-execute: the probe as its only file, the capabilities SYS_NICE and \
+IPC_LOCK and no others, its CPUs as a cpuset, no network. With `attach` a running container: the probe is \
+started in it as lxc-attach does, on the CPUs of its cpuset. Run as root."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         const OPTIONS: [OptionKey; 2] = [
             OptionKey {
                 name: "path",
-                about: "with `attach`: where LXC keeps its containers (-P of its tools); left out: LXC's own default",
+                about: "with `attach`: where LXC keeps its containers (-P of its tools); default: LXC's own \
+                    default",
             },
             ENGINE,
         ];
@@ -64,7 +65,8 @@ does, on the CPUs of its cpuset. Run as root."
         if system.find_program("lxc-execute").is_none() {
             return Usable::No {
                 reason: "lxc is not installed".into(),
-                remedy: "install the package lxc (the command lxc-execute; LXD and Incus have none)".into(),
+                remedy: "install the package lxc (it has the command lxc-execute; LXD and Incus do not)"
+                    .into(),
             };
         }
         if !system.is_root() {
@@ -153,16 +155,16 @@ fn home(spec: &plan::Environment) -> Vec<String> {
 
 /// The first process of a container that runs, as this machine numbers it.
 fn first_process(name: &str, home: &[String], system: &dyn System) -> Result<u32, StartError> {
-    let hint = Some("name one that runs; `lxc-ls --running` lists them".to_owned());
+    let hint = Some("name a running one; `lxc-ls --running` lists them".to_owned());
     let words = ["lxc-info", "-p", "-H", "-n", name].map(str::to_owned);
     let asked = Invocation::new(words.into_iter().chain(home.iter().cloned())).within(ANSWER);
     let answer = system.run(&asked).map_err(|error| cannot("lxc-info", error))?;
     match answer.text().trim().parse() {
         Ok(pid) if answer.success() && pid > 0 => Ok(pid),
         _ if answer.success() => {
-            Err(StartError { reason: format!("the container `{name}` of LXC does not run"), hint })
+            Err(StartError { reason: format!("the container `{name}` of LXC is not running"), hint })
         }
-        _ => Err(StartError { reason: format!("LXC knows no container `{name}`: {}", answer.words()), hint }),
+        _ => Err(StartError { reason: format!("LXC has no container `{name}`: {}", answer.words()), hint }),
     }
 }
 

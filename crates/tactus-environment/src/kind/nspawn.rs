@@ -34,10 +34,10 @@ impl Environment for Nspawn {
     }
 
     fn about(&self) -> &'static str {
-        "A container of systemd-nspawn: the probe as its only program, nspawn's own capabilities and IPC_LOCK, no \
-network, its CPUs as a cpuset where one can be had. nspawn's own --cpu-affinity is soft: what runs inside can take it \
-back; where nothing better can be had the report says so. With `attach` a container that runs: the probe enters its \
-namespaces and cgroups with its capabilities. Run as root."
+        "A container of systemd-nspawn: the probe as its only program, nspawn's capabilities and IPC_LOCK, \
+no network, its CPUs as a cpuset where possible. The --cpu-affinity of nspawn is soft: programs inside can \
+change it. The report notes where only that was possible. With `attach` a running container: the probe \
+enters its namespaces and cgroups with its capabilities. Run as root."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -132,7 +132,8 @@ namespaces and cgroups with its capabilities. Run as root."
         } else if !own.has_cpuset {
             words.push(format!("--cpu-affinity={cpus}"));
             notes.push(Note::obstacle(
-                "no cpuset could be had: the CPUs of this container are its affinity, which what runs inside can take back",
+                "no cpuset was possible: the CPUs of this container are its affinity, which programs inside \
+                    can change",
                 "boot with systemd, or enable the controller: echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control",
             ));
         }
@@ -215,25 +216,26 @@ fn first_process(name: &str, system: &dyn System) -> Result<u32, StartError> {
     let say_so: Vec<u32> = pids.iter().copied().filter(|pid| is_nspawn_of(&line(*pid), name)).collect();
     let of_root = say_so.iter().copied().filter(|pid| is_roots_nspawn(*pid, system)).collect::<Vec<_>>();
     let refused = |reason| {
-        let hint = "compare Uid and NSpid in /proc/PID/status and /proc/PID/exe: one of root's counts, and only alone";
+        let hint = "compare Uid and NSpid in /proc/PID/status and /proc/PID/exe: exactly one process must \
+            belong to root";
         StartError { reason, hint: Some(hint.into()) }
     };
     let nspawn = match (&of_root[..], &say_so[..]) {
         ([one], _) => *one,
         ([], []) => {
             return Err(StartError {
-                reason: format!("no container `{name}` of systemd-nspawn runs here"),
-                hint: Some("name one that runs; `machinectl list` lists those that are registered".into()),
+                reason: format!("no running container `{name}` of systemd-nspawn was found here"),
+                hint: Some("name a running one; `machinectl list` lists those that are registered".into()),
             });
         }
         ([], lies) => {
             return Err(refused(format!(
-                "process {lies:?} says that it is the systemd-nspawn of `{name}`, and is none of root's"
+                "process {lies:?} claims to be the systemd-nspawn of `{name}`, but does not belong to root"
             )));
         }
         (several, _) => {
             return Err(refused(format!(
-                "processes {several:?} all say that they are the systemd-nspawn of `{name}`"
+                "processes {several:?} all claim to be the systemd-nspawn of `{name}`"
             )));
         }
     };
@@ -245,7 +247,7 @@ fn first_process(name: &str, system: &dyn System) -> Result<u32, StartError> {
         field(&stat, 4) == Some(u64::from(nspawn)) && inside == Some("1") && numbers.next().is_some()
     };
     pids.into_iter().find(is_first).ok_or_else(|| {
-        refused(format!("the systemd-nspawn of `{name}` (process {nspawn}) has no container beneath it"))
+        refused(format!("the systemd-nspawn of `{name}` (process {nspawn}) has no container below it"))
     })
 }
 
@@ -315,13 +317,13 @@ fn enter(setting: &Setting<'_>, name: &str) -> Result<Box<dyn Running>, StartErr
         return Err(cannot(name, format!("its process {pid} cannot be read")));
     };
     if first_process(name, system)? != pid {
-        return Err(cannot(name, "it began anew meanwhile"));
+        return Err(cannot(name, "it was restarted meanwhile"));
     }
     let mut notes = Vec::new();
     if status(pid, "Seccomp:", system).is_some_and(|mode| mode != "0") {
         notes.push(Note::side_effect(
-            "the container filters system calls (seccomp); the probe in it is not filtered: a system call costs it a \
-little less than it costs the container's own programs",
+            "the container filters system calls (seccomp), but not those of the probe in it: a system call \
+costs the probe a little less than the container's own programs",
         ));
     }
     let probe = probe::installed(system).map_err(|error| cannot("no probe", error))?;

@@ -25,20 +25,18 @@ impl Environment for Oci {
     }
 
     fn about(&self) -> &'static str {
-        "An OCI bundle, run by crun or runc itself: what is left of a container when no engine is around it. The \
-bundle's configuration is written by tactus: own namespaces, a cpuset, the capabilities SYS_NICE and IPC_LOCK and no others."
+        "An OCI bundle, run directly by crun or runc: a container without an engine around it. Its \
+configuration comes from tactus: separate namespaces, a cpuset, the capabilities SYS_NICE and IPC_LOCK and \
+no others."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         &[
-            OptionKey {
-                name: "runtime",
-                about: "crun or runc; left out: crun if it is installed, else runc",
-            },
+            OptionKey { name: "runtime", about: "crun or runc; default: crun if it is installed, else runc" },
             OptionKey {
                 name: "tracing",
-                about: "true: the kernel's tracers are mounted in the container, so that it can block its machine; \
-left out: false",
+                about: "true: the kernel's tracers are mounted in the container, so that it can block its \
+machine; default: false",
             },
             ENGINE,
         ]

@@ -43,26 +43,24 @@ impl Environment for Pod {
     }
 
     fn about(&self) -> &'static str {
-        "A container of a Kubernetes pod that runs, named by `attach`: the probe is sent in and executed as `kubectl \
-exec` does, on the CPUs of its cpuset, and leaves no file there. The container needs `sh`, and SYS_NICE and IPC_LOCK among \
-its capabilities (`tactus tune files kubernetes` writes such a pod); tactus runs on the node that the pod is on."
+        "A container of a running Kubernetes pod, named by `attach`. The probe is sent in and executed as \
+`kubectl exec` does, on the CPUs of its cpuset, and leaves no file there. The container needs `sh`, and \
+SYS_NICE and IPC_LOCK among its capabilities (`tactus tune files kubernetes` writes such a pod). Run tactus \
+on the pod's node."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         const OPTIONS: [OptionKey; 4] = [
-            OptionKey {
-                name: "namespace",
-                about: "the pod's namespace; left out: that of kubectl's context",
-            },
+            OptionKey { name: "namespace", about: "the pod's namespace; default: that of kubectl's context" },
             OptionKey {
                 name: "container",
-                about: "which container of the pod; left out: its default, else the first",
+                about: "which container of the pod; default: its default, else the first",
             },
             OptionKey {
                 name: "context",
-                about: "the context of kubectl's configuration; left out: the current one",
+                about: "the context of kubectl's configuration; default: the current one",
             },
-            OptionKey { name: "client", about: "the client, as `oc` or a path; left out: kubectl" },
+            OptionKey { name: "client", about: "the client, as `oc` or a path; default: kubectl" },
         ];
         &OPTIONS
     }
@@ -101,8 +99,8 @@ its capabilities (`tactus tune files kubernetes` writes such a pod); tactus runs
         }
         if spec.attach.is_none() {
             return Usable::No {
-                reason: "the plan does not say which pod: tactus starts none".into(),
-                remedy: "add the name of one that runs: `attach = \"NAME\"`".into(),
+                reason: "the plan does not name a pod: tactus starts none".into(),
+                remedy: "add the name of a running one: `attach = \"NAME\"`".into(),
             };
         }
         Usable::Yes { remark: None }
@@ -121,18 +119,18 @@ its capabilities (`tactus tune files kubernetes` writes such a pod); tactus runs
             return Err(refused(name, &answer.words()));
         }
         let found = Found::read(&answer.text())
-            .ok_or_else(|| refused(name, "it does not tell its machine, its CPUs and its capabilities"))?;
+            .ok_or_else(|| refused(name, "its machine, its CPUs and its capabilities could not be read"))?;
         let fail = |reason: String, hint: &str| StartError { reason, hint: Some(hint.to_owned()) };
         if found.boot != boot_id(system) {
             return Err(fail(
                 format!("the pod `{name}` is on another machine ({})", found.arch),
-                "run tactus on the node that it is on (`kubectl get pod -o wide` tells which)",
+                "run tactus on its node (`kubectl get pod -o wide` shows it)",
             ));
         }
         if found.capabilities >> CAP_SYS_NICE & 1 == 0 {
             return Err(fail(
                 format!(
-                    "what is executed in the pod `{name}` has no CAP_SYS_NICE: no thread gets a real-time priority"
+                    "processes in the pod `{name}` have no CAP_SYS_NICE: no thread gets a real-time priority"
                 ),
                 "add SYS_NICE and IPC_LOCK to its container's securityContext.capabilities.add (`tactus tune files kubernetes` \
 writes such a pod), and let it run as root",
@@ -168,7 +166,7 @@ writes such a pod), and let it run as root",
         match sent.recv_timeout(setting.patience) {
             Ok(Ok(writer)) => Ok(Box::new(Executed { client, stream: Some(Stream { reader, writer }) })),
             Ok(Err(_)) => Err(refused(name, &client.last_words().unwrap_or_default())),
-            Err(_) => Err(refused(name, "it does not take the probe in")),
+            Err(_) => Err(refused(name, "it does not accept the probe")),
         }
     }
 }
@@ -215,8 +213,8 @@ fn refused(name: &str, words: &str) -> StartError {
     let hints = [
         (
             "executable file not found",
-            "the image has no shell, and without one nothing can be put in: give the pod a sidecar that has `sh`, and name \
-it with `container`; or measure the container on its node, by kind podman or docker",
+            "the image has no shell, which is needed to put the probe in. Give the pod a sidecar that has \
+`sh`, and name it with `container`; or measure the container on its node, by kind podman or docker",
         ),
         (
             "no such file or directory",
@@ -227,9 +225,9 @@ it with `container`; or measure the container on its node, by kind podman or doc
             "is the name right, and the namespace? `kubectl get pods --all-namespaces` lists them",
         ),
         ("(Forbidden)", "this user needs the right to create pods/exec in that namespace"),
-        ("container not found", "name a container of the pod that runs, with `container`"),
-        ("cannot exec into a container in a completed pod", "the pod has ended: name one that runs"),
-        ("connection to the server", "does kubectl reach the cluster? `kubectl cluster-info` tells"),
+        ("container not found", "name a running container of the pod with `container`"),
+        ("cannot exec into a container in a completed pod", "the pod has ended: name a running one"),
+        ("connection to the server", "does kubectl reach the cluster? check with `kubectl cluster-info`"),
         ("can hold a program", "mount an emptyDir with `medium: Memory` on /tmp"),
     ];
     let hint = hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned());

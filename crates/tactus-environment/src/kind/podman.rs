@@ -37,10 +37,10 @@ impl Environment for Podman {
     }
 
     fn about(&self) -> &'static str {
-        "A Podman container whose whole image is the probe, with the capabilities that a real-time container needs \
-(SYS_NICE, IPC_LOCK), its CPUs as a cpuset, no network and no log. Run as root; a rootless container is measured too, \
-as far as the user's own limits allow. With `attach` a container that runs: the probe is executed in it as `podman exec` \
-does, on the CPUs of its cpuset."
+        "A Podman container whose whole image is the probe, with the capabilities that a real-time container \
+needs (SYS_NICE, IPC_LOCK), its CPUs as a cpuset, no network and no log. Run as root; a rootless container \
+can also be measured, within the user's limits. With `attach` a running container: the probe is executed in \
+it as `podman exec` does, on the CPUs of its cpuset."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -88,14 +88,14 @@ Fedora: `dnf install podman`; Arch: `pacman -S podman crun`)"
         }
         if !system.is_root() && has_ids(system) && system.find_program(NEWUIDMAP).is_none() {
             return Usable::No {
-                reason: format!("{NEWUIDMAP} is not installed, which podman needs for users who are not root"),
+                reason: format!("{NEWUIDMAP} is not installed, but podman needs it for users other than root"),
                 remedy: "install it (Debian, Ubuntu: `apt-get install uidmap`; Fedora: `dnf install shadow-utils`; \
 Arch: `pacman -S shadow`), or run as root"
                     .into(),
             };
         }
         let remark = (!system.is_root()).then(|| {
-            "rootless: real-time priority and locked memory only as far as the user's limits (rtprio, memlock) allow; \
+            "rootless: real-time priority and locked memory are limited by the user's rtprio and memlock; \
 run as root for what a real-time container gets"
                 .to_owned()
         });
@@ -215,7 +215,8 @@ fn cpuset(setting: &Setting<'_>) -> Result<String, Note> {
     }
     Err(Note::obstacle(
         "the cpuset controller is not delegated to this user: the container may use every CPU",
-        "delegate it (`systemctl edit user@.service`: `[Service]` `Delegate=cpu cpuset io memory pids`), or run as root",
+        "run as root, or delegate it: `systemctl edit user@.service`, with `Delegate=cpu cpuset io memory \
+            pids` in `[Service]`",
     ))
 }
 

@@ -32,10 +32,10 @@ impl Environment for Qemu {
     }
 
     fn about(&self) -> &'static str {
-        "A virtual machine in QEMU. Its kernel is booted directly, with an initramfs that holds the probe and the \
-drivers of its channel and nothing else; vCPU n runs on the n-th of its CPUs, those that are measured with SCHED_FIFO 1, \
-and QEMU's other threads keep to the housekeeping CPUs. With KVM where the processor can, else emulated (TCG): an \
-emulated guest shows that the path works and says nothing about hardware."
+        "A virtual machine in QEMU. Its kernel is booted directly, with an initramfs that contains only the \
+probe and the drivers of its channel. Its vCPU n runs on the n-th of its CPUs, the measured ones with \
+SCHED_FIFO 1, and QEMU's other threads stay on the housekeeping CPUs. It uses KVM if the processor can, else \
+emulation (TCG): an emulated guest shows that the path works and says nothing about hardware."
     }
 
     fn options(&self) -> &'static [OptionKey] {
@@ -131,7 +131,7 @@ emulated guest shows that the path works and says nothing about hardware."
         if setting.card.is_some() && arch(setting.spec)? != "x86_64" {
             return Err(cannot(
                 "no interrupt card",
-                "a guest of another architecture than x86-64 takes none",
+                "a guest of another architecture than x86-64 cannot have one",
             ));
         }
         let sockets = Sockets::within(setting.workspace);

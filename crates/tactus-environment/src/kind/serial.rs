@@ -68,38 +68,41 @@ impl Environment for Serial {
     }
 
     fn about(&self) -> &'static str {
-        "A line to a place that tactus does not start itself: a serial device, a pseudo-terminal, a socket, or what a \
-command writes. At its other end is a probe (`tactus-probe serve DEVICE`), or an instrument that writes lines: cyclictest, \
-or the timers of Jailhouse's gic-demo and apic-demo. The way in for an RTOS or any hypervisor. Lines of others are read \
-and never answered; their numbers are `imported` evidence, which gets no verdict."
+        "A line to a place that tactus does not start itself: a serial device, a pseudo-terminal, a socket, \
+or the output of a command. At its other end is a probe (`tactus-probe serve DEVICE`), or an instrument that \
+writes lines: cyclictest, or the timers of Jailhouse's gic-demo and apic-demo. Use it for an RTOS or any \
+hypervisor. Lines of other instruments are read and never answered; their numbers are `imported` evidence, \
+which gets no verdict."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         &[
             OptionKey {
                 name: "device",
-                about: "a serial device or pseudo-terminal, as /dev/ttyUSB0; left out: none",
+                about: "a serial device or pseudo-terminal, as /dev/ttyUSB0; default: none",
             },
             OptionKey {
                 name: "socket",
-                about: "a UNIX socket by its path, or host:port, at which somebody listens; left out: none",
+                about: "a UNIX socket by its path, or host:port, at which a program listens; default: none",
             },
             OptionKey {
                 name: "command",
-                about: "a shell's command whose stdout (and stdin, for a probe) is the line; left out: none",
+                about: "a shell's command whose stdout (and stdin, for a probe) is the line; default: none",
             },
-            OptionKey { name: "baud", about: "speed of the device, as 115200; left out: as it is set" },
+            OptionKey { name: "baud", about: "speed of the device, as 115200; default: as it is set" },
             OptionKey {
                 name: "format",
-                about: "probe, cyclictest, gic-demo, apic-demo or auto; left out: auto, which waits for a line that tells",
+                about: "probe, cyclictest, gic-demo, apic-demo or auto; default: auto, which waits for a \
+                    line that shows the format",
             },
             OptionKey {
                 name: "unit",
-                about: "us or ns: of cyclictest's numbers, ns with its `-N`; left out: us",
+                about: "us or ns: of cyclictest's numbers, ns with its `-N`; default: us",
             },
             OptionKey {
                 name: BOOT_TIMEOUT,
-                about: "how long a probe may take to answer, or a line to tell its format, as 60s; left out: 20s",
+                about: "how long a probe may take to answer, or a line to show its format, as 60s; default: \
+                    20s",
             },
         ]
     }
@@ -115,7 +118,7 @@ and never answered; their numbers are `imported` evidence, which gets no verdict
         match Spec::of(spec) {
             Err(error) => no(error.message, &error.hint),
             Ok(Spec { way: Way::Device { path, .. }, .. }) if !system.exists(Path::new(&path)) => no(
-                format!("there is no {path}"),
+                format!("{path} does not exist"),
                 "is it plugged in, and its driver loaded? `ls /dev/tty*` lists terminals",
             ),
             Ok(_) => Usable::Yes { remark: None },
@@ -175,7 +178,7 @@ impl Spec {
             (None, None, None) => {
                 return Err(OptionError {
                     key: String::new(),
-                    message: "the plan does not say which line".into(),
+                    message: "the plan does not name a line".into(),
                     hint: "add `device`, `socket` or `command`".into(),
                 });
             }

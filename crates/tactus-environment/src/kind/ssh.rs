@@ -30,30 +30,32 @@ impl Environment for Ssh {
     }
 
     fn about(&self) -> &'static str {
-        "Another machine with Linux, reached by the ssh of this one with a key, never with a password. The probe of its \
-architecture is put into a private directory there, removes its own file as soon as it runs, speaks over the connection \
-and ends with it: nothing stays, even when the connection is cut. Its CPUs are that machine's own; nothing of it lies on \
-a CPU of this one."
+        "Another machine with Linux, reached by this machine's ssh with a key, never with a password. The \
+probe of its architecture is copied to a private directory there, and removes its file when it starts. It \
+communicates over the connection and ends with it: nothing stays, even when the connection is cut. Its CPUs \
+are those of that machine, not of this one."
     }
 
     fn options(&self) -> &'static [OptionKey] {
         &[
             OptionKey {
                 name: "to",
-                about: "user and machine, as root@plc-7, or a name of ~/.ssh/config; needed: left out, it is skipped",
+                about: "user and machine, as root@plc-7, or a name of ~/.ssh/config; default: none, and the \
+                    environment is skipped",
             },
-            OptionKey { name: "port", about: "its port; left out: what ssh's configuration says, else 22" },
+            OptionKey { name: "port", about: "its port; default: that of ssh's configuration, else 22" },
             OptionKey {
                 name: "identity",
-                about: "path of the private key; left out: the keys that ssh itself finds",
+                about: "path of the private key; default: the keys that ssh itself finds",
             },
             OptionKey {
                 name: "options",
-                about: "a list of further options of ssh, as [\"ProxyJump=gateway\"]; left out: none",
+                about: "a list of further options of ssh, as [\"ProxyJump=gateway\"]; default: none",
             },
             OptionKey {
                 name: "sudo",
-                about: "true: the probe is run by `sudo -n`, where the user may not use real-time priority; left out: false",
+                about: "true: `sudo -n` runs the probe, if the user may not use real-time priority; default: \
+                    false",
             },
         ]
     }
@@ -73,7 +75,7 @@ openssh-clients`; Arch: `pacman -S openssh`)"
     fn usable_as(&self, spec: &plan::Environment, system: &dyn System) -> Usable {
         match self.usable(system) {
             Usable::Yes { .. } if !spec.options.contains_key("to") => Usable::No {
-                reason: "the plan does not say which machine".into(),
+                reason: "the plan does not name a machine".into(),
                 remedy: format!("add `to`: {TO_HINT}"),
             },
             Usable::Yes { .. } => Usable::Yes { remark: None },

@@ -19,10 +19,10 @@ pub fn hand_over(place: &Attachment, process: u32, system: &dyn System) -> Resul
     let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let asked = words(format!("ip -oneline address show to {}", place.address));
     let said = system.run(&Invocation::new([enter(place.holder), asked].concat()).within(PATIENCE));
-    let said = said.map_err(|error| cannot("the interface of the path cannot be found", error))?;
+    let said = said.map_err(|error| cannot("the interface of the path was not found", error))?;
     let Some(name) = interface(&said.text()) else {
         let why = format!("none has the address {}: {}", place.address, said.words());
-        return Err(cannot("the interface of the path cannot be found", why));
+        return Err(cannot("the interface of the path was not found", why));
     };
     run(system, enter(place.holder), &words(format!("ip link set dev {name} netns {process}")))?;
     let there = |text: String| run(system, enter(process), &words(text));

@@ -52,14 +52,14 @@ fn steer_below(
     for nic in nics {
         let all = interrupts(root, nic, system);
         if all.is_empty() {
-            return Err(cannot(&format!("the interrupts of {nic} cannot be steered"), "it has none"));
+            return Err(cannot(&format!("the interrupts of {nic} cannot be moved"), "it has none"));
         }
         for irq in all {
             let path = format!("{root}/proc/irq/{irq}/smp_affinity_list");
             let failed = |why: &dyn std::fmt::Display| StartError {
-                reason: format!("interrupt {irq} of {nic} cannot be sent to CPU {cpus}: {why}"),
+                reason: format!("interrupt {irq} of {nic} cannot be moved to CPU {cpus}: {why}"),
                 hint: Some(
-                    "of some drivers the kernel alone spreads them (managed interrupts): leave out `irq`"
+                    "for some drivers only the kernel spreads them (managed interrupts): leave out `irq`"
                         .into(),
                 ),
             };

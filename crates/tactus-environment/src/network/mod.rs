@@ -53,7 +53,7 @@ impl Network {
         let machine = has_machine(path.kind).then(namespace).transpose()?;
         let nics = interrupts::nics(path, system);
         let cannot_be_made = |error: StartError| {
-            let reason = format!("the path {name} ({}) cannot be made: {}", path.kind, error.reason);
+            let reason = format!("the path {name} ({}) cannot be created: {}", path.kind, error.reason);
             StartError { reason, hint: error.hint }
         };
         let made = steps(path, Holders { near: near.holder(), far: far.holder() });
@@ -76,8 +76,8 @@ its CPUs"
                 )
             }
             None => format!(
-                "{name} ({}): network namespaces of this machine stand for two machines and the wire between them; both \
-ends share its CPUs, and there is no line rate",
+                "{name} ({}): network namespaces of this machine replace two machines and the wire between \
+them; both ends share its CPUs, and there is no line rate",
                 path.kind
             ),
         };

@@ -33,7 +33,7 @@ fn obstacle(path: &NetworkPath, system: &dyn System) -> Option<(String, String)>
         }
     }
     if !system.is_root() {
-        let reason = format!("a {} path needs network namespaces, which root makes", path.kind);
+        let reason = format!("a {} path needs network namespaces, which only root can create", path.kind);
         return Some((reason, "run tactus as root (sudo)".into()));
     }
     if (path.gro.is_some() || path.gso.is_some()) && system.find_program("ethtool").is_none() {
@@ -56,7 +56,7 @@ fn obstacle(path: &NetworkPath, system: &dyn System) -> Option<(String, String)>
 fn unsteerable(name: &str, system: &dyn System) -> Option<(String, String)> {
     pci(name, system).is_none().then(|| {
         let remedy = "leave out `irq`".to_owned();
-        (format!("{name} is no NIC on PCI: its interrupts are not known"), remedy)
+        (format!("{name} is not a NIC on PCI: its interrupts are unknown"), remedy)
     })
 }
 
@@ -66,7 +66,7 @@ fn absent(key: &str, cpus: &CpuSet, system: &dyn System) -> Option<(String, Stri
     let missing = cpus.minus(&online);
     (!missing.is_empty()).then(|| {
         let reason =
-            format!("`{key}` names CPU {missing}, which this machine does not have, or which is off");
+            format!("`{key}` names CPU {missing}, which this machine does not have, or which is offline");
         (reason, format!("use some of {online}"))
     })
 }
@@ -78,12 +78,16 @@ fn nic(name: &str, mtu: u32, system: &dyn System) -> Option<(String, String)> {
         let there = system.list(Path::new("/sys/class/net")).unwrap_or_default();
         let there: Vec<&str> =
             there.iter().filter_map(|path| path.file_name()?.to_str()).filter(|name| *name != "lo").collect();
-        let remedy = format!("name two of its interfaces that a cable joins; it has {}", there.join(", "));
+        let remedy =
+            format!("name two of its interfaces that are joined by a cable; it has {}", there.join(", "));
         return Some((format!("this machine has no network interface {name}"), remedy));
     }
     if !system.exists(Path::new(&format!("{dir}/device"))) {
         let remedy = "name an interface of a NIC, or use a path of the kind veth, bridge or macvlan";
-        return Some((format!("{name} is no interface of a NIC: it would not come back"), remedy.into()));
+        return Some((
+            format!("{name} is not an interface of a NIC: it could not be restored"),
+            remedy.into(),
+        ));
     }
     let flags = system.text(&format!("{dir}/flags")).unwrap_or_default();
     let flags = u32::from_str_radix(flags.trim().trim_start_matches("0x"), 16).unwrap_or(1);
@@ -95,7 +99,7 @@ fn nic(name: &str, mtu: u32, system: &dyn System) -> Option<(String, String)> {
     (own != mtu).then(|| {
         let remedy =
             format!("`mtu = {own}` in the path takes it as it is; `ip link set {name} mtu {mtu}` sets it");
-        (format!("{name} has an MTU of {own} bytes, the path one of {mtu}"), remedy)
+        (format!("{name} has an MTU of {own} bytes, but the path one of {mtu}"), remedy)
     })
 }
 
@@ -111,7 +115,7 @@ fn device(path: &NetworkPath, system: &dyn System) -> Option<(String, String)> {
     match device {
         GuestDevice::Vhost => lacks(
             "/dev/vhost-net",
-            "load the module: `modprobe vhost_net`; a kernel without CONFIG_VHOST_NET has none",
+            "load the module: `modprobe vhost_net`; a kernel without CONFIG_VHOST_NET does not have it",
         ),
         GuestDevice::Vfio => lacks(
             "/dev/vfio/vfio",
@@ -119,7 +123,7 @@ fn device(path: &NetworkPath, system: &dyn System) -> Option<(String, String)> {
         )
         .or_else(|| {
             let remedy = "use `device = \"virtio\"`, \"vhost\" or \"e1000\"";
-            Some(("this tactus gives no NIC of the machine to a guest".into(), remedy.into()))
+            Some(("this tactus cannot give a NIC of the machine to a guest".into(), remedy.into()))
         }),
         GuestDevice::Virtio | GuestDevice::E1000 => None,
     }

@@ -65,7 +65,7 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
         let promise = setting
             .guardian
             .promise(tactus_model::undo::Undo::Remove(outside.clone()))
-            .map_err(|error| cannot("the guardian cannot be told", error))?;
+            .map_err(|error| cannot("the guardian cannot be reached", error))?;
         // Whoever may mount in the container may put a link in the place of one of these meanwhile, which would lead out.
         match system.install_beneath(&root(pid), beneath(&inside), bytes, 0o755) {
             Ok(()) => return Ok(Delivered { inside: inside.display().to_string(), promise: Some(promise) }),
@@ -73,7 +73,7 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
         }
     }
     let reason = match failures.is_empty() {
-        true => "nothing in it can be written and executed".to_owned(),
+        true => "no directory in it allows to write and execute a file".to_owned(),
         false => failures.join(", "),
     };
     Err(StartError {
@@ -82,7 +82,7 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
             setting.spec.attach.as_deref().unwrap_or_default()
         ),
         hint: Some(if system.is_root() {
-            "give it a tmpfs of 2 MiB that may hold programs, on /run for instance".into()
+            "give it a tmpfs of 2 MiB that may contain programs, for example on /run".into()
         } else {
             "run tactus as root, or as the user who runs the container".into()
         }),
@@ -147,7 +147,7 @@ pub fn watched(
         if let Some(Err(error)) = delivered.promise.map(Promise::revert) {
             notes.push(Note::obstacle(
                 format!("{} could not be removed from the container: {error}", delivered.inside),
-                "it is tried again at the end of the run",
+                "tactus tries again at the end of the run",
             ));
         }
         Ok(notes)
@@ -161,8 +161,8 @@ fn look(path: &str, container: u32, system: &dyn System) -> Vec<Note> {
     let found = started_from(path, system);
     let Some(probe) = found.first().copied() else {
         return vec![Note::obstacle(
-            "the probe was not found among the processes of this machine: whether it is in the container's cgroups is \
-not known",
+            "the probe was not found among the processes of this machine: it is unknown whether it is in the \
+container's cgroups",
             "run tactus as root, on the machine that runs the container",
         )];
     };
@@ -172,11 +172,11 @@ not known",
     if found.iter().any(|other| lies(*other) != lies(probe)) {
         return vec![Note::obstacle(
             format!(
-                "{} processes of different cgroups say that they are the probe: whether it is in the container's is not \
-known",
+                "{} processes of different cgroups claim to be the probe: it is unknown whether it is in the \
+container's",
                 found.len()
             ),
-            "something in the container goes by the probe's name: compare /proc/PID/exe and /proc/PID/cgroup",
+            "a process in the container has the probe's name: compare /proc/PID/exe and /proc/PID/cgroup",
         )];
     }
     let mut differ = vec!["cpuset", "cpu"];
@@ -189,8 +189,8 @@ known",
     }
     if groups.rt_runtime_us(system, probe) == Some(0) {
         notes.push(Note::obstacle(
-            "this kernel gives the container's v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED): SCHED_FIFO is \
-refused in it",
+            "this kernel gives the container's v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED), and \
+refuses SCHED_FIFO in it",
             "start the container with a budget (docker, runc: --cpu-rt-runtime=800000 below a --cgroup-parent that has \
 one), or boot with cgroup v2",
         ));

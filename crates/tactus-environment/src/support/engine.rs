@@ -14,8 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The key that says as whom the probe runs.
 pub const USER: OptionKey = OptionKey {
     name: "user",
-    about: "with `attach`: as whom the probe runs in the container, as `0` or `name:group`; left out: the container's \
-own user",
+    about: "with `attach`: the user that runs the probe in the container, as `0` or `name:group`; default: \
+the container's user",
 };
 
 /// Checks the keys that engines share.
@@ -33,15 +33,15 @@ pub fn check(spec: &plan::Environment) -> Result<(), OptionError> {
 /// When there is no such container, or it does not run, or not on this machine.
 pub fn first_process(client: &[String], name: &str, system: &dyn System) -> Result<u32, StartError> {
     let tool = &client[0];
-    let hint = Some(format!("name one that runs; `{} ps` lists them", client.join(" ")));
+    let hint = Some(format!("name a running one; `{} ps` lists them", client.join(" ")));
     let asked = ["container", "inspect", "--format", "{{.State.Status}} {{.State.Pid}}", "--", name];
     let words = client.iter().map(String::as_str).chain(asked);
     let found = system
         .run(&Invocation::new(words).within(PATIENCE))
-        .map_err(|error| cannot(&format!("{tool} cannot be asked for `{name}`"), error))?;
+        .map_err(|error| cannot(&format!("{tool} cannot be queried about `{name}`"), error))?;
     if !found.success() {
         return Err(StartError {
-            reason: format!("{tool} knows no container `{name}`: {}", found.words()),
+            reason: format!("{tool} has no container `{name}`: {}", found.words()),
             hint,
         });
     }
@@ -49,14 +49,14 @@ pub fn first_process(client: &[String], name: &str, system: &dyn System) -> Resu
     let (state, pid) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
     if state != "running" {
         return Err(StartError {
-            reason: format!("the container `{name}` does not run: it is {state}"),
+            reason: format!("the container `{name}` is not running: it is {state}"),
             hint,
         });
     }
     match pid.parse() {
         Ok(pid) if pid > 0 => Ok(pid),
         _ => Err(StartError {
-            reason: format!("{tool} does not tell the first process of `{name}`"),
+            reason: format!("{tool} does not report the first process of `{name}`"),
             hint: Some("attach on the machine that runs it".into()),
         }),
     }

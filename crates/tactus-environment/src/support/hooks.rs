@@ -18,7 +18,7 @@ pub struct Hooks {
 
 impl Hooks {
     /// `settle` is done after the probe's first word.
-    #[expect(clippy::new_ret_no_self, reason = "what is around an environment is one")]
+    #[expect(clippy::new_ret_no_self, reason = "the surroundings of an environment are one")]
     pub fn new(
         running: Box<dyn Running>,
         settle: impl FnOnce() -> Result<Vec<Note>, StartError> + Send + 'static,

@@ -55,8 +55,8 @@ pub fn rootfs(setting: &Setting<'_>) -> Result<PathBuf, StartError> {
 }
 
 /// What lines mean in which every character stands twice.
-pub const DOUBLED: &str = "every character stands twice: the cell writes to a UART and to the hypervisor's console, which is \
-the same UART; leave JAILHOUSE_CELL_VIRTUAL_CONSOLE_ACTIVE out of its configuration";
+pub const DOUBLED: &str = "every character appears twice: the cell writes to a UART and to the hypervisor's \
+console, which is the same UART; leave JAILHOUSE_CELL_VIRTUAL_CONSOLE_ACTIVE out of its configuration";
 
 /// The device by which the probe keeps CPUs out of deep sleep, where there is one.
 pub const DMA_LATENCY: &str = "/dev/cpu_dma_latency";
@@ -87,7 +87,7 @@ pub fn promise(
     setting: &Setting<'_>,
     how: tactus_model::undo::Undo,
 ) -> Result<tactus_system::guardian::Promise, StartError> {
-    setting.guardian.promise(how).map_err(|error| cannot("the guardian cannot be told", error))
+    setting.guardian.promise(how).map_err(|error| cannot("the guardian cannot be reached", error))
 }
 
 /// Whether this process has a capability, by its number (capabilities(7)).

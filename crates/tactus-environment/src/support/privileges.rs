@@ -10,9 +10,9 @@ use crate::{OptionError, OptionKey};
 /// The key that says what a container's engine gives it besides.
 pub const ENGINE: OptionKey = OptionKey {
     name: "engine",
-    about: "what the container is given besides, for the run: engine = { capabilities = [\"BPF\", \"PERFMON\"] } is \
-what `block` takes in a container; with BPF its filter of system calls (seccomp) is off, too; left out: what its engine \
-gives every container",
+    about: "more rights of the container for the run; default: those that its engine gives every container. \
+In a container `block` needs engine = { capabilities = [\"BPF\", \"PERFMON\"] }. With BPF its filter of \
+system calls (seccomp) is also off",
 };
 
 const HINT: &str = "as { capabilities = [\"BPF\", \"PERFMON\"] }";
@@ -50,13 +50,13 @@ impl Privileges {
         };
         if let Some(name) = names.iter().find(|name| !is_name(name) || name.starts_with("CAP_")) {
             return Err(wrong(
-                format!("`{name}` is no capability"),
+                format!("`{name}` is not a capability"),
                 "write it in capitals and without its CAP_, as BPF",
             ));
         }
         if let Some(running) = spec.attach.as_ref().filter(|_| !names.is_empty()) {
             return Err(wrong(
-                format!("`{running}` runs already: nothing can be given to it"),
+                format!("`{running}` already runs: it cannot get more capabilities"),
                 "leave `engine` out, and start the container with these capabilities",
             ));
         }
@@ -103,7 +103,7 @@ impl Privileges {
     pub fn note(&self) -> Option<Note> {
         let given: Vec<String> = self.capabilities().collect();
         let filter = if self.unfiltered { " and no filter of system calls" } else { "" };
-        let words = format!("the container has {} for the run{filter}, as the plan says", given.join(", "));
+        let words = format!("the container has {} for the run{filter}, as in the plan", given.join(", "));
         (!given.is_empty()).then(|| Note::side_effect(words))
     }
 }

@@ -36,15 +36,15 @@ pub fn of(spec: &plan::Environment, layout: &Layout) -> Result<Option<Profiled>,
         |message: String, hint: &str| OptionError { key: "isolate".into(), message, hint: hint.into() };
     if !missing.is_empty() {
         return Err(wrong(
-            format!("CPU {missing} cannot be isolated: there are {inside}"),
-            "name CPUs as they are numbered inside",
+            format!("CPU {missing} cannot be isolated: the guest has {inside}"),
+            "use the CPU numbers inside the guest",
         ));
     }
     let housekeeping = inside.minus(&isolated);
     if isolated.is_empty() || isolated.contains(0) || housekeeping.is_empty() {
         return Err(wrong(
             format!(
-                "{} needs CPU 0 to keep house and another one to isolate; there are {inside}",
+                "{} needs CPU 0 for housekeeping and another one to isolate; the guest has {inside}",
                 profile.name
             ),
             "give it two CPUs or more, and isolate all but CPU 0",
@@ -71,7 +71,7 @@ pub(crate) fn written(
             None => Ok(None),
             Some(_) => Err(OptionError {
                 key: "isolate".into(),
-                message: "`isolate` says for which CPUs a profile is, and there is no `profile`".into(),
+                message: "`isolate` needs a `profile`".into(),
                 hint: format!("add `profile`, one of {}", names()),
             }),
         };

@@ -36,12 +36,11 @@ pub fn collect(names: &[&str], system: &dyn System) -> Result<Files, StartError>
     let mut files = Files::new();
     for name in names {
         let path = system.find_program(name).ok_or_else(|| StartError {
-            reason: format!("{name} is not installed, and the guest is to have it"),
+            reason: format!("{name} is not installed, but the guest needs it"),
             hint: Some(format!("install {name}, or leave it out of `programs`")),
         })?;
         let libraries = Invocation::new(["ldd".to_owned(), path.display().to_string()]);
-        let libraries =
-            system.run(&libraries).map_err(|error| cannot("what it needs is not known", error))?;
+        let libraries = system.run(&libraries).map_err(|error| cannot("its libraries are unknown", error))?;
         // A static program has none, and ldd says so by failing.
         let libraries = if libraries.success() { needed(&libraries.text()) } else { Vec::new() };
         for file in libraries.into_iter().chain([path]) {

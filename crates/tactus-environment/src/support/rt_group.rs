@@ -53,8 +53,8 @@ impl RtGroup {
     /// The same of a container that was moved after its start.
     pub fn note_of_a_move() -> Note {
         Note::side_effect(
-            "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED): the container runs in \
-the cpu cgroup of tactus instead of a separate one, so its CPU shares and quota are not those of a container",
+            "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED). So the \
+container runs in the cpu cgroup of tactus, and its CPU shares and quota are not those of a container",
         )
     }
 }

@@ -50,7 +50,7 @@ pub fn deliver(stream: Stream, patience: Duration) -> Result<Stream, Failure> {
     };
     let Some(bytes) = probe::bytes(&arch) else {
         return Err(Failure::Told(StartError {
-            reason: format!("it is an {arch} machine, and this tactus has no probe for that"),
+            reason: format!("it is an {arch} machine, for which this tactus has no probe"),
             hint: Some("there are probes for x86_64 and aarch64".into()),
         }));
     };

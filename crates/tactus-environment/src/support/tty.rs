@@ -68,13 +68,13 @@ impl Tty {
             error => failed(error.into()),
         })?;
         let former = tcgetattr(&file)
-            .map_err(|_| failed(io::Error::new(io::ErrorKind::InvalidInput, "it is no terminal")))?;
+            .map_err(|_| failed(io::Error::new(io::ErrorKind::InvalidInput, "it is not a terminal")))?;
         let promise = promise(setting, path)?;
         let file = Arc::new(file);
         let terminal = Terminal { file: Arc::clone(&file), former, promise };
         let wanted = raw(&terminal.former, baud).map_err(|error| StartError {
             reason: format!("{name}: it has no speed of {} baud: {error}", baud.unwrap_or(0)),
-            hint: Some("use a speed that both sides have, as 115200".into()),
+            hint: Some("use a speed that both sides support, as 115200".into()),
         })?;
         tcsetattr(&*file, OptionalActions::Now, &wanted).map_err(|error| failed(error.into()))?;
         Self::over(file, Some(terminal)).map_err(failed)
@@ -85,15 +85,13 @@ impl Tty {
     /// # Errors
     /// When nobody listens there.
     pub fn socket(address: &str, system: &dyn System) -> Result<Self, StartError> {
-        let failed = |error: io::Error| {
-            StartError {
+        let failed = |error: io::Error| StartError {
             reason: format!("{address}: {error}"),
             hint: Some(
-                "name a UNIX socket by its path, or `host:port`; somebody must be listening there, as QEMU does with \
-`-serial unix:PATH,server=on,wait=off`"
+                "name a UNIX socket by its path, or `host:port`; a program must listen there, as QEMU does \
+with `-serial unix:PATH,server=on,wait=off`"
                     .into(),
             ),
-        }
         };
         let descriptor: OwnedFd = if address.contains('/') {
             let stream = system.connect(Path::new(address)).map_err(failed)?;
@@ -170,7 +168,7 @@ fn promise(setting: &Setting<'_>, path: &Path) -> Result<Option<Promise>, StartE
     let former = former.text().trim().to_owned();
     let how = Undo::Tool(Tool::Terminal { path: path.into(), settings: former });
     let promise = setting.guardian.promise(how);
-    promise.map(Some).map_err(|error| cannot("the guardian cannot be told", error))
+    promise.map(Some).map_err(|error| cannot("the guardian cannot be reached", error))
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {
@@ -201,7 +199,7 @@ impl Side {
             let mut both =
                 [PollFd::from_borrowed_fd(self.file.as_fd(), what), PollFd::new(&self.end, PollFlags::IN)];
             match poll(&mut both, limit.as_ref()) {
-                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody takes in what is said")),
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "the other end reads no input")),
                 Ok(_) if !both[1].revents().is_empty() => return Ok(false),
                 Ok(_) => return Ok(true),
                 Err(Errno::INTR) => {}

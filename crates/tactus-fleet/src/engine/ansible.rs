@@ -32,14 +32,14 @@ const OPTIONS: &[OptionEntry] = &[
     OptionEntry { name: "program", about: "tactus on the machines; default: `tactus`, by their PATH" },
     OptionEntry {
         name: "bring",
-        about: "a tactus of this machine (a static one runs everywhere) that is brought to the others",
+        about: "a tactus of this machine (a static one runs everywhere) to copy to the others",
     },
     OptionEntry {
         name: "dir",
         about: "where bundles are made on the machines; default: /var/lib/tactus-fleet",
     },
     OptionEntry { name: "become", about: "yes or no: whether jobs run as root; default: yes" },
-    OptionEntry { name: "forks", about: "how many machines Ansible speaks to at once; default: 20" },
+    OptionEntry { name: "forks", about: "number of machines that Ansible contacts at once; default: 20" },
     OptionEntry { name: "time", about: "seconds after which Ansible ends a job; default: 86400" },
     OptionEntry {
         name: "busy",
@@ -74,9 +74,10 @@ impl Engine for Ansible {
     }
 
     fn about(&self) -> &'static str {
-        "Machines that are reached by ssh, by ansible-playbook: each gets its job and is left alone with it, so that links may \
-break; bundles are fetched when they are finished. --select takes a pattern of hosts and groups, as `ansible PATTERN` does. \
-The machines need Python, as all of Ansible does, and tactus, or --with bring=FILE."
+        "Machines that are reached by ssh, with ansible-playbook. Each gets its job and runs it alone, so \
+connections may break; bundles are fetched when they are finished. --select takes a pattern of hosts and \
+groups, as `ansible PATTERN` does. The machines need Python, as for all of Ansible, and tactus, or --with \
+bring=FILE."
     }
 
     fn options(&self) -> &'static [OptionEntry] {
@@ -105,16 +106,19 @@ The machines need Python, as all of Ansible does, and tactus, or --with bring=FI
         ] {
             if !holds {
                 return Err(FleetError::new(
-                    format!("--with {name}={}: it is no such value", order.option(name).unwrap_or_default()),
-                    "`tactus explain ansible` says what each takes",
+                    format!(
+                        "--with {name}={}: this value is not valid",
+                        order.option(name).unwrap_or_default()
+                    ),
+                    "`tactus explain ansible` lists the options and their values",
                 ));
             }
         }
         // Ansible would take these for templates, and execute them.
         if let Some(word) = order.arguments.iter().find(|word| word.contains(['{', '}'])) {
             return Err(FleetError::new(
-                format!("{word:?}: Ansible takes braces for a template"),
-                "write what it says into the plan",
+                format!("{word:?}: Ansible reads braces as a template"),
+                "put it into the plan instead",
             ));
         }
         Ok(())
@@ -211,7 +215,7 @@ fn hosts(said: &str) -> Result<Vec<Machine>, FleetError> {
         return Ok(found);
     }
     Err(FleetError::new(
-        format!("Ansible says {number} hosts and names {}", found.len()),
+        format!("Ansible reports {number} hosts but names {}", found.len()),
         "a name in the inventory breaks its list: `ansible --list-hosts PATTERN` shows it",
     ))
 }
@@ -221,8 +225,9 @@ fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetEr
     let order = site.order;
     let dir = written(site, rows).map_err(|error| {
         FleetError::new(
-            format!("what Ansible plays cannot be written: {error}"),
-            "it lies where you alone can write, beside what is kept of your fleets: HOME or XDG_DATA_HOME says where",
+            format!("the files for Ansible cannot be written: {error}"),
+            "they go to a directory that only you can write to, beside the records of your fleets: set HOME \
+                or XDG_DATA_HOME",
         )
     })?;
     let mut argv: Vec<String> = ["sh", "-c", LIMITED, "sh", "ansible-playbook"].map(Into::into).into();
@@ -239,7 +244,7 @@ fn play(site: &Site<'_>, book: &str, rows: &[&Row]) -> Result<Vec<Line>, FleetEr
         .with_env(("ANSIBLE_TASK_TIMEOUT", TASK_S))
         .within(PATIENCE);
     let none = |why: &str| {
-        let hint = "install ansible-core, or make it found by PATH";
+        let hint = "install ansible-core, or add it to the PATH";
         FleetError::new(format!("ansible-playbook: {why}"), hint)
     };
     let finished = site.system.run(&command).map_err(|error| none(&error.to_string()))?;
@@ -319,7 +324,7 @@ fn absolute(file: &str) -> String {
 
 fn submitted(said: &[Line], machine: &str) -> Submitted {
     let Some(last) = said.iter().rfind(|line| line.machine == machine) else {
-        return Submitted::Away("Ansible says nothing of it".into());
+        return Submitted::Away("Ansible reports nothing about it".into());
     };
     match (last.how.as_str(), &last.ansible_job_id) {
         ("ok", Some(jid)) if last.task == "Measure" && is_plain(jid) => Submitted::As(jid.clone()),
@@ -343,7 +348,7 @@ fn job_state(said: &[Line], machine: &str) -> JobState {
         },
         Some(line) if line.finished.is_some() => JobState::Running(None),
         Some(line) => JobState::Ended(line.words()),
-        None => JobState::Running(Some("Ansible says nothing of it".into())),
+        None => JobState::Running(Some("Ansible reports nothing about it".into())),
     }
 }
 

@@ -29,19 +29,19 @@ pub static ENTRY: Kubernetes = Kubernetes;
 pub struct Kubernetes;
 
 const OPTIONS: &[OptionEntry] = &[
-    OptionEntry { name: "image", about: "the image of tactus, as the nodes can pull it; it must be said" },
+    OptionEntry { name: "image", about: "the image of tactus, as the nodes can pull it; required" },
     OptionEntry { name: "namespace", about: "the namespace of the Jobs; default: default" },
     OptionEntry { name: "context", about: "the context of your kubeconfig; default: the current one" },
     OptionEntry { name: "program", about: "tactus in the image; default: /usr/bin/tactus" },
-    OptionEntry { name: "cpus", about: "whole CPUs that each pod has for itself; default: 2" },
+    OptionEntry { name: "cpus", about: "whole CPUs reserved for each pod; default: 2" },
     OptionEntry { name: "memory", about: "memory of each pod; default: 1Gi" },
     OptionEntry { name: "dir", about: "where bundles are made on the nodes; default: /var/lib/tactus-fleet" },
     OptionEntry {
         name: "volume",
-        about: "a volume that the pods leave their bundles on, so that these come by it and not by the log: claim:NAME of a \
-PersistentVolumeClaim, or a directory that every node has mounted; with `here`",
+        about: "a volume for the bundles of the pods, instead of the log: claim:NAME of a \
+PersistentVolumeClaim, or a directory that every node has mounted; needs `here`",
     },
-    OptionEntry { name: "here", about: "where that volume is mounted on the machine where tactus runs" },
+    OptionEntry { name: "here", about: "where that volume is mounted on the machine that runs tactus" },
     OptionEntry { name: "tolerate", about: "the key of a taint that pods tolerate" },
     OptionEntry { name: "account", about: "the service account of the pods, which may be privileged" },
     OptionEntry {
@@ -63,8 +63,9 @@ impl Engine for Kubernetes {
     }
 
     fn about(&self) -> &'static str {
-        "One Job per node of Kubernetes or OpenShift, by kubectl: guaranteed CPUs, privileged, in the node's network, the \
-bundle by the pod's log. --select takes a selector of labels of nodes, as in `kubectl get nodes --selector`, or `all`."
+        "One Job per node of Kubernetes or OpenShift, by kubectl: guaranteed CPUs, privileged, in the node's \
+network, the bundle through the pod's log. Its --select takes a selector of labels of nodes, as in `kubectl \
+get nodes --selector`, or `all`."
     }
 
     fn options(&self) -> &'static [OptionEntry] {
@@ -80,8 +81,8 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
         plain_dir(&site.dir)?;
         if site.order.option("image").is_none() {
             return Err(FleetError::new(
-                "Kubernetes starts images, and none is named",
-                "say --with image=REGISTRY/tactus:VERSION (`scripts/package.sh` makes one)",
+                "Kubernetes needs an image, but none is named",
+                "use --with image=REGISTRY/tactus:VERSION (`scripts/package.sh` makes one)",
             ));
         }
         volume::check(site.order)?;
@@ -90,8 +91,8 @@ bundle by the pod's log. --select takes a selector of labels of nodes, as in `ku
             return Ok(());
         }
         Err(FleetError::new(
-            "--with cpus: whole CPUs alone are a pod's own (the kubelet's static policy)",
-            "say 1, 2 or more",
+            "--with cpus: only whole CPUs are reserved for a pod (the kubelet's static policy)",
+            "use 1, 2 or more",
         ))
     }
 
@@ -210,7 +211,11 @@ fn kubectl(site: &Site<'_>, words: &[&str], further: impl IntoIterator<Item = St
 
 fn parsed<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, FleetError> {
     serde_json::from_slice(bytes).map_err(|error| {
-        FleetError::new(format!("kubectl printed no list of objects: {error}"), "is it Kubernetes' own?")
+        FleetError::new(
+            format!("kubectl printed no list of objects: {error}"),
+            "is it the kubectl of \
+            Kubernetes?",
+        )
     })
 }
 
@@ -253,7 +258,7 @@ fn refused(machine: &str) -> Option<String> {
         && bytes.iter().all(|byte| inner(*byte))
         && ends(bytes.first())
         && ends(bytes.last());
-    (!holds).then(|| format!("{machine:?} is no name of a node: nothing is started there"))
+    (!holds).then(|| format!("{machine:?} is not a name of a node: nothing is started there"))
 }
 
 /// The last pod of a Job, on its machine or on none yet. Labels are anybody's who may make pods: the Job's controller owns what
@@ -330,7 +335,7 @@ fn ended_pod<'a>(row: &Row, jobs: &[Value], pods: &'a [Value]) -> Result<&'a Val
     let job = row.job.as_deref().and_then(|job| jobs.iter().find(|found| found["metadata"]["name"] == job));
     let pod = job.and_then(|job| newest(pods, job, &row.machine));
     let pod = pod.filter(|pod| text(pod, "/spec/nodeName") == row.machine);
-    let pod = pod.ok_or("its pod is gone, and what it has said with it")?;
+    let pod = pod.ok_or("its pod is gone, with its log")?;
     // Of a node that does not answer a log is waited for half a minute, each; and who runs has not said all yet.
     if has_ended(pod) { Ok(pod) } else { Err("its pod has not ended".into()) }
 }
@@ -339,7 +344,7 @@ fn ended_pod<'a>(row: &Row, jobs: &[Value], pods: &'a [Value]) -> Result<&'a Val
 fn fetched(site: &Site<'_>, row: &Row, pod: &Value) -> Result<(), String> {
     let name = text(pod, "/metadata/name").to_owned();
     if refused(&name).is_some() {
-        return Err(format!("{name:?} is no name of a pod"));
+        return Err(format!("{name:?} is not a name of a pod"));
     }
     let limit = format!("--limit-bytes={MOST_LOG}");
     let argv = kubectl(site, &["logs", "--tail=-1", &limit], [name]);
@@ -348,14 +353,14 @@ fn fetched(site: &Site<'_>, row: &Row, pod: &Value) -> Result<(), String> {
         return Err(format!("kubectl logs: {}", log.words()));
     }
     if log.stdout.len() >= MOST_LOG {
-        return Err(format!("its log has more than {} MiB: a volume brings such bundles", MOST_LOG >> 20));
+        return Err(format!("its log has more than {} MiB: use a volume for such bundles", MOST_LOG >> 20));
     }
     let bytes = armor::read(&log.text())?;
     // The last word came by another way than the log.
     let (said, found) =
         (armor::manifest_sum(last_word(pod)), pack::manifest(&bytes[..]).map(|bytes| sha256(&bytes)));
     if said.is_some() && said != found {
-        return Err("the bundle in the job's log is not the one whose manifest the pod has told".into());
+        return Err("the bundle in the job's log does not match the manifest that the pod reported".into());
     }
     let file = site.path(&row.archive());
     site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))

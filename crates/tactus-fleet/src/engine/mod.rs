@@ -158,7 +158,7 @@ fn ran(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
     system.run(&Invocation::new(argv.iter().cloned()).within(PATIENCE)).map_err(|error| {
         FleetError::new(
             format!("{program}: {error}"),
-            format!("{program} is the engine's own client: it is called here as you would"),
+            format!("{program} is the engine's own client: tactus calls it as you would"),
         )
     })
 }
@@ -166,7 +166,10 @@ fn ran(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
 /// Refuses a name that the engine's client would take for more than one machine.
 fn unusable(machine: &str) -> Option<String> {
     (!name::is_plain(machine)).then(|| {
-        format!("{machine:?} is no name that an engine's client takes for one machine and nothing else: none is started there")
+        format!(
+            "{machine:?} is not a name that an engine's client would read as exactly one machine: \
+            nothing is started there"
+        )
     })
 }
 
@@ -183,7 +186,7 @@ fn plain_options(order: &Order, known: &[OptionEntry]) -> Result<(), FleetError>
         let inner = |c: char| c.is_ascii_alphanumeric() || "_-./:,@+=~ ".contains(c);
         if value.is_empty() || value.starts_with(['-', ' ']) || !value.chars().all(inner) {
             return Err(FleetError::new(
-                format!("--with {option}={value:?}: it is no plain word"),
+                format!("--with {option}={value:?}: this is not a plain word"),
                 "letters, digits, blanks inside and _ - . / : , @ + = ~ are",
             ));
         }
@@ -196,7 +199,7 @@ fn plain_dir(dir: &Path) -> Result<(), FleetError> {
     let text = dir.to_str().unwrap_or("\u{fffd}");
     if text.chars().any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER || "{}%\"\\'".contains(c)) {
         return Err(FleetError::new(
-            format!("{text:?}: engines would take this name for more than a directory"),
+            format!("{text:?}: engines would read this name as more than a directory"),
             "give --out a name without control characters, quotes, braces, backslashes and %",
         ));
     }

@@ -23,7 +23,7 @@ pub struct Slurm;
 
 const OPTIONS: &[OptionEntry] = &[
     OptionEntry { name: "program", about: "tactus on the nodes; default: `tactus`, by their PATH" },
-    OptionEntry { name: "account", about: "the account that pays" },
+    OptionEntry { name: "account", about: "the account to charge" },
     OptionEntry { name: "qos", about: "the quality of service" },
     OptionEntry { name: "time", about: "the limit of each job's time; default: the partition's" },
     OptionEntry { name: "reservation", about: "a reservation that the nodes are in" },
@@ -46,9 +46,9 @@ impl Engine for Slurm {
     }
 
     fn about(&self) -> &'static str {
-        "One batch job per node, exclusive and requeued, by sbatch, squeue and sinfo. --select takes `all`, or words with \
-blanks between them, all of which must hold: `partition=NAME`, `feature=NAME`, `nodes=LIST` as in n[1-4]. FLEET must be on \
-a file system that the nodes share."
+        "One batch job per node, exclusive and requeued, by sbatch, squeue and sinfo. Its --select takes \
+`all`, or words separated by blanks, all of which must match: `partition=NAME`, `feature=NAME`, `nodes=LIST` \
+as in n[1-4]. FLEET must be on a file system that the nodes share."
     }
 
     fn options(&self) -> &'static [OptionEntry] {
@@ -151,14 +151,15 @@ impl Selection {
                 _ => {
                     return Err(FleetError::new(
                         format!("--select: `{word}` chooses no nodes of Slurm"),
-                        "say all, partition=NAME, feature=NAME, nodes=LIST, or several with blanks between them",
+                        "use all, partition=NAME, feature=NAME, nodes=LIST, or several with blanks between \
+                            them",
                     ));
                 }
             };
             let inner = |c: char| c.is_ascii_alphanumeric() || "_-.,[]".contains(c);
             if value.is_empty() || value.starts_with('-') || !value.chars().all(inner) {
                 return Err(FleetError::new(
-                    format!("--select: {what}={value:?} is no name or list of Slurm"),
+                    format!("--select: {what}={value:?} is not a name or list of Slurm"),
                     "as in partition=lab, feature=rt, nodes=n[1-4]",
                 ));
             }
@@ -276,7 +277,7 @@ fn remembered(site: &Site<'_>, row: &Row) -> JobState {
         Some((state, code)) if !state.is_empty() => {
             job_state(state.split(' ').next().unwrap_or(state), &format!("exit {code}"))
         }
-        _ => JobState::Ended(format!("Slurm has forgotten job {id}, and keeps no accounting")),
+        _ => JobState::Ended(format!("Slurm no longer knows job {id}, and keeps no accounting")),
     }
 }
 

@@ -63,11 +63,11 @@ pub(super) fn notes(source: &Source<'_>, options: Options) -> Vec<String> {
             said.push(format!("the {overruns} periods that late wake-ups missed are not in it"));
         }
         if lost > 0 {
-            said.push(format!("{lost} values are in its totals and in no row"));
+            said.push(format!("{lost} values are in its totals but in no row"));
         }
         if let Some(other) = series.iter().find(|series| series.key.kind != "thread") {
             said.push(format!(
-                "the values are of the kind `{}`, and cyclictest's are wake-ups",
+                "the values are of the kind `{}`, but cyclictest's are wake-ups",
                 other.key.kind
             ));
         }

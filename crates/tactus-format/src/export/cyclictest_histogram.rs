@@ -14,7 +14,8 @@ pub static ENTRY: Export = Export {
     about: "cyclictest's histogram text (-h, --histfile), a file for each scenario, for scripts that plot it",
     ending: "txt",
     shape: Shape::Scenario(write),
-    cannot: "missed periods, verdicts, tail bounds, findings, CPUs, priorities; the evidence stands in a comment",
+    cannot: "missed periods, verdicts, tail bounds, findings, CPUs, priorities; a comment contains the \
+        evidence",
     notes: |source, options| {
         let mut notes = of_each(source.latencies(), |one| {
             let threads = cyclictest::threads(*one, options);

@@ -15,11 +15,17 @@ pub static ENTRY: Export = Export {
     about: "cyclictest's JSON (--json), a file for each scenario, with its keys as they are",
     ending: "json",
     shape: Shape::Scenario(write),
-    cannot: "missed periods, verdicts, tail bounds, findings, how many values are beyond the histogram (`cycles` has them); the evidence stands in `cmdline:`",
+    cannot: "missed periods, verdicts, tail bounds, findings, how many values are beyond the histogram \
+        (`cycles` has them); `cmdline:` contains the evidence",
     notes: |source, options| {
         let mut notes = of_each(source.latencies(), |one| {
             let over: u64 = cyclictest::threads(*one, options).iter().map(|thread| thread.overflows).sum();
-            (over > 0).then(|| format!("{over} values are beyond the histogram: its `cycles` have them, and no key says how many they are"))
+            (over > 0).then(|| {
+                format!(
+                    "{over} values are beyond the histogram: its `cycles` include them, \
+                but no key contains their number"
+                )
+            })
         });
         notes.extend(cyclictest::notes(source, options));
         notes

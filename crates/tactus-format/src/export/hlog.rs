@@ -18,12 +18,16 @@ pub static ENTRY: Export = Export {
     about: "logs of HdrHistogram (interval log 1.3, values in ns), a file for each scenario, a tag for each series",
     ending: "hlog",
     shape: Shape::Scenario(write),
-    cannot: "missed periods, verdicts, tail bounds, findings, exact extremes; the evidence stands in a comment",
+    cannot: "missed periods, verdicts, tail bounds, findings, exact extremes; a comment contains the \
+        evidence",
     notes: |source, _| {
         of_each(source.latencies(), |one| {
             let overruns = one.entry.all.as_ref().map_or(0, tactus_model::latency::Summary::missed);
             (overruns > 0).then(|| {
-                format!("the {overruns} periods that late wake-ups missed are not in the log, which has what was measured")
+                format!(
+                    "the {overruns} periods that late wake-ups missed are not in the log, which contains \
+                    what was measured"
+                )
             })
         })
     },

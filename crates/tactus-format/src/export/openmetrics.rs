@@ -18,12 +18,12 @@ pub static ENTRY: Export = Export {
     about: "OpenMetrics text for Prometheus: histograms, extremes, missed periods, verdicts, findings by severity",
     ending: "txt",
     shape: Shape::Bundle(write),
-    cannot: "quantiles finer than its buckets, what was when, findings one by one, reasons",
+    cannot: "quantiles finer than its buckets, the time of each value, findings one by one, reasons",
     notes: |source, _| {
         let lost: u64 = source.rows().filter_map(|one| one.entry.all.as_ref()).map(|all| all.lost).sum();
         let mut notes = Vec::new();
         if lost > 0 {
-            notes.push(format!("{lost} values that reached no histogram are in `tactus_lost_total` alone"));
+            notes.push(format!("{lost} values that reached no histogram are only in `tactus_lost_total`"));
         }
         notes
     },
@@ -120,7 +120,7 @@ fn of_bundle(source: &Source<'_>, text: &mut Stream<'_>) {
     ];
     let _ = writeln!(text, "tactus_machine_info{{{}}} 1", labels(&of));
     let complete = manifest.status == tactus_model::outcome::RunStatus::Complete;
-    family(text, "tactus_run_complete", "gauge", None, "1: the run came to its end.");
+    family(text, "tactus_run_complete", "gauge", None, "1: the run is complete.");
     let _ = writeln!(
         text,
         "tactus_run_complete{{{}}} {}",
@@ -148,7 +148,7 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     if rows.is_empty() {
         return;
     }
-    family(text, "tactus_scenario", "info", None, "What was measured where, and on what evidence.");
+    family(text, "tactus_scenario", "info", None, "What was measured where, and the evidence.");
     for one in &rows {
         let evidence = one.entry.evidence.map_or_else(String::new, |evidence| evidence.key().to_owned());
         let more = [
@@ -182,7 +182,7 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     }
     let judged = || rows.iter().filter_map(|one| Some((one, one.entry.verdict.as_ref()?)));
     if judged().next().is_some() {
-        family(text, "tactus_verdict", "stateset", None, "What its requirements say.");
+        family(text, "tactus_verdict", "stateset", None, "The verdict of its requirements.");
         for (one, verdict) in judged() {
             for outcome in [Outcome::Pass, Outcome::Warn, Outcome::Fail, Outcome::Inconclusive] {
                 let (word, is) = (outcome.word(), u8::from(verdict.outcome == outcome));
@@ -327,7 +327,7 @@ fn of_findings(source: &Source<'_>, text: &mut Stream<'_>) {
         "tactus_checks_unknown",
         "gauge",
         None,
-        "Checks that could not be known or read there: no good news.",
+        "Checks that could not be known or read there: not a pass.",
     );
     for (environment, audit) in &source.contents.audits {
         let count = audit.count(State::Unknowable) + audit.count(State::Unreadable);

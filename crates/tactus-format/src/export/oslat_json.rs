@@ -15,12 +15,12 @@ pub static ENTRY: Export = Export {
     about: "oslat's JSON (--json), a file for each scenario, with its keys as they are",
     ending: "json",
     shape: Shape::Scenario(write),
-    cannot: "less than 1 us, verdicts, tail bounds, findings; the evidence stands in `cmdline:`",
+    cannot: "less than 1 us, verdicts, tail bounds, findings; `cmdline:` contains the evidence",
     notes: |source, _| {
         of_each(source.latencies(), |one| {
             let mut kinds = one.row.result.series().iter().map(|series| &series.key.kind);
             let other = kinds.find(|kind| *kind != "gap")?;
-            Some(format!("the values are of the kind `{other}`, and oslat's are gaps"))
+            Some(format!("the values are of the kind `{other}`, but oslat's are gaps"))
         })
     },
 };

@@ -201,15 +201,14 @@ pub use crate::columns;
 #[must_use]
 pub fn page() -> String {
     let mut text = String::from(
-        "# Tables of a bundle\n\n\
-         `tactus convert BUNDLE --to csv --out DIR` and `--to parquet` write a file for each of these tables. \
-         Times are in ns where a name ends so. What is not known, or was not measured, is empty (CSV) or null (Parquet), \
-         never 0. Numbers of CSV have a point and no blanks; its texts are quoted as RFC 4180 says, and are UTF-8. A text that \
-         a spreadsheet would take for a formula (it begins with `=`, `+`, `-` or `@`) has an apostrophe before it in CSV: \
-         bundles of others may name things so. In Parquet every text is as it was.\n\n\
-         `scenario` and `series` are what joins them. Columns are added at the end of a table; those that are there keep \
-         their meaning.\n\n\
-         This page is made from the code (`UPDATE_DOCS=1 cargo test -p tactus-format export`).\n",
+        "# Tables of a bundle\n\n`tactus convert BUNDLE --to csv --out DIR` and `--to parquet` write a file \
+         for each of these tables. Times are in ns where a name ends so. Unknown and unmeasured values are \
+         empty (CSV) or null (Parquet), never 0. Numbers in CSV have a point and no blanks; texts are UTF-8, \
+         quoted by RFC 4180. A text that a spreadsheet would take for a formula (it begins with `=`, `+`, \
+         `-` or `@`) has an apostrophe before it in CSV. Bundles of others may contain such names. In \
+         Parquet every text is unchanged.\n\n`scenario` and `series` join the tables. Columns are added at \
+         the end of a table; existing ones keep their meaning.\n\nThis page is made from the code \
+         (`UPDATE_DOCS=1 cargo test -p tactus-format export`).\n",
     );
     for table in TABLES {
         text += &format!(

@@ -125,7 +125,7 @@ impl Run {
     fn tick(&mut self, tick: &Tick) -> Result<(), String> {
         if tick.series.kind != "interrupt" || tick.series.cpu != 0 || tick.series.thread != 0 {
             return Err(format!(
-                "a tick of `{}`: only what the guest without an operating system says of its timer can be read",
+                "a tick of `{}`: only the timer of the guest without an operating system can be read",
                 tick.series.to_string().chars().take(60).collect::<String>()
             ));
         }
@@ -163,7 +163,7 @@ impl Run {
         recording.counts_missed = true;
         let mut note = |text: String| recording.notes.push(text);
         note(match text("bare:hypervisor") {
-            Some(name) => format!("it ran in a virtual machine, and its hypervisor calls itself `{name}`"),
+            Some(name) => format!("it ran in a virtual machine, whose hypervisor is called `{name}`"),
             None => "it ran on a processor that names no hypervisor".into(),
         });
         let known = |name| text(name).unwrap_or("not said");
@@ -198,7 +198,7 @@ not",
             None => note("the recording ends before the measurement did".into()),
             Some(Done { end: End::Complete, .. }) => {}
             Some(Done { reason, .. }) => {
-                note(format!("it was stopped early: {}", reason.as_deref().unwrap_or("no reason is said")));
+                note(format!("it was stopped early: {}", reason.as_deref().unwrap_or("no reason is given")));
             }
         }
         let series = Series {

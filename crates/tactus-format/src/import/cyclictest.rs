@@ -115,7 +115,7 @@ impl Text {
             Reading::Histogram | Reading::Status(_) => Ok(()),
             Reading::Bucket(value, counts) => self.row(value, &counts),
             Reading::Figure(figure, numbers) => match self.figures.insert(figure as u8, numbers) {
-                Some(_) => Err("this stands behind the histogram twice".into()),
+                Some(_) => Err("this line appears twice after the histogram".into()),
                 None => Ok(()),
             },
             Reading::Sample { thread, cycle, value, .. } => self.sample(thread, cycle.unwrap_or(0), value),
@@ -137,12 +137,12 @@ impl Text {
     }
 
     fn time(&self, value: u64) -> Result<u64, String> {
-        value.checked_mul(self.unit_ns).ok_or_else(|| format!("{value} is longer than anybody measures"))
+        value.checked_mul(self.unit_ns).ok_or_else(|| format!("{value} is longer than any measurement"))
     }
 
     fn row(&mut self, value: u64, counts: &[u64]) -> Result<(), String> {
         if !self.figures.is_empty() {
-            return Err("a row of a histogram behind its end".into());
+            return Err("a row of a histogram after its end".into());
         }
         if self.last_row.is_some_and(|last| last >= value) {
             return Err("this row is not larger than the one before it".into());
@@ -246,7 +246,7 @@ impl Text {
         }
         self.unit_ns = 1;
         match self.last_row.is_some() || !self.samples.is_empty() {
-            true => Err("the command behind the values says `-N`: import it with `--unit ns`".into()),
+            true => Err("the command with the values contains `-N`: import it with `--unit ns`".into()),
             false => Ok(()),
         }
     }
@@ -279,7 +279,7 @@ impl Text {
                 };
                 recording.series.push(Rows::default().series(stated)?.at(*thread, None));
             }
-            recording.notes.push("it has totals and no histogram: no quantile is known".into());
+            recording.notes.push("it has totals but no histogram: quantiles are unknown".into());
         }
         recording.interval_ns = self.interval_ns;
         self.around(&mut recording)?;
@@ -289,7 +289,7 @@ impl Text {
         }
         if self.strange > 0 {
             let (lines, first) = (self.strange, &self.first);
-            recording.notes.push(format!("{lines} lines of it are no readings; the first is `{first}`"));
+            recording.notes.push(format!("{lines} lines of it are not readings; the first is `{first}`"));
         }
         Ok(recording)
     }
@@ -343,7 +343,7 @@ impl Text {
         let total = self.figures.get(&(Figure::Total as u8));
         let threads = min.len();
         if threads > MOST_THREADS as usize {
-            return Err(format!("{threads} threads are more than can be"));
+            return Err(format!("{threads} threads are more than possible"));
         }
         let fits = |count: usize| count == threads || (threads > 1 && count == threads + 1);
         // Without a row every value is beyond the histogram.
@@ -359,7 +359,7 @@ impl Text {
             let rows = self.columns.get(thread).cloned().unwrap_or_default();
             if let Some(total) = total.map(|total| total[thread]).filter(|total| *total != rows.values()) {
                 let values = rows.values();
-                return Err(wrong(format!("{values} values stand in its rows, and `# Total:` says {total}")));
+                return Err(wrong(format!("{values} values are in its rows, but `# Total:` is {total}")));
             }
             let mean = avg[thread].checked_mul(self.unit_ns).map(tactus_model::number::float);
             let counted = rows.values().saturating_add(over[thread]) > 0;

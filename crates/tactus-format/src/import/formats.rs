@@ -77,7 +77,7 @@ pub const FORMATS: [Declared; 21] = [
         "JSON",
         "cyclictest -m -p 95 -i 1000 -D 10m -h 400 --json=run.json",
         "us (ns with -N)",
-        "at which moment a latency was; which one ended the run (-b)",
+        "the time of each latency; which one ended the run (-b)",
     ),
     bytes(
         Format::Json,
@@ -87,14 +87,7 @@ pub const FORMATS: [Declared; 21] = [
         "us",
         "a histogram; missed periods",
     ),
-    bytes(
-        Format::Json,
-        "oslat",
-        "JSON",
-        "oslat -c 2-3 -D 10m --json=run.json",
-        "us",
-        "at which moment a gap was",
-    ),
+    bytes(Format::Json, "oslat", "JSON", "oslat -c 2-3 -D 10m --json=run.json", "us", "the time of each gap"),
     bytes(
         Format::Json,
         "jitterdebugger",
@@ -272,12 +265,14 @@ const UNREAD: [(&str, &str, &str); 20] = [
     (
         " groups using ",
         "hackbench",
-        "it measures how long messages take in all, and no latency: measure one beside it, as cyclictest -D 1m --json=run.json",
+        "it measures the total time of messages, not a latency: measure one beside it, as cyclictest -D 1m \
+            --json=run.json",
     ),
     (
         "total number of tasks in use",
         "hackbench",
-        "it measures how long messages take in all, and no latency: measure one beside it, as cyclictest -D 1m --json=run.json",
+        "it measures the total time of messages, not a latency: measure one beside it, as cyclictest -D 1m \
+            --json=run.json",
     ),
     ("Current Inversions:", "pi_stress", "it counts inversions of priorities, and has no latency"),
     ("Total inversion performed:", "pi_stress", "it counts inversions of priorities, and has no latency"),
@@ -285,17 +280,18 @@ const UNREAD: [(&str, &str, &str); 20] = [
     (
         "queuelat V",
         "queuelat",
-        "it says whether a queue ran over, and has no distribution: measure with oslat --json=run.json",
+        "it shows whether a queue overran, and has no distribution: measure with oslat --json=run.json",
     ),
     (
         "Task                  |   Runtime ms",
         "perf sched latency",
-        "its delays are of whichever tasks ran: measure with cyclictest --json=run.json, or rtla timerlat hist",
+        "its delays belong to all tasks that ran: measure with cyclictest --json=run.json, or rtla timerlat \
+            hist",
     ),
     (
         "# Running 'sched/",
         "perf bench",
-        "it measures throughput, and no latency: measure with cyclictest --json=run.json",
+        "it measures throughput, not latency: measure with cyclictest --json=run.json",
     ),
     ("# tracer: timerlat", "the kernel's tracer timerlat", "rtla timerlat hist writes a histogram of it"),
     ("# tracer: osnoise", "the kernel's tracer osnoise", "rtla osnoise hist writes a histogram of it"),
@@ -308,18 +304,19 @@ const UNREAD: [(&str, &str, &str); 20] = [
     (
         "Latency Histogram",
         "latency-histogram of LinuxCNC",
-        "its window shows numbers, and what it writes is not read: measure with latency-test or cyclictest --json=run.json",
+        "its window shows numbers, but its files are not read: measure with latency-test or cyclictest \
+            --json=run.json",
     ),
     (
         "stressor       bogo ops",
         "stress-ng",
-        "its throughput is no latency: stress-ng --cyclic 1 prints latencies",
+        "its throughput is not a latency: stress-ng --cyclic 1 prints latencies",
     ),
     ("stress-ng: ", "stress-ng", "only the lines of stress-ng --cyclic 1 are latencies"),
     (
         "system-info:",
         "stress-ng (YAML)",
-        "its throughput is no latency: import what stress-ng --cyclic 1 prints",
+        "its throughput is not a latency: import the output of stress-ng --cyclic 1",
     ),
     (
         "hwlat tracer not available",

@@ -103,7 +103,7 @@ pub(super) fn read<R: Read>(
     recording.notes.push("minimum, mean and maximum are those of its buckets".into());
     if unit_ns.is_none() && !says_ns {
         let text =
-            "the file does not say its unit: its values are taken as ns (`--unit us` where they are not)";
+            "the file does not contain its unit: its values are taken as ns (`--unit us` if they are not)";
         recording.notes.push(text.into());
     }
     Ok(vec![recording])
@@ -138,7 +138,7 @@ fn cpu_of(tag: &str) -> Option<u32> {
 /// The bytes of a histogram.
 fn decoded(encoded: &str) -> Result<Vec<u8>, String> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(encoded);
-    let bytes = bytes.map_err(|error| format!("its histogram is no base64: {error}"))?;
+    let bytes = bytes.map_err(|error| format!("its histogram is not base64: {error}"))?;
     let word =
         |at: usize| bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_be_bytes);
     let Some(cookie) = word(0) else { return Err("its histogram is cut".into()) };

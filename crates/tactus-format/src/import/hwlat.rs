@@ -91,7 +91,7 @@ fn series(
 ) -> Result<Option<Series>, String> {
     let recorded = recorded.ok_or("the file ends before `Samples recorded:`")?;
     if below && (recorded > 0 || rows.values() > 0) {
-        return Err("it has samples, and its maximum is below the threshold".into());
+        return Err("it has samples, but its maximum is below the threshold".into());
     }
     if below {
         return Ok(None);

@@ -19,13 +19,13 @@ pub(super) fn results(document: Document) -> Result<Vec<Recording>, ImportError>
     let machine = document.sysinfo;
     let unit_ns = machine.as_ref().and_then(|machine| machine.resolution_in_ns).unwrap_or(1_000);
     if !matches!(unit_ns, 1 | 1_000) {
-        return Err(ImportError::whole(format!("resolution_in_ns is {unit_ns}, and can be 1 or 1000")));
+        return Err(ImportError::whole(format!("resolution_in_ns is {unit_ns}, but must be 1 or 1000")));
     }
     for (cpu, thread) in &document.cpu.map_or_else(Vec::new, |threads| threads.0) {
         let wrong = |what: String| ImportError::whole(format!("CPU {cpu}: {what}"));
         let stated = rt_tests::stated(thread, unit_ns).map_err(wrong)?;
         if stated.cycles.is_none() {
-            return Err(wrong("it does not say how many values it counted".into()));
+            return Err(wrong("it does not contain the number of values".into()));
         }
         let series = rt_tests::rows(thread, unit_ns).and_then(|rows| rows.series(stated)).map_err(wrong)?;
         recording.series.push(series.at(*cpu, Some(*cpu)));
@@ -58,7 +58,7 @@ impl Samples {
             return Err("a sample of the moment 0: nothing was measured then".into());
         }
         let value_ns =
-            value.checked_mul(self.unit_ns.unwrap_or(1_000)).ok_or(format!("{value} is no latency"))?;
+            value.checked_mul(self.unit_ns.unwrap_or(1_000)).ok_or(format!("{value} is not a latency"))?;
         let cpu = u32::try_from(cpu).ok().filter(|cpu| *cpu < 4096).ok_or(format!("CPU {cpu} cannot be"))?;
         if self.by_cpu.len() >= MOST_THREADS as usize && !self.by_cpu.contains_key(&cpu) {
             return Err(format!("samples of more than {MOST_THREADS} CPUs cannot be"));
@@ -122,7 +122,7 @@ pub(super) fn raw(input: impl Read, unit_ns: Option<u64>) -> Result<Vec<Recordin
         if filled < SAMPLE {
             return Err(ImportError::byte(
                 at,
-                format!("a sample has {SAMPLE} bytes, and this one {filled}: it is cut"),
+                format!("a sample has {SAMPLE} bytes, but this one {filled}: it is cut"),
             ));
         }
         let (cpu, s, ns, value) = fields(&sample);
@@ -204,7 +204,8 @@ pub(super) fn verbose<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Im
     let mut recording = Recording::of("jitterdebugger (-v)", Values::Wakeups);
     for (cpu, (cycles, min, mean, max)) in by_cpu {
         let wrong = |what: String| ImportError::whole(format!("CPU {cpu}: {what}"));
-        let us = |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} is no latency")));
+        let us =
+            |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} is not a latency")));
         let stated = Stated {
             cycles: Some(cycles),
             min: Some(us(min)?),
@@ -214,6 +215,6 @@ pub(super) fn verbose<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Im
         };
         recording.series.push(Rows::default().series(stated).map_err(wrong)?.at(cpu, Some(cpu)));
     }
-    recording.notes.push("it has totals and no histogram: no quantile is known".into());
+    recording.notes.push("it has totals but no histogram: quantiles are unknown".into());
     Ok(vec![recording])
 }

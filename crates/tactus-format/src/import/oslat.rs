@@ -134,7 +134,7 @@ impl Table {
             }
             let mut rows = Rows::default();
             for (value, counts) in &self.rows {
-                let value_ns = value.checked_mul(1_000).ok_or("a row is longer than anybody measures")?;
+                let value_ns = value.checked_mul(1_000).ok_or("a row is longer than any measurement")?;
                 rows.add(value_ns, counts[column]).map_err(wrong)?;
             }
             let mut stated = Stated {

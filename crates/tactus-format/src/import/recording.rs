@@ -329,10 +329,11 @@ impl Rows {
             return Ok(());
         }
         if value_ns > MOST_NS {
-            return Err(format!("{value_ns} ns is longer than anybody measures"));
+            return Err(format!("{value_ns} ns is longer than any measurement"));
         }
         let values = self.values.checked_add(count).filter(|values| *values <= MOST_COUNTED);
-        self.values = values.ok_or_else(|| format!("{count} more values are more than anybody measures"))?;
+        self.values =
+            values.ok_or_else(|| format!("{count} more values are more than any measurement has"))?;
         self.sum += u128::from(value_ns) * u128::from(count);
         self.counts.add(bucket_of(value_ns), count);
         self.least = Some(self.least.map_or(value_ns, |least| least.min(value_ns)));
@@ -348,7 +349,7 @@ impl Rows {
     pub fn miss(&mut self, count: u64) -> Result<(), String> {
         let missing = self.missing.checked_add(count).filter(|missing| *missing <= MOST_COUNTED);
         self.missing =
-            missing.ok_or_else(|| format!("{count} missing values are more than anybody measures"))?;
+            missing.ok_or_else(|| format!("{count} missing values are more than any measurement has"))?;
         Ok(())
     }
 
@@ -385,15 +386,15 @@ impl Rows {
             None => self.values.saturating_add(over).saturating_add(self.missing),
         };
         if cycles > MOST_COUNTED {
-            return Err(format!("{cycles} values are more than anybody measures"));
+            return Err(format!("{cycles} values are more than any measurement has"));
         }
         let counted = self.values.saturating_add(over).saturating_add(self.missing);
         if counted > cycles {
-            return Err(format!("{counted} values stand in its histogram, but {cycles} were measured"));
+            return Err(format!("{counted} values are in its histogram, but {cycles} were measured"));
         }
         if stated.over.is_some() && counted < cycles {
             return Err(format!(
-                "{counted} values stand in its histogram, but {cycles} were measured: rows are missing"
+                "{counted} values are in its histogram, but {cycles} were measured: rows are missing"
             ));
         }
         if cycles == 0 {
@@ -402,10 +403,10 @@ impl Rows {
         let most = self.most();
         let largest = stated.max.or(most).ok_or("it has values, but no largest one")?;
         if largest > MOST_NS {
-            return Err(format!("its largest value, {largest} ns, is longer than anybody measures"));
+            return Err(format!("its largest value, {largest} ns, is longer than any measurement"));
         }
         if let Some(most) = most.filter(|most| *most > largest) {
-            return Err(format!("{most} ns stands in its histogram, but the largest value is {largest} ns"));
+            return Err(format!("{most} ns is in its histogram, but the largest value is {largest} ns"));
         }
         // Of what is beyond the histogram only the largest is known: no quantile is then too small.
         let beyond = match stated.over {
@@ -453,6 +454,6 @@ impl Rows {
             false => self.sum.checked_mul(cycles.into()).map(|sum| sum / u128::from(self.values)),
         };
         let sum = sum.and_then(|sum| u64::try_from(sum).ok());
-        sum.map(Some).ok_or_else(|| "its values add up to more than can be".into())
+        sum.map(Some).ok_or_else(|| "the sum of its values is larger than possible".into())
     }
 }

@@ -65,7 +65,7 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
     }
     recording.remark();
     if asked.is_none() && !polls {
-        recording.notes.push("it has totals and no histogram: no quantile is known".into());
+        recording.notes.push("it has totals but no histogram: quantiles are unknown".into());
     }
     Ok(vec![recording])
 }
@@ -105,7 +105,7 @@ pub(super) fn stated(thread: &Thread, unit_ns: u64) -> Result<Stated, String> {
 pub(super) fn rows(thread: &Thread, unit_ns: u64) -> Result<Rows, String> {
     let mut rows = Rows::default();
     for (value, count) in thread.histogram.iter().flat_map(|rows| &rows.0) {
-        let value_ns = decimal(value, unit_ns).ok_or_else(|| format!("`{value}` is no time"))?;
+        let value_ns = decimal(value, unit_ns).ok_or_else(|| format!("`{value}` is not a time"))?;
         rows.add(value_ns, *count)?;
     }
     Ok(rows)
@@ -116,7 +116,7 @@ fn wakeups(thread: &Thread, unit_ns: u64, asked: Option<u64>) -> Result<Series, 
     let mut stated = stated(thread, unit_ns)?;
     let rows = rows(thread, unit_ns)?;
     if stated.cycles.is_none() {
-        return Err("it does not say how many `cycles` it measured".into());
+        return Err("it does not contain the number of `cycles`".into());
     }
     if asked.is_some() && rows.values() == 0 {
         stated.over = stated.cycles;

@@ -79,7 +79,7 @@ histogram: those are not in the file, nor is their maximum"
                     let mut series = series.at(cpu, Some(cpu));
                     series.priority = done.priority;
                     if recording.series.iter().any(|one| one.cpu == series.cpu) {
-                        return Err(wrong(format!("CPU {cpu} stands in it twice")));
+                        return Err(wrong(format!("CPU {cpu} appears twice in it")));
                     }
                     recording.series.push(series);
                     if recording.series.len() > MOST_THREADS as usize {
@@ -135,7 +135,7 @@ impl Around {
                 self.duration_ns = seconds.and_then(|seconds| seconds.checked_mul(1_000_000_000));
             }
             "abort_report" => {
-                let reason = attribute(start, "reason")?.unwrap_or_else(|| "no reason is said".into());
+                let reason = attribute(start, "reason")?.unwrap_or_else(|| "no reason is given".into());
                 self.abort.get_or_insert(format!("rteval stopped it: {}", short(&reason)));
             }
             "breaktrace" => {
@@ -187,8 +187,8 @@ impl Around {
             recording.ended(None, value_ns, said);
             if value_ns > before {
                 recording.notes.push(
-                    "the file does not say on which CPU the latency was that ended it: it is counted with the CPU \
-that had the largest"
+                    "the file does not contain the CPU of the latency that ended it: it is counted with the \
+CPU that had the largest"
                         .into(),
                 );
             }
@@ -227,13 +227,13 @@ fn open(
                     text.parse().map_err(|_| format!("`{name}` of a <bucket> is `{}`", short(&text)))
                 };
                 let (index, count) = (number("index")?, number("value")?);
-                let value_ns = index.checked_mul(1_000).ok_or("a bucket is longer than anybody measures")?;
+                let value_ns = index.checked_mul(1_000).ok_or("a bucket is longer than any measurement")?;
                 core.rows.add(value_ns, count)?;
             }
         }
         "minimum" | "maximum" | "mean" if core.is_some() => {
             if let Some(unit) = attribute(start, "unit")?.filter(|unit| unit != "us") {
-                return Err(format!("<{name}> is in `{}`, and should be in us", short(&unit)));
+                return Err(format!("<{name}> is in `{}`, but should be in us", short(&unit)));
             }
         }
         _ => {}

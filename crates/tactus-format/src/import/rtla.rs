@@ -97,7 +97,7 @@ impl Table {
             sorted.sort_unstable();
             sorted.dedup();
             if sorted.len() < columns.len() {
-                return Err("a column stands in it twice".into());
+                return Err("a column appears twice in it".into());
             }
             self.columns = columns;
             return Ok(());
@@ -124,7 +124,7 @@ impl Table {
                 numbers.filter(|numbers| numbers.len() == self.columns.len()).ok_or_else(damaged)?;
             let numbers = if self.heading { numbers } else { return Err(damaged()) };
             return match self.figures.insert(figure, numbers) {
-                Some(_) => Err(format!("`{figure}:` stands in it twice")),
+                Some(_) => Err(format!("`{figure}:` appears twice in it")),
                 None => Ok(()),
             };
         }
@@ -254,7 +254,7 @@ impl Table {
         for (at, counts) in self.rows.iter().enumerate().filter(|(_, counts)| counts[number] > 0) {
             // A row counts all values from its own to the next: the largest of them, or no quantile is true.
             let index = self.indices[at];
-            let time = |index: u64| index.checked_mul(unit_ns).ok_or("a row is longer than anybody measures");
+            let time = |index: u64| index.checked_mul(unit_ns).ok_or("a row is longer than any measurement");
             let end = match known {
                 true => index.saturating_add(width - 1),
                 false if width == 1 => index,
@@ -298,10 +298,13 @@ impl Table {
         recording.duration_ns = self.duration_ns;
         if !known {
             recording.notes.push(match width {
-                1 => "it does not say how wide its rows are (rtla -b): they are taken as one unit wide".into(),
-                _ => "it does not say how wide its rows are (rtla -b): a value is counted as the largest that its row can \
-have, so that no quantile is too small"
+                1 => "it does not contain the width of its rows (rtla -b): they are taken as one unit wide"
                     .into(),
+                _ => {
+                    "it does not contain the width of its rows (rtla -b): a value is counted as the largest \
+that its row can have, so that no quantile is too small"
+                        .into()
+                }
             });
         }
         if known && width > 1 {
@@ -318,7 +321,7 @@ too small"
         }
         if self.strange > 0 {
             let (lines, first) = (self.strange, &self.first);
-            recording.notes.push(format!("{lines} lines of it are no histogram; the first is `{first}`"));
+            recording.notes.push(format!("{lines} lines of it are not a histogram; the first is `{first}`"));
         }
         recording
     }

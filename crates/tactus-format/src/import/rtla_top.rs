@@ -172,7 +172,7 @@ impl Table {
                 }
             }
             stop.tell(&mut recording, *part == Some("thread"));
-            recording.notes.push("it has totals and no histogram: no quantile is known".into());
+            recording.notes.push("it has totals but no histogram: quantiles are unknown".into());
             recordings.push(recording);
         }
         Ok(recordings)

@@ -77,7 +77,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
     for (number, (_, own)) in (0..).zip(stressors) {
         let wrong = |what: &str| ImportError::whole(format!("stressor {number}: {what}"));
         let (min, max) = own.bounds.ok_or_else(|| wrong("it has no line `min:`, `max:`"))?;
-        let cycles = own.samples.ok_or_else(|| wrong("it does not say how many samples it took"))?;
+        let cycles = own.samples.ok_or_else(|| wrong("it does not contain the number of samples"))?;
         let stated = Stated {
             cycles: Some(cycles),
             min: Some(min),
@@ -93,8 +93,6 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         }
     }
     conditions.tell(&mut recording);
-    recording
-        .notes
-        .push("it has totals and no histogram: the percentiles that it states are in the notes".into());
+    recording.notes.push("it has totals but no histogram: its percentiles are in the notes".into());
     Ok(vec![recording])
 }

@@ -74,6 +74,6 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         }
     }
     conditions.tell(&mut recording);
-    recording.notes.push("it has totals and no histogram: no quantile is known".into());
+    recording.notes.push("it has totals but no histogram: quantiles are unknown".into());
     Ok(vec![recording])
 }

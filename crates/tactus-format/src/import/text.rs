@@ -16,7 +16,7 @@ const READ_AT_ONCE: usize = 256 << 10;
 
 /// What is said where a file leaves its unit open.
 pub(super) const NO_UNIT: &str =
-    "the file does not say its unit: its values are taken as microseconds (`--unit ns` where they are not)";
+    "the file does not contain its unit: its values are taken as microseconds (`--unit ns` if they are not)";
 
 /// Lines of a file.
 pub(super) struct Lines<R> {
@@ -70,7 +70,7 @@ impl<R: Read> Lines<R> {
     /// The last line as text.
     pub fn text(&self) -> Result<&str, ImportError> {
         if self.line.contains(&0) {
-            return Err(self.error("a byte of it is 0: this is no text, or text in UTF-16"));
+            return Err(self.error("a byte of it is 0: this is not text, or text in UTF-16"));
         }
         let text = std::str::from_utf8(&self.line)
             .map_err(|error| self.error(format!("byte {} of it is not UTF-8", error.valid_up_to())))?;
@@ -86,7 +86,7 @@ impl<R: Read> Lines<R> {
 
 /// What is wrong with a file of which nearly nothing is a reading.
 pub(super) fn too_idle() -> String {
-    format!("more than {MOST_IDLE} lines of it say nothing: no instrument writes such a file")
+    format!("more than {MOST_IDLE} lines of it contain no data: no instrument writes such a file")
 }
 
 /// A line, short enough to be said.

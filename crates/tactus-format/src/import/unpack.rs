@@ -63,7 +63,7 @@ impl Packing {
             }
             Self::Zstd => Box::new(Zstd::new(input)),
             Self::Unread(command) => {
-                let error = ImportError::whole("it is packed in a way that is not read here");
+                let error = ImportError::whole("it is packed in a way that tactus does not read");
                 return Err(error.hint(format!("{command} FILE | tactus convert -")));
             }
         };
@@ -101,7 +101,7 @@ impl<R: Read> Read for Bounded<R> {
         let most = SLACK.saturating_add(self.taken.get().saturating_mul(MOST_RATIO));
         if self.made > most {
             let words = format!(
-                "it is {} bytes long here, of {} packed ones: no measurement is like that",
+                "it is {} bytes long here, from {} packed ones: no measurement is like that",
                 self.made,
                 self.taken.get()
             );
@@ -154,7 +154,7 @@ impl<R: BufRead> Zstd<R> {
         let (written, found) =
             (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum());
         match written.is_some() && written != found {
-            true => Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum is another")),
+            true => Err(io::Error::new(io::ErrorKind::InvalidData, "its checksum differs")),
             false => Ok(()),
         }
     }

@@ -128,7 +128,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
     let took = recording.duration_ns.unwrap_or_else(|| seconds.saturating_mul(1_000_000_000));
     let Some(period_ns) = period_ns else {
         return Err(ImportError::whole(
-            "it does not say its period: neither `== Sampling period:` nor `RTT|` is in it",
+            "it does not contain its period: neither `== Sampling period:` nor `RTT|` is in it",
         ));
     };
     let (min, mean, max, overruns) = match (last, so_far) {
@@ -137,7 +137,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
             (min.min(rows.0), Some(mean), max.max(rows.1), overruns.max(rows.2))
         }
         (None, Some((min, max, overruns))) => {
-            recording.notes.push("it ends before its last line, `RTS|`: the mean is not known".into());
+            recording.notes.push("it ends before its last line, `RTS|`: the mean is unknown".into());
             (min, None, max, overruns)
         }
         (None, None) => return Err(ImportError::whole("it has no measured values")),
@@ -158,12 +158,12 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
     (recording.interval_ns, recording.counts_missed) = (Some(period_ns), true);
     recording.series.push(series);
     conditions.tell(&mut recording);
-    recording.notes.push("how many values there were is not in it: as many as its time has periods".into());
+    recording.notes.push("it does not contain the number of values: as many as its time has periods".into());
     if negative {
         recording
             .notes
             .push("it has latencies below zero, as the tool corrects its timer: they are shown as 0".into());
     }
-    recording.notes.push("it has totals and no histogram: no quantile is known".into());
+    recording.notes.push("it has totals but no histogram: quantiles are unknown".into());
     Ok(vec![recording])
 }

@@ -31,7 +31,7 @@ impl Card {
     pub fn connect(socket: &str, table: &Interrupt, beside: Option<u32>) -> Result<Self, Refusal> {
         let failed = |error: io::Error| Refusal {
             reason: format!("the card cannot be connected to {socket}: {error}"),
-            hint: Some("it is measured from an environment of the kind host, beside the guest".into()),
+            hint: Some("measure it from an environment of the kind host, beside the guest".into()),
         };
         let stream = UnixStream::connect(socket).map_err(failed)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
@@ -50,8 +50,15 @@ impl Card {
 
 /// The memory, and the vector of the last peer that is not this one.
 fn take(stream: &UnixStream) -> io::Result<(Page, Option<OwnedFd>)> {
-    let odd =
-        |what: &str| io::Error::new(io::ErrorKind::InvalidData, format!("{what}, as no ivshmem server says"));
+    let odd = |what: &str| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "{what}, which no ivshmem server \
+            sends"
+            ),
+        )
+    };
     let (version, _) = hear(stream)?;
     if version != VERSION {
         return Err(odd(&format!("it speaks version {version}")));
@@ -69,7 +76,7 @@ fn take(stream: &UnixStream) -> io::Result<(Page, Option<OwnedFd>)> {
             (_, None) => vector = None,
         }
     }
-    Err(odd("it goes on and on"))
+    Err(odd("it does not end"))
 }
 
 /// A number, and the descriptor beside it.

@@ -115,7 +115,7 @@ impl Handler {
         let handler = Self { cpu, vector, over, thread: Some(thread) };
         match told.hear() {
             Some(ready) => ready.map(|()| handler),
-            None => Err(refusal("the handler ended before it was ready".into(), "this is a fault of tactus")),
+            None => Err(refusal("the handler ended before it was ready".into(), "this is a bug in tactus")),
         }
     }
 }
@@ -135,7 +135,7 @@ fn refusal(reason: String, hint: &str) -> Refusal {
 }
 
 fn failed(what: &str, error: &io::Error) -> Refusal {
-    let hint = "compare the card's description with what `lspci -v` says of it";
+    let hint = "compare the card's description with the output of `lspci -v`";
     refusal(format!("the interrupt card cannot be driven: {what}: {error}"), hint)
 }
 
@@ -162,7 +162,7 @@ fn the_one(card: &DeviceCard, devices: &Path) -> Result<std::path::PathBuf, Refu
                 card.pci,
                 several.iter().map(|place| pci::name(place)).collect::<Vec<_>>().join(", ")
             ),
-            "say which with `address` in the card's description",
+            "name one with `address` in the card's description",
         )),
     }
 }
@@ -191,8 +191,8 @@ impl Card {
             .map_err(|error| failed(&format!("its {} vectors of {raises}", card.vectors), &error))?;
         taken.lead(cpu);
         let note = Note::info(format!(
-            "the card is {} ({} at {}): BAR {}, {}; its {raises} is answered in user space, by a thread on CPU {cpu} with \
-             SCHED_FIFO {priority}, which its eventfd wakes{}; {}",
+            "the card is {} ({} at {}): BAR {}, {}. Its {raises} is answered in user space, by a thread on \
+             CPU {cpu} with SCHED_FIFO {priority}, which its eventfd wakes{}; {}",
             card.name,
             card.pci,
             pci::name(&place),
@@ -201,12 +201,12 @@ impl Card {
             taken.words(),
             match card.time.map(|time| time.shows) {
                 None =>
-                    "it has no clock that is read: the processor's own is, from before the register is written that \
-                         raises until it is seen that the handler has written",
-                Some(Shows::Elapsed) => "latencies are what its own clock says that an answer took",
+                    "it has no readable clock: the processor's clock is used, from before the write to the \
+                         register that raises until the handler's write is seen",
+                Some(Shows::Elapsed) => "latencies are the times to an answer by its own clock",
                 Some(Shows::Counter) =>
-                    "latencies are what its own clock counts from before it is told to raise until \
-                                         after the handler has written",
+                    "latencies are times by its own clock, from before it is told to raise until after the \
+                                         handler has written",
             }
         ));
         Ok((Self::driven(card, registers, Some(taken), vector, (cpu, priority), table)?, note))

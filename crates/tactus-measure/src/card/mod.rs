@@ -295,8 +295,8 @@ impl Card {
         if let [took @ 1..=u64::MAX, passed] = self.impossible.each_ref().map(|ns| ns.load(Ordering::Relaxed))
         {
             return Some(format!(
-                "the card's own clock says {} of an interrupt from whose raising to whose answer {} passed: the \
-                 description's `time` is not what this card has",
+                "the card's own clock shows {} for an interrupt that took {} from raising to answer: the \
+                 description's `time` does not match this card",
                 Nanos(took),
                 Nanos(passed)
             ));
@@ -338,21 +338,21 @@ impl Card {
                     self.warm_up,
                     Nanos(WARM_UP_NS)
                 ),
-                "ask for fewer (`warm_up`), or look at what keeps the guest from answering",
+                "use fewer (`warm_up`), or check what keeps the guest from answering",
             ));
         }
         if lost > 0 {
             let second = Nanos(LOST_NS);
             let hint = if self.handler.is_some() {
-                "look at whether the card raised them (its registers, and /proc/interrupts), and whether something keeps \
-                 the handler from its CPU"
+                "check whether the card raised them (its registers, and /proc/interrupts), and whether \
+                 something keeps the handler from its CPU"
             } else {
-                "look at what the guest said (console), and whether something keeps its CPU from it"
+                "check the guest's messages (console), and whether something keeps its CPU from it"
             };
             notes.push(Note::obstacle(
                 format!(
-                    "{lost} interrupts were lost: raised, and unanswered for {second}, as which each counts; {late} of \
-                     them were answered later"
+                    "{lost} interrupts were lost: raised, but unanswered for {second}, and each counts as \
+                     that long; {late} of them were answered later"
                 ),
                 hint,
             ));
@@ -364,7 +364,7 @@ impl Card {
         }
         if left_out > 0 {
             notes.push(Note::obstacle(
-                format!("in {left_out} periods the card itself was kept from its CPU, and raised nothing"),
+                format!("in {left_out} periods the card itself could not run on its CPU, and raised nothing"),
                 "give the card a separate CPU (`cpus`), beside those of the guest",
             ));
         }

@@ -42,13 +42,13 @@ pub(super) fn own_part(cpu: u32, beside: Option<u32>, raises: bool) -> Note {
                 us(100)
             ))
         }
-        Ok(_) => unknown("the thread that was to answer was kept from its CPU"),
+        Ok(_) => unknown("the thread that should answer was kept from its CPU"),
         Err(why) => unknown(&why),
     }
 }
 
 fn unknown(why: &str) -> Note {
-    Note::info(format!("what the card takes itself of a latency is not known: {why}"))
+    Note::info(format!("the card's own part of a latency is unknown: {why}"))
 }
 
 /// Puts the calling thread on a CPU, before others. Where it may not be there or may not be real-time it does what it can:

@@ -59,7 +59,7 @@ fn refusal(reason: String, hint: &str) -> Refusal {
 }
 
 fn failed(what: &str, error: &std::io::Error) -> Refusal {
-    let hint = "the kernel needs vfio-pci and, for a device that an IOMMU keeps in, vfio_iommu_type1";
+    let hint = "the kernel needs vfio-pci and, for a device behind an IOMMU, vfio_iommu_type1";
     refusal(format!("the interrupt card cannot be taken: {what}: {error}"), hint)
 }
 
@@ -91,9 +91,9 @@ pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
     let iommu = iommu && !in_no_iommu(place);
     if !iommu && !rights.without_iommu {
         return Err(refusal(
-            format!("no IOMMU keeps {address} in: it could write to all memory of this machine"),
-            "switch the IOMMU on (firmware, and intel_iommu=on on the kernel's command line); or, where that is no \
-             matter, write `without_iommu = true` in the card's description, which is unsafe",
+            format!("no IOMMU restricts {address}: it could write to all memory of this machine"),
+            "enable the IOMMU (in the firmware, and with `intel_iommu=on` on the kernel's command line); or \
+             write `without_iommu = true` in the card's description, which is unsafe",
         ));
     }
     if driver(place).as_deref() != Some(DRIVER) {
@@ -102,7 +102,8 @@ pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
                 driver(place).map_or_else(|| "no driver".to_owned(), |driver| format!("the driver {driver}"));
             return Err(refusal(
                 format!(
-                    "{address} is with {by}, and not with {DRIVER}; tactus takes no device of a host from its driver"
+                    "{address} is bound to {by}, not to {DRIVER}; tactus takes no device of a host from its \
+                        driver"
                 ),
                 &format!(
                     "as root: `modprobe {DRIVER}`, then `driverctl --nosave set-override {address} {DRIVER}`; or, in \
@@ -114,7 +115,7 @@ pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
         if !iommu {
             fs::write(UNSAFE, "Y").map_err(|error| {
                 failed(
-                    "this machine has no IOMMU, and its VFIO may not do without (CONFIG_VFIO_NOIOMMU)",
+                    "this machine has no IOMMU, and its VFIO may not work without one (CONFIG_VFIO_NOIOMMU)",
                     &error,
                 )
             })?;

@@ -203,7 +203,7 @@ impl Cycles {
             return Some(format!("a cycle began {} ns before it was due", due - start));
         }
         if due == 0 && self.asked.value == MarkedValue::Start {
-            return Some("a cycle has no due time, and how late it began cannot be known".into());
+            return Some("a cycle has no due time, so it is unknown how late it began".into());
         }
         None
     }

@@ -54,13 +54,13 @@ impl Source {
         // Opening a device may do something: what it is is asked first.
         let found = open(path, flags, Mode::empty()).map_err(|error| match error {
             rustix::io::Errno::NOENT => "is not there".to_owned(),
-            other => format!("cannot be looked at: {other}"),
+            other => format!("cannot be examined: {other}"),
         })?;
-        let stat = fstat(&found).map_err(|error| format!("cannot be looked at: {error}"))?;
+        let stat = fstat(&found).map_err(|error| format!("cannot be examined: {error}"))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Symlink => return Err("is a link, which is not followed".into()),
-            _ => return Err("is no file, but something else".into()),
+            _ => return Err("is not a file".into()),
         }
         let own = std::os::fd::AsRawFd::as_raw_fd(&found);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -68,7 +68,7 @@ impl Source {
             .map_err(|error| format!("cannot be read: {error}"))?;
         let kind = fstatfs(&file).map_or(0, |found| u64::try_from(found.f_type).unwrap_or(0) & 0xffff_ffff);
         if let Some((_, name)) = FAR.iter().find(|(far, _)| *far == kind) {
-            return Err(format!("lies on a file system ({name}) over which no memory is shared"));
+            return Err(format!("is on a file system ({name}) that cannot share memory"));
         }
         Self::of(File::from(file))
     }
@@ -78,7 +78,7 @@ impl Source {
     /// # Errors
     /// Why it is none.
     pub fn of(file: File) -> Result<Self, String> {
-        let length = file.metadata().map_err(|error| format!("cannot be looked at: {error}"))?.len();
+        let length = file.metadata().map_err(|error| format!("cannot be examined: {error}"))?.len();
         let header = read_header(&file)?;
         let shape = Shape::read(&header, length)?;
         Ok(Self { file, shape, seen: (header::written(&header), sys::now()) })
@@ -141,12 +141,12 @@ impl Source {
         let (written, now) = (header::written(&header), sys::now());
         let (before, then) = self.seen;
         if written < before {
-            return Err(format!("counts {written} cycles, and had {before}"));
+            return Err(format!("counts {written} cycles, but had {before}"));
         }
         let most = (now - then) / FASTEST_NS + self.shape.capacity;
         if written - before > most {
             return Err(format!(
-                "counts {} cycles more than {} ns before, which nothing can mark in that time",
+                "counts {} cycles more than {} ns before, which no program can mark in that time",
                 written - before,
                 now - then
             ));

@@ -35,13 +35,13 @@ impl Shape {
         let number = |at| u64_at(bytes, at);
         let small = |at| u32_at(bytes, at);
         if number(offset_of!(Header, magic)) != MAGIC {
-            return Err("does not begin as the file of an application does".into());
+            return Err("does not begin like the file of an application".into());
         }
         let version = small(offset_of!(Header, version));
         let record = small(offset_of!(Header, record_bytes));
         if version != VERSION || usize::try_from(record) != Ok(RECORD) {
             return Err(format!(
-                "is of version {version}, with {record} bytes a cycle: this tactus reads version {VERSION}"
+                "is of version {version}, with {record} bytes per cycle: this tactus reads version {VERSION}"
             ));
         }
         if small(offset_of!(Header, clock)) != CLOCK_MONOTONIC {
@@ -49,11 +49,11 @@ impl Shape {
         }
         let capacity = number(offset_of!(Header, capacity));
         if !(LEAST_CAPACITY..=MOST_CAPACITY).contains(&capacity) || !capacity.is_power_of_two() {
-            return Err(format!("says that its ring holds {capacity} cycles"));
+            return Err(format!("claims a ring of {capacity} cycles"));
         }
         let least = RING_OFFSET as u64 + capacity * RECORD as u64;
         if length < least {
-            return Err(format!("has {length} bytes, and a ring of {capacity} cycles needs {least}"));
+            return Err(format!("has {length} bytes, but a ring of {capacity} cycles needs {least}"));
         }
         let at = offset_of!(Header, name);
         let name = &bytes[at..at + tactus_application::layout::NAME_BYTES];

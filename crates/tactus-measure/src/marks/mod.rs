@@ -47,8 +47,11 @@ impl Marks {
         let file = table.file.clone();
         if !file.starts_with('/') || file.len() > 4000 || file.contains('\0') {
             return Err(Refusal {
-                reason: format!("`file` is no whole path: {:?}", file.chars().take(200).collect::<String>()),
-                hint: Some("write it from the root on, as /dev/shm/control".into()),
+                reason: format!(
+                    "`file` is not an absolute path: {:?}",
+                    file.chars().take(200).collect::<String>()
+                ),
+                hint: Some("write it from the root, as /dev/shm/control".into()),
             });
         }
         let asked = Asked { value: table.value(), interval_ns, cpu };
@@ -73,14 +76,14 @@ impl Marks {
         if said != 0 && said != own {
             let (said, own) = (Nanos(said), Nanos(own));
             return Err(Wait::Never(format!(
-                "says that its period is {said}, and the plan's interval is {own}: give it the same"
+                "has a period of {said}, but the plan's interval is {own}: use the same"
             )));
         }
         let began = sys::now();
         let mut cycles = source.begin(self.asked, (0, u64::MAX)).map_err(Wait::NotYet)?;
         let silent = || {
             let name = if shape.name.is_empty() { "somebody" } else { &shape.name };
-            format!("is there, by {name} (process {}), and nothing is marked in it", shape.process)
+            format!("exists, made by {name} (process {}), but no cycle is marked in it", shape.process)
         };
         // A file that is replaced meanwhile is another one: it is opened anew from time to time.
         let look_until = until.min(began + 25 * LOOK_NS);
@@ -138,10 +141,7 @@ impl Marks {
                     "is closed: its program has ended, {left} before the end of the measurement"
                 ));
             } else if now.saturating_sub(heard) > self.patience_ns {
-                return Err(format!(
-                    "is there, and nothing is marked in it any more, for {}",
-                    Nanos(now - heard)
-                ));
+                return Err(format!("exists, but no cycle has been marked in it for {}", Nanos(now - heard)));
             }
             sys::sleep_until(now + LOOK_NS);
         }
@@ -212,7 +212,10 @@ impl Reading for Marks {
         let mut notes = Vec::new();
         if lost > 0 {
             notes.push(Note::obstacle(
-                format!("{lost} cycles of {file} were written over before they were read, and are left out: nothing passes"),
+                format!(
+                    "{lost} cycles of {file} were overwritten before they were read, and are left out: \
+                    the result never passes"
+                ),
                 "give the environment a housekeeping CPU, and the file a larger ring",
             ));
         }
@@ -220,14 +223,16 @@ impl Reading for Marks {
             let why = first_wrong.unwrap_or_default();
             notes.push(Note::obstacle(
                 format!(
-                    "{wrong} cycles of {file} contradict themselves and are left out ({why}): nothing passes"
+                    "{wrong} cycles of {file} contradict themselves and are left out ({why}): the result \
+                        never passes"
                 ),
                 "mark times of CLOCK_MONOTONIC, from one thread",
             ));
         }
         if unmarked > 0 {
             notes.push(Note::info(format!(
-                "at {unmarked} due times nothing was marked in {file}, beside those that a late cycle explains"
+                "at {unmarked} due times no cycle was marked in {file}, apart from those that a late cycle \
+                    explains"
             )));
         }
         if elsewhere > 0 {

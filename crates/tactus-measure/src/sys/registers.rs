@@ -1,5 +1,5 @@
 //! Registers of a device: words of 32 bits, of little-endian order.
-#![expect(unsafe_code, reason = "what is mapped of a device is reached by its address")]
+#![expect(unsafe_code, reason = "mapped memory of a device is reached by its address")]
 
 use std::ffi::c_void;
 use std::io;

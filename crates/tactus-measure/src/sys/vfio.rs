@@ -86,7 +86,10 @@ impl Device {
     pub fn memory(&self, number: u32) -> io::Result<u64> {
         let region = self.region(number)?;
         if region.size < 4096 {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("its region {number} is no memory")));
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("its region {number} is not memory"),
+            ));
         }
         Ok(region.offset)
     }
@@ -138,7 +141,7 @@ impl Device {
     ) -> io::Result<Registers> {
         let region = self.region(bar)?;
         if region.size == 0 || region.flags & READ_AND_WRITE != READ_AND_WRITE {
-            let what = format!("it has no BAR {bar} that can be read and written");
+            let what = format!("it has no readable and writable BAR {bar}");
             return Err(io::Error::new(io::ErrorKind::NotFound, what));
         }
         let (mut least, mut most) = (u32::MAX, 0);

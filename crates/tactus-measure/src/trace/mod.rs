@@ -91,7 +91,7 @@ impl Trace {
                 return Ok(());
             }
             if now.saturating_sub(heard) > PATIENCE_NS {
-                return Err(format!("the kernel wrote nothing any more, for {}", Nanos(now - heard)));
+                return Err(format!("the kernel wrote no more latencies, for {}", Nanos(now - heard)));
             }
             sys::sleep_until(now + LOOK_NS);
         }
@@ -161,8 +161,8 @@ impl Reading for Trace {
         if lost > 0 {
             notes.push(Note::obstacle(
                 format!(
-                    "{lost} {word} latencies of timerlat on CPU {cpu} were written over before they were read \
-                     (the kernel said so {} times), and are left out: nothing passes",
+                    "{lost} {word} latencies of timerlat on CPU {cpu} were overwritten before they were read \
+                     (the kernel reported that {} times), and are left out: the result never passes",
                     told.overwritten
                 ),
                 "give the environment a housekeeping CPU, or take a longer interval",
@@ -176,8 +176,8 @@ impl Reading for Trace {
         if told.strange > 0 {
             let (strange, first) = (told.strange, &told.first);
             notes.push(Note::obstacle(
-                format!("{strange} lines of timerlat on CPU {cpu} are no latency; the first is `{first}`"),
-                "see who else writes into its trace",
+                format!("{strange} lines of timerlat on CPU {cpu} are not latencies; the first is `{first}`"),
+                "check what else writes into its trace",
             ));
         }
         notes

@@ -59,7 +59,7 @@ impl Periods {
         if let Some(last) = self.last {
             let Some(missing) = number.checked_sub(last.number).and_then(|steps| steps.checked_sub(1)) else {
                 return Err(format!(
-                    "its timers are counted anew ({number} after {}): somebody has set it again",
+                    "its timers are counted anew ({number} after {}): another program has set it again",
                     last.number
                 ));
             };

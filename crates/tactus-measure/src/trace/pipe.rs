@@ -95,7 +95,7 @@ impl Pipe {
             self.feed(&buffer[..read]);
         }
         if self.full {
-            return Err("its latencies were not taken in time".into());
+            return Err("its latencies were not read in time".into());
         }
         Ok(self.waiting[context as usize].as_mut().map(std::mem::take).unwrap_or_default())
     }

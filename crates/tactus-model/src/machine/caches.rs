@@ -127,7 +127,7 @@ impl Groups {
             Some(sharing) => Some(sharing.to_string()),
             None if self.loaded.contains(cpu) => Some("carries the load".into()),
             None if self.apart.contains(cpu) => Some("shares no cache with the load".into()),
-            None if self.unknown.contains(cpu) => Some("its caches are not known".into()),
+            None if self.unknown.contains(cpu) => Some("its caches are unknown".into()),
             None => None,
         }
     }
@@ -140,7 +140,7 @@ impl Groups {
             return Some(if self.unknown.is_empty() {
                 "there is no CPU beside those that carry the load".into()
             } else {
-                "this system does not say which CPUs share a cache".into()
+                "this system does not report which CPUs share a cache".into()
             });
         }
         match (&self.sharing[..], self.apart.is_empty()) {

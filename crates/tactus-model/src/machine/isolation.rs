@@ -177,7 +177,7 @@ pub fn look(files: &mut dyn Files) {
         whole &= below(files, V1, &mut left, cpuset);
     }
     if !whole {
-        files.keep(LEFT_OUT, "more cgroups than were looked at");
+        files.keep(LEFT_OUT, "more cgroups than were examined");
     }
 }
 
@@ -268,7 +268,7 @@ impl Isolcpus {
             let (words, list) = words(value);
             let wrong = words.iter().find(|word| !word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_'));
             let cpus = match (wrong, CpuSet::of_parameter(list, last)) {
-                (Some(word), _) => Err(format!("`{word}` is no word that it knows")),
+                (Some(word), _) => Err(format!("it does not know `{word}`")),
                 (None, Err(error)) => Err(error.to_string()),
                 (None, Ok(cpus)) if cpus.is_empty() => Err("it names no CPU".to_owned()),
                 (None, Ok(cpus)) => match &first {

@@ -20,7 +20,7 @@ impl FromStr for Percent {
         let number = text.trim().strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
         match number {
             Some(percent @ 1..=99) => Ok(Self(percent)),
-            _ => Err(format!("`{text}` is no part: write 1% to 99%")),
+            _ => Err(format!("`{text}` is not a share: write 1% to 99%")),
         }
     }
 }

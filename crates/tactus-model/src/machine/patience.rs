@@ -39,7 +39,7 @@ pub fn in_time<T: Send + 'static>(
     let is_others = !is_ours(path);
     let patience = if is_others { purse(|purse| purse.left.min(PATIENCE)) } else { PATIENCE };
     if patience.is_zero() {
-        return Err(late("is not looked at: others like it took too long"));
+        return Err(late("is not examined: others like it took too long"));
     }
     let (answer, answered) = sync_channel(1);
     let began = Instant::now();

@@ -56,14 +56,14 @@ impl Evidence {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::BareMetal => "Measured on the hardware itself: a verdict speaks of this machine.",
+            Self::BareMetal => "Measured on the hardware itself: a verdict applies to this machine.",
             Self::VirtualHost => {
                 "Measured on a machine that is itself virtual: a verdict holds as seen inside this virtual machine."
             }
             Self::Emulated => {
                 "The processor was emulated: this shows that the path works and says nothing about hardware; it gets no verdict."
             }
-            Self::Imported => "Read from another tool's output: tactus did not see the measurement.",
+            Self::Imported => "Read from another tool's output: tactus did not measure it.",
         }
     }
 }

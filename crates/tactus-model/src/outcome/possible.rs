@@ -42,17 +42,17 @@ fn of_row(row: &RowResult, all: &Summary, lasted_ns: u64, threads: usize) -> Opt
         return None;
     }
     if row.ended == RowEnd::Complete && row.measured_ns == 0 {
-        return Some("there are latencies, and no time in which they were measured");
+        return Some("there are latencies, but no time in which they were measured");
     }
     let gaps = row.restarts.iter().fold(row.planned_ns / 200, |sum, own| sum.saturating_add(own.gap_ns));
     if row.planned_ns > 0 && row.measured_ns > row.planned_ns.saturating_add(gaps) {
-        return Some("the measurement is longer than it was to be");
+        return Some("the measurement is longer than planned");
     }
     if !row.measurement.has_periods() || row.measurement.only_reads() {
         return None;
     }
     if row.interval_ns == 0 {
-        return (all.missed() > 0).then_some("periods were missed, and there is no period");
+        return (all.missed() > 0).then_some("periods were missed, but there is no period");
     }
     let threads = u64::try_from(threads).unwrap_or(u64::MAX);
     let fit = (lasted_ns / row.interval_ns).saturating_add(1).saturating_mul(PERIODS).saturating_mul(threads);
@@ -63,7 +63,7 @@ fn of_row(row: &RowResult, all: &Summary, lasted_ns: u64, threads: usize) -> Opt
 fn of(all: &Summary, longest_ns: u64) -> Option<&'static str> {
     let Summary { min_ns, max_ns, mean_ns, .. } = *all;
     if all.cycles > 0 && max_ns.is_none() {
-        return Some("there are cycles, and no largest latency");
+        return Some("there are cycles, but no largest latency");
     }
     let (least, most) = (min_ns.unwrap_or(0), max_ns.unwrap_or(u64::MAX));
     if max_ns.is_some_and(|max| max > longest_ns) {

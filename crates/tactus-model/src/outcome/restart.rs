@@ -29,7 +29,8 @@ impl Restart {
     pub fn sentence(&self) -> String {
         let seconds = |ns: u64| format!("{:.1} s", Nanos(ns).seconds());
         format!(
-            "it died after {} ({}), and was started again: it was measured on after {}, which are a gap and in no latency",
+            "it died after {} ({}), and was started again: measuring continued after {}, a gap that is in no \
+                latency",
             seconds(self.at_ns),
             headline(&self.reason),
             seconds(self.gap_ns)

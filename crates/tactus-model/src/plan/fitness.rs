@@ -131,7 +131,7 @@ impl TryFrom<Written> for Class {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if name.is_empty() || name.len() > LONGEST || !name.chars().all(letter) {
             return Err(format!(
-                "`{}` is no name of a class: write letters, digits and hyphens, at most {LONGEST}",
+                "`{}` is not a name of a class: write letters, digits and hyphens, at most {LONGEST}",
                 name.escape_debug()
             ));
         }
@@ -140,7 +140,7 @@ impl TryFrom<Written> for Class {
                 return Err(format!("the {what} of class `{name}` begins above its end"));
             }
             if span.from.0 == 0 {
-                return Err(format!("the {what} of class `{name}` is nothing: no measurement keeps that"));
+                return Err(format!("the {what} of class `{name}` is 0: no measurement keeps that"));
             }
         }
         if !(1..=100).contains(&share) {

@@ -68,7 +68,7 @@ impl fmt::Display for Undo {
             Self::RemoveEmpty(path) => write!(f, "removing the empty directory {}", path.display()),
             Self::Unmount(path) => write!(f, "detaching the mount {}", path.display()),
             Self::Write { path, value } => write!(f, "writing `{}` back to {}", value.trim(), path.display()),
-            Self::Where { there, .. } => write!(f, "taking back what {} shows", there.display()),
+            Self::Where { there, .. } => write!(f, "reverting what {} shows", there.display()),
         }
     }
 }

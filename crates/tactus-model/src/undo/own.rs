@@ -44,7 +44,7 @@ impl Owned {
     /// Why it is not.
     pub fn is_own_file(self, user: u32) -> Result<(), String> {
         if self.mode & TYPE != REGULAR {
-            return Err("it is no regular file".into());
+            return Err("it is not a regular file".into());
         }
         if self.links != 1 {
             return Err(format!("it has {} names", self.links));
@@ -58,7 +58,7 @@ impl Owned {
     /// Why it is not.
     pub fn is_own_directory(self, user: u32) -> Result<(), String> {
         if self.mode & TYPE != DIRECTORY {
-            return Err("it is no directory".into());
+            return Err("it is not a directory".into());
         }
         self.is_own(user)
     }

@@ -74,7 +74,8 @@ impl Look {
         let others = self.late.len() - 1;
         let others = if others == 0 { String::new() } else { format!(" and of {others} more") };
         let words = format!(
-            "the environment of process {first}{others} could not be read in time: whether it belongs to the run is not known"
+            "the environment of process {first}{others} could not be read in time: it is unknown whether it \
+                belongs to the run"
         );
         Err(io::Error::new(ErrorKind::TimedOut, words))
     }

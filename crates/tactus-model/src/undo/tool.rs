@@ -227,7 +227,7 @@ impl Tool {
         let words = self.words().ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "it names nothing that tactus makes, and is left alone",
+                "it is not something that tactus makes, and is left alone",
             )
         })?;
         if let Some(path) = self.believes() {
@@ -259,7 +259,7 @@ impl fmt::Display for Tool {
             }
             Self::Cell { name, .. } => write!(f, "destroying the cell {name}"),
             Self::Jailhouse { .. } => f.write_str("disabling Jailhouse"),
-            Self::Terminal { path, .. } => write!(f, "giving {} its settings back", path.display()),
+            Self::Terminal { path, .. } => write!(f, "restoring the settings of {}", path.display()),
             Self::BlockModule => write!(f, "unloading the module {BLOCK_MODULE}"),
             Self::Affinity { thread, cpus } => {
                 write!(f, "allowing {} ({}) CPUs {cpus}", thread.name, thread.tid)

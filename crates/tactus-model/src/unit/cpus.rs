@@ -37,7 +37,7 @@ pub enum CpuSetError {
     #[error("CPU {0} is above the highest there is ({1})")]
     TooHigh(String, u32),
     /// A word for the last CPU, where nobody knows which that is.
-    #[error("`{part}` goes by the machine's last CPU: write its number")]
+    #[error("`{part}` exceeds the machine's last CPU: write its number")]
     NoLast {
         /// The part.
         part: String,

@@ -55,8 +55,8 @@ impl fmt::Display for SizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no size: write a number and B, KiB, MiB, GiB or TiB, as `512KiB`; a range as `1KiB..64MiB`, or \
-             `1KiB..4xLLC` (times the last-level cache)",
+            "`{}` is not a size: write a number and B, KiB, MiB, GiB or TiB, as `512KiB`; a range as \
+             `1KiB..64MiB`, or `1KiB..4xLLC` (times the last-level cache)",
             self.0
         )
     }

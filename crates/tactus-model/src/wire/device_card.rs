@@ -50,7 +50,7 @@ impl FromStr for PciId {
         let id = text
             .split_once(':')
             .and_then(|(vendor, device)| Some(Self { vendor: hex(vendor, 4)?, device: hex(device, 4)? }));
-        id.ok_or("no PCI id: four hexadecimal digits each for maker and device, as 1234:11e8 (`lspci -n`)")
+        id.ok_or("not a PCI id: four hexadecimal digits each for maker and device, as 1234:11e8 (`lspci -n`)")
     }
 }
 
@@ -66,7 +66,7 @@ impl FromStr for PciAddress {
             let (slot, function) = (hex(slot, 2)?, hex(function, 1)?);
             (slot < 32 && function < 8).then(|| format!("{domain:04x}:{bus:02x}:{slot:02x}.{function}"))
         };
-        parts().map(Self).ok_or("no PCI address, as 0000:03:00.0 (`lspci -D`)")
+        parts().map(Self).ok_or("not a PCI address, as 0000:03:00.0 (`lspci -D`)")
     }
 }
 
@@ -227,7 +227,7 @@ impl DeviceCard {
     pub fn check(&self) -> Result<(), CardError> {
         let wrong = |key, message, hint| Err(CardError { key, message, hint });
         if self.name.is_empty() || self.name.len() > LONGEST_NAME || self.name.chars().any(char::is_control) {
-            let message = format!("a name has 1 to {LONGEST_NAME} bytes, and none that steers a terminal");
+            let message = format!("a name has 1 to {LONGEST_NAME} bytes, and none that controls a terminal");
             return wrong("name", message, "a few words, as \"timer card, second prototype\"");
         }
         if self.bar > 5 {
@@ -238,7 +238,7 @@ impl DeviceCard {
             );
         }
         if !(1..=MOST_VECTORS).contains(&self.vectors) {
-            let message = format!("{} vectors cannot be had", self.vectors);
+            let message = format!("{} vectors are out of range", self.vectors);
             return wrong("vectors", message, "1 to 32");
         }
         for (key, at) in self.registers() {
@@ -249,15 +249,15 @@ impl DeviceCard {
         }
         if self.answer.write.is_some() == self.answer.copies.is_some() {
             let message = match self.answer.write {
-                Some(_) => "the handler writes a word of its own (`write`) or that of a register (`copies`)",
-                None => "it is not said what the handler writes",
+                Some(_) => "the handler writes a fixed word (`write`) or that of a register (`copies`)",
+                None => "the word that the handler writes is missing",
             };
-            let hint = "`write = 1`, or `copies = 0x24` for a register that says what the interrupt was for";
+            let hint = "`write = 1`, or `copies = 0x24` for a register that shows what the interrupt was for";
             return wrong("answer", message.into(), hint);
         }
         if self.time.is_some_and(|time| time.ticks_per_us == 0) {
-            let hint = "how often it ticks in a microsecond: 125 for a clock of 125 MHz; a slower one than 1 MHz \
-                        times no interrupt";
+            let hint = "ticks in a microsecond: 125 for a clock of 125 MHz; a clock slower than 1 MHz cannot \
+                        time an interrupt";
             return wrong("time.ticks_per_us", "a clock that never ticks shows no time".into(), hint);
         }
         Ok(())

@@ -26,8 +26,9 @@ pub use self::ring::Kept;
 use self::tracefs::Instance;
 pub use self::tracepoints::Tracepoints;
 
-const HINT: &str = "it takes BPF: a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, and root; in a container \
-the capabilities BPF and PERFMON, and no seccomp filter that hides bpf(2); or tracefs, which may be written";
+const HINT: &str = "it needs BPF: a kernel with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS, and root; in a \
+container the capabilities BPF and PERFMON, and no seccomp filter that hides bpf(2). Or it needs a writable \
+tracefs";
 
 /// Who says so, as long as it lives.
 pub enum Blame {
@@ -59,12 +60,12 @@ impl Blame {
                     let note = match source {
                         Source::Bpf => None,
                         Source::Tracefs => Some(Note::side_effect(
-                            ["who had the CPU when a latency was large is kept by tracefs, to the microsecond, in an \
-                              instance of its own that is removed at the end", colon(&why), &why].concat(),
+                            ["tracefs records the tasks on the CPU during large latencies, to the \
+                              microsecond, in a separate instance that is removed at the end", colon(&why), &why].concat(),
                         )),
                         Source::Proc => Some(Note::obstacle(
-                            ["who had the CPU when a latency was large is not visible here: counters of /proc name \
-                              candidates and amounts, which are no account", colon(&why), &why].concat(),
+                            ["the tasks on the CPU during large latencies are not visible here: counters of \
+                              /proc name candidates and amounts, but no record", colon(&why), &why].concat(),
                             HINT,
                         )),
                     };
@@ -74,7 +75,7 @@ impl Blame {
             }
         }
         let text =
-            ["who had the CPU when a latency was large is not visible here: ", &why.join("; ")].concat();
+            ["the tasks on the CPU during large latencies are not visible here: ", &why.join("; ")].concat();
         (None, Some(Note::unknowable(Unknowable::Blame, text, HINT)))
     }
 

@@ -88,7 +88,7 @@ impl Instance {
         let path = blame_instance(&std::env::var(MARKER).unwrap_or_default());
         let full = at(&path);
         let keeper = Keeper::start(&[Undo::RemoveEmpty(full.clone().into())])
-            .map_err(|error| wrong("whoever removes its instance should this process die", &error))?;
+            .map_err(|error| wrong("the process that removes its instance if this one dies", &error))?;
         if let Err(error) = fs::create_dir(&full) {
             // It is somebody else's.
             keeper.forget();

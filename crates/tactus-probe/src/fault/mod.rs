@@ -30,8 +30,8 @@ macro_rules! faults {
             match fault {
                 $(Fault::$word(table) => $file::prepare(table, cpus, above, rhythm),)+
                 $(Fault::$outside(_) => Err(refused(
-                    format!("`{}` is done to an environment from outside", fault.kind()),
-                    "this is a fault of tactus",
+                    format!("`{}` is applied to an environment from outside", fault.kind()),
+                    "this is a bug in tactus",
                 )),)+
             }
         }

@@ -24,7 +24,7 @@ pub fn prepare(
     let threads = table.threads();
     if threads > above {
         return Err(super::refused(
-            format!("overcommit: {threads} threads per CPU have no room from priority {above} down"),
+            format!("overcommit: {threads} threads per CPU do not fit from priority {above} down"),
             "use fewer threads, or measuring threads of a priority not below them",
         ));
     }

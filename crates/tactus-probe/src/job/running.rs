@@ -64,8 +64,7 @@ impl Running {
         let lanes: Vec<_> = job.threads.iter().map(|thread| Arc::clone(&thread.lane)).collect();
         for (index, lane) in lanes.iter().enumerate() {
             if !lane.is_finished() {
-                failed
-                    .get_or_insert_with(|| format!("{} did not come back from the self-test", lane.title()));
+                failed.get_or_insert_with(|| format!("{} did not return from the self-test", lane.title()));
                 continue;
             }
             let interval_ns = lane.spec.interval_ns;
@@ -202,7 +201,7 @@ impl Running {
                 }
                 Ok(Ended::Fault(injected)) => channel.say(&FromProbe::Injected(injected))?,
                 Ok(Ended::Before) => {}
-                Err(words) => channel.note(Note::obstacle(words, "see whether everything is as it was"))?,
+                Err(words) => channel.note(Note::obstacle(words, "check whether everything is as it was"))?,
             }
         }
         let grown = self.job.memory.as_ref().and_then(Memory::grown);
@@ -244,7 +243,10 @@ impl Running {
             self.job.common.stop.store(true, Ordering::Release);
             let (title, seconds) = (thread.lane.title(), LAST_WAKE_UP.as_secs());
             self.failed.get_or_insert_with(|| {
-                format!("{title} was kept from its CPU for {seconds} s and more at the end: how late it woke is not known")
+                format!(
+                    "{title} was kept from its CPU for {seconds} s or more at the end: how late it woke \
+                    is unknown"
+                )
             });
         }
     }

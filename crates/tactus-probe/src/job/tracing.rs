@@ -22,7 +22,7 @@ pub fn start(activities: &[Activity], pace: Pace, notes: &mut Vec<Note>) -> Resu
     for other in all {
         if pace_of(other) != pace_of(&one) {
             return Err(Refusal {
-                reason: "timerlat has one period and one priority for all that is read of it".into(),
+                reason: "timerlat has one period and one priority for all of its measurements".into(),
                 hint: Some("give its activities the same `interval` and `priority`".into()),
             });
         }

@@ -70,11 +70,13 @@ fn begin(words: &[String]) -> Result<Counters, String> {
         return Err(["more than ", &MOST_THREADS.to_string(), " virtual CPUs"].concat());
     }
     if !threads.iter().any(|(_, thread)| runs_by_kvm(*thread)) {
-        return Err("KVM runs none of its virtual CPUs: it is emulated, or another hypervisor's".to_owned());
+        return Err(
+            "KVM runs none of its virtual CPUs: it is emulated, or runs under another hypervisor".to_owned()
+        );
     }
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     if namespace.to_str() != Some(FIRST_NAMESPACE) {
-        return Err("KVM knows threads by other numbers than this pid namespace".to_owned());
+        return Err("KVM uses other thread numbers than this pid namespace".to_owned());
     }
     let exit = Tracepoint::of("kvm/kvm_exit")?;
     let entry = Tracepoint::of("kvm/kvm_entry")?;

@@ -16,7 +16,7 @@ impl Tracepoint {
     /// Why there is none, in words.
     pub fn of(name: &str) -> Result<Self, String> {
         let format = tracefs::read_first(&["events/", name, "/format"].concat())?;
-        Self::parse(format).ok_or_else(|| ["what tracefs says of ", name, " cannot be read"].concat())
+        Self::parse(format).ok_or_else(|| ["the tracefs description of ", name, " cannot be read"].concat())
     }
 
     fn parse(format: String) -> Option<Self> {

@@ -36,7 +36,8 @@ pub fn works(table: &Command, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
     if !exists(program) {
         return Err(refuse(
             format!("command: this environment has no program `{program}`"),
-            "install it there; what tactus starts itself (its images, its guests) holds the probe alone",
+            "install it there; environments that tactus starts itself (its images, its guests) contain only \
+                the probe",
         ));
     }
     let (words, cpus) = (table.run.clone(), cpus.clone());
@@ -86,9 +87,9 @@ fn watch(words: &[String], rounds: &AtomicU64) -> String {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid.as_raw_pid().unsigned_abs() == child.id() => {
                 return match (status.exit_status(), status.terminating_signal()) {
-                    (Some(code), _) => format!("`{program}` came to its end (exit status {code})"),
+                    (Some(code), _) => format!("`{program}` ended (exit status {code})"),
                     (_, Some(signal)) => format!("`{program}` was ended by signal {signal}"),
-                    _ => format!("`{program}` came to its end"),
+                    _ => format!("`{program}` ended"),
                 };
             }
             Ok(Some(_)) => {}

@@ -41,8 +41,8 @@ pub fn works(table: &Disk, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
         }
     };
     let directory = directory.map_err(|reason| {
-        let hint = "name a directory of a disk that can be written there (directory = ...)";
-        refuse(format!("disk: no file can be made: {reason}"), hint)
+        let hint = "name a directory on a writable disk there (directory = ...)";
+        refuse(format!("disk: the file cannot be created: {reason}"), hint)
     })?;
     let mut works: Vec<Work> = Vec::new();
     for cpu in cpus.iter() {
@@ -63,7 +63,7 @@ fn usable(directory: &str, total: u64) -> Result<(), String> {
     let system = rustix::fs::fstatfs(&file).map_err(|error| at(directory, error))?;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "magic numbers have 32 bits")]
     if IN_MEMORY.contains(&(system.f_type as u32)) {
-        return Err(format!("{directory} lies in memory"));
+        return Err(format!("{directory} is in memory"));
     }
     let free = system.f_bavail.saturating_mul(u64::try_from(system.f_bsize).unwrap_or(0));
     if total > free / 2 {

@@ -220,7 +220,8 @@ pub fn run(cpus: &mut [CpuControl], stage: Stage) -> (Vec<Trial>, Vec<Note>) {
 pub fn deadline_note<'a>(mut lanes: impl Iterator<Item = &'a Arc<Lane>>) -> Option<Note> {
     lanes.any(|lane| lane.spec.policy == Policy::Deadline).then(|| {
         Note::info(format!(
-            "the self-test was made while the threads were SCHED_FIFO {CONTROL_PRIORITY}: nothing can be above SCHED_DEADLINE"
+            "the self-test was made with the threads at SCHED_FIFO {CONTROL_PRIORITY}: nothing can be above \
+                SCHED_DEADLINE"
         ))
     })
 }
@@ -240,10 +241,10 @@ fn never_met(trial: &Trial) -> Note {
     Note::obstacle(
         format!(
             "the self-test on CPU {} never met a wake-up in {} attempts: its FIFO spinner came too late each \
-             time, so that it shows nothing",
+             time, so it shows nothing",
             trial.series.cpu, trial.attempts
         ),
-        "give the environment more of its CPUs, or measure again when less runs beside it",
+        "give the environment more of its CPUs, or measure again with less other work",
     )
 }
 

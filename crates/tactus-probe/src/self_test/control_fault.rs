@@ -65,7 +65,7 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32, stage: Stage) -> (Vec
     match worker.stop() {
         Ok(Ended::Fault(injected)) if injected.times == Some(0) => notes.push(Note::obstacle(
             format!("the self-test's {} was never made by {}: it shows nothing", fault.kind(), injected.way),
-            "take `hog` as the `control`, or leave it out: then a thread of the probe's own takes the CPU",
+            "use `hog` as the `control`, or leave it out: then a thread of the probe takes the CPU",
         )),
         Ok(Ended::Fault(injected)) if stage == Stage::Before => notes.push(Note::info(format!(
             "the self-test was {} of {} by {}",
@@ -74,7 +74,7 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32, stage: Stage) -> (Vec
             injected.way
         ))),
         Ok(_) => {}
-        Err(words) => notes.push(Note::obstacle(words, "see whether everything is as it was")),
+        Err(words) => notes.push(Note::obstacle(words, "check whether everything is as it was")),
     }
     if stage == Stage::Before {
         notes.extend(deadline_note(lanes.iter()));
@@ -96,7 +96,7 @@ fn too_loud(loud: &Control) -> Note {
     };
     Note::obstacle(
         format!(
-            "the self-test of {} cannot be told from the noise on CPU {}, which {noise}",
+            "the self-test of {} cannot be distinguished from the noise on CPU {}, which {noise}",
             Nanos(loud.injected_ns),
             loud.series.cpu
         ),

@@ -93,11 +93,11 @@ impl Clock {
         };
         Some(Note::obstacle(
             format!(
-                "the processor's pace changed {times} while it was measured, between {least} and {most} additions in a \
-                 microsecond: repeats around a change are left out"
+                "the processor's speed changed {times} during the measurement, between {least} and {most} \
+                 additions in a microsecond: repeats around a change are left out"
             ),
-            "where that is this machine's clock, hold it (governor `performance`, no turbo); an emulated processor has its \
-             emulator's pace",
+            "if that is this machine's clock, fix it (governor `performance`, no turbo); an emulated \
+             processor has its emulator's speed",
         ))
     }
 }

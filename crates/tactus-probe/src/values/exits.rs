@@ -66,7 +66,7 @@ fn cpuid(_: &Place<'_>) -> io::Result<Bench> {
 #[cfg(target_arch = "x86_64")]
 fn port_write(_: &Place<'_>) -> io::Result<Bench> {
     if sys::is_cell() {
-        return Err(io::Error::other("Jailhouse stops a cell that writes to a port which is not its own"));
+        return Err(io::Error::other("Jailhouse stops a cell that writes to a port of others"));
     }
     let port = sys::Port::open()
         .map_err(|error| io::Error::other(format!("ioperm: {error}; it needs CAP_SYS_RAWIO")))?;

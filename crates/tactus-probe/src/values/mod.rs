@@ -210,7 +210,7 @@ pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<
         Policy::Rr => SchedAttr::rr(priority),
         Policy::Other => SchedAttr::other(),
         Policy::Deadline => {
-            let reason = format!("{} has no period to give to SCHED_DEADLINE", entry.name());
+            let reason = format!("{} has no period for SCHED_DEADLINE", entry.name());
             return Err(Refusal { reason, hint: Some("use fifo or other".into()) });
         }
     };

@@ -126,7 +126,7 @@ fn nothings(all: &[&Measured]) -> Vec<Note> {
     );
     let late = note(
         &late,
-        "the measurement was over before its turn came",
+        "the measurement ended before its turn",
         "measure longer or, beside other work, with `policy = \"fifo\"`",
     );
     disturbed.into_iter().chain(late).collect()

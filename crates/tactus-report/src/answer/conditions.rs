@@ -71,7 +71,7 @@ fn damaged(contents: &Contents) -> Option<String> {
 fn idle(results: &[&RowResult]) -> Option<String> {
     let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
     let none = !words.is_empty() && words.iter().all(|words| words == "idle");
-    none.then(|| "Idle only: tactus ran no load beside it.".into())
+    none.then(|| "Idle only: tactus ran no load.".into())
 }
 
 /// That something else measured this machine at the same time.

@@ -63,14 +63,14 @@ fn undecided(places: &[Place<'_>]) -> Answer {
         word: NOT_JUDGED,
         tone: Tone::Doubt,
         sentence: format!(
-            "{} were measured in too few rounds to tell what one costs from how two runs of the same thing differ.",
+            "{} were measured in too few rounds to separate their costs from run-to-run variation.",
             names.join(", ")
         ),
         evidence: Vec::new(),
         next: Some(Next {
             title: format!("Measure {rounds} rounds"),
             command: format!("--repeat {rounds}"),
-            why: "so many decide about a degradation that every round shows".into(),
+            why: "this many decide about a degradation that every round shows".into(),
         }),
     }
 }

@@ -110,7 +110,7 @@ fn chosen(contents: &Contents) -> Option<String> {
     let only = contents.manifest.asked.as_ref().map(|asked| &asked.only)?;
     let names: Vec<String> = only.iter().map(|name| clean(name)).collect();
     (!names.is_empty())
-        .then(|| format!("Only a part of the plan was asked for: --only {}.", names.join(", ")))
+        .then(|| format!("Only a part of the plan was requested: --only {}.", names.join(", ")))
 }
 
 fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {
@@ -156,7 +156,7 @@ fn instrument(contents: &Contents) -> Option<String> {
             Some("Self-test passed: every measuring thread saw the injected fault at its size.".into())
         }
         (proven, total) => Some(format!(
-            "Self-test passed in {proven} of {total} measurements only; the others carry no verdict."
+            "Self-test passed in {proven} of {total} measurements only; the others have no verdict."
         )),
     }
 }

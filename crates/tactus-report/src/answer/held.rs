@@ -18,8 +18,8 @@ const NO_LIMIT: &str = "NO LIMIT GIVEN";
 /// How to ask.
 const ASK: &str = "Give your limit with --max, as in `tactus run -i 1ms --max 100us`.";
 /// How to ask of what tactus did not measure.
-const MEASURE: &str = "tactus did not see it measured, so that no deadline can be proven with it: `tactus run --max 100us` \
-                       measures here, and says whether one is kept.";
+const MEASURE: &str = "tactus did not measure it, so it proves no deadline: `tactus run --max 100us` \
+                       measures here and checks the limit.";
 
 /// The answer, where latencies were measured.
 pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
@@ -43,7 +43,7 @@ pub fn answer(contents: &Contents, lines: &[Line]) -> Option<Answer> {
 pub fn below(contents: &Contents) -> Option<Answer> {
     let said = |row: &Row| {
         let lasted = match row.result.measured_ns {
-            0 => "a time that is not known".into(),
+            0 => "an unknown time".into(),
             ns => duration(ns),
         };
         Some(format!(
@@ -104,12 +104,12 @@ fn held(lines: &[&Line], evidence: Evidence) -> String {
     // An imported file need not say it.
     let [shortest, longest] = [times.first(), times.last()].map(|ns| ns.map_or(0, |ns| *ns));
     let lasted = match (duration(shortest), duration(longest)) {
-        _ if shortest == 0 => "for a time that is not known".to_owned(),
+        _ if shortest == 0 => "for an unknown time".to_owned(),
         (short, long) if short == long => short,
         (short, long) => format!("{short} to {long}"),
     };
     if names.is_empty() {
-        return format!("The largest latency is not known ({lasted}{place}).");
+        return format!("The largest latency is unknown ({lasted}{place}).");
     }
     let names = listed(&names, ", ");
     format!("{what} {names} ({lasted}{place}).")

@@ -43,7 +43,7 @@ fn worth(audit: &Audit, action: &Action) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "fixes {}{more}, {} at the worst; its gain here was not measured, as `tactus prove` does",
+        "fixes {}{more}, the worst {}; `tactus prove` measures its gain here",
         names.join(", "),
         action.severity
     )

@@ -70,8 +70,8 @@ pub fn conditions(contents: &Contents, judged: &[Judged<'_>], given: &Given, sha
 /// The remarks below the conditions.
 pub fn notes(evidence: &[Evidence]) -> Vec<String> {
     let meaning = evidence.iter().map(|kind| kind.meaning().to_owned());
-    let checksum = "The checksum is that of the file manifest.json of the bundle (`sha256sum manifest.json`), which \
-                    has the checksum of every other file in it.";
+    let checksum = "The checksum is that of the file manifest.json of the bundle (`sha256sum \
+                    manifest.json`), which contains the checksum of every other file.";
     meaning.chain([checksum.to_owned()]).collect()
 }
 

@@ -15,16 +15,16 @@ pub enum CertificateError {
     #[error("no certificate: nothing was measured")]
     NothingMeasured,
     /// No limit was asked for.
-    #[error("no certificate: no limit was asked for, so that there is nothing to certify")]
+    #[error("no certificate: no limit was given")]
     NoLimit,
     /// A measurement that has a limit ran under emulation.
     #[error("no certificate: the processor of `{0}` was emulated, which says nothing about hardware")]
     Emulated(String),
     /// Another tool made a measurement that has a limit.
-    #[error("no certificate: another tool measured `{0}`, and tactus did not see it")]
+    #[error("no certificate: another tool measured `{0}`, not tactus")]
     Imported(String),
     /// The font of the PDF lacks letters of what the user gave.
-    #[error("the PDF has no letters for {letters} in {what}: its font has Latin, Greek and Cyrillic")]
+    #[error("the font of the PDF has no letters for {letters} in {what}: it has Latin, Greek and Cyrillic")]
     Letters {
         /// The option.
         what: &'static str,
@@ -45,13 +45,14 @@ impl CertificateError {
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Damaged(_) => {
-                "a certificate needs the bundle as the run wrote it: take a good copy, or measure again"
+                "a certificate needs the bundle as the run wrote it: use an undamaged copy, or measure again"
             }
             Self::Unfinished => "wait for the end of the run, or continue it: `tactus run --into BUNDLE`",
-            Self::NothingMeasured => "`tactus report` says why; measure again",
+            Self::NothingMeasured => "`tactus report` prints the reason; measure again",
             Self::NoLimit => "ask for a limit when you measure: `tactus run --max 100us`",
             Self::Emulated(_) => {
-                "measure on a machine with KVM, or leave the emulated place out: `tactus run --only host --max 100us`"
+                "measure on a machine with KVM, or leave the emulated environment out: `tactus run --only \
+                    host --max 100us`"
             }
             Self::Imported(_) => "measure with tactus itself: `tactus run --max 100us`",
             Self::Letters { .. } => {
@@ -59,7 +60,7 @@ impl CertificateError {
             }
             Self::Html(error) => error.hint(),
             Self::Pdf(_) => {
-                "this is a fault of tactus: report it with the bundle; HTML works: `--out FILE.html`"
+                "this is a bug in tactus: report it with the bundle; HTML works: `--out FILE.html`"
             }
         }
     }

@@ -44,15 +44,14 @@ pub fn rows(judged: &[Judged<'_>], others: usize) -> Rows {
     lines.sort_by_key(|line| Reverse((outcome(line), worst(line))));
     let mut said = Vec::new();
     if let Some(more) = lines.len().checked_sub(MOST).filter(|more| *more > 0) {
-        said.push(format!(
-            "And {} more, none of them with a worse verdict: the report has them.",
-            count_of(more)
-        ));
+        said.push(format!("And {} more, none with a worse verdict: see the report.", count_of(more)));
     }
     match others {
         0 => {}
-        1 => said.push("One measurement has no limit, and is not here.".into()),
-        others => said.push(format!("{} measurements have no limit, and are not here.", count_of(others))),
+        1 => said.push("One measurement has no limit, and is not shown here.".into()),
+        others => {
+            said.push(format!("{} measurements have no limit, and are not shown here.", count_of(others)))
+        }
     }
     if lines.iter().any(|line| line.figures.as_ref().is_some_and(is_corrected)) {
         said.push("p99.9 is corrected for missed periods.".into());

@@ -56,7 +56,7 @@ pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntr
     let refused = if drifted {
         Some("its later runs differ from its earlier ones by more than the margin: it drifted".to_owned())
     } else if float(regressions as u64) > ERROR * float(SPLITS as u64) {
-        Some(format!("{regressions} of {SPLITS} times one half of it is a regression of the other"))
+        Some(format!("in {regressions} of {SPLITS} splits one half is a regression of the other"))
     } else {
         None
     };

@@ -60,14 +60,14 @@ fn headline(document: &CompareDocument) -> Vec<String> {
     }
     if document.gated > 0 {
         said.push(format!(
-            "{} quantities are judged together: with 95 % nothing that is called a regression is none.",
+            "{} quantities are judged together: with 95 % confidence every reported regression is real.",
             document.gated
         ));
     }
     let mut changed: Vec<&str> = document.changes.iter().map(|change| change.what.as_str()).collect();
     changed.dedup();
     if !changed.is_empty() {
-        said.push(format!("Beside the results differ: {}.", changed.join(", ")));
+        said.push(format!("These also differ: {}.", changed.join(", ")));
     }
     said
 }
@@ -110,21 +110,24 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "results",
             heading: "Results",
-            about: "Medians of the runs, of maxima also the largest, and how many times worse the other is (where more is better, the base over it). \
-                    `at least` holds for all that is judged together, `at most` for each by itself, both with 95 %. A \
-                    regression is at least, and what passes at most, so many times worse as `may be` says.",
+            about: "Medians of the runs, for maxima also the largest, and how many times worse the other is \
+                    (where more is better, the base divided by it). `at least` holds for all quantities \
+                    together, `at most` for each by itself, both with 95 %. `may be` is the least factor of \
+                    a regression, and the largest factor of a pass.",
             parts: figures.into_iter().chain(results(document)).collect(),
         },
         Chapter {
             id: "changes",
             heading: "What changed",
-            about: "What else differs between the bundles: any of it may be why results do, and so may what no reading tells.",
+            about: "Other differences between the bundles. Each of them may explain different results, and \
+                so may causes that no reading shows.",
             parts: changed(document).into_iter().collect(),
         },
         Chapter {
             id: "blame",
             heading: "Who had the CPU",
-            about: "Of the run with the largest latency of each condition: who had the CPU during its largest latencies.",
+            about: "From the run with the largest latency of each condition: what had the CPU during its \
+                largest latencies.",
             parts: blamed(conditions).into_iter().collect(),
         },
         Chapter {
@@ -140,8 +143,8 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "percentiles",
             heading: "Percentiles",
-            about: "Latencies of all runs of a scenario together, corrected for missed periods. Lines that lie apart are no \
-                    proof: how far runs of one condition lie apart is in the intervals above.",
+            about: "Latencies of all runs of a scenario together, corrected for missed periods. Separate \
+                    lines are no proof: the intervals above show how much runs of one condition differ.",
             parts: if page {
                 percentiles(conditions).into_iter().map(Part::Figure).collect()
             } else {
@@ -151,20 +154,20 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "baseline",
             heading: "The baseline against itself",
-            about: "Halves of the baseline held against each other, and what so many runs can tell.",
+            about: "Halves of the baseline compared with each other, and what this number of runs can show.",
             parts: document.baseline.iter().flat_map(baseline).collect(),
         },
         Chapter {
             id: "exploration",
-            heading: "Exploration: whatever differs",
-            about: "A search in all quantities and threads, without margins. These are candidates to look at, no verdicts: of \
-                    them up to a tenth may be chance (Benjamini and Hochberg).",
+            heading: "Exploration: all differences",
+            about: "A search in all quantities and threads, without margins. These are candidates, not \
+                    verdicts: up to a tenth of them may be chance (Benjamini and Hochberg).",
             parts: explored(document).into_iter().collect(),
         },
         Chapter {
             id: "limits",
-            heading: "What this cannot say",
-            about: "What to know before telling somebody.",
+            heading: "What this cannot show",
+            about: "Limits of these results.",
             parts: limits(document).into_iter().collect(),
         },
     ];
@@ -261,7 +264,7 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
         true => clean(&one.name),
         false => clean(&format!("{} ({})", one.name, one.environment)),
     };
-    let evidence = one.evidence.map_or_else(|| "evidence not known".to_owned(), |kind| kind.to_string());
+    let evidence = one.evidence.map_or_else(|| "unknown evidence".to_owned(), |kind| kind.to_string());
     let below = if of.better == Better::Higher { " (more is better)" } else { "" };
     let verdict = match of.outcome {
         Some(outcome) if of.improved => Cell::marked("better", Mark::Tone(Tone::from(outcome))),
@@ -338,7 +341,8 @@ fn changed(document: &CompareDocument) -> Option<Part> {
     };
     let head = Head::all(["what", &base, &now]);
     if rows.is_empty() {
-        let nothing = "Nothing that was read differs: machine, kernel, command line, clock source, governor, findings, tactus.";
+        let nothing = "No reading differs: machine, kernel, command line, clock source, governor, findings, \
+            tactus.";
         return (document.conditions.len() > 1).then(|| Part::Remark(nothing.into()));
     }
     Some(Part::Table(Table::whole("What changed", head, rows)))
@@ -350,13 +354,14 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         None if !own.tells => Item::led(
             "open:",
             Tone::Doubt,
-            "halves of so few runs cannot show a regression among so many quantities: nothing speaks against it, and \
-             nothing could",
+            "halves of so few runs cannot show a regression in this many quantities: the check found \
+             nothing, and could not",
         ),
-        None => Item::led("holds:", Tone::Good, "nothing speaks against it as a baseline"),
+        None => Item::led("holds:", Tone::Good, "no reason against it as a baseline was found"),
     };
     let split = format!(
-        "{} runs; {} of {} times one half of it is a regression of the other; the later half {} the earlier one",
+        "{} runs; in {} of {} splits one half is a regression of the other; the later half {} the earlier \
+            one",
         own.runs,
         own.regressions,
         own.splits,
@@ -383,9 +388,9 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         Table::whole("What the baseline can tell", head, own.quantities.iter().map(row).collect());
     table.length = Length::Whole;
     table.remarks.push(
-        "run to run: the standard deviation of a run's logarithm. shows: the smallest ratio that as many new runs show in \
-         80 of 100. runs for 1.3: of each condition, to show a ratio of 1.3 so often; - where the margin allows it, or \
-         nobody would make so many."
+        "`run to run`: the standard deviation of a run's logarithm. `shows`: the smallest ratio that the \
+         same number of new runs shows in 80 of 100 cases. `runs for 1.3`: runs of each condition to show a \
+         ratio of 1.3 in 80 of 100 cases; - where the margin allows it, or the number is too large."
             .into(),
     );
     vec![Part::List(List { items: vec![verdict, Item::said(split)], led: false }), Part::Table(table)]
@@ -410,5 +415,5 @@ fn explored(document: &CompareDocument) -> Option<Part> {
     ];
     let rows: Vec<Vec<Cell>> = document.explored.iter().map(row).collect();
     (!rows.is_empty())
-        .then(|| Part::Table(Table::whole("Exploration, no verdict: whatever differs", head, rows)))
+        .then(|| Part::Table(Table::whole("Exploration, no verdict: all differences", head, rows)))
 }

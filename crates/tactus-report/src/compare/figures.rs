@@ -18,7 +18,7 @@ const RATIOS: usize = 40;
 pub fn ratios(document: &CompareDocument, with: &str) -> Vec<Figure> {
     let own = document.scenarios.iter().filter(|one| one.with == with);
     let all: Vec<Forested> = own.flat_map(forested).collect();
-    let title = format!("How many times worse {} is, with what may be", clean(with));
+    let title = format!("How many times worse {} is, with its interval", clean(with));
     all.chunks(RATIOS).map(|part| forest(&title, part)).collect()
 }
 

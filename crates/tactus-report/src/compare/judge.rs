@@ -143,7 +143,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     // What is worse in every pair of runs and still no regression: so few runs cannot be rarer.
     let coarse = least_p(base, now) > error && distance.is_some_and(|distance| distance > 0.0);
     let mut said = if coarse {
-        format!("{base} and {now} runs are too few for a regression among so many quantities")
+        format!("{base} and {now} runs are too few to show a regression in this many quantities")
     } else if distance.is_some_and(|distance| distance > 0.0) {
         "it may be worse than the margin allows".to_owned()
     } else {
@@ -155,7 +155,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
             entry.runs_needed = Some(runs);
             said += &format!("; about {runs} runs of each would decide");
         }
-        None => said += "; it lies so near the margin that no number of runs decides",
+        None => said += "; it is so near the margin that no number of runs decides",
     }
     if let Some(margin) = entry.margin_needed.filter(|margin| *margin < 10.0) {
         said += &format!("; with a margin of {:.0} % it passes", (margin * 100.0).ceil() + 0.0);

@@ -67,7 +67,7 @@ impl Margins {
 
 /// What is no margin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is no margin", .0.escape_debug())]
+#[error("`{}` is not a margin", .0.escape_debug())]
 pub struct MarginError(pub String);
 
 #[cfg(test)]

@@ -70,15 +70,16 @@ pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
     let (outcome, reason) = match &own {
         None => {
             let said = format!(
-                "{name} has fewer than {LEAST_RUNS} runs of a scenario, which its halves take, or none that may be judged"
+                "{name} has fewer than {LEAST_RUNS} runs of a scenario, which a split into halves needs, or \
+                    no runs that may be judged"
             );
             (Judgement::Inconclusive, said)
         }
         Some(BaselineEntry { refused: Some(why), .. }) => {
-            (Judgement::Regression, format!("{name} is no baseline: {why}"))
+            (Judgement::Regression, format!("{name} is not a baseline: {why}"))
         }
         Some(BaselineEntry { tells: false, .. }) => {
-            (Judgement::Inconclusive, "halves of so few runs can show no regression".into())
+            (Judgement::Inconclusive, "halves of so few runs cannot show a regression".into())
         }
         Some(_) => (Judgement::Pass, format!("{name} is stable: its halves do not differ")),
     };
@@ -145,7 +146,7 @@ fn together(
         if more > 0 { format!("{first} and {more} more") } else { first }
     };
     if let Some(why) = baseline.and_then(|own| own.refused.as_ref()) {
-        return (Judgement::Inconclusive, format!("{} is no baseline: {why}", clean(&base.name)));
+        return (Judgement::Inconclusive, format!("{} is not a baseline: {why}", clean(&base.name)));
     }
     if of(Judgement::Regression).next().is_some() {
         return (
@@ -163,7 +164,7 @@ fn together(
     }
     if of(Judgement::Inconclusive).next().is_some() {
         let open = some(Judgement::Inconclusive);
-        return (Judgement::Inconclusive, format!("these runs do not tell whether {open} got worse"));
+        return (Judgement::Inconclusive, format!("these runs do not show whether {open} got worse"));
     }
     if let Some((one, open)) = quantities().find(|(_, of)| of.outcome.is_none() && !of.left_out) {
         return (Judgement::Inconclusive, format!("{}: {}", named((one, open)), open.reason));
@@ -183,16 +184,13 @@ fn is_judged_emulated(one: &ComparedEntry) -> bool {
 /// What no such comparison can say.
 fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
     let mut limits = vec![
-        "Bundles of different days differ by time as well: what is found here may be the day's. Only an interleaved A/B \
-         in one sitting attributes a change: both as scenarios of one plan with `repeat` and `[[compare]]`, or `tactus \
-         prove`."
+        "Bundles of different days also differ in time: a difference found here may come from the day. Only \
+         an interleaved A/B test in one session proves a cause: both as scenarios of one plan with `repeat` \
+         and `[[compare]]`, or `tactus prove`."
             .to_owned(),
     ];
     if scenarios.iter().any(|one| one.evidence == Some(Evidence::VirtualHost)) {
-        limits.push(
-            "Measured on a machine that is itself virtual: it holds as seen inside this virtual machine."
-                .into(),
-        );
+        limits.push("Measured inside a VM: it holds as seen inside this virtual machine.".into());
     }
     if scenarios.iter().any(is_judged_emulated) {
         limits.push(

@@ -210,11 +210,11 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Differs { what, base, now, within: None } => {
-                write!(f, "not made alike: {} is {} there and {} here", what.word(), clean(base), clean(now))
+                write!(f, "measured differently: {} is {} there and {} here", what.word(), clean(base), clean(now))
             }
             Self::Differs { what, base, now, within: Some(own) } => write!(
                 f,
-                "the runs of {} were not made alike: {} is {} and {}",
+                "the runs of {} were measured differently: {} is {} and {}",
                 clean(own),
                 what.word(),
                 clean(base),
@@ -224,7 +224,7 @@ impl fmt::Display for Refusal {
                 write!(f, "not measured in {}: {}", clean(condition), clean(why))
             }
             Self::Incomplete { condition, why } => {
-                write!(f, "a run of {} is not whole: {}", clean(condition), clean(why))
+                write!(f, "a run of {} is incomplete: {}", clean(condition), clean(why))
             }
             Self::Unproven { condition } => {
                 write!(f, "a run of {} did not pass its self-test", clean(condition))
@@ -233,16 +233,17 @@ impl fmt::Display for Refusal {
                 f.write_str("emulated: this says nothing about hardware, and is not judged (--judge-emulated: under this emulator)")
             }
             Self::NoVerdict(Some(kind)) => {
-                write!(f, "{kind}: not judged, tactus did not see the measurement")
+                write!(f, "{kind}: not judged, tactus did not measure it")
             }
             Self::NoVerdict(None) => f.write_str("the kind of evidence is unknown"),
             Self::TooFewRuns { runs: [1, 1] } => f.write_str(
-                "run-to-run variation unknown, of one run each: measure both with `--repeat 8` (at least 5)",
+                "run-to-run variation unknown, with one run each: measure both with `--repeat 8` (at least \
+                    5)",
             ),
             Self::TooFewRuns { runs: [base, now] } => write!(
                 f,
-                "run-to-run variation unknown: {base} and {now} runs are too few, it takes 5 of each, or 19 of the base \
-                 for one new run"
+                "run-to-run variation unknown: {base} and {now} runs are too few: 5 of each are needed, or \
+                 19 of the base for one new run"
             ),
         }
     }
@@ -252,7 +253,7 @@ impl fmt::Display for Refusal {
 pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     let result: &RowResult = &run.row.result;
     let condition = condition.to_owned();
-    let why = || result.reason.clone().unwrap_or_else(|| "no reason was kept".into());
+    let why = || result.reason.clone().unwrap_or_else(|| "no reason was recorded".into());
     if result.status != RowStatus::Measured || result.outcome.is_empty() {
         return Some(Refusal::Unmeasured { condition, why: why() });
     }

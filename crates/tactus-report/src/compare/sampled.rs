@@ -93,9 +93,9 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     let whole = own.len() == base.len() && other.len() == now.len();
     let left_out = float(fewest) + 0.5 < least;
     let not_judged = if !whole {
-        Some("a run has no such figure".into())
+        Some("a run lacks this figure".into())
     } else if left_out {
-        Some(format!("{fewest} periods of a thread are too few for it, which takes {least:.0}"))
+        Some(format!("{fewest} periods of a thread are too few for it: {least:.0} are needed"))
     } else {
         None
     };

@@ -180,7 +180,7 @@ fn measured(tail: &Tail) -> Vec<(f64, f64)> {
 pub fn quantiles(title: &str, tail: &Tail) -> Figure {
     let frame = Frame::new(vec![
         (Swatch::Solid(1), "exceedances".to_owned()),
-        (Swatch::Mark, "where the law fits".to_owned()),
+        (Swatch::Mark, "where the distribution fits".to_owned()),
     ]);
     let rising = tail.excesses.rising();
     let n = float(rising.len() as u64);
@@ -200,7 +200,7 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
         let across = x.ticks(10, us_label);
         frame.draw(
             canvas,
-            (&x, &across, "by the law, in us"),
+            (&x, &across, "by the distribution, in us"),
             (&y, &y.ticks(6, us_label), "measured, in us"),
         );
         canvas.path(&[(x.px(low), y.px(low)), (x.px(high), y.px(high))], MARK, 2);
@@ -210,7 +210,7 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
         }
     });
     let about = format!(
-        "{} exceedances of {} against the law that was fitted.",
+        "{} exceedances of {} against the fitted distribution.",
         rising.len(),
         latency(tail.threshold)
     );
@@ -224,7 +224,7 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
     let shown = &points[points.len().saturating_sub(DOTS)..];
     let values = |of: fn(&(f64, f64)) -> f64| shown.iter().map(|at| Some(short(of(at)))).collect();
     let plot = Plot {
-        x: axis("by the law"),
+        x: axis("by the distribution"),
         y: axis("measured"),
         at: shown.iter().map(|at| at.0).collect(),
         series: vec![
@@ -236,7 +236,7 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
                 ..PlotSeries::default()
             },
             PlotSeries {
-                name: "where the law fits".into(),
+                name: "where the distribution fits".into(),
                 dash: true,
                 values: values(|at| at.0),
                 ..PlotSeries::default()
@@ -253,7 +253,7 @@ pub fn quantiles(title: &str, tail: &Tail) -> Figure {
 pub fn shapes(title: &str, tail: &Tail) -> Figure {
     let frame = Frame::new(vec![
         (Swatch::Solid(0), "shape xi, and 95 % interval".to_owned()),
-        (Swatch::Mark, "the threshold that was taken".to_owned()),
+        (Swatch::Mark, "the chosen threshold".to_owned()),
     ]);
     let us: Vec<f64> = tail.tried.iter().map(|one| one.value / 1e3).collect();
     let (first, last) = (us.first().copied().unwrap_or(0.0), us.last().copied().unwrap_or(1.0));

@@ -26,10 +26,10 @@ pub enum ClassError {
         message: String,
     },
     /// Two classes of one name.
-    #[error("a second class with the name `{0}`")]
+    #[error("a second class named `{0}`")]
     Twice(String),
     /// No class at all.
-    #[error("there is no class in it")]
+    #[error("it contains no class")]
     Empty,
 }
 

@@ -17,7 +17,7 @@ use crate::row::{Runs, bounded_rate, figures, looked_ns, standing};
 use crate::stats::{Line, comparison};
 
 /// Why it is not judged how long an application computes.
-pub const COMPUTES: &str = "it is computing, and no latency";
+pub const COMPUTES: &str = "it is computing time, not a latency";
 
 /// A measurement of latencies that is not judged.
 #[derive(Clone, Debug, PartialEq, Eq)]

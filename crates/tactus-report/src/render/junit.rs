@@ -231,7 +231,7 @@ fn asked(require: &Require) -> Vec<Asked> {
 }
 
 fn reason(line: &Line) -> &str {
-    line.reason.as_deref().unwrap_or("no reason was kept")
+    line.reason.as_deref().unwrap_or("no reason was recorded")
 }
 
 /// What came of a limit in a few words; the whole reason, which speaks of all limits, stands behind it.
@@ -248,13 +248,14 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
     };
     let shown = |value| figure_words(entry, value);
     let (quantity, limit) = (&entry.quantity, &asked.limit);
-    let open = || error(&format!("{quantity} of at most {limit} is not decided"));
+    let open = || error(&format!("{quantity} of at most {limit} is undecided"));
     match entry.side {
         Side::Broken if !entry.warns => {
             described(failure(&format!("{quantity} {}, limit {limit}", shown(entry.low))), verdict)
         }
         Side::Kept if verdict.outcome == Outcome::Inconclusive => {
-            let said = format!("{quantity} {} keeps {limit}, but nothing passes here", shown(entry.high));
+            let said =
+                format!("{quantity} {} is within {limit}, but this result never passes", shown(entry.high));
             described(error(&said), verdict)
         }
         Side::Open if !entry.warns => described(open(), verdict),

@@ -96,7 +96,7 @@ pub static FORMATS: &[Format] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// PNG without any font.
-    #[error("no font was found on this machine: an image would have no words and numbers")]
+    #[error("this machine has no font: an image would have no words and numbers")]
     NoFont,
     /// The figures are too large for an image.
     #[error("an image of {width} x {height} pixels is too large")]
@@ -127,9 +127,9 @@ impl RenderError {
         match self {
             Self::NoFont => "install a font, such as the package fonts-dejavu-core, or use --format svg",
             Self::TooLarge { .. } => "use --format svg, which has no limit",
-            Self::Image(_) => "use --format svg; and this is a fault of tactus: report it with the bundle",
+            Self::Image(_) => "use --format svg; this is a bug in tactus: report it with the bundle",
             Self::Template(_) | Self::Json(_) | Self::Junit(_) => {
-                "this is a fault of tactus: report it with the bundle"
+                "this is a bug in tactus: report it with the bundle"
             }
         }
     }

@@ -190,7 +190,8 @@ pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
     for result in contents.rows.iter().map(|row| &row.result) {
         if let (Some(_), Some(clock)) = (&result.waits, result.clock_fit.filter(|clock| !clock.is_even())) {
             let text = format!(
-                "{}: the machine's clock runs {:.0} ppm faster than that of {}: which latencies are the host's is not known",
+                "{}: the machine's clock runs {:.0} ppm faster than that of {}: it is unknown which \
+                    latencies the host caused",
                 result.name, clock.ppm, result.environment
             );
             notes.push((result.environment.clone(), Note::info(text)));
@@ -218,7 +219,7 @@ const RECORD: &str = "the host's scheduling record of its vCPU threads";
 fn open(unknown: usize) -> String {
     match unknown {
         0 => String::new(),
-        some => format!("; of {} that is not known", count(some as u64)),
+        some => format!("; unknown for {}", count(some as u64)),
     }
 }
 
@@ -228,20 +229,21 @@ fn single(name: &str, found: Attribution) -> String {
     if !found.is_claimed() {
         return match host {
             0 if unknown == of => {
-                format!("{name}: whether the {of} largest latencies are the host's is not known")
+                format!("{name}: unknown whether the host caused the {of} largest latencies")
             }
             0 => format!(
-                "{name}: {RECORD} explains none of the {of} largest latencies: they are the guest's own, or its hypervisor's{open}"
+                "{name}: {RECORD} explains none of the {of} largest latencies: the guest caused them, or its \
+                    hypervisor{open}"
             ),
             _ => format!(
-                "{name}: {RECORD} explains {host} of the {of} largest latencies, and by chance would explain {by_chance:.1}: whose \
-                 they are is not known{open}"
+                "{name}: {RECORD} explains {host} of the {of} largest latencies, and chance alone would \
+                 explain {by_chance:.1}: their cause is unknown{open}"
             ),
         };
     }
     format!(
-        "{name}: {host} of the {of} largest latencies are the host's, and not the guest kernel's: by {RECORD} the \
-         thread was kept from running meanwhile (of the largest of them, {}, for {}; by chance it would have been in \
+        "{name}: {host} of the {of} largest latencies come from the host, not from the guest kernel. By \
+         {RECORD} the thread could not run (in the largest of them, {}, for {}; chance alone would explain \
          {by_chance:.1}){open}",
         latency_or_none(Some(largest_ns)),
         latency_or_none(Some(waited_ns)),
@@ -255,20 +257,20 @@ fn several(all: &[(&str, Attribution)]) -> String {
         all.iter().map(|(_, one)| one.unknown + if one.is_claimed() { 0 } else { one.host }).sum();
     let open = match unknown {
         0 => String::new(),
-        some => format!("; of {} that is not known", count(some as u64)),
+        some => format!("; unknown for {}", count(some as u64)),
     };
     let Some((_, largest)) = claimed.iter().max_by_key(|(_, one)| one.largest_ns) else {
         return format!(
-            "{RECORD} explains none of the {of} largest latencies ({} measurements) better than chance does: they are the \
-             guest's own, or its hypervisor's{open}",
+            "{RECORD} explains none of the {of} largest latencies ({} measurements) better than chance: the \
+             guest caused them, or its hypervisor{open}",
             all.len()
         );
     };
     let host: usize = claimed.iter().map(|(_, one)| one.host).sum();
     let each: Vec<String> = claimed.iter().map(|(name, one)| format!("{} in {name}", one.host)).collect();
     format!(
-        "{host} of the {of} largest latencies of its {} measurements are the host's, and not the guest kernel's: by \
-         {RECORD} the thread was kept from running meanwhile (of the largest of them, {}, for {}): {}{open}",
+        "{host} of the {of} largest latencies of its {} measurements come from the host, not from the guest \
+         kernel. By {RECORD} the thread could not run (in the largest of them, {}, for {}): {}{open}",
         all.len(),
         latency_or_none(Some(largest.largest_ns)),
         latency_or_none(Some(largest.waited_ns)),

@@ -38,8 +38,8 @@ pub fn intended(audit: &Audit) -> String {
         By::Asked => "as asked",
         By::Boot => "isolated at boot",
         By::Cpuset => "isolated by a cpuset",
-        By::Intended => "asked for at boot and not in effect",
-        By::Assumed => "assumed, as none is isolated: --isolate names others",
+        By::Intended => "requested at boot, but not in effect",
+        By::Assumed => "assumed, because no CPU is isolated: --isolate names others",
     };
     let none = |cpus: &tactus_model::CpuSet| if cpus.is_empty() { "none".into() } else { cpus.to_string() };
     format!(

@@ -25,14 +25,14 @@ const TICK_NS: u64 = 1_000_000_000;
 /// What is lacking of what was planned; none: nothing.
 pub fn lacking(result: &RowResult) -> Option<String> {
     if result.threads.is_none() {
-        return Some("this bundle does not say which threads were to measure".into());
+        return Some("this bundle does not contain which threads should measure".into());
     }
     if let Some(ended) = ended_load(result) {
         return Some(format!("the load {}", clean(ended)));
     }
     if let Some(clock) = result.clock.as_ref().filter(|clock| clock.jumped()) {
         return Some(format!(
-            "its clock and others moved apart by {}: the time between is in no latency",
+            "its clock and others moved apart by {}: no latency includes that time",
             duration(clock.jump_ns)
         ));
     }
@@ -99,7 +99,7 @@ fn least(require: &Require, measure: &Measure, interval_ns: u64) -> PassNeeds {
     // No requirement on a tail is decided by fewer blocks, and a block has one tick at least.
     let tail = require.tail.map(|_| (PROMISED_BLOCKS * TICK_NS, "the tail"));
     let all = quantiles.chain(tail).filter(|(ns, _)| *ns > LEAST_NS);
-    let (ns, why) = all.max_by_key(|(ns, _)| *ns).unwrap_or((LEAST_NS, "whatever is required"));
+    let (ns, why) = all.max_by_key(|(ns, _)| *ns).unwrap_or((LEAST_NS, "for any requirement"));
     PassNeeds { ns, why: why.into() }
 }
 

@@ -60,7 +60,7 @@ pub fn unproven(result: &RowResult) -> Option<String> {
     if let Some(coarse) = of(Stage::Fine).find(|control| control.is_resolvable() && !control.is_seen()) {
         let [injected, seen] = [coarse.injected(), coarse.seen()].map(latency_or_unknown);
         return Some(format!(
-            "{injected} seen as {seen} on CPU {}, where it is quiet enough for that",
+            "{injected} seen as {seen} on CPU {}, where noise is low enough",
             coarse.series.cpu
         ));
     }

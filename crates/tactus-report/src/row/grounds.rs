@@ -12,7 +12,7 @@ use crate::units::{clean, duration};
 
 /// Whether a row was measured.
 pub fn measured(result: &RowResult) -> Result<(), String> {
-    let why = || result.reason.as_deref().unwrap_or("no reason was kept");
+    let why = || result.reason.as_deref().unwrap_or("no reason was recorded");
     match result.status {
         RowStatus::Measured => Ok(()),
         RowStatus::Skipped => Err(format!("skipped: {}", why())),
@@ -37,7 +37,7 @@ pub fn evidence(result: &RowResult) -> Result<(), String> {
     match result.evidence {
         Some(Evidence::BareMetal | Evidence::VirtualHost) => Ok(()),
         Some(Evidence::Emulated) => Err("emulated: this says nothing about hardware".into()),
-        Some(Evidence::Imported) => Err("imported: no self-test, tactus did not see the measurement".into()),
+        Some(Evidence::Imported) => Err("imported: no self-test, tactus did not measure it".into()),
         None => Err("the kind of evidence is unknown".into()),
     }
 }
@@ -145,7 +145,7 @@ pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
         let missing = result.planned_ns.saturating_sub(result.measured_ns);
         return Some(Doubt { said, longer_ns: Some(missing) });
     }
-    let never = never_made(result).map(|never| format!("{never}: what it does is not known").into());
+    let never = never_made(result).map(|never| format!("{never}: its effect is unknown").into());
     died(result).map(Doubt::from).or(never).or(doubt)
 }
 

@@ -20,14 +20,12 @@ pub fn judge(row: &Row, require: &Require) -> Result<Verdict, Doubt> {
     let summary = ground(&row.result, require, least, |summary| already_broken(row, summary, require))?;
     let few = too_few(&row.result, least);
     if !require.bounds_latency() && !require.warn.as_ref().is_some_and(|warn| warn.bounds_latency()) {
-        return Err("the requirement names no limit".into());
+        return Err("the requirement contains no limit".into());
     }
     let counts_overruns = |of: &Require| of.overruns.is_some();
     let counted = counts_overruns(require) || require.warn.as_deref().is_some_and(counts_overruns);
     if counted && !row.result.measurement.has_periods() {
-        return Err(
-            "what is measured has no periods, and none can be missed: no overruns were counted".into()
-        );
+        return Err("the measurement has no periods that could be missed: no overruns were counted".into());
     }
     Ok(judged(row, require, summary, few.as_deref()))
 }

@@ -52,7 +52,7 @@ impl QuantileLimit {
             Some(worst) => worst.found(self, &row.result, lacking),
             None => {
                 let entry = self.entry(0.0, f64::MAX, Side::Open);
-                Found::new(entry, format!("the {} of no thread is known", self.name))
+                Found::new(entry, format!("the {} of every thread is unknown", self.name))
             }
         }
     }
@@ -209,15 +209,15 @@ impl<'a> Judged<'a> {
                 format!("{own} {low} exceeds {asked} in what arrived, but {lacking}")
             }
             _ if self.lost > 0 && self.high > most => {
-                format!("samples were lost, and {own} may lie on either side of {asked}")
+                format!("samples were lost, and {own} may be above or below {asked}")
             }
             _ => {
                 let times = self.late.times_needed(self.unseen, self.allowed, LONGEST);
                 longer_ns = times.map(|times| whole((float(result.measured_ns) * (times - 1.0)).ceil()));
                 let (most, allowed) = (self.late.upper(self.unseen) / float(self.total.max(1)), 1.0 - part);
                 format!(
-                    "{own} {low} as measured is within {asked}, but up to {} % of its periods may be later (95 %, {} late ones \
-                     were seen, and late ones come in stalls), and no more than {} % may",
+                    "{own} {low} as measured is within {asked}, but up to {} % of its periods may be later \
+                     (95 %, from {} late ones, which come in stalls). The limit allows {} %",
                     number(100.0 * most.min(1.0)),
                     count(whole(self.late.periods)),
                     number(100.0 * allowed),

@@ -90,8 +90,8 @@ impl fmt::Display for NoTail {
 pub fn provisional(bound: &Bound) -> Option<String> {
     (!bound.is_promise()).then(|| {
         format!(
-            "provisional: what is rare and ten times as long comes too seldom in fewer than {} blocks (where there was such, up \
-             to one bound in four was too low in simulation)",
+            "provisional: fewer than {} blocks seldom contain events that are rare and ten times longer. In \
+             simulations with such events, up to one bound in four was too low",
             count(PROMISED_BLOCKS)
         )
     })
@@ -132,7 +132,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
         Ok(None) => {}
     }
     if series.is_empty() {
-        return Err(NoTail::Ground("no ticks of it are kept".into()));
+        return Err(NoTail::Ground("its ticks were not kept".into()));
     }
     remembered(&series, horizon_ns).map_err(|(n, why)| {
         let name = row.ticks.series.keys().nth(n).map(ToString::to_string);
@@ -281,7 +281,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
                 }
                 _ => String::new(),
             };
-            let said = format!("no bound on the tail, and {asked} is open: {why}{decides}");
+            let said = format!("no bound on the tail, and {asked} is undecided: {why}{decides}");
             // Nothing is known of it: it may be anything.
             return Found {
                 longer_ns: why.longer_for(PROMISED_BLOCKS),
@@ -299,7 +299,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
         // Neither passes on it nor fails.
         (Side::Open, format!("{own}, {asked}; {why}"))
     } else if high <= max {
-        (Side::Kept, format!("{own}, within {asked}, if all stays as measured"))
+        (Side::Kept, format!("{own}, within {asked}, if conditions stay as measured"))
     } else if low > max {
         (
             Side::Broken,

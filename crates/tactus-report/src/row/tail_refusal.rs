@@ -16,14 +16,14 @@ pub fn sentence(why: &Refusal) -> String {
         Refusal::Unsteady { failed, block_ns, longer } => {
             let says: Vec<&str> = failed.iter().map(|one| says(one.against)).collect();
             format!(
-                "not stationary or not independent, in blocks of {} still: {}{}",
+                "not stationary or not independent, even in blocks of {}: {}{}",
                 duration(*block_ns),
                 says.join(", "),
                 more(longer.is_some())
             )
         }
         Refusal::Clustered { index, block_ns, longer } => format!(
-            "the largest come in clusters, in blocks of {} still (extremal index {index:.2}){}",
+            "the largest values come in clusters, even in blocks of {} (extremal index {index:.2}){}",
             duration(*block_ns),
             more(longer.is_some())
         ),
@@ -35,7 +35,10 @@ pub fn sentence(why: &Refusal) -> String {
             format!("{} exceedances are too few: {} are needed", count(*exceedances), count(*least))
         }
         Refusal::NoThreshold { p } => {
-            format!("above no threshold does the tail look like one law (Anderson-Darling, p at most {p:.2})")
+            format!(
+                "the tail fits no single distribution above any threshold (Anderson-Darling, p at most \
+                {p:.2})"
+            )
         }
         Refusal::Disagreement { by_exceedances_ns, by_blocks_ns } => format!(
             "methods disagree: {} by exceedances, {} by maxima of longer blocks",
@@ -43,10 +46,10 @@ pub fn sentence(why: &Refusal) -> String {
             latency(*by_blocks_ns)
         ),
         Refusal::TooHeavy { xi } => {
-            format!("the tail may be so heavy that nothing bounds it (xi up to {xi:.2})")
+            format!("the tail may be too heavy for any bound (xi up to {xi:.2})")
         }
         Refusal::TooFar { horizon_ns, most_ns, .. } => format!(
-            "{} are too far from what was measured, which carries {} at most",
+            "{} are too far beyond the measurement, which supports {} at most",
             duration(*horizon_ns),
             duration(*most_ns)
         ),
@@ -56,7 +59,7 @@ pub fn sentence(why: &Refusal) -> String {
 /// What it means that a test of the blocks failed.
 const fn says(against: Against) -> &'static str {
     match against {
-        Against::Correlation => "blocks that follow each other are alike",
+        Against::Correlation => "successive blocks are alike",
         Against::Drift => "their level drifts",
         Against::Clusters => "the large ones come together",
         Against::Halves => "the second half differs from the first",

@@ -42,7 +42,7 @@ pub fn judge(result: &RowResult, require: &Require) -> Result<Verdict, Doubt> {
 fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, String> {
     let (item, ValueResult { unit, better, .. }) = (value.name(), value);
     let limit =
-        bound.number_in(*unit).ok_or_else(|| format!("{item} is in {unit}, and {bound} is required"))?;
+        bound.number_in(*unit).ok_or_else(|| format!("{item} is in {unit}, but {bound} is required"))?;
     let (Some(low), Some(high)) = (value.low, value.high) else {
         return Err(format!("{} repeats of {item} are too few for an interval", count(value.samples)));
     };
@@ -53,7 +53,7 @@ fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, Strin
         (false, false) => (Side::Broken, format!("{item} {own} is worse than {asked}")),
         _ => {
             let (low, high) = (quantity(low, *unit), quantity(high, *unit));
-            (Side::Open, format!("{item} {own} may lie on either side of {asked} ({low} to {high})"))
+            (Side::Open, format!("{item} {own} may be above or below {asked} ({low} to {high})"))
         }
     };
     let entry =

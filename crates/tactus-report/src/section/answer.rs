@@ -90,10 +90,10 @@ pub(crate) fn drawn_together(contents: &Contents, is_shown: impl Fn(&Row) -> boo
     let sides = sides(contents);
     if !sides.is_empty() {
         rows = worst(&rows, |row| sides.get(row.result.name.as_str()).cloned().unwrap_or_default());
-        title = "With each setting and without it, the measurement with the largest latency";
+        title = "The measurement with the largest latency, with each setting and without it";
     } else if rows.len() > SERIES {
         rows = worst(&rows, subject);
-        title = "All environments side by side, each at its worst";
+        title = "All environments side by side, each with its largest latency";
     }
     rows.truncate(CURVES);
     Some(exceedances(title, &rows, &deadlines))

@@ -46,15 +46,16 @@ impl Section for Blame {
     }
 
     fn about(&self) -> &'static str {
-        "Who had the CPU from the moment a wake-up was due until it was seen, by the kernel's own account of \
-         threads and interrupts. A gap is unaccounted time. Interrupts off: the timer's interrupt did not come \
-         while that thread ran. Timer: the function of a timer, until the next one or the end of its interrupt. \
-         Not preempted: the interrupt came, and the thread did not give the CPU up in time. Blocked: the measured \
-         program slept or waited; idle: it could have run. A latency is blamed on the one that had at least half \
-         of the time beyond the median. One up to twice the median and 10 us is ordinary and has no cause. In a \
-         virtual machine the hypervisor may have had the CPU instead: then the cause is \"kernel or hypervisor\" \
-         or \"idle or hypervisor\". Without BPF tracefs keeps the same events, to the microsecond. Without both, \
-         counters of /proc name candidates and no cause."
+        "The thread or interrupt that had the CPU from the moment a wake-up was due until it was seen, by \
+         the kernel's records. A gap is unaccounted time. Interrupts off: the timer's interrupt did not come \
+         while that thread ran. Timer: the function of a timer, until the next one or the end of its \
+         interrupt. Not preempted: the interrupt came, and the thread did not give up the CPU in time. \
+         Blocked: the measured program slept or waited; idle: it could have run. A latency is blamed on the \
+         thread or interrupt that had at least half of the time beyond the median. A latency up to twice the \
+         median and 10 us is ordinary and has no cause. In a virtual machine the hypervisor may have had the \
+         CPU instead: then the cause is \"kernel or hypervisor\" or \"idle or hypervisor\". Without BPF \
+         tracefs keeps the same events, to the microsecond. Without both, counters of /proc name candidates \
+         and no cause."
     }
 
     fn draws(&self) -> bool {
@@ -131,7 +132,7 @@ fn causes(entry: &BlameEntry) -> String {
     let by = match entry.source {
         None | Some(Source::Bpf) => "",
         Some(Source::Tracefs) => " (by tracefs, to the microsecond)",
-        Some(Source::Proc) => " (by counters of /proc: candidates and amounts, no account)",
+        Some(Source::Proc) => " (by counters of /proc: candidates and amounts, no record)",
     };
     format!("of the {} largest: {}{by}", entry.of, each.join(", "))
 }

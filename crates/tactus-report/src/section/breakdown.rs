@@ -41,10 +41,10 @@ impl Section for Breakdown {
     }
 
     fn about(&self) -> &'static str {
-        "What each CPU did while values were measured, by the counters of the environment's kernel and of the \
-         machine's. Everything that ran there is included, also what belongs to others. A kernel without \
-         CONFIG_IRQ_TIME_ACCOUNTING finds softirq by samples and no hardirq. Threads that ended meanwhile are not \
-         named."
+        "How each CPU spent its time while values were measured, from the counters of the environment's \
+         kernel and of the machine's. Everything that ran there is included, also other work. A kernel \
+         without CONFIG_IRQ_TIME_ACCOUNTING finds softirq by samples and no hardirq. Threads that ended \
+         meanwhile are not named."
     }
 
     fn draws(&self) -> bool {
@@ -132,7 +132,7 @@ fn whole(contents: &Contents) -> Table {
     let none: Vec<&str> = none.into_iter().map(|kind| KINDS[kind]).collect();
     let none =
         if none.is_empty() { String::new() } else { format!(" There was none of: {}.", none.join(", ")) };
-    table.remarks.push(format!("In CPUs: 1 is all the time of one.{none}"));
+    table.remarks.push(format!("In CPUs: 1 is the whole time of one CPU.{none}"));
     if repeated {
         table.remarks.push("Of repeated runs the first; the JSON has them all.".into());
     }
@@ -211,9 +211,9 @@ fn threads(row: &str, of: &BreakdownIn) -> Table {
     };
     let mut table = Table::whole(title, head, of.breakdown.threads.iter().map(line).collect());
     if of.breakdown.threads.is_empty() {
-        table
-            .remarks
-            .push("Its kernel keeps no record of threads (CONFIG_SCHED_INFO), or none can be seen.".into());
+        table.remarks.push(
+            "Its kernel keeps no record of threads (CONFIG_SCHED_INFO), or the record is not visible.".into(),
+        );
     }
     table
 }

@@ -27,8 +27,8 @@ impl Section for Caches {
     }
 
     fn about(&self) -> &'static str {
-        "The largest latency of each measured CPU, idle and loaded, by the caches that it shares with the loaded \
-         CPUs, and its misses of the last-level cache if the processor counts them."
+        "The largest latency of each measured CPU, idle and loaded, by the caches that it shares with the \
+         loaded CPUs. Misses of its last-level cache are shown if the processor counts them."
     }
 
     /// Only a page of a plan says which scenarios are to be held against each other.
@@ -140,11 +140,12 @@ fn latencies(contents: &Contents, entry: &CachesEntry) -> Table {
     remarks.extend(entry.obstacle.as_ref().map(|why| format!("Nothing to compare with: {why}.")));
     if counted {
         remarks.push(
-            "misses: of the last-level cache, counted by the processor on that CPU, by whomever.".into(),
+            "misses: of the last-level cache, counted by the processor on that CPU for all tasks.".into(),
         );
     } else if entry.reasons.is_empty() {
         remarks.push(
-            "Misses of the cache are not counted: no performance counters here, or none were to be used."
+            "Cache misses are not counted: there are no performance counters here, or they were not to be \
+                used."
                 .into(),
         );
     }
@@ -159,8 +160,7 @@ fn latencies(contents: &Contents, entry: &CachesEntry) -> Table {
     }
     if entry.evidence == Some(Evidence::VirtualHost) {
         remarks.push(
-            "As seen inside this virtual machine: what else runs on the same hardware shares its caches too."
-                .into(),
+            "As seen inside this virtual machine: other work on the same hardware shares its caches.".into(),
         );
     }
     let rows = entry.cpus.iter().map(row).collect();

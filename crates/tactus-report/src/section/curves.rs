@@ -71,7 +71,8 @@ impl Section for Curves {
         }
         if left_out > 0 {
             parts.push(Part::Remark(format!(
-                "The first {MOST_ROWS} figures are drawn, and {left_out} more are not; the tables have all values."
+                "The first {MOST_ROWS} figures are drawn, and {left_out} more are not; the tables contain \
+                    all values."
             )));
         }
         parts

@@ -29,9 +29,9 @@ impl Section for Degradation {
     }
 
     fn about(&self) -> &'static str {
-        "Every item compared with that of the first environment: by how much it is worse, with a simultaneous 95 \
-         % interval. It is called a degradation only if the plan repeats the runs and the interval excludes zero: \
-         two runs of the same thing differ as well."
+        "Every item compared with that of the first environment: how much it is worse, with a simultaneous \
+         95 % interval. A degradation is shown only if the plan repeats the runs and the interval excludes \
+         zero: two runs of the same thing also differ."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -67,9 +67,9 @@ impl Degradation {
 }
 
 /// How the figures are read.
-pub const FIGURES: &str = "How many times worse every item is in each environment than in the first, the lines around a \
-                           mark as far as its interval goes. Full marks are shown to differ, in repeated runs; hollow \
-                           ones are not.";
+pub const FIGURES: &str = "How many times worse every item is in each environment than in the first; the \
+                           lines around a mark show its interval. Full marks are shown to differ, in \
+                           repeated runs; hollow ones are not.";
 
 /// Most environments in one figure: nobody tells more marks apart.
 const MOST_PLACES: usize = 40;
@@ -317,7 +317,7 @@ fn items<'g, 'p, 'a>(group: &'g [Held<'p, 'a>]) -> Vec<(&'g Held<'p, 'a>, &'p De
 }
 
 /// What stands above a table of nothing but single runs.
-const SINGLE: &str = "Against the first environment, one run each: runs differ by themselves";
+const SINGLE: &str = "Compared with the first environment, one run each: runs also differ by themselves";
 
 /// Whether nothing was repeated.
 fn single(pairs: &[&Degraded]) -> bool {
@@ -389,7 +389,7 @@ fn remarks(pairs: &[&Degraded], places: usize) -> Vec<String> {
     let items = || pairs.iter().flat_map(|pair| &pair.items);
     if items().any(|item| item.degradation.rounds < 2 || item.degradation.low.is_none()) {
         remarks.push(format!(
-            "Nothing is called a degradation of one run each, or of too few rounds: `repeat = {}` in the plan tells.",
+            "One run each, or too few rounds, cannot show a degradation: use `repeat = {}` in the plan.",
             least_rounds(places)
         ));
     }
@@ -397,12 +397,12 @@ fn remarks(pairs: &[&Degraded], places: usize) -> Vec<String> {
     remarks.extend(pairs.iter().filter(broke).map(|pair| {
         let (broken, all) = (pair.broken, pair.rounds + pair.broken);
         let name = clean(&pair.with.name);
-        format!("In {broken} of {all} rounds of {name} a run broke: nothing is known of its values.")
+        format!("In {broken} of {all} rounds of {name} a run broke: its values are unknown.")
     }));
     if pairs.iter().any(|pair| pair.with.evidence != pair.base.evidence) {
         remarks.push(
-            "Environments with different kinds of evidence stand side by side: what an emulated processor costs is the \
-             emulator's, not the environment's."
+            "Environments with different kinds of evidence are shown side by side: the cost of an emulated \
+             processor comes from the emulator, not from the environment."
                 .into(),
         );
     }

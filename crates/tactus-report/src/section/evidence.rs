@@ -21,7 +21,7 @@ impl Section for Kinds {
     }
 
     fn about(&self) -> &'static str {
-        "The kinds of evidence in this report, and what each allows to conclude."
+        "The kinds of evidence in this report, and the conclusions that each allows."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -86,10 +86,10 @@ impl Section for Exits {
     }
 }
 
-const INTERPRETED: &str = "KVM's tracepoint of the processor's exits told of none: KVM carries this guest out itself, \
-instruction by instruction, and only what goes on to user space is counted.";
-const TO_USER: &str = "Of the exits those that KVM could not handle in the kernel, by its reason (KVM_EXIT_*); the time is that in \
-user space, in QEMU, and is in that of the exit.";
+const INTERPRETED: &str = "KVM's tracepoint of the processor's exits reported none: KVM emulates this guest \
+instruction by instruction, and only exits to user space are counted.";
+const TO_USER: &str = "Exits that KVM could not handle in the kernel, by its reason (KVM_EXIT_*). Their time \
+is that in user space, in QEMU, and the time of the exit includes it.";
 
 fn head(reason: &str) -> Vec<Head> {
     vec![
@@ -105,7 +105,7 @@ fn head(reason: &str) -> Vec<Head> {
 
 fn add(table: &mut Table, name: &str, (shown, left): (Vec<Vec<Cell>>, usize)) {
     table.rows.extend(shown.into_iter().map(|line| [vec![name.to_owned().into()], line].concat()));
-    let more = || format!("{name}: {left} reasons that took less are in the JSON.");
+    let more = || format!("{name}: {left} reasons that took less time are in the JSON.");
     table.remarks.extend((left > 0).then(more));
 }
 

@@ -27,10 +27,10 @@ impl Section for Fitness {
     }
 
     fn about(&self) -> &'static str {
-        "Which classes of control applications these latencies suffice for. The jitter (worst less best) must be \
-         at most what the class allows, and the worst must lie within the cycle. This is the latency alone: the \
-         computing time of the application comes on top. The response time of an application includes it, and is \
-         compared with the whole cycle."
+        "The classes of control applications that these latencies are good enough for. The jitter (worst \
+         minus best) must be at most what the class allows, and the worst must lie within the cycle. This is \
+         the latency alone: the computing time of the application comes on top. The response time of an \
+         application includes it, and is compared with the whole cycle."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -219,8 +219,8 @@ fn whose(classes: &[Class]) -> Option<String> {
     let names: Vec<String> = classes.iter().filter(is_built_in).map(|class| clean(class.title())).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "The thresholds of {} are those of a document of 2014 (intel-industrial-2014, table 1), not of your \
-             application: ask for your own with `--max`, or write them down as a class.",
+            "The thresholds of {} come from a document of 2014 (intel-industrial-2014, table 1), not from \
+             your application. Set your own with `--max`, or define a class.",
             names.join(", ")
         )
     })
@@ -236,7 +236,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     let claim = contents.plan.fitness.as_ref().and_then(|fitness| fitness.claim.as_deref());
     if let Some(claim) = claim.filter(|_| all.iter().any(|entry| entry.published.is_some())) {
         remarks.push(format!(
-            "Published figures are judged as they stand. The document itself says: {}",
+            "Published figures are judged as they stand. The document states: {}",
             clean(claim)
         ));
     }
@@ -309,8 +309,9 @@ fn looked(all: &[FitnessEntry]) -> Option<String> {
         .min_by(|one, other| one.duration_s.unwrap_or(0.0).total_cmp(&other.duration_s.unwrap_or(0.0)))?;
     let (seconds, rate) = (shortest.duration_s?, shortest.worse_per_s?);
     Some(format!(
-        "Fit is what was seen for so long, and no proof of never: {} without a larger latency bound these to {} a second \
-         (95 %, independent seconds). A cycle shorter than the time between two of the latencies was not tried.",
+        "Fit describes the measured time, and does not prove that a larger latency never occurs: {} without \
+         one bound their rate to {} a second (95 %, independent seconds). A cycle shorter than the time \
+         between two of the latencies was not tested.",
         duration(whole(seconds * 1e9)),
         rate_words(rate),
     ))

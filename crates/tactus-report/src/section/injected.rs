@@ -25,13 +25,13 @@ impl Section for Injected {
     }
 
     fn about(&self) -> &'static str {
-        "What the faults of the run did, beside what was asked of them: how often, and for how long the longest \
-         one held its CPU. A dash: not reported."
+        "The faults of the run as they were made, beside what was requested: how often, and for how long the \
+         longest one held its CPU. A dash: not reported."
     }
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         let faults: usize = contents.rows.iter().map(|row| row.result.injected.len()).sum();
-        Some(format!("{faults} fault{} asked for", if faults == 1 { "" } else { "s" }))
+        Some(format!("{faults} fault{} requested", if faults == 1 { "" } else { "s" }))
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -53,7 +53,8 @@ impl Section for Injected {
         };
         let said = |first| {
             format!(
-                "A fault was asked for and not made: {first}{more}. What was measured there says nothing of it."
+                "A fault was requested but not made: {first}{more}. The measurements there do not show its \
+                    effect."
             )
         };
         never.first().map(said).into_iter().collect()

@@ -151,7 +151,7 @@ fn summary(all: &[InterruptsEntry]) -> Table {
             (true, _) => NONE.to_owned(),
             (false, 0) => format!("{} (CPUs {measured})", of(&here)),
             (false, unknown) if unknown == entry.devices.len() => "not known".to_owned(),
-            (false, unknown) => format!("{} (CPUs {measured}), not known of {unknown}", of(&here)),
+            (false, unknown) => format!("{} (CPUs {measured}), unknown for {unknown}", of(&here)),
         };
         let posted = entry.posted.as_ref().map_or_else(
             || vec![NONE.to_owned()],

@@ -26,8 +26,8 @@ impl Section for Matrices {
     }
 
     fn about(&self) -> &'static str {
-        "The largest latency of each environment in each state of the machine, beside the published one. A cell \
-         has no verdict: its evidence says what may be concluded."
+        "The largest latency of each environment in each state of the machine, beside the published one. A \
+         cell has no verdict: its evidence decides what may be concluded."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -105,7 +105,7 @@ fn matrix(contents: &Contents, entry: &MatrixEntry) -> Table {
                     .filter(|cell| cell.host.as_deref() == *host && cell.environment == *environment)
                     .collect();
                 match cells.as_slice() {
-                    [] => vec!["not asked for".to_owned()],
+                    [] => vec!["not requested".to_owned()],
                     cells => cells.iter().flat_map(|cell| lines(cell, &mut reasons)).collect(),
                 }
             };
@@ -136,7 +136,7 @@ fn lines(cell: &CellEntry, reasons: &mut Vec<String>) -> Vec<String> {
         (Some(max), Some(evidence)) => vec![latency(float(max)), evidence.to_string()],
         (Some(max), None) => vec![latency(float(max))],
         (None, _) => {
-            let reason = clean(cell.reason.as_deref().unwrap_or("no reason was kept"));
+            let reason = clean(cell.reason.as_deref().unwrap_or("no reason was recorded"));
             let at = reasons.iter().position(|known| *known == reason).unwrap_or_else(|| {
                 reasons.push(reason);
                 reasons.len() - 1
@@ -157,6 +157,7 @@ fn system_cores(entry: &MatrixEntry) -> Option<String> {
             left.push(words);
         }
     }
-    (!left.is_empty())
-        .then(|| format!("The system cores keep house; they were not measured: {}.", left.join(", ")))
+    (!left.is_empty()).then(|| {
+        format!("The system cores are for housekeeping; they were not measured: {}.", left.join(", "))
+    })
 }

@@ -29,9 +29,9 @@ impl Section for Network {
     }
 
     fn about(&self) -> &'static str {
-        "UDP streams over each path: how much arrives, and how many hardware threads of the machine are busy for \
-         it. Degradation is the load for each Gb/s compared with that of the first path in the same direction. It \
-         is called so only if the plan repeats the runs and the interval excludes zero."
+        "UDP streams over each path: how much arrives, and how many hardware threads of the machine are busy \
+         for it. Degradation is the load for each Gb/s compared with that of the first path in the same \
+         direction. A degradation is shown only if the plan repeats the runs and the interval excludes zero."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -54,8 +54,8 @@ impl Section for Network {
         let mut table = Table::whole("", head, entries.iter().map(row).collect());
         if entries.iter().any(|entry| entry.one_machine) {
             table.remarks.push(
-                "Both ends are network namespaces of one machine, which stand for two machines and the wire between \
-                 them: the load is that of both ends, and there is no line rate."
+                "Both ends are network namespaces of one machine, in place of two machines and the wire \
+                 between them. The load is that of both ends, and there is no line rate."
                     .into(),
             );
         }
@@ -105,8 +105,8 @@ fn busy(contents: &Contents) -> Option<String> {
     names.dedup();
     (!names.is_empty()).then(|| {
         format!(
-            "Other work is in the load of {}: at rest, too, the machine was busy for more than a tenth of it (`load at \
-             rest`). Measure again where nothing else runs.",
+            "The load of {} includes other work: even at rest the machine was busy for more than a tenth of \
+             it (`load at rest`). Measure again while nothing else runs.",
             names.join(", ")
         )
     })

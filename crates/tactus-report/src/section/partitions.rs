@@ -20,12 +20,12 @@ impl Section for Partitions {
     }
 
     fn heading(&self) -> &'static str {
-        "What was held of the divided cache"
+        "Use of the divided cache"
     }
 
     fn about(&self) -> &'static str {
-        "Counted by the processor (llc_occupancy, mbm_total_bytes), with the partition once a second: least and \
-         most. A group that holds next to nothing does not need its part."
+        "Counted by the processor (llc_occupancy, mbm_total_bytes) once a second with the partition: least \
+         and most. A group that uses almost nothing does not need its part."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -25,8 +25,8 @@ impl Section for Requirements {
     }
 
     fn about(&self) -> &'static str {
-        "What the plan requires of each measurement, and whether it is met: pass, warn (a limit that only warns \
-         is exceeded), fail, or inconclusive if the evidence does not suffice for a verdict."
+        "What the plan requires of each measurement, and whether it is met. Results: pass, warn (a limit \
+         that only warns is exceeded), fail, or inconclusive if the evidence is too weak for a verdict."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -21,7 +21,7 @@ impl Section for Source {
     }
 
     fn about(&self) -> &'static str {
-        "The plan as it was resolved on this machine, and whether the bundle is as it was written."
+        "The plan as it was resolved on this machine, and whether the bundle is unchanged."
     }
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
@@ -51,7 +51,7 @@ fn bundle(contents: &Contents) -> String {
     let whole = match manifest.files.len() {
         _ if !contents.damage.is_empty() => "The bundle is damaged: see the top of this page.".into(),
         0 => "The bundle has no checksums.".into(),
-        files => format!("The checksums of all {files} files of the bundle are right."),
+        files => format!("The checksums of all {files} files of the bundle are correct."),
     };
     let format = manifest.format;
     format!(

@@ -32,11 +32,11 @@ impl Section for Tails {
 
     fn about(&self) -> &'static str {
         "The level that is exceeded less than once in a time longer than the measurement, by extreme value \
-         theory, if load, machine and configuration stay as measured. It is not a worst case. There is no bound \
-         if the blocks of time depend on each other or drift, if they are too few, or if the tail fits no single \
-         distribution. The worst of several threads decides. The bound is the upper end of the 95 % interval by \
-         profile likelihood. It is a promise, on which a requirement can pass, from 1800 blocks on (half an hour \
-         of 1 s); with fewer it is provisional."
+         theory, if load, machine and configuration stay as measured. It is not a worst case. There is no \
+         bound if the blocks of time depend on each other or drift, if they are too few, or if the tail fits \
+         no single distribution. The worst of several threads decides. The bound is the upper end of the 95 \
+         % interval by profile likelihood. It is a promise, on which a requirement can pass, with 1800 \
+         blocks or more (half an hour of 1 s); with fewer it is provisional."
     }
 
     fn folded(&self, contents: &Contents, parts: &[Part]) -> Option<String> {
@@ -48,7 +48,7 @@ impl Section for Tails {
         // Each of these has a bound, or a reason why it has none.
         let all = contents.rows.iter().filter(|row| figures(&row.result).is_some()).count();
         Some(match bounds {
-            0 => "no bound: what was measured is too short, or does not carry one".into(),
+            0 => "no bound: the measurement is too short, or its data supports none".into(),
             _ => format!("a bound for {} of {} measurements", count(bounds as u64), count(all as u64)),
         })
     }
@@ -144,9 +144,9 @@ fn sentence(bound: &Bound) -> String {
     };
     let blocks = duration(tail.block_ns);
     format!(
-        "exceeded less than once in {} of this load: at most {} (95 %; estimate {}; observed {} in {}; generalised Pareto \
-         above {}, k = {}, xi = {:.2} [{:.2}, {:.2}], maxima of {blocks}{of_threads}), if load, machine and configuration stay \
-         as measured; not a worst case{}",
+        "exceeded less than once in {} of this load: at most {} (95 %; estimate {}; observed {} in {}). Fit: \
+         generalised Pareto above {}, k = {}, xi = {:.2} [{:.2}, {:.2}], maxima of {blocks}{of_threads}. It \
+         holds if load, machine and configuration stay as measured, and is not a worst case{}",
         duration(bound.horizon_ns),
         latency(bound.level.high),
         latency(bound.estimate_ns),
@@ -167,7 +167,7 @@ fn drawn(row: &Row, bound: &Bound, name: &str) -> impl Iterator<Item = crate::fi
     let whose = |what: &str| format!("{name}: {what}");
     [
         return_levels(&whose("exceeded once in this time"), bound, limit),
-        quantiles(&whose("the tail against its law"), &bound.tail),
+        quantiles(&whose("the tail against the fitted distribution"), &bound.tail),
         shapes(&whose("shape by threshold"), &bound.tail),
     ]
     .into_iter()

@@ -48,7 +48,7 @@ impl Change {
             return match (most.is_finite(), most <= self.base_ns) {
                 (true, true) => format!("no effect larger than {}", latency(most)),
                 (true, false) => format!("no effect shown; it could be up to {}", latency(most)),
-                (false, _) => "no effect shown; none can be excluded".into(),
+                (false, _) => "no effect shown; any size is possible".into(),
             };
         }
         let (word, near, far) = if difference.estimate_ns < 0.0 {

@@ -121,7 +121,7 @@ impl Effect {
         let rare = match is_shown {
             true => String::new(),
             false => format!(
-                "; what {:.0} % of all runs do may be missing from {pairs} (95 %)",
+                "; {:.0} % of all runs may behave in ways that {pairs} do not show (95 %)",
                 at_most(pairs) * 100.0
             ),
         };
@@ -217,8 +217,8 @@ impl Effect {
     pub fn method(&self) -> String {
         match self.design {
             Design::TwoRuns { slots: [base, with] } => format!(
-                "one run each, {base} and {with} intervals of time; what differs from run to run by itself is not \
-                 known: `repeat = 8` in the plan tells"
+                "one run each, {base} and {with} intervals of time; run-to-run variation is unknown: use \
+                 `repeat = 8` in the plan"
             ),
             Design::Repeats { pairs, broken } => {
                 format!("{pairs} pairs of runs in randomised order{}", counted(pairs, broken, "run"))
@@ -237,7 +237,7 @@ fn counted(pairs: usize, broken: usize, what: &str) -> String {
     match broken {
         0 => String::new(),
         _ => format!(
-            ", {} of {pairs} of them whole; a {what} that broke counts as worse than any that did not",
+            ", {} of {pairs} of them complete; a {what} that broke counts as worse than any that did not",
             pairs - broken
         ),
     }
@@ -251,7 +251,7 @@ fn bound(change: &Change, difference: &Difference) -> Result<String, String> {
     } else if most.is_finite() {
         Err(format!(", and it could be up to {}", latency(most)))
     } else {
-        Err(", and none can be excluded".into())
+        Err(", and any size is possible".into())
     }
 }
 
@@ -265,7 +265,7 @@ fn range(difference: &Difference) -> String {
             (true, true) => format!("95 % interval {} to {}", latency(one.min(other)), latency(most)),
             (true, false) => format!("at least {}, 95 %", latency(one.min(other))),
             (false, true) => format!("at most {}, 95 %", latency(most)),
-            (false, false) => "its size is not known".into(),
+            (false, false) => "its size is unknown".into(),
         };
     }
     let end = |ns: f64| if ns.is_finite() { signed(ns) } else { "unknown".into() };
@@ -330,7 +330,7 @@ fn alike(base: &RowResult, with: &RowResult) -> Result<(), String> {
 fn numbers(row: &Row) -> Result<&Summary, String> {
     figures(&row.result).ok_or_else(|| {
         let reason = row.result.reason.as_deref().unwrap_or("nothing was measured");
-        format!("`{}` has no numbers: {reason}", row.result.name)
+        format!("`{}` was not measured: {reason}", row.result.name)
     })
 }
 
@@ -383,7 +383,7 @@ fn between(base: &[&Row], with: &[&Row]) -> Result<(Design, Vec<Change>), String
     let planned = [base[0].result.planned_ns, with[0].result.planned_ns];
     if planned[0] != planned[1] {
         let [one, other] = planned.map(duration);
-        return Err(format!("they measure for different times: {one} and {other}"));
+        return Err(format!("they measure for different durations: {one} and {other}"));
     }
     let pairs = pairs(base, with);
     if pairs.iter().flatten().flatten().next().is_none() {

@@ -207,7 +207,7 @@ fn unseen_at_the_end(pairs: &[Pair<'_>], is_due: &dyn Fn(&RowResult) -> bool) ->
     let is_asked = pairs[last].halves.into_iter().any(is_due);
     let seen = tests(pairs, is_due).into_iter().filter_map(Result::ok).next_back()?;
     (is_asked && seen < last).then(|| {
-        format!("no self-test was made after pair {}: the last pair was not measured whole", seen + 1)
+        format!("no self-test was made after pair {}: the last pair was not measured completely", seen + 1)
     })
 }
 
@@ -224,7 +224,7 @@ fn nothing(counted: &[(&Pair<'_>, &[Half; 2])], said: &[Said<'_>], planned: usiz
     let unknown = said.iter().filter_map(|said| said.as_ref().err()).map(|(name, why)| (*name, why.as_str()));
     let all: Vec<(&str, &str)> = broke.chain(unknown).collect();
     let why = if all.is_empty() { String::new() } else { format!(": {}", grouped(&all)) };
-    Some(format!("none of {planned} pairs was measured whole{why}"))
+    Some(format!("none of {planned} pairs was measured completely{why}"))
 }
 
 /// Which pairs do not count, and why.
@@ -285,8 +285,8 @@ fn order(whole: &[&(&Pair<'_>, &[Half; 2])]) -> Option<String> {
     let names: Vec<&str> = PROVEN.into_iter().filter(|q| depends(*q)).map(Quantity::name).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "the difference in {} depends on which half of a pair came first: the setting acts on for longer than a \
-             half takes; prove it again with a longer --duration",
+            "the difference in {} depends on which half of a pair came first: the setting acts for longer \
+             than a half takes; prove it again with a longer --duration",
             names.join(" and ")
         )
     })
@@ -308,7 +308,7 @@ pub(super) fn close(proven: &mut Proven) {
     let counted = proven.whole + proven.broken;
     proven.reason = match few {
         Some(least) => Some(format!(
-            "{counted} of {} pairs can be judged, too few among all that is tested here: {least} are needed",
+            "{counted} of {} pairs can be judged, too few for all that is tested here: {least} are needed",
             proven.planned
         )),
         None => {

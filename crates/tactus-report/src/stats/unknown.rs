@@ -6,17 +6,17 @@ use tactus_statistics::{ENOUGH, Unknown};
 /// 89 of 100 runs of ten slots, in 24 of twenty, and in none of sixty.
 const SEEN: usize = 60;
 /// What tells more in the same time, however the noise is correlated.
-const SLICES: &str = "slices, or more time, tell more: `--interleave 1s`";
+const SLICES: &str = "use slices (`--interleave 1s`), or measure longer";
 
 /// In two or three words.
 #[must_use]
 pub const fn word(why: Unknown) -> &'static str {
     match why {
-        Unknown::TooShort { .. } => "too short to say",
-        Unknown::TooCorrelated { slots, .. } if slots < SEEN => "too short to say",
-        Unknown::TooCorrelated { .. } => "too correlated to say",
-        Unknown::TooDiscrete => "too discrete to say",
-        Unknown::TooFewRuns { .. } => "too few runs to say",
+        Unknown::TooShort { .. } => "not enough data",
+        Unknown::TooCorrelated { slots, .. } if slots < SEEN => "not enough data",
+        Unknown::TooCorrelated { .. } => "not enough independent data",
+        Unknown::TooDiscrete => "too few distinct values",
+        Unknown::TooFewRuns { .. } => "too few runs",
     }
 }
 
@@ -29,7 +29,7 @@ pub fn sentence(why: Unknown) -> String {
             "{slots} intervals of time count as {effective:.1} independent ones; {ENOUGH} are needed; {SLICES}"
         ),
         Unknown::TooDiscrete => "nothing varied".to_owned(),
-        Unknown::TooFewRuns { runs, least } => format!("{runs} pairs of whole runs; {least} are needed"),
+        Unknown::TooFewRuns { runs, least } => format!("{runs} pairs of complete runs; {least} are needed"),
     };
     format!("{} ({more})", word(why))
 }

@@ -224,7 +224,7 @@ impl Reports {
     pub fn windows(&mut self, windows: &mut Windows) -> Result<(), Excess> {
         let most = if self.windows { self.ticks } else { 0 };
         let series = self.series(windows.activity, &windows.series)?;
-        count(&mut series.windows, most, &format!("words on windows of time of {}", series.key))?;
+        count(&mut series.windows, most, &format!("messages on windows of time of {}", series.key))?;
         if windows.maxima.len() > MOST_WINDOWS {
             return Err(Excess(format!("sent more than {MOST_WINDOWS} windows of time at once")));
         }
@@ -289,7 +289,7 @@ impl Reports {
     pub fn card(&mut self, card: &mut CardOf) -> Result<(), Excess> {
         let reported = self.reported(card.activity)?;
         if !reported.known.is_empty() {
-            return Err(Excess("sent what a card counted in a measurement without one".into()));
+            return Err(Excess("sent card counts in a measurement without a card".into()));
         }
         count(&mut reported.cards, 1, "accounts of a card")?;
         let CardCounts { lost, late, duplicates, left_out } = &mut card.counts;
@@ -300,7 +300,7 @@ impl Reports {
     pub fn breakdown(&mut self, of: &mut BreakdownOf) -> Result<(), Excess> {
         let reported = self.reported(of.activity)?;
         if reported.known.is_empty() {
-            return Err(Excess("sent the CPU time of a measurement that yields no values".into()));
+            return Err(Excess("sent the CPU time of a measurement without values".into()));
         }
         count(&mut reported.breakdowns, MOST_PHASES, "phases of a measurement")?;
         let Breakdown { phase, ns, switches, cpus, threads, interrupts, softirqs } = &mut of.breakdown;
@@ -338,14 +338,14 @@ impl Reports {
         let Injected { activity, kind, way, cpus, length_ns, every_ns, times, longest_ns, .. } = injected;
         let Some(planned) = self.disturb.remove(activity) else {
             return Err(Excess(format!(
-                "sent word of a fault in activity {activity}, where it was given none or has told of it already"
+                "reported a fault in activity {activity}, which was given none or has already reported it"
             )));
         };
         let own = planned.what.kind();
         if kind != own || *cpus != planned.cpus {
             clip(kind, LONGEST_NAME);
             return Err(Excess(format!(
-                "sent word of a fault `{kind}` on CPUs {cpus}, where `{own}` was to be on {}",
+                "reported a fault `{kind}` on CPUs {cpus}, but `{own}` belongs on {}",
                 planned.cpus
             )));
         }

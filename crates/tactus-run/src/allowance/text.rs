@@ -37,7 +37,8 @@ impl Text {
         if self.level > AT_ONCE {
             let (at_once, rate) = (AT_ONCE >> 20, RATE >> 20);
             return Err(Excess(format!(
-                "sent text that is no frame faster than any line carries it ({at_once} MiB at once, {rate} MiB/s)"
+                "sent text outside of frames faster than any line can carry it ({at_once} MiB at once, \
+                    {rate} MiB/s)"
             )));
         }
         Ok(())

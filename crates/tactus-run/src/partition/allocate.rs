@@ -42,15 +42,15 @@ pub fn divide(
         ..Division::default()
     };
     if wanted.cache.is_none() && wanted.memory.is_none() {
-        return Err("`partition` says neither `cache` nor `memory`".into());
+        return Err("`partition` contains neither `cache` nor `memory`".into());
     }
     if measured.is_empty() || division.other_cpus.is_empty() {
         return Err(format!(
-            "all CPUs ({online}) are measured, or none: there is nothing between which to divide"
+            "all CPUs ({online}) are measured, or none: there are no two groups to divide between"
         ));
     }
     if let Some(theirs) = offer.others.first() {
-        return Err(format!("somebody else has made resctrl groups (`{theirs}`); remove them first"));
+        return Err(format!("another program has made resctrl groups (`{theirs}`); remove them first"));
     }
     if let Some(part) = wanted.cache {
         let cache = offer
@@ -63,7 +63,7 @@ pub fn divide(
         let memory = offer
             .memory
             .as_ref()
-            .ok_or("this processor cannot hold back memory bandwidth (no MB in schemata)")?;
+            .ok_or("this processor cannot limit memory bandwidth (no MB in schemata)")?;
         hold_back(&mut division, memory, part, domains)?;
     }
     if offer.groups <= MADE {
@@ -81,7 +81,7 @@ fn share_cache(
     let all = cache.ways.count_ones();
     // Masks that are put together from both ends must be those of a whole.
     if cache.ways != low(all) {
-        return Err(format!("the ways of its cache are not in one piece (cbm_mask {:x})", cache.ways));
+        return Err(format!("the ways of its cache are not contiguous (cbm_mask {:x})", cache.ways));
     }
     let most = all.checked_sub(cache.least).filter(|most| *most >= cache.least).ok_or_else(|| {
         format!("its cache has {all} ways and a group needs {}: it cannot be divided", cache.least)
@@ -97,7 +97,7 @@ fn share_cache(
     let others = cache.ways & !measured;
     let own: Vec<u32> = of_measured(cache.domains.iter().copied(), domains);
     if own.is_empty() {
-        return Err("none of its caches is one of the measured CPUs'".into());
+        return Err("none of its caches belongs to the measured CPUs".into());
     }
     for resource in &cache.resources {
         division.measured += &line(resource, &own, &format!("{measured:x}"));
@@ -113,7 +113,7 @@ fn share_cache(
     if devices != 0 {
         division
             .words
-            .push(format!("devices fill {devices:x} of the measured CPUs' ways, too (shareable_bits)"));
+            .push(format!("devices also fill {devices:x} of the measured CPUs' ways (shareable_bits)"));
     }
     Ok(())
 }
@@ -126,14 +126,14 @@ fn hold_back(
 ) -> Result<(), String> {
     if let Some((_, now)) = memory.now.iter().find(|(_, now)| **now != 100) {
         return Err(format!(
-            "its memory bandwidth is not counted in per cent, or is held back already (MB = {now}): AMD counts in \
-             eighths of a GB/s"
+            "its memory bandwidth is not counted in per cent, or is already limited (MB = {now}): AMD counts \
+             in eighths of a GB/s"
         ));
     }
     let given = part.0.next_multiple_of(memory.step).clamp(memory.least, 100);
     let own = of_measured(memory.now.keys().copied(), domains);
     if own.is_empty() {
-        return Err("none of its memory domains is one of the measured CPUs'".into());
+        return Err("none of its memory domains belongs to the measured CPUs".into());
     }
     division.others += &line("MB", &own, &given.to_string());
     division.words.push(format!(

@@ -35,7 +35,7 @@ pub(super) fn check(
     }
     if !all_are(&activity.environment, &|kind| kind == "host") {
         let message =
-            format!("`interrupt` is measured from the host, and `{}` is none", activity.environment);
+            format!("`interrupt` is measured from the host, and `{}` is not the host", activity.environment);
         return complaint("in", message, "write `in = \"host\"`, and name the guest with `to`".into());
     }
     let by = table.answer();
@@ -44,14 +44,14 @@ pub(super) fn check(
         environment::ENVIRONMENTS.iter().map(|entry| entry.kind()).filter(|kind| able(kind)).collect();
     let hint = format!("`to` names a guest that this plan starts, of the kind {}", can.join(" or "));
     let Some(guest) = &activity.to else {
-        return complaint("to", "`interrupt` goes to nobody".into(), hint);
+        return complaint("to", "`interrupt` has no guest to go to".into(), hint);
     };
     if !all_are(guest, &able) {
         let so = if by == AnswerBy::Kernel { " that its kernel answers" } else { "" };
-        return complaint("to", format!("`{guest}` takes no interrupt card{so}"), hint);
+        return complaint("to", format!("`{guest}` cannot have an interrupt card{so}"), hint);
     }
     if others.iter().any(|other| other.card_goes_to() == Some(guest)) {
-        let message = format!("`{guest}` has an interrupt card already");
+        let message = format!("`{guest}` already has an interrupt card");
         return complaint(
             "to",
             message,
@@ -72,7 +72,7 @@ fn of_device(
     let complaint =
         |key: &str, message: String, hint: &str| Err(source.error(&format!("{at}.{key}"), message, hint));
     if activity.to.is_some() {
-        let message = "a card that is a device is in the environment whose handler answers it".into();
+        let message = "a card that is a device must be in the environment whose handler answers it".into();
         return complaint(
             "to",
             message,

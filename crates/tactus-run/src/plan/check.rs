@@ -50,7 +50,7 @@ pub fn check(plan: &Plan, source: &Source, system: &dyn System) -> Result<(), Pl
             return Err(source.error(
                 &format!("{path}.name"),
                 format!("a second scenario with the name `{name}`"),
-                "results are told apart by their scenario's name: give each its own",
+                "results are named after their scenario: give each scenario its own name",
             ));
         }
         values(scenario, &path, source)?;
@@ -122,7 +122,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
                 return Err(source.error(
                     &key,
                     message,
-                    "alternatives share the table: use keys that all have",
+                    "alternatives share the table: use only keys that all of them have",
                 ));
             }
         }
@@ -135,14 +135,14 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
         if outer == name || !environment::find(&around.kind).is_some_and(environment::Environment::can_nest) {
             return Err(source.error(
                 &format!("{path}.inside"),
-                format!("nothing can lie inside `{outer}` (kind {})", around.kind),
+                format!("no environment can lie inside `{outer}` (kind {})", around.kind),
                 "name an environment that is a separate machine (qemu, libvirt, ssh), or leave `inside` out",
             ));
         }
         if let Some(running) = &spec.attach {
             return Err(source.error(
                 &format!("{path}.attach"),
-                format!("`{running}` would have to be looked for in `{outer}` before that is up"),
+                format!("`{running}` would be searched in `{outer}` before that has started"),
                 "leave out `attach` or `inside`; on a machine that `ssh` reaches, run tactus there",
             ));
         }
@@ -165,11 +165,7 @@ fn short(name: &str, path: &str, source: &Source) -> Result<(), PlanError> {
         return Ok(());
     }
     let message = format!("a name of {} characters", name.chars().count());
-    Err(source.error(
-        path,
-        message,
-        format!("files are named after it: take one of at most {LONGEST_NAME} letters"),
-    ))
+    Err(source.error(path, message, format!("files are named after it: use at most {LONGEST_NAME} letters")))
 }
 
 fn states(plan: &Plan, source: &Source) -> Result<(), PlanError> {
@@ -178,7 +174,7 @@ fn states(plan: &Plan, source: &Source) -> Result<(), PlanError> {
         if name == OTHER_STATE {
             return Err(source.error(
                 &format!("host-state.{name}"),
-                format!("`{OTHER_STATE}` is a machine in none of the plan's states"),
+                format!("`{OTHER_STATE}` is reserved for a machine in none of the plan's states"),
                 "give the state another name",
             ));
         }
@@ -220,7 +216,7 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
         {
             return Err(source.error(
                 &key,
-                format!("an interval of {interval} cannot be kept"),
+                format!("an interval of {interval} is out of range"),
                 "use 10us to 60s",
             ));
         }
@@ -243,7 +239,7 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
     if scenario.duration.is_some_and(|duration| duration.0 == 0) {
         return Err(source.error(
             &format!("{path}.duration"),
-            "nothing can be measured in no time",
+            "the duration must be longer than 0",
             "use 1s or more",
         ));
     }
@@ -256,35 +252,35 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
     {
         return Err(source.error(
             &format!("{path}.repeat"),
-            format!("{repeat} runs of a scenario cannot be made"),
-            "use 1 to 1000; 8 tell an effect on three quantities from what differs from run to run",
+            format!("{repeat} runs of a scenario are out of range"),
+            "use 1 to 1000; 8 separate an effect on three quantities from run-to-run variation",
         ));
     }
     if let Some(restart) = scenario.restart.filter(|restart| *restart > MOST_RESTARTS) {
         return Err(source.error(
             &format!("{path}.restart"),
-            format!("{restart} starts are more than one environment has in a scenario"),
+            format!("{restart} starts are too many for an environment in a scenario"),
             format!("use 0 to {MOST_RESTARTS}; 3 is usual"),
         ));
     }
     if let Some(silence) = scenario.dead_after.filter(|silence| silence.0 < SHORTEST_SILENCE_NS) {
         return Err(source.error(
             &format!("{path}.dead_after"),
-            format!("{silence} without a word are no sign of death"),
+            format!("{silence} without a message do not show that an environment died"),
             "use 2s or more; 30s is usual",
         ));
     }
     if let Some(slice) = scenario.interleave.filter(|slice| slice.0 < SHORTEST_SLICE_NS) {
         return Err(source.error(
             &format!("{path}.interleave"),
-            format!("slices of {slice} would be nearly all beginning and end"),
+            format!("slices of {slice} would be mostly start and end"),
             "use 1s or more; 10m is usual",
         ));
     }
     if scenario.tick.is_some_and(|tick| tick.0 < 50_000_000) {
         return Err(source.error(
             &format!("{path}.tick"),
-            "a tick shorter than 50ms disturbs",
+            "a tick shorter than 50ms disturbs the measurement",
             "use 50ms or more",
         ));
     }
@@ -316,7 +312,7 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
     {
         return Err(source.error(
             path,
-            "both a list of activities and the shorthand",
+            "the scenario has both a list of activities and the shorthand",
             "use either [[scenario.activity]] tables, or `environment`, `measurement`, `load` and `fault`",
         ));
     }
@@ -324,7 +320,7 @@ fn shape(plan: &Plan, scenario: &Scenario, path: &str, source: &Source) -> Resul
         let Some(name) = scenario.environment.as_ref().or(plan.defaults.environment.as_ref()) else {
             return Err(source.error(
                 path,
-                "the scenario says nothing",
+                "the scenario is empty",
                 "add `environment = \"...\"` or [[scenario.activity]]",
             ));
         };
@@ -380,7 +376,8 @@ fn separation(plan: &Plan, names: &mut BTreeSet<String>, source: &Source) -> Res
     if places > MOST_SEPARATED || places * made > MOST_DISTURBED {
         let message = format!("{made} disturbances in each of {places} environments");
         let hint = format!(
-            "each is looked at in each of them: take at most {MOST_SEPARATED} environments, and {MOST_DISTURBED} disturbances in all"
+            "each is measured in each of them: use at most {MOST_SEPARATED} environments, and \
+                {MOST_DISTURBED} disturbances in all"
         );
         return Err(source.error("separation", message, hint));
     }
@@ -436,7 +433,7 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
 
 /// As many references as a report looks through for each row.
 fn published(plan: &Plan, source: &Source) -> Result<(), PlanError> {
-    let hint = "say what the plan measures, or make several plans of it";
+    let hint = "keep the references for what the plan measures, or make several plans of it";
     if plan.reference.len() > MOST_REFERENCES {
         let message = format!("more than {MOST_REFERENCES} references");
         return Err(source.error(&format!("reference[{MOST_REFERENCES}]"), message, hint));
@@ -465,11 +462,16 @@ fn comparisons(plan: &Plan, source: &Source) -> Result<(), PlanError> {
         }
         if !pairs.insert((&claim.base, &claim.with)) {
             let message = format!("`{}` is compared with `{}` a second time", claim.with, claim.base);
-            return Err(source.error(&key, message, "ask once, and say both claims in one `claim`"));
+            return Err(source.error(
+                &key,
+                message,
+                "compare them once, and write both claims in one `claim`",
+            ));
         }
         if pairs.len() > MOST_COMPARED {
             let message = format!("more than {MOST_COMPARED} comparisons");
-            let hint = "all of them are judged together, and fewer are told apart better: ask only what you want to know";
+            let hint = "all of them are judged together, so fewer are decided more easily: compare only what \
+                you need";
             return Err(source.error(&key, message, hint));
         }
     }

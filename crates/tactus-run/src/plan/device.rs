@@ -36,7 +36,7 @@ pub(super) fn of(table: &Interrupt, at: &str, source: &Source) -> Result<Option<
     let Some(text) = &table.card else { return Ok(None) };
     if !is_text(text) {
         let hint = "name a file beside the plan, or write its text (TOML of several lines)";
-        return Err(source.error(&format!("{at}.card"), format!("{text}: no card is described there"), hint));
+        return Err(source.error(&format!("{at}.card"), format!("{text} does not describe a card"), hint));
     }
     described(&Source::new(format!("{}, card of {at}", source.file), text.as_str())).map(Some)
 }
@@ -83,7 +83,7 @@ fn tables<'s>(path: &str, scenario: &'s mut Scenario) -> Vec<(String, &'s mut In
 fn text(path: &Path, key: &str, source: &Source, system: &dyn System) -> Result<String, PlanError> {
     let file = path.display().to_string();
     let bytes = system.read_at_most(path, LONGEST).map_err(|error| error.to_string());
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is no text".to_owned()));
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()));
     let mut text = text.map_err(|error| {
         let hint = "a file that describes a card (contrib/cards has one, with a comment for each key)";
         source.error(key, format!("{file}: {error}"), hint)

@@ -29,8 +29,8 @@ pub(super) fn missing_program(
                 let can = ENVIRONMENTS.iter().filter(|kind| !kind.programs(spec, system).is_empty());
                 let can: Vec<&str> = can.map(|kind| kind.kind()).collect();
                 format!(
-                    "a {} environment needs a whole system around it, and this guest is made of single files; put \
-one of the kind {} into it, or use a machine that `ssh` reaches",
+                    "a {} environment needs a whole system around it, but this guest consists of single \
+files. Put one of the kind {} into it, or use a machine that `ssh` reaches",
                     spec.kind,
                     can.join(" or ")
                 )

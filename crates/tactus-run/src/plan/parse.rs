@@ -54,6 +54,6 @@ fn readable(message: &str) -> (String, Option<String>) {
             return (format!("{what} {name}"), hint.map(|h| h.replace("write one of", "write one of:")));
         }
     }
-    let hint = message.contains("missing field").then(|| "add the key that is named".to_owned());
+    let hint = message.contains("missing field").then(|| "add the missing key".to_owned());
     (message.to_owned(), hint)
 }

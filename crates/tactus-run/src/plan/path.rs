@@ -17,26 +17,29 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
         let complaint =
             |what: &str, message: String, hint: &str| Err(source.error(&key(what), message, hint));
         if path.mtu.is_some() && (path.kind == PathKind::Loopback || path.kind.is_for_guests()) {
-            let message = format!("the MTU of a path of the kind {} is as it is", path.kind);
+            let message = format!("the MTU of a path of the kind {} cannot be changed", path.kind);
             return complaint("mtu", message, "leave it out");
         }
         if !MTU.contains(&path.mtu()) {
             return complaint("mtu", format!("an MTU of {} is out of range", path.mtu()), "use 68 to 65535");
         }
         if path.device.is_some() && !path.kind.is_for_guests() {
-            let message = format!("a path of the kind {} has no device of a guest", path.kind);
+            let message = format!("a path of the kind {} has no guest device", path.kind);
             return complaint("device", message, "use it with `tap` or `macvtap`");
         }
         if path.sets() && matches!(path.kind, PathKind::Loopback | PathKind::Nic) {
             let keys = [("gro", path.gro.is_some()), ("gso", path.gso.is_some()), ("rps", true)];
             let key = keys.into_iter().find(|(_, given)| *given).map_or("rps", |(key, _)| key);
-            let message =
-                format!("the interfaces of a path of the kind {} outlive it, and would keep this", path.kind);
+            let message = format!(
+                "the interfaces of a path of the kind {} remain after the run, and would keep this \
+                    setting",
+                path.kind
+            );
             return complaint(
                 key,
                 message,
-                "set it yourself (`ethtool -K`, `rps_cpus`), or use another kind of path; of a NIC, `irq` sends its \
-interrupts elsewhere for the run",
+                "set it yourself (`ethtool -K`, `rps_cpus`), or use another kind of path; for a NIC, `irq` \
+moves its interrupts for the run",
             );
         }
         if path.irq.is_some() && path.kind != PathKind::Nic {
@@ -45,7 +48,7 @@ interrupts elsewhere for the run",
         }
         for (what, cpus) in [("rps", &path.rps), ("irq", &path.irq)] {
             if cpus.as_ref().is_some_and(CpuSet::is_empty) {
-                let message = "no CPU takes in what arrives".into();
+                let message = "no CPU is left to process incoming packets".into();
                 return complaint(what, message, "leave it out, or name CPUs: \"0-1\"");
             }
         }
@@ -77,7 +80,7 @@ pub(super) fn taken(plan: &Plan, activity: &Activity, at: &str, source: &Source)
         return match &activity.to {
             Some(to) if network => Err(source.error(
                 &format!("{at}.to"),
-                format!("no way leads from `{here}` to `{to}`"),
+                format!("no path leads from `{here}` to `{to}`"),
                 "name it with `path`: a table `[path.NAME]`, as `kind = \"veth\"`",
             )),
             _ => Ok(()),
@@ -93,17 +96,23 @@ pub(super) fn taken(plan: &Plan, activity: &Activity, at: &str, source: &Source)
         ));
     };
     if !network {
-        return Err(source.error(&key, "nothing goes over it", "`measure = \"network\"` takes a path"));
+        return Err(source.error(
+            &key,
+            "this measurement uses no path",
+            "`measure = \"network\"` takes a path",
+        ));
     }
     let Some(to) = activity.to.as_ref().filter(|to| *to != here) else {
         return match (path.kind, &activity.to) {
             (PathKind::Loopback, None) => Ok(()),
-            (PathKind::Loopback, Some(_)) => {
-                Err(source.error(&format!("{at}.to"), "the loopback leads nowhere else", "leave it out"))
-            }
+            (PathKind::Loopback, Some(_)) => Err(source.error(
+                &format!("{at}.to"),
+                "the loopback stays in one environment",
+                "leave it out",
+            )),
             _ => Err(source.error(
                 &key,
-                format!("`{name}` leads from `{here}` to nobody"),
+                format!("`{name}` starts at `{here}` and has no other end"),
                 "name another environment with `to`; a second one of the kind host will do",
             )),
         };
@@ -111,7 +120,7 @@ pub(super) fn taken(plan: &Plan, activity: &Activity, at: &str, source: &Source)
     if path.kind == PathKind::Loopback {
         return Err(source.error(
             &key,
-            "the loopback leads nowhere else",
+            "the loopback stays in one environment",
             "leave out `to`, or name another path",
         ));
     }
@@ -133,7 +142,7 @@ fn joins(
 ) -> Result<(), PlanError> {
     let Some(spec) = plan.environment.get(name) else { return Ok(()) };
     if spec.inside.is_some() || spec.attach.is_some() {
-        let message = format!("`{name}` is there before the path is, or lies inside another environment");
+        let message = format!("`{name}` exists before the path does, or lies inside another environment");
         return Err(source.error(key, message, "use one that tactus starts on this machine"));
     }
     let can = |word: &str| environment::find(word).is_some_and(|entry| entry.can_join(kind));
@@ -148,7 +157,7 @@ fn joins(
     let device =
         path.device.map_or(String::new(), |device: GuestDevice| format!(" ({device:?})").to_lowercase());
     let message =
-        format!("a {cannot} environment cannot be at this end of a path of the kind {}{device}", path.kind);
+        format!("a {cannot} environment cannot be an end of a path of the kind {}{device}", path.kind);
     Err(source.error(key, message, hint))
 }
 
@@ -161,7 +170,7 @@ pub(super) fn ends(scenario: &Scenario, at: &str, source: &Source) -> Result<(),
             if taken.contains(&end) {
                 return Err(source.error(
                     &format!("{at}.activity[{number}].path"),
-                    format!("`{end}` is at an end of another path already"),
+                    format!("`{end}` is already an end of another path"),
                     "make two scenarios of it, or name another environment",
                 ));
             }

@@ -37,7 +37,7 @@ fn taken(
         let path = format!("{path}.{key}");
         if word.peer != Some(kind) {
             let hint = match word.peer {
-                None => format!("leave it out; `tactus explain {}` says what keys there are", word.name),
+                None => format!("leave it out; `tactus explain {}` lists the keys", word.name),
                 Some(PeerKey::To) => "name the other environment with `to`".to_owned(),
                 Some(PeerKey::From) => "name the other environment with `from`".to_owned(),
             };

@@ -57,9 +57,10 @@ pub fn resolve(
             return Err(source.error(
                 "scenario",
                 format!(
-                    "the plan has more than {MOST_MEASURED} measurements, each run and slice of a scenario by itself"
+                    "the plan has more than {MOST_MEASURED} measurements; each run and slice of a scenario \
+                        counts"
                 ),
-                "repeat fewer times (`repeat`), take longer slices (`interleave`), or make several plans of it",
+                "use fewer repeats (`repeat`), longer slices (`interleave`), or several plans",
             ));
         }
     }
@@ -93,7 +94,7 @@ fn nothing_to_require(source: &Source) -> PlanError {
         file: source.file.clone(),
         line: None,
         key: None,
-        message: "limits are asked for, and nothing that is measured has a latency".into(),
+        message: "limits are given, but no measurement has a latency".into(),
         hint: Some(hint.into()),
     }
 }
@@ -112,10 +113,7 @@ fn with_kinds(plan: &Plan, system: &dyn System) -> Plan {
         if !others.is_empty()
             && let Some(word) = std::iter::once(&spec.kind).chain(&others).find(usable).cloned()
         {
-            tracing::info!(
-                others = others.join(" "),
-                "{word} is chosen: it is the first kind that is usable here"
-            );
+            tracing::info!(others = others.join(" "), "{word} is chosen, the first kind that is usable here");
             spec.kind = word;
         }
     }

@@ -40,8 +40,9 @@ pub fn beyond_the_period(row: &RowResult) -> Option<String> {
     let known = row.measurement.has_periods() && !matches!(row.measurement, Measure::Application(_));
     (known && limit > period).then(|| {
         format!(
-            "the limit of {limit} is longer than the period of {period}: a latency may miss periods and keep it. Add \
-             `--overruns 0` (in a plan `overruns = 0`), or measure at your program's period (`-i`)"
+            "the limit of {limit} is longer than the period of {period}: a latency within it may miss \
+             periods. Add `--overruns 0` (in a plan `overruns = 0`), or measure at your program's period \
+             (`-i`)"
         )
     })
 }
@@ -75,13 +76,13 @@ impl Measured {
         let known: Vec<String> = self.items.iter().map(|item| format!("`{}`", item.name)).collect();
         let Some(item) = self.items.iter().find(|item| item.name == name) else {
             let hint = match known.is_empty() {
-                true => "only a measurement that yields values has items: `tactus explain os`".to_owned(),
+                true => "only measurements of values have items: `tactus explain os`".to_owned(),
                 false => format!("its items are {}", known.join(", ")),
             };
             return Err(source.error(key, format!("the scenario measures no `{name}`"), hint));
         };
         if quantity.number_in(item.unit).is_none() {
-            let message = format!("`{name}` is measured in {}, and {quantity} is something else", item.unit);
+            let message = format!("`{name}` is measured in {}, not in {quantity}", item.unit);
             return Err(source.error(key, message, format!("give a number of {}", item.unit)));
         }
         Ok(())
@@ -93,7 +94,7 @@ fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -
         let path = format!("{path}.warn");
         if warn.warn.is_some() || warn.cycles.is_some() {
             let key = if warn.warn.is_some() { "warn" } else { "cycles" };
-            let message = format!("`{key}` says nothing in limits that only warn");
+            let message = format!("`{key}` has no effect in limits that only warn");
             return Err(source.error(
                 &format!("{path}.{key}"),
                 message,
@@ -105,7 +106,7 @@ fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -
     if require.overruns.is_some() && !measured.periods {
         return Err(source.error(
             &format!("{path}.overruns"),
-            "the scenario measures nothing that has periods: none can be missed",
+            "the scenario measures nothing with periods, so none can be missed",
             "bound `max`, or measure `timer`",
         ));
     }
@@ -113,7 +114,7 @@ fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -
         let key = if tail.max.0 == 0 { "max" } else { "horizon" };
         return Err(source.error(
             &format!("{path}.tail.{key}"),
-            format!("`{key}` of the tail is nothing"),
+            format!("`{key}` of the tail is 0"),
             "write it as in tail = { max = \"200us\", horizon = \"24h\" }",
         ));
     }
@@ -121,7 +122,7 @@ fn bounds(require: &Require, measured: &Measured, path: &str, source: &Source) -
         let items: Vec<&str> = measured.items.iter().map(|item| item.name).collect();
         return Err(source.error(
             path,
-            "bounds on a latency, and the scenario measures none",
+            "there are bounds on a latency, but the scenario measures none",
             format!(
                 "bound its values instead: values = {{ \"{}\" = \"...\" }}",
                 items.first().unwrap_or(&"")
@@ -140,7 +141,7 @@ fn figures(reference: &Reference, measured: &Measured, path: &str, source: &Sour
     match (&reference.item, reference.value) {
         (Some(_), Some(_)) if latency => Err(source.error(
             path,
-            "figures of a latency and of a value in one reference",
+            "a reference has figures of both a latency and a value",
             "write a table [[reference]] for each",
         )),
         (Some(name), Some(value)) => measured.check(name, value, &format!("{path}.item"), source),

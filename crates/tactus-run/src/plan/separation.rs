@@ -20,7 +20,7 @@ use super::resolved::ResolvedEnvironment;
 pub const AT_REST: &str = "separation: at rest";
 
 /// Why an environment on another machine is in no separation.
-const ELSEWHERE: &str = "it lies on another machine, which has no CPU in common with this one";
+const ELSEWHERE: &str = "it is on another machine, which has no CPU in common with this one";
 
 /// Name of the scenario in which `place` is disturbed.
 pub fn name(what: &str, place: &str) -> String {

@@ -73,14 +73,14 @@ fn words(change: &Change) -> String {
 #[must_use]
 pub fn obstacle(wanted: &str, plan: &Plan, present: Option<&Present>, measuring: &CpuSet) -> Option<String> {
     let Some(present) = present else {
-        return Some(format!("needs the host state {wanted}, and the machine's state was not looked at"));
+        return Some(format!("needs the host state {wanted}, but the machine's state was not examined"));
     };
     if present.name == wanted {
         return None;
     }
     if wanted == OTHER_STATE {
         return Some(format!(
-            "is for a machine in none of the plan's states, and this one is in {}",
+            "is for a machine in none of the plan's states, but this one is in {}",
             present.name
         ));
     }

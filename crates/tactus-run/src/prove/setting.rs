@@ -23,16 +23,16 @@ pub enum SettingError {
     #[error("there is no check `{0}`")]
     Unknown(String),
     /// It is nothing that is set while the system runs.
-    #[error("it is not set while the system runs: {0}")]
+    #[error("it cannot be set while the system runs: {0}")]
     NotAtRunTime(String),
     /// This system has nothing to set.
     #[error("this system has nothing to set for it: {0}")]
     Nothing(String),
     /// It takes CPUs away from what runs.
-    #[error("it takes CPUs away while the measurement runs on them")]
+    #[error("it takes away CPUs on which the measurement runs")]
     TakesCpus,
     /// It is made, and what it would be otherwise is not known.
-    #[error("it is set already, and its default is not known: unset it and prove again")]
+    #[error("it is set already, but its default is unknown: unset it and prove again")]
     NoDefault,
 }
 

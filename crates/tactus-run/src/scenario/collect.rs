@@ -90,7 +90,7 @@ impl ScenarioRun<'_> {
                 }
             }
             if stopping.is_some_and(|since| since.elapsed() > self.patience(STOP_TIMEOUT)) {
-                return Err(Failure::Scenario("it did not stop when it was told to, and was ended".into()));
+                return Err(Failure::Scenario("it did not stop when told to, and was ended".into()));
             }
             let quiet =
                 self.sessions.iter().position(|s| s.measures && open(&s) && s.heard.elapsed() > silence);
@@ -108,7 +108,7 @@ impl ScenarioRun<'_> {
                 let (took, planned) =
                     (self.sessions[at].told_to_go.elapsed().as_secs(), planned.as_secs_f64());
                 let why = format!(
-                    "was to measure for {planned} s, was still measuring after {took} s, and was ended"
+                    "should measure for {planned} s, was still measuring after {took} s, and was ended"
                 );
                 return Err(self.broken(at, &why));
             }
@@ -183,7 +183,7 @@ impl ScenarioRun<'_> {
                 if !self.sessions[at].done {
                     let measures = self.sessions[at].measures;
                     let what =
-                        if measures { "ended while it measured" } else { "ended before it was told to" };
+                        if measures { "ended during the measurement" } else { "ended before it was told to" };
                     self.died(context, at, what)?;
                 }
                 return Ok(());
@@ -330,14 +330,14 @@ impl ScenarioRun<'_> {
         if clock.jumped() {
             let text = if clock.holes.is_empty() {
                 format!(
-                    "CLOCK_MONOTONIC and other clocks moved apart by {} while it was measured: the system was suspended \
-                     or paused, or its clock was set; what happened then is in no latency",
+                    "CLOCK_MONOTONIC and other clocks moved apart by {} during the measurement: the system \
+                     was suspended or paused, or its clock was set. No latency includes that time",
                     Nanos(clock.jump_ns)
                 )
             } else {
                 standstill::sentence(&clock.holes)
             };
-            let hint = "keep the machine from being suspended, paused, migrated or set while it measures";
+            let hint = "do not suspend, pause or migrate the machine, or set its clock, while it measures";
             let environment = Some(environment.clone());
             context.emit(Event::Noted { environment, note: Note::obstacle(text, hint) })?;
         }

@@ -37,7 +37,7 @@ impl ScenarioRun<'_> {
         if rows.is_empty() {
             return;
         }
-        let reason = format!("{name} ended while it was measured from elsewhere: {words}");
+        let reason = format!("{name} ended during a measurement from elsewhere: {words}");
         for row in rows {
             let ending = Ending::because(RowEnd::Failed, reason.clone());
             self.ended.entry(row).or_insert(Ended { ending, measured_ns: None });
@@ -75,10 +75,10 @@ impl ScenarioRun<'_> {
         }
         let environment = &context.resolved.rows[row].result.environment;
         let reason = match self.lost.of(environment) {
-            0 => format!("{environment} measured, and reported no number"),
+            0 => format!("{environment} measured, but reported no number"),
             lost => format!(
-                "none of its numbers arrived: {lost} frames were lost between {environment} and tactus; \
-                 keep others off the line (quiet console, loglevel=1), or give it a longer tick"
+                "none of its numbers arrived: {lost} frames were lost between {environment} and tactus; keep \
+                 other output off the line (quiet console, loglevel=1), or use a longer tick"
             ),
         };
         Ending::because(RowEnd::Failed, reason)

@@ -29,7 +29,7 @@ impl ScenarioRun<'_> {
     pub(super) fn divide(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let Some(wanted) = self.planned.partition else { return Ok(()) };
         if self.planned.no_side_effects {
-            let reason = "its `partition` changes the machine, which was to be left as it is";
+            let reason = "its `partition` changes the machine, but the system must be left as it is";
             return Err(Failure::Refused(reason.into()));
         }
         let measuring = |a: &&ResolvedActivity| matches!(a.activity.what, What::Measure { .. });
@@ -66,7 +66,7 @@ impl ScenarioRun<'_> {
             let holds: Vec<Hold> = holds(self.planned, &session.name).collect();
             let threads = session.running.vcpus();
             if threads.is_empty() && !holds.is_empty() {
-                let why = "no threads of virtual CPUs are known that could be held";
+                let why = "its virtual CPUs have no known threads that could be held";
                 let hint = "`hold-vcpu` is for virtual machines that this tactus starts or attaches to";
                 return Err(Failure::Refused(format!("{}: {why}; {hint}", session.name)));
             }
@@ -88,7 +88,7 @@ impl ScenarioRun<'_> {
                 Ok(watch) => {
                     if let Some(why) = watch.blind() {
                         let words = format!(
-                            "which threads had the CPUs of its virtual CPUs is not visible here: {why}"
+                            "the threads on the CPUs of its virtual CPUs are not visible here: {why}"
                         );
                         unwatched.push((session.name.clone(), Note::info(words)));
                     }
@@ -97,8 +97,7 @@ impl ScenarioRun<'_> {
                 Err(why) if asked => return Err(Failure::Refused(format!("{}: {why}", session.name))),
                 // Without the host's record the guest is measured all the same.
                 Err(why) => {
-                    let words =
-                        format!("how long its virtual CPUs waited for the machine is not known: {why}");
+                    let words = format!("unknown how long its virtual CPUs waited for the machine: {why}");
                     unwatched.push((session.name.clone(), Note::info(words)));
                 }
             }
@@ -140,7 +139,8 @@ impl ScenarioRun<'_> {
         match Counter::start(context.system, context.guardian, &housekeeping) {
             Ok(counter) => self.counter = Some(counter),
             Err(why) => {
-                let words = format!("what the machine's CPUs did meanwhile is not known: {why}");
+                let words =
+                    format!("unknown how the machine's CPUs spent the time of the measurement: {why}");
                 self.tell(context, [Note::info(words)])?;
             }
         }
@@ -153,7 +153,7 @@ impl ScenarioRun<'_> {
             return Ok(());
         }
         if self.planned.no_side_effects {
-            let reason = "its `kvm_exits` makes each exit longer, and the machine was to be left as it is";
+            let reason = "its `kvm_exits` makes each exit longer, but the system must be left as it is";
             return Err(Failure::Refused(reason.into()));
         }
         let housekeeping = context.resolved.housekeeping(context.machine);

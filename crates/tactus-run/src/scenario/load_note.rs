@@ -9,8 +9,8 @@ pub fn load_note(load: &Load, rounds: u64, measured_ns: u64) -> Note {
     let kind = load.kind();
     if rounds == 0 {
         return Note::obstacle(
-            format!("the load `{kind}` did nothing: what was measured beside it was measured without load"),
-            "see whether its CPUs are taken by what goes before it, as real-time threads do",
+            format!("the load `{kind}` did nothing: the measurement ran without load"),
+            "check whether tasks of higher priority, such as real-time threads, take its CPUs",
         );
     }
     let seconds = float(measured_ns) / 1e9;

@@ -53,7 +53,7 @@ impl ScenarioRun<'_> {
         }
         self.peer_ended(context, &name, &words);
         if self.collecting {
-            let hint = "what was measured from then on was measured without it";
+            let hint = "from then on the measurement ran without it";
             self.tell(context, [Note::obstacle(reason, hint)])?;
         }
         Ok(())
@@ -81,8 +81,10 @@ impl ScenarioRun<'_> {
         session.paused += silence;
         (session.heard, session.stands) = (Instant::now(), true);
         if first {
-            let text = format!("{who} says that it is paused: it is waited for, and that time is a gap");
-            let hint = "let it run again; it is waited for as long as it was to measure, and ten minutes at the least";
+            let text =
+                format!("{who} reports that it is paused: tactus waits for it, and that time is a gap");
+            let hint = "resume it; tactus waits as long as the measurement was to take, and at least ten \
+                minutes";
             let environment = Some(self.sessions[at].name.clone());
             context.emit(Event::Noted { environment, note: Note::obstacle(text, hint) })?;
         }
@@ -97,16 +99,16 @@ impl ScenarioRun<'_> {
         let own = || rows().filter(|row| row.result.environment == *name);
         let is_peer = rows().any(|row| row.peer.as_ref() == Some(name));
         if self.planned.lock_in.is_some() {
-            return Some("the moments of a separation are drawn for one start");
+            return Some("the random moments of a separation hold for one start only");
         }
         if own().any(|row| row.result.outcome.yields() != Yields::Latency) {
-            return Some("what yields values is measured at one go");
+            return Some("a measurement of values cannot be interrupted");
         }
         if is_peer || self.is_to_be_on_a_path(name) || self.is_to_have_a_card(name) {
-            return Some("others in the scenario are connected with it");
+            return Some("other environments of the scenario are connected with it");
         }
         if self.sessions.iter().any(|other| other.inside.as_ref() == Some(name)) {
-            return Some("others lie inside it");
+            return Some("other environments lie inside it");
         }
         if holds(self.planned, name).next().is_some() {
             return Some("its virtual CPUs are held from the host");
@@ -117,7 +119,7 @@ impl ScenarioRun<'_> {
         if session.measures && self.left_ns(context, name) < self.planned.tick_ns {
             return Some("less than a tick of the measurement was left");
         }
-        (!session.running.hears()).then_some("it is not told when to begin")
+        (!session.running.hears()).then_some("it cannot be told when to begin")
     }
 
     /// How much of an environment's measurement is left, in ns.
@@ -159,7 +161,7 @@ impl ScenarioRun<'_> {
                     match failure {
                         Failure::Scenario(said) | Failure::Refused(said) => why = said,
                         Failure::Interrupted | Failure::Run(_) => {
-                            let why = format!("interrupted while it was started again; {}", dead.words);
+                            let why = format!("interrupted while it was restarted; {}", dead.words);
                             self.finish(context, &name, &Ending::because(RowEnd::Interrupted, why), None);
                             return Ok(());
                         }
@@ -172,7 +174,7 @@ impl ScenarioRun<'_> {
             self.finish(context, &name, &Ending::because(RowEnd::Failed, reason), None);
             return Ok(());
         }
-        let hint = "what was measured from then on was measured without it";
+        let hint = "from then on the measurement ran without it";
         self.tell(context, [Note::obstacle(reason, hint)])
     }
 
@@ -242,7 +244,7 @@ impl ScenarioRun<'_> {
             self.restarts.get(name).map_or(0, |starts| u64::from(*starts) + 1),
             u64::from(self.planned.restart) + 1
         );
-        let hint = "look at its console and its engine's log; what was measured before is kept";
+        let hint = "check its console and its engine's log; the measurement up to then is kept";
         let rows = self.rows_in(context, name);
         let mut said = None;
         for row in &rows {
@@ -256,10 +258,11 @@ impl ScenarioRun<'_> {
         }
         let seconds = float(gap_ns) / 1e9;
         let text = format!(
-            "{name}, which is not measured, died ({}) and was started again: it was not there for {seconds:.1} s ({nth})",
+            "{name}, which is not measured, died ({}) and was started again: it was missing for {seconds:.1} \
+                s ({nth})",
             dead.words
         );
-        self.tell(context, [Note::obstacle(text, "that time is in what was measured meanwhile")])
+        self.tell(context, [Note::obstacle(text, "the measurements of the others include that time")])
     }
 
     /// Tells when the clock of an environment stood still.
@@ -289,5 +292,5 @@ impl ScenarioRun<'_> {
 
 /// How long something was silent, in words.
 pub(super) fn silent_for(silence: Duration) -> String {
-    format!("said nothing for {}", Nanos(u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX)))
+    format!("was silent for {}", Nanos(u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX)))
 }

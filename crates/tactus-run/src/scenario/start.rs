@@ -35,13 +35,13 @@ impl ScenarioRun<'_> {
         let card = self.card_of(name);
         let ground = outer.as_ref().and_then(|outer| self.sessions.iter().position(|s| s.name == *outer));
         if let (Some(outer), None) = (&outer, ground) {
-            return Err(Failure::Scenario(format!("{name} lies inside {outer}, which is not up")));
+            return Err(Failure::Scenario(format!("{name} lies inside {outer}, which has not started")));
         }
         let nest = match ground {
             None => None,
             Some(at) => {
                 let nest = self.sessions[at].nest(context.guardian);
-                Some(nest.map_err(|error| failed("nothing can be put inside", error))?)
+                Some(nest.map_err(|error| failed("no environment can be put inside", error))?)
             }
         };
         let workspace = match nest {

@@ -22,7 +22,7 @@ pub fn recover(system: &dyn System) -> Vec<String> {
     let Some(dir) = state_dir(system).ok().filter(|dir| system.exists(dir)) else { return Vec::new() };
     if let Err(error) = system.make_own_dir(&dir) {
         return vec![format!(
-            "what an earlier run may have left was not looked for in {}: {error}",
+            "changes left by an earlier run were not looked for in {}: {error}",
             dir.display()
         )];
     }
@@ -40,7 +40,7 @@ fn recover_one(path: &Path, system: &dyn System) -> Vec<String> {
         // Its own guardian was faster.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            vec![format!("the journal {} of a dead run could not be undone: {error}", path.display())]
+            vec![format!("the journal {} of a dead run could not be reverted: {error}", path.display())]
         }
     }
 }
@@ -56,7 +56,10 @@ fn recover_dead(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
     let undone = undone.into_iter().map(|what| format!("{ended}; undone by {what}"));
     let left = left.into_iter().map(|what| format!("{ended}, and {what}"));
     let unknown = unknown.into_iter().map(|line| {
-        format!("{ended}, and another release of tactus wrote down how something of it is undone, which this one does not do: {line}")
+        format!(
+            "{ended}, and another release of tactus recorded a change that this one cannot revert: \
+            {line}"
+        )
     });
     Ok(undone.chain(left).chain(unknown).collect())
 }

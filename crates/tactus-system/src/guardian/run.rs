@@ -189,7 +189,7 @@ impl Guardian {
                     // It goes on without us rather than dying with its work half done.
                     std::mem::forget(process);
                     let words = format!("after {} s the guardian still undoes", STOP_TIMEOUT.as_secs());
-                    self.warnings().add(Note::obstacle(words, "it goes on; the next command looks after it"));
+                    self.warnings().add(Note::obstacle(words, "it continues; the next command checks on it"));
                     return false;
                 }
                 Ok(None) => std::thread::sleep(Duration::from_millis(2)),
@@ -198,7 +198,7 @@ impl Guardian {
             }
         };
         let hint = match code {
-            Some(0) => "look for what is left of the run by its name in /proc/PID/environ",
+            Some(0) => "search /proc/PID/environ for the run's name to find what is left of it",
             _ => "the next command tries again",
         };
         let said = process.stderr();
@@ -222,7 +222,7 @@ impl Guardian {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => vec![error.to_string()],
         };
-        let what = "the guardian was killed; the run itself took back what was left";
+        let what = "the guardian was killed; the run itself reverted what was left";
         warn!("{what}");
         self.warnings()
             .add(Note::obstacle(what, "a run whose guardian is killed starts nothing more: run it again"));
@@ -262,7 +262,7 @@ impl State {
         told.map_err(|error| {
             let words = self.process.as_ref().map(|process| process.stderr()).unwrap_or_default();
             let words = if words.is_empty() { String::new() } else { format!(": {}", words.trim()) };
-            io::Error::new(error.kind(), Gone(format!("the guardian has gone ({error}){words}")))
+            io::Error::new(error.kind(), Gone(format!("the guardian has ended ({error}){words}")))
         })
     }
 }

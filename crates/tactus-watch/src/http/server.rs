@@ -58,10 +58,10 @@ fn answer(place: &Place, site: &dyn Site, here: bool) -> io::Result<()> {
     let request = head(place.stream())?;
     place.asked()?;
     let given = match &request {
-        None => Answer::refusal(400, "no request that is understood"),
+        None => Answer::refusal(400, "the request is not understood"),
         // A page of a stranger's, whose name leads here since a moment ago, must not read it.
         Some(request) if here && !request.is_for_here() => {
-            Answer::refusal(403, "only for who asks for this machine by its own name")
+            Answer::refusal(403, "only requests that name this machine are answered")
         }
         Some(request) if !matches!(request.method.as_str(), "GET" | "HEAD") => {
             Answer::refusal(405, "GET alone").with("Allow", "GET, HEAD")
@@ -71,7 +71,7 @@ fn answer(place: &Place, site: &dyn Site, here: bool) -> io::Result<()> {
     let is_head = request.is_some_and(|request| request.method == "HEAD");
     let follows = matches!(given.body, Body::Events(_)) && !is_head;
     let given = match follows && !place.follows()? {
-        true => Answer::refusal(503, "as many follow already as may: close another page")
+        true => Answer::refusal(503, "too many pages are following already: close another page")
             .with("Retry-After", "10"),
         false => given,
     };

@@ -36,7 +36,7 @@ pub(super) fn draw(watched: &Watched, look: Look, frame: &mut Frame<'_>, area: R
     let above = u16::try_from(places.len()).unwrap_or(most).min(most);
     let [first, second] = Layout::vertical([Constraint::Length(above), Constraint::Min(1)]).areas(area);
     frame.render_widget(Paragraph::new(places), first);
-    let mut said = vec![Line::styled("what was said, the newest first", BOLD)];
+    let mut said = vec![Line::styled("messages, the newest first", BOLD)];
     let room = usize::from(second.height);
     for remark in watched.remarks.iter().rev().take(room) {
         let since = remark.at_ms.saturating_sub(watched.began_ms.unwrap_or(remark.at_ms));

@@ -39,7 +39,7 @@ pub(super) fn draw(watched: &Watched, view: &View, look: Look, frame: &mut Frame
 
 /// What is said while nothing measures yet.
 fn before(watched: &Watched) -> Vec<Line<'_>> {
-    let first = Line::from("nothing measures yet: environments start, and the self-test is made");
+    let first = Line::from("no measurement yet: environments start, and the self-test runs");
     let last = watched.remarks.iter().rev().take(5);
     std::iter::once(first).chain(last.map(|remark| Line::from(remark.text.as_str()))).collect()
 }

@@ -11,7 +11,8 @@ use crate::place;
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// Audit inside a guest or container of this kind, which is started for it, or one that runs (as docker:NAME)
+    /// Audit a guest or container: a kind, which is started for it, or the address of a running one (as
+    /// docker:NAME)
     #[arg(long = "in", value_name = "PLACE", conflicts_with = "from", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: Option<String>,
     /// Guest kernel, with --in for kinds that boot one
@@ -20,31 +21,31 @@ pub struct Audit {
     /// Further kernel parameters of the guest, with --in
     #[arg(long, value_name = "TEXT", requires = "environment")]
     pub cmdline: Option<String>,
-    /// Judge recorded facts anew: a bundle, or a file of facts
+    /// Judge recorded facts again: a bundle, or a file of facts
     #[arg(long, value_name = "BUNDLE|FILE")]
     pub from: Option<PathBuf>,
-    /// The part that the system plays; default: that of its environment
+    /// The role of the system; default: the role of its environment
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<Role>,
     /// CPUs meant for real-time work; default: the isolated ones
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
-    /// Only these checks; several with commas between them
+    /// Only these checks; separate several with commas
     #[arg(long, value_name = "ID,...", value_delimiter = ',', value_parser = Open(checks), hide_possible_values = true)]
     pub only: Vec<String>,
-    /// List every check instead
+    /// List all checks instead
     #[arg(long)]
     pub list: bool,
-    /// What fixes most, and a line for a finding: the default without --only
+    /// Print what fixes most, and one line per finding: the default without --only
     #[arg(long)]
     pub brief: bool,
-    /// Each finding with what was read, why it matters and how it is fixed: the default with --only
+    /// Print each finding with what was read, why it matters and how to fix it: the default with --only
     #[arg(long, conflicts_with = "brief")]
     pub full: bool,
-    /// Also say why each other check is no finding
+    /// Also print each other check, and why it is not a finding
     #[arg(long)]
     pub all: bool,
-    /// The least severity that makes the exit code 1 (and fails a JUnit case)
+    /// Lowest severity that makes the exit code 1 (and fails a JUnit case)
     #[arg(long, value_enum, value_name = "SEVERITY", default_value_t = Threshold::Blocker)]
     pub fail_on: Threshold,
     /// The format

@@ -2,15 +2,16 @@
 
 use clap::Args;
 
-/// What a run is a baseline for, and which it is held against.
+/// The baseline that a run becomes, and the one it is compared with.
 #[derive(Debug, Default, Args)]
 pub struct Baseline {
-    /// Keep the bundle as the baseline of this name, among this user's baselines; a name with a / is a directory of
-    /// baselines of your own
+    /// Save the bundle as a baseline of this name, for this user; a name with a / is a path to your own
+    /// directory of baselines
     #[arg(long, value_name = "NAME|DIR", conflicts_with_all = ["out", "into"])]
     pub save_baseline: Option<String>,
-    /// Hold the run against the baseline of this name, or against a bundle: exit code 1 where something became worse, 3
-    /// where that is not certain (as `tactus compare --gate`). The newest complete run of that name counts
+    /// Compare the run with the baseline of this name, or with a bundle: exit code 1 where something became
+    /// worse, 3 where that is undecided (as `tactus compare --gate`). The newest complete run of that name
+    /// counts
     #[arg(long, value_name = "NAME|BUNDLE")]
     pub baseline: Option<String>,
 }

@@ -7,24 +7,24 @@ use clap::Args;
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The base, then what is compared with it: bundles, or directories of bundles, which are runs of one condition
+    /// The base, then what to compare with it: bundles, or directories of bundles, which are runs of one
+    /// condition
     #[arg(required = true, value_name = "BUNDLE|DIR")]
     pub conditions: Vec<PathBuf>,
-    /// Exit code 0 if nothing is worse than its margin allows, 1 if something is, 3 if that is not decided. A base of 10
-    /// runs or more must pass --self
+    /// Exit code 0 if nothing is worse than its margin allows, 1 if something is, 3 if undecided. A base of
+    /// 10 runs or more must pass --self
     #[arg(long, conflicts_with = "itself")]
     pub gate: bool,
-    /// Compare the halves of a baseline of 10 runs or more: exit code 1 if it is not stable enough to be one, 3 if that is
-    /// not decided
+    /// Compare the halves of a baseline of 10 runs or more: exit code 1 if it is not stable, 3 if undecided
     #[arg(long = "self", id = "itself")]
     pub itself: bool,
-    /// Judge what was measured under emulation, too: it says nothing about hardware
+    /// Also judge emulated measurements, which say nothing about hardware
     #[arg(long)]
     pub judge_emulated: bool,
-    /// List every difference, in each thread too: candidates, no verdicts
+    /// List every difference, also in each thread: candidates, not verdicts
     #[arg(long, conflicts_with = "itself")]
     pub all: bool,
-    /// How much worse quantities may be: p50=10%,p99=10%,p99.9=25%,maximum=50%,values=10%, unless said otherwise
+    /// How much worse quantities may be. Default: p50=10%,p99=10%,p99.9=25%,maximum=50%,values=10%
     #[arg(long, value_name = "QUANTITY=PERCENT,...", value_delimiter = ',')]
     pub margin: Vec<String>,
     /// Only these scenarios or environments, separated by commas
@@ -36,7 +36,7 @@ pub struct Compare {
     /// Format: text, json, html, markdown, junit, github. Default: by the name of --out, else text
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where to: a file, or - for stdout
+    /// Output: a file, or - for stdout
     #[arg(long, value_name = "FILE|-", default_value = "-")]
     pub out: PathBuf,
 }

@@ -12,7 +12,8 @@ use super::values::seconds;
 // Of an option that is there twice the last one counts, as with getopt.
 #[command(disable_help_flag = true, args_override_self = true)]
 pub struct Cyclictest {
-    /// Thread N on CPU N, or on those of a list in turn. Threads are always bound, without this too
+    /// Thread N on CPU N, or on the CPUs of a list in turn. Threads are always bound, even without this
+    /// option
     #[arg(short = 'a', long, value_name = "CPUS", num_args = 0..=1, default_missing_value = "all")]
     pub affinity: Option<String>,
     /// Stop when a latency exceeds this, and stop ftrace with it if the kernel traces
@@ -21,13 +22,13 @@ pub struct Cyclictest {
     /// How much longer the interval of each further thread is [default: 500; 0 with a histogram]
     #[arg(short = 'd', long, value_name = "US")]
     pub distance: Option<u64>,
-    /// How long; a bare number is seconds. Default: until it is interrupted
+    /// Duration; a bare number is seconds. Default: until interrupted
     #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Nanos>,
-    /// Print a histogram of values below this, with all its rows
+    /// Print a histogram of values below this, with all rows
     #[arg(short = 'h', long, value_name = "US")]
     pub histogram: Option<u64>,
-    /// The same, with a column of the sums
+    /// The same, with a column of sums
     #[arg(short = 'H', long, value_name = "US", conflicts_with = "histogram")]
     pub histofall: Option<u64>,
     /// Write the histogram to this file
@@ -39,31 +40,31 @@ pub struct Cyclictest {
     /// Write the results as cyclictest's JSON to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// How many wake-ups of the first thread; 0: until it is interrupted
+    /// Number of wake-ups of the first thread; 0: until interrupted
     #[arg(short = 'l', long, value_name = "N", default_value_t = 0)]
     pub loops: u64,
-    /// Write the lines again only when the largest latency has grown
+    /// Print the lines again only when the largest latency has grown
     #[arg(short = 'M', long = "refresh_on_max")]
     pub refresh_on_max: bool,
     /// Print ns
     #[arg(short = 'N', long)]
     pub nsecs: bool,
-    /// Real-time priority. Without it, and without --policy, threads are ordinary ones
+    /// Real-time priority. Without it, and without --policy, threads are not real-time
     #[arg(short = 'p', long, value_name = "PRIO")]
     pub priority: Option<u32>,
-    /// How they are scheduled: fifo, rr, other or normal
+    /// Scheduling policy: fifo, rr, other or normal
     #[arg(long, value_name = "NAME")]
     pub policy: Option<String>,
-    /// Each further thread has a priority one lower
+    /// Give each further thread a priority one lower
     #[arg(long)]
     pub priospread: bool,
-    /// Print the last lines only
+    /// Print only the last lines
     #[arg(short = 'q', long)]
     pub quiet: bool,
     /// The same as -a -t
     #[arg(short = 'S', long)]
     pub smp: bool,
-    /// Threads; without a number one for each CPU [default: 1]
+    /// Number of threads; without a number one per CPU [default: 1]
     #[arg(short = 't', long, value_name = "N", num_args = 0..=1, default_missing_value = "0")]
     pub threads: Option<usize>,
     /// Leave the system as it is (cpu_dma_latency is not held, ftrace is not stopped)
@@ -73,7 +74,7 @@ pub struct Cyclictest {
     pub idle: Idle,
     #[command(flatten)]
     pub lacking: Lacking,
-    /// Keep the bundle in this directory, for `tactus report` (tactus's own option)
+    /// Keep the bundle in this directory, for `tactus report` (an option of tactus only)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print help
@@ -84,19 +85,19 @@ pub struct Cyclictest {
 /// Options that are taken and change nothing: it is so in any case.
 #[derive(Debug, Args)]
 pub struct Idle {
-    /// Lock the memory: it always is
+    /// Lock the memory: always done
     #[arg(short = 'm', long)]
     mlockall: bool,
-    /// Wait by clock_nanosleep: it always does
+    /// Wait by clock_nanosleep: always done
     #[arg(short = 'n', long, hide = true)]
     nanosleep: bool,
-    /// No buffer between the lines and who reads them: there is none
+    /// Print lines without a buffer: always done
     #[arg(short = 'u', long)]
     unbuffered: bool,
-    /// CPUs of the main thread: what does not measure keeps off the CPUs that are measured
+    /// CPUs of the main thread: threads that do not measure always stay off the measured CPUs
     #[arg(long, value_name = "CPUS", num_args = 0..=1, default_missing_value = "")]
     mainaffinity: Option<String>,
-    /// Write less of what -v would write
+    /// Print less of what -v would print
     #[arg(short = 'o', long, value_name = "N", hide = true)]
     oscope: Option<u64>,
 }

@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-/// Whether a run outlives its terminal.
+/// Whether a run continues after its terminal closes.
 #[derive(Debug, Default, Args)]
 pub struct Detach {
-    /// Continue without this terminal, which may be closed: this command returns when the bundle has begun and prints where it
-    /// is; `tactus watch` follows the run, `tactus watch --stop` ends it
+    /// Continue after this terminal closes: this command returns when the bundle has begun, and prints its
+    /// path; `tactus watch` follows the run, `tactus watch --stop` ends it
     #[arg(long, conflicts_with_all = ["json", "format"])]
     pub detach: bool,
-    /// This process is the one that goes on
+    /// This process is the detached run
     #[arg(long, hide = true)]
     pub detached: bool,
 }

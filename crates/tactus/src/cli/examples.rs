@@ -26,7 +26,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
             ),
             ("tactus run -D 1h --interleave 10m -i 1ms --max 100us", "An acceptance test of an hour each."),
             ("tactus run --into first", "Continue a run that was interrupted."),
-            ("tactus run -D 24h --detach --out night", "A day; the terminal may be closed."),
+            ("tactus run -D 24h --detach --out night", "Measure for a day; you may close the terminal."),
         ],
     ),
     (
@@ -59,7 +59,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
                 "tactus tune plan --profile realtime --isolate 1",
                 "What would change, and what each change risks.",
             ),
-            ("tactus tune files podman --isolate 1", "The options and files that start a container rightly."),
+            ("tactus tune files podman --isolate 1", "Options and files for a real-time container."),
             (
                 "tactus tune apply --profile realtime --isolate 2-7 --persist",
                 "Change it, also after a reboot.",
@@ -126,7 +126,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
                 "tactus fleet run plan.toml --on slurm --select feature=rt --out lab",
                 "One job for each node with the feature rt.",
             ),
-            ("tactus fleet status lab", "How far each machine is, and why one is not."),
+            ("tactus fleet status lab", "The state of each machine, and the reason where it fails."),
         ],
     ),
     (
@@ -142,27 +142,27 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
         "cyclictest",
         &[
             ("tactus cyclictest -q -p 95 -S -m -i 200 -h 400 -D 2", "A command line of cyclictest."),
-            ("tactus cyclictest --help", "The options that are taken."),
+            ("tactus cyclictest --help", "The supported options."),
         ],
     ),
     (
         "oslat",
         &[
             ("tactus oslat --duration 2 --rtprio 1 --cpu-list 1", "A command line of oslat."),
-            ("tactus oslat --help", "The options that are taken."),
+            ("tactus oslat --help", "The supported options."),
         ],
     ),
     (
         "kernel",
         &[
-            ("tactus kernel list", "The guest kernels that there are."),
+            ("tactus kernel list", "The available guest kernels."),
             ("tactus kernel fetch rt", "A PREEMPT_RT kernel for guests."),
         ],
     ),
     (
         "probe",
         &[
-            ("tactus probe --out tactus-probe", "The probe, to copy it to where tactus cannot."),
+            ("tactus probe --out tactus-probe", "The probe, to copy it to a place that tactus cannot reach."),
             ("tactus probe --arch aarch64 --out tactus-probe", "The same for arm64."),
         ],
     ),

@@ -19,22 +19,22 @@ pub struct Fleet {
     pub what: FleetCommand,
 }
 
-/// What to do with a fleet.
+/// The subcommand of `fleet`.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
-    /// Measure many machines by the engine that they have, one job for each, and bring their bundles home; repeated, it
-    /// continues where it was
+    /// Measure many machines with their engine, one job each, and fetch the bundles; repeat it to continue
     Run(FleetRun),
-    /// Write what `fleet run` would give to the engine, and start nothing
+    /// Write what `fleet run` would give the engine, and start nothing
     Render(FleetRender),
-    /// Ask the engine how far a fleet is
+    /// Ask the engine for the progress of a fleet
     Status(FleetStatus),
-    /// Fetch the bundles that have come since, and verify them; with --into put bundles of many machines into one data set
+    /// Fetch and verify the bundles that are ready; with --into put bundles of many machines into one data
+    /// set
     Collect(FleetCollect),
-    /// Say of the machines in a data set who misses the deadline, who is worst, what they have in common, what drifts, who
-    /// is missing and who changed what
+    /// Show which machines of a data set miss the deadline, which are worst, drift, are missing or were
+    /// changed, and what they have in common
     Show(FleetShow),
-    /// What a job runs on a machine; safe to repeat
+    /// The command that a job runs on a machine; safe to repeat
     #[command(hide = true)]
     Job(FleetJob),
 }

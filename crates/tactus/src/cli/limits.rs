@@ -17,7 +17,7 @@ pub struct Limits {
     /// Limit of the worst latency; a bare number is microseconds
     #[arg(long, value_name = "[ENV=]US", value_parser = time)]
     pub max: Vec<Limit<Nanos>>,
-    /// Limit of the jitter: the worst latency less the best
+    /// Limit of the jitter: the worst latency minus the best
     #[arg(long, value_name = "[ENV=]US", value_parser = time)]
     pub jitter: Vec<Limit<Nanos>>,
     /// Limit of the 99.999th percentile
@@ -32,7 +32,8 @@ pub struct Limits {
     /// Limit of the 99th percentile
     #[arg(long = "p99", value_name = "[ENV=]US", value_parser = time)]
     pub p99: Vec<Limit<Nanos>>,
-    /// Limit of what is exceeded less than once in a time, as 200us/24h, also if less was measured
+    /// Limit of the latency that is exceeded less than once in a time, as 200us/24h, also if less was
+    /// measured
     #[arg(long, value_name = "[ENV=]US/TIME", value_parser = tail)]
     pub tail: Vec<Limit<TailLimit>>,
     /// Maximum number of missed periods
@@ -81,7 +82,7 @@ fn tail(text: &str) -> Result<Limit<TailLimit>, String> {
         let (max, horizon) = limit.split_once('/').ok_or("write a latency and a time, as in `200us/24h`")?;
         let horizon: Nanos = horizon.parse().map_err(|error: DurationError| error.to_string())?;
         match horizon.0 {
-            0 => Err("there is nothing in no time".into()),
+            0 => Err("the time must be longer than 0".into()),
             _ => Ok(TailLimit { max: microseconds(max)?, horizon }),
         }
     })
@@ -93,7 +94,7 @@ fn number(text: &str) -> Result<Limit<u64>, String> {
 
 fn limit<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Limit<T>, String> {
     let (environment, limit) = match text.split_once('=') {
-        Some(("", _)) => return Err("there is no environment before the `=`".into()),
+        Some(("", _)) => return Err("the environment before the `=` is missing".into()),
         Some((environment, limit)) => (Some(environment.to_owned()), limit),
         None => (None, text),
     };

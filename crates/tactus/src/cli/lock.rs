@@ -8,10 +8,11 @@ use super::values::duration;
 /// What happens where another run measures this machine.
 #[derive(Debug, Default, Args)]
 pub struct Lock {
-    /// Where this machine is being measured already: wait for the end of that, so long at most; otherwise it is an error
+    /// If another run measures this machine, wait for its end, up to this long; without this option that is
+    /// an error
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub wait: Option<Nanos>,
-    /// Measure although this machine is being measured already, and although both disturb each other
+    /// Measure although another run measures this machine: both disturb each other
     #[arg(long, conflicts_with = "wait")]
     pub beside: bool,
 }

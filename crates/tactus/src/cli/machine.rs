@@ -15,7 +15,7 @@ pub struct Environments {
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
 pub struct Probe {
-    /// The architecture that it is for; this machine's own when it is not said
+    /// The architecture; default: that of this machine
     #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_environment::kernel::OWN)]
     pub arch: String,
     /// The file; `-` for stdout
@@ -30,7 +30,7 @@ pub struct Kernel {
     pub what: KernelCommand,
 }
 
-/// What to do with guest kernels.
+/// The subcommand of `kernel`.
 #[derive(Debug, Subcommand)]
 pub enum KernelCommand {
     /// List the kernels that a guest can boot
@@ -47,17 +47,18 @@ pub enum KernelCommand {
         /// `rt`, `standard`, or a package
         #[arg(default_value = "rt")]
         name: String,
-        /// The guest's architecture, `x86_64` or `aarch64`; this machine's own when it is not said
+        /// The guest's architecture, `x86_64` or `aarch64`; default: that of this machine
         #[arg(long, value_parser = ["x86_64", "aarch64"], default_value = tactus_environment::kernel::OWN)]
         arch: String,
     },
-    /// Write the guest without an operating system to a file, for a boot loader: it measures a machine of metal by itself
+    /// Write the guest without an operating system to a file, for a boot loader: it measures bare metal by
+    /// itself
     Bare {
         /// The file to write
         #[arg(long, default_value = "tactus-bare-guest.elf", value_hint = clap::ValueHint::FilePath)]
         out: PathBuf,
     },
-    /// Choose the kernel that guests boot when the plan does not say
+    /// Choose the kernel that guests boot by default
     Use {
         /// A name from `tactus kernel list`, or a path
         name: String,

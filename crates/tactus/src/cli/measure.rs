@@ -30,18 +30,18 @@ pub struct Measure {
     /// Time between two wake-ups; a bare number is microseconds
     #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
     pub interval: Nanos,
-    /// Where: a kind of environment, or the address of one that runs (pod:NAMESPACE/NAME, docker:NAME, podman:NAME,
-    /// lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:HOST)
+    /// Where: a kind of environment, or the address of a running one (pod:NAMESPACE/NAME, docker:NAME,
+    /// podman:NAME, lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:HOST)
     #[arg(long = "in", value_name = "PLACE", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: String,
-    /// The kind of guest that is measured from there, for `interrupt`
+    /// The kind of guest to measure from there, for `interrupt`
     #[arg(long = "to", value_name = "KIND", conflicts_with = "load")]
     pub to: Option<String>,
     /// The file in which a program marks its cycles, for `application`
     #[arg(long, value_name = "FILE")]
     pub file: Option<String>,
-    /// What is measured of a cycle, for `application`: response, start or execution; for `timerlat`: irq or thread. Default:
-    /// response; both
+    /// What to measure of a cycle, for `application`: response, start or execution; for `timerlat`: irq or
+    /// thread. Default: response; both
     #[arg(long, value_name = "WORD")]
     pub value: Option<String>,
     /// The file that describes a card, for `interrupt` of a device (contrib/cards)
@@ -56,11 +56,11 @@ pub struct Measure {
     /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`
     #[arg(short = 'a', long = "cpus", alias = "affinity", value_name = "CPUS", default_value = "auto")]
     pub cpus: CpuRequest,
-    /// Measuring threads in all, dealt out over the CPUs; each further one of a CPU is one priority
-    /// lower. Default: one per CPU
+    /// Total number of measuring threads, spread over the CPUs; each further thread of a CPU has a priority
+    /// one lower. Default: one per CPU
     #[arg(short = 't', long, value_name = "N")]
     pub threads: Option<u32>,
-    /// How long; a bare number is seconds
+    /// Duration; a bare number is seconds
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s", value_parser = seconds)]
     pub duration: Nanos,
     /// Print a histogram up to this many microseconds, as cyclictest -h does
@@ -70,7 +70,7 @@ pub struct Measure {
     /// is microseconds
     #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds, conflicts_with = "stop_above")]
     pub break_at: Option<Nanos>,
-    /// How it is scheduled. Default: fifo; what yields values: other
+    /// Scheduling policy. Default: fifo; for values: other
     #[arg(long, value_enum)]
     pub policy: Option<Policy>,
     /// Load in the same environment; repeat it for several. Parameters as in cache:bytes=8M, a program as in
@@ -83,7 +83,8 @@ pub struct Measure {
     /// Start this QEMU, with --in qemu: a path, or a name on the PATH
     #[arg(long, value_name = "PROGRAM")]
     pub qemu: Option<String>,
-    /// Add this argument to QEMU's command line, with --in qemu; repeat it for each word, as --qemu-arg=-global
+    /// Add this argument to QEMU's command line, with --in qemu; repeat it for each argument, as
+    /// --qemu-arg=-global
     #[arg(long = "qemu-arg", value_name = "WORD", allow_hyphen_values = true)]
     pub qemu_arguments: Vec<String>,
     /// Leave out the self-test, which injects a fault of 1 ms
@@ -93,7 +94,7 @@ pub struct Measure {
     /// ftrace is not stopped)
     #[arg(long)]
     pub no_side_effects: bool,
-    /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF at KVM's tracepoints
+    /// Count why virtual CPUs of a guest exit, and for how long, by BPF at KVM's tracepoints
     #[arg(long, conflicts_with = "no_side_effects")]
     pub kvm_exits: bool,
     /// Title of the report
@@ -114,7 +115,7 @@ pub struct Measure {
     /// Keep the bundle in this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// No live screen or lines
+    /// Print no live screen and no lines
     #[arg(short = 'q', long)]
     pub quiet: bool,
     #[command(flatten)]

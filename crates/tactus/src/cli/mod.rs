@@ -67,7 +67,7 @@ pub use words::{Completions, Explain, Man};
     help_template = help::SCREEN
 )]
 pub struct Cli {
-    /// Print what is done to stderr: commands, changes and decisions, with the time
+    /// Print to stderr what tactus does: commands, changes and decisions, with the time
     ///
     /// `TACTUS_LOG=debug` prints more, `TACTUS_LOG=tactus_system=debug,warn` chooses by crate.
     #[arg(long, global = true, display_order = 1000, hide_short_help = true)]
@@ -76,7 +76,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What to do. The first eight are listed; the help names the next four; the rest are in the manual pages.
+/// The command. The first eight are listed; the help names the next four; the rest are in the manual pages.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Measure this machine everywhere, or run a plan or a study

@@ -13,7 +13,7 @@ const MOVED: &[(&str, &str)] = &[
     ("stop", "tactus watch --stop [BUNDLE]"),
 ];
 
-/// What is typed instead of a command that has another name today; none: it never was a command.
+/// The present name of a renamed command; none: it never was a command.
 pub fn moved(name: &str) -> Option<&'static str> {
     MOVED.iter().find(|(was, _)| *was == name).map(|(_, is)| *is)
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use super::open::Open;
 use crate::vocabulary;
 
-/// In which form a result is printed.
+/// The form in which a result is printed.
 #[derive(Debug, Default, Args)]
 pub struct Printed {
     /// Print the result as JSON (--format json)

@@ -21,7 +21,7 @@ pub struct Prove {
     /// Every setting that can be made here and reverted
     #[arg(long)]
     pub all: bool,
-    /// The kind of environment; in one that boots its own kernel, boot parameters are tested too
+    /// The kind of environment; if it boots its own kernel, boot parameters are tested too
     #[arg(long = "in", value_name = "KIND", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: String,
     /// Guest kernel, for environments that boot one
@@ -33,20 +33,20 @@ pub struct Prove {
     /// CPUs to measure on; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<CpuSet>,
-    /// Pairs of each setting; default: as many as show an effect of two standard deviations, 10 or more. Fewer than 10 are
-    /// exploratory: medians, and no statement of an effect unless it is certain all the same
+    /// Pairs of each setting; default: enough to show an effect of two standard deviations, 10 or more. Fewer
+    /// than 10 are exploratory: medians, and an effect only if it is certain
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub pairs: Option<u32>,
-    /// How long each half of a pair measures; a bare number is seconds
+    /// Duration of each half of a pair; a bare number is seconds
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s", value_parser = seconds)]
     pub duration: Nanos,
     /// One second for each half, for a first look
     #[arg(long, conflicts_with = "duration")]
     pub quick: bool,
-    /// Without load beside the measurement
+    /// Measure without load
     #[arg(long)]
     pub idle: bool,
-    /// Print what would be measured, and how long it takes
+    /// Print what would be measured, and how long it would take
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]

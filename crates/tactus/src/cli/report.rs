@@ -27,14 +27,14 @@ pub struct Report {
     /// Write to this file; - is stdout, the default
     #[arg(long, value_name = "FILE|-")]
     pub out: Option<PathBuf>,
-    /// Print for which classes of control application the environments are fit: `all`, which changes no exit code, or names,
-    /// which make it 1 if an environment is not fit for one of them, and 3 if that is not decided
+    /// Print for which classes of control application the environments are fit: `all` leaves the exit code;
+    /// names make it 1 if an environment is not fit for one of them, and 3 if undecided
     #[arg(long, value_name = "CLASS,...", value_delimiter = ',', conflicts_with_all = ["html", "open", "raw"])]
     pub class: Vec<String>,
     /// Read more classes from this TOML file; one with the name of a built-in class replaces it
     #[arg(long, value_name = "FILE", requires = "class")]
     pub classes: Option<PathBuf>,
-    /// Write a certificate of two pages, as PDF and HTML: the answer, and the conditions under which it holds
+    /// Write a certificate of two pages, as PDF and HTML: the answer and its conditions
     #[arg(long, conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged"])]
     pub certificate: bool,
     /// Title of the certificate. Default: the title of the run
@@ -43,10 +43,10 @@ pub struct Report {
     /// The customer that the certificate is for
     #[arg(long, value_name = "TEXT", requires = "certificate")]
     pub customer: Option<String>,
-    /// Where the machine stands
+    /// Location of the machine
     #[arg(long, value_name = "TEXT", requires = "certificate")]
     pub site: Option<String>,
-    /// Who measured
+    /// Name of the person who measured
     #[arg(long, value_name = "TEXT", requires = "certificate")]
     pub operator: Option<String>,
     /// Serial number of the machine
@@ -55,7 +55,8 @@ pub struct Report {
     /// Sign the bundle with this key of OpenSSH (a public key if an agent has the private one)
     #[arg(long, value_name = "KEY", conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged", "out"])]
     pub sign: Option<PathBuf>,
-    /// Check the bundle and its certificates against the signature, and print with which key they were signed: exit code 1 if one byte differs
+    /// Check the bundle and its certificates against the signature, and print the key that signed them: exit
+    /// code 1 if one byte differs
     #[arg(long, conflicts_with_all = ["html", "open", "format", "json", "class", "only", "damaged", "out", "sign", "certificate"])]
     pub verify: bool,
     /// With --verify: the key must be one of these (an allowed signers file, see ssh-keygen)
@@ -67,7 +68,7 @@ pub struct Report {
     /// Also show the quantiles of the wake-ups that happened, where periods were missed
     #[arg(long)]
     pub raw: bool,
-    /// Read what is left of a damaged bundle, and say what is wrong with it
+    /// Read what is left of a damaged bundle, and report the damage
     #[arg(long)]
     pub damaged: bool,
 }

@@ -21,50 +21,51 @@ use crate::{load, place, vocabulary};
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// A study by name, or a plan file; without it: this machine, every environment it has. A plan is a program: its
-    /// commands run with your rights, so look at one of a stranger first
+    /// A study by name, or a plan file; without it: this machine, every environment it has. A plan is a
+    /// program that runs with your rights: read a stranger's plan first
     #[arg(value_parser = Open(vocabulary::studies), hide_possible_values = true)]
     pub plan: Option<String>,
     /// Time between two wake-ups (the period of your loop); a bare number is microseconds
     #[arg(short = 'i', long, value_name = "US", value_parser = interval)]
     pub interval: Option<Nanos>,
-    /// Where to measure: kinds of environments (host, podman, qemu...), or addresses of ones that run (docker:NAME). Default:
-    /// the host, a container and a virtual machine
+    /// Where to measure: kinds of environments (host, podman, qemu...), or addresses of running ones
+    /// (docker:NAME). Default: the host, a container and a virtual machine
     #[arg(long = "in", value_name = "PLACE,...", value_delimiter = ',', conflicts_with = "plan", value_parser = Open(place::words), hide_possible_values = true)]
     pub places: Vec<String>,
     /// CPUs to measure on: a list, `auto`, `isolated`, `all`, `!0`. Default: auto
     #[arg(short = 'a', long = "cpus", value_name = "CPUS", conflicts_with = "plan")]
     pub cpus: Option<CpuRequest>,
-    /// Load in each environment, which is measured idle, too; repeat it for several. Parameters as in cache:bytes=8M, a program
-    /// as in 'command:stress-ng --malloc 1'; `tactus explain` lists the loads. Default: scheduler
+    /// Load in each environment, which is also measured idle; repeat it for several. Parameters as in
+    /// cache:bytes=8M, a program as in 'command:stress-ng --malloc 1'; `tactus explain` lists the loads.
+    /// Default: scheduler
     #[arg(long, value_name = "LOAD", conflicts_with = "plan", value_parser = Open(load::words), hide_possible_values = true)]
     pub load: Vec<String>,
-    /// How long each scenario measures; a bare number is seconds. Default without a plan: 10s
+    /// Duration of each scenario; a bare number is seconds. Default without a plan: 10s
     #[arg(short = 'D', long, value_name = "TIME", value_parser = seconds)]
     pub duration: Option<Nanos>,
     /// Directory of the bundle: a new one, or an empty one that no other user can write to; default: ./tactus-PLAN-TIME
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Continue this bundle: what is complete in it is kept, the rest is measured now; where there is
-    /// none, like --out
+    /// Continue this bundle: complete scenarios are kept, the rest is measured now; if there is no bundle,
+    /// like --out
     #[arg(long, value_name = "BUNDLE", conflicts_with = "out")]
     pub into: Option<PathBuf>,
-    /// Continue a bundle although it was begun on another machine
+    /// Continue a bundle that was begun on another machine
     #[arg(long, requires = "into")]
     pub force: bool,
-    /// Run the commands of the bundle's own plan, which somebody else may have written; not needed where the plan is
-    /// given too
+    /// Run the commands of the bundle's own plan, which someone else may have written; not needed if you also
+    /// give the plan
     #[arg(long, requires = "into")]
     pub trust: bool,
-    /// The state that this machine is in, instead of what its facts say
+    /// Host state of this machine, instead of the one that its facts show
     #[arg(long, value_name = "STATE")]
     pub host_state: Option<String>,
-    /// How many runs of every scenario are made, in rounds of randomised order: 8 or more tell effects from
-    /// what differs from run to run by itself
+    /// Number of runs of every scenario, in rounds of random order: 8 or more separate effects from
+    /// run-to-run variation
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
-    /// Measure every scenario in slices of this length, in turn, in rounds of randomised order: what drifts on the
-    /// machine falls on all of them alike
+    /// Measure every scenario in slices of this length, in rounds of random order: drift of the machine then
+    /// affects all scenarios alike
     #[arg(long, value_name = "TIME", value_parser = slice)]
     pub interleave: Option<Nanos>,
     #[command(flatten)]
@@ -74,13 +75,13 @@ pub struct Run {
     /// Measure 10 minutes in each scenario
     #[arg(long, conflicts_with_all = ["duration", "quick", "plan"])]
     pub long: bool,
-    /// The short durations of a plan or study, for a first look
+    /// Use the short durations of a plan or study, for a first look
     #[arg(long)]
     pub quick: bool,
     /// Title of the report
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// Only these scenarios or environments; several with commas between them, or --only several times
+    /// Only these scenarios or environments; separate several with commas, or repeat --only
     #[arg(long, value_name = "NAME,...")]
     pub only: Vec<String>,
     /// Leave the system as it is while measuring (cpu_dma_latency is not held, no counter of the processor is used,
@@ -97,7 +98,7 @@ pub struct Run {
     pub screen: Screen,
     #[command(flatten)]
     pub detach: Detach,
-    /// A line more in tables of latencies where periods were missed: the quantiles of the wake-ups that happened
+    /// Also print the quantiles of the wake-ups that happened, where periods were missed
     #[arg(long)]
     pub raw: bool,
     #[command(flatten)]

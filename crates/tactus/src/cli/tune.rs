@@ -15,43 +15,43 @@ pub struct Tune {
     pub what: TuneCommand,
 }
 
-/// What to do with a profile.
+/// The subcommand of `tune`.
 #[derive(Debug, Subcommand)]
 pub enum TuneCommand {
-    /// Print each change of a profile: now, then, how, what it risks, and the pitfalls on its way
+    /// Print each change of a profile: present value, new value, how it is set, its risk and its pitfalls
     Plan(TunePlan),
-    /// Carry a plan out: what can be set now, and with --persist what the next boot needs
+    /// Apply a profile: what can be set now, and with --persist what the next boot needs
     Apply(TuneApply),
     /// Compare the system with what was applied, also after a reboot
     Verify(TuneVerify),
-    /// Revert exactly: what was there before is put back, byte for byte
+    /// Restore everything that was changed, byte for byte
     Revert(TuneRevert),
-    /// Show two profiles against each other and against now
+    /// Compare two profiles with each other and with the present settings
     Diff(TuneDiff),
-    /// Write files for what is set elsewhere: boot loader, TuneD, libvirt, QEMU, containers, clusters
+    /// Write files for other programs: boot loader, TuneD, libvirt, QEMU, containers, clusters
     Files(TuneFiles),
 }
 
 /// Which settings.
 #[derive(Clone, Debug, Args)]
 pub struct Choose {
-    /// Only these settings, by the ids of their checks; several with commas between them
+    /// Only these settings, by the ids of their checks; separate several with commas
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Not these
+    /// All but these settings
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub without: Vec<String>,
-    /// Also these: settings outside the profile, and those that the plan leaves out because they weaken a safety feature
+    /// Also these settings: outside the profile, or left out by the plan because they weaken a safety feature
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub with: Vec<String>,
-    /// TuneD's values alone, nothing that tactus adds
+    /// Only TuneD's values, without the additions of tactus
     #[arg(long)]
     pub plain: bool,
-    /// Interrupts of the real-time work itself, by their numbers: they stay where they are. Those allowed on
-    /// isolated CPUs only stay in any case
+    /// Interrupts of the real-time work itself, by number: they stay where they are. Interrupts that are
+    /// allowed only on isolated CPUs always stay
     #[arg(long, value_name = "IRQ,...", value_delimiter = ',')]
     pub own_irq: Vec<u32>,
-    /// Interrupts that leave the isolated CPUs though they are allowed nowhere else
+    /// Interrupts to move off the isolated CPUs although they are allowed nowhere else
     #[arg(long, value_name = "IRQ,...", value_delimiter = ',')]
     pub move_irq: Vec<u32>,
 }
@@ -67,13 +67,13 @@ pub struct TunePlan {
     pub isolate: Option<CpuSet>,
     #[command(flatten)]
     pub choose: Choose,
-    /// The part that the system plays
+    /// The role of the system
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<Role>,
-    /// Plan for a system whose facts were recorded
+    /// Plan for another system, from its recorded facts
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Every line: what holds already, and each thread and file
+    /// Print every line: settings that hold already, each thread and each file
     #[arg(long)]
     pub all: bool,
     /// As a JSON document (a stable contract)
@@ -92,16 +92,16 @@ pub struct TuneApply {
     pub isolate: Option<CpuSet>,
     #[command(flatten)]
     pub choose: Choose,
-    /// What was applied before, again: after a reboot, or when something has been changed since
+    /// Apply again what was applied before: after a reboot, or after something was changed
     #[arg(long, conflicts_with_all = ["profile", "isolate", "only", "without", "with", "plain", "own_irq", "move_irq"])]
     pub again: bool,
-    /// Also write what the next boot needs, in files of our own
+    /// Also write what the next boot needs, in separate files
     #[arg(long)]
     pub persist: bool,
     /// Overwrite what another tool has set since
     #[arg(long)]
     pub force: bool,
-    /// Only say what would be done
+    /// Print what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -120,10 +120,10 @@ pub struct TuneRevert {
     /// Overwrite what another tool has set since
     #[arg(long)]
     pub force: bool,
-    /// Let what another tool has set since be, and forget it
+    /// Keep what another tool has set since, and forget the former value
     #[arg(long, conflicts_with = "force")]
     pub leave: bool,
-    /// Only say what would be reverted
+    /// Print what would be reverted, and revert nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -138,7 +138,7 @@ pub struct TuneDiff {
     /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
-    /// Also what is the same in both
+    /// Also list what is the same in both
     #[arg(long)]
     pub all: bool,
     /// As a JSON document

@@ -12,8 +12,8 @@ use crate::vocabulary;
 /// Arguments of `tune files`.
 #[derive(Debug, Args)]
 pub struct TuneFiles {
-    /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubernetes-job or kubevirt; `tactus explain` says
-    /// what each writes
+    /// grub, tuned, libvirt, qemu, docker, podman, nova, kubernetes, kubernetes-job or kubevirt; `tactus
+    /// explain` describes each
     #[arg(value_parser = Open(vocabulary::generators), hide_possible_values = true)]
     pub what: String,
     /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning. Default: realtime, for guests
@@ -23,8 +23,8 @@ pub struct TuneFiles {
     /// CPUs for real-time work; default: the isolated ones, else all but the first core's
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
-    /// Settings that the profile does not call for, or that are withheld because they weaken what guards the machine,
-    /// by the ids of their checks
+    /// Settings outside the profile, or left out because they weaken a safety feature, by the ids of their
+    /// checks
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     pub with: Vec<String>,
     /// Virtual CPUs, or a container's CPUs; default: one for each isolated core of one NUMA node
@@ -33,10 +33,11 @@ pub struct TuneFiles {
     /// The guest's memory; default: 4G
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<Size>,
-    /// Pages of that memory: 1G, 2M or 4K. Default of guests: the largest that the machine has and that fit; of containers: 4K
+    /// Page size of that memory: 1G, 2M or 4K. Default for guests: the largest that the machine has and that
+    /// fits; for containers: 4K
     #[arg(long, value_name = "SIZE")]
     pub pages: Option<Page>,
-    /// What executes the guest: kvm, or tcg (emulation, which cannot have everything)
+    /// What executes the guest: kvm, or tcg (emulation, without some features)
     #[arg(long, value_enum, value_name = "ACCEL")]
     pub accel: Option<Accel>,
     /// The guest's or container's name. Default: rt-guest, rt-container
@@ -48,13 +49,13 @@ pub struct TuneFiles {
     /// For a machine whose facts were recorded: a bundle, or a file of facts
     #[arg(long, value_name = "BUNDLE|FILE")]
     pub from: Option<PathBuf>,
-    /// Where to: a directory, a file (where there is one), or - for stdout
+    /// Output: a directory, a file (if there is only one), or - for stdout
     #[arg(long, value_name = "FILE|DIR|-", default_value = "-")]
     pub out: PathBuf,
-    /// Overwrite files that are there
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
-    /// The list of files with their texts, as a JSON document; nothing is written
+    /// Print the files with their texts as a JSON document, and write nothing
     #[arg(long, conflicts_with = "out")]
     pub json: bool,
 }

@@ -5,14 +5,14 @@ use tactus_model::Nanos;
 pub fn duration(text: &str) -> Result<Nanos, String> {
     let duration: Nanos =
         text.parse().map_err(|error: tactus_model::duration::DurationError| error.to_string())?;
-    if duration.0 == 0 { Err("nothing can be measured in no time".into()) } else { Ok(duration) }
+    if duration.0 == 0 { Err("the duration must be longer than 0".into()) } else { Ok(duration) }
 }
 
 /// How long a slice of a measurement is.
 pub fn slice(text: &str) -> Result<Nanos, String> {
     let slice = duration(text)?;
     if slice < Nanos::from_secs(1) {
-        return Err("so short a slice is nearly all beginning and end: use 1s or more; 10m is usual".into());
+        return Err("a slice this short is mostly start and end: use 1s or more; 10m is usual".into());
     }
     Ok(slice)
 }

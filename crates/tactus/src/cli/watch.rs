@@ -8,21 +8,21 @@ use clap::Args;
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// Directory of the bundle that the run writes. Default: that of your newest run in progress; with --stop that of your
+    /// Directory of the bundle that the run writes. Default: your newest run in progress; with --stop your
     /// only one; with --serve the directory with bundles (default: this one)
     #[arg(value_name = "BUNDLE|DIR")]
     pub place: Option<PathBuf>,
     /// Print lines instead of the live screen
     #[arg(long)]
     pub plain: bool,
-    /// End the run, as Ctrl-C does: what it measured is kept
+    /// End the run, as Ctrl-C does, and keep what it measured
     #[arg(long, conflicts_with_all = ["plain", "serve"])]
     pub stop: bool,
     /// Show the bundles of a directory, and the runs in progress, in a browser
     #[arg(long, conflicts_with = "plain")]
     pub serve: bool,
-    /// Listen here. Without an address: on this machine only; with port 0: on a free port. On other addresses than loopback a
-    /// token is needed, which is made and printed
+    /// Listen here. Without an address: on this machine only; with port 0: on a free port. Addresses other
+    /// than loopback need a token, which tactus makes and prints
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -30,7 +30,8 @@ pub struct Watch {
         value_parser = tactus_watch::http::address
     )]
     pub listen: SocketAddr,
-    /// Ask for the token in this file, on loopback too: at least 22 letters and digits, in a file that no other user can read
+    /// Require the token in this file, also on loopback: at least 22 letters and digits, in a file that no
+    /// other user can read
     #[arg(long, value_name = "FILE", requires = "serve")]
     pub token_file: Option<PathBuf>,
 }

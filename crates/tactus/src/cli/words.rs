@@ -10,10 +10,10 @@ use crate::vocabulary;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The word; without it: all of them
+    /// The word; default: list all of them
     #[arg(value_parser = Open(vocabulary::words), hide_possible_values = true)]
     pub word: Option<String>,
-    /// The same as JSON on stdout
+    /// Print the same as JSON on stdout
     #[arg(long)]
     pub json: bool,
 }

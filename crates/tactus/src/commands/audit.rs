@@ -136,7 +136,7 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
     if systems.is_empty() {
         return Err(Failure::say(
             format!("{} has no facts of any environment", path.display()),
-            "nothing came up in that run: see `tactus report`",
+            "no environment started in that run: see `tactus report`",
         ));
     }
     Ok(systems)

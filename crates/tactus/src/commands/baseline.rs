@@ -24,8 +24,8 @@ pub fn directory(name: &str) -> Result<PathBuf, Failure> {
     }
     if name.is_empty() || name.starts_with('.') {
         return Err(Failure::say(
-            format!("`{name}` is no name of a baseline"),
-            "take a word, as in `--save-baseline main`, or a directory: `--save-baseline ./baselines/main`",
+            format!("`{name}` is not a valid name of a baseline"),
+            "use a word, as in `--save-baseline main`, or a directory: `--save-baseline ./baselines/main`",
         ));
     }
     let all = baselines_dir(&Real).map_err(|error| {
@@ -61,11 +61,12 @@ impl Base {
         let name = clean(&self.name);
         let said = match expected(&base, &Margins::default()) {
             None => format!(
-                "the baseline `{name}` has too few runs to tell how much runs differ: the gate will not decide; make it with \
-                 `--repeat 10`"
+                "the baseline `{name}` has too few runs to show how much runs differ: the gate cannot \
+                 decide; make it with `--repeat 10`"
             ),
             Some(Expected { scenario, quantity, runs: None, .. }) => format!(
-                "runs of `{name}` differ too much: no number of them decides whether {quantity} of {} became worse",
+                "runs of `{name}` differ too much: no number of them can decide whether {quantity} of {} \
+                    became worse",
                 clean(&scenario)
             ),
             Some(Expected { scenario, quantity, runs: Some(runs), base }) => {
@@ -74,8 +75,8 @@ impl Base {
                     return None;
                 }
                 format!(
-                    "at the noise of `{name}` the gate needs about {runs} runs of each ({quantity} of {}): it has {base}, and \
-                     {planned} {} planned; `--repeat {runs}`",
+                    "with the variation of `{name}` the gate needs about {runs} runs of each ({quantity} of \
+                     {}): it has {base}, and {planned} {} planned; `--repeat {runs}`",
                     clean(&scenario),
                     if planned == 1 { "is" } else { "are" }
                 )
@@ -96,15 +97,10 @@ fn unknown(name: &str, dir: &Path) -> Failure {
     let names: Vec<String> =
         beside.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
     let all = match names.as_slice() {
-        _ if name.contains('/') => {
-            "name a bundle, or a directory with one that was measured to its end".to_owned()
-        }
+        _ if name.contains('/') => "name a bundle, or a directory that contains a complete one".to_owned(),
         [] => format!("make it: `tactus run --repeat 10 --save-baseline {}`", quoted(name)),
-        names => format!("there are {}", names.join(", ")),
+        names => format!("the baselines are {}", names.join(", ")),
     };
     let hint = nearest::hint(name, names.iter().map(String::as_str), all);
-    Failure::say(
-        format!("there is no baseline `{name}` that was measured to its end ({})", dir.display()),
-        hint,
-    )
+    Failure::say(format!("there is no complete baseline `{name}` ({})", dir.display()), hint)
 }

@@ -70,9 +70,9 @@ fn many_enough(arguments: &Compare) -> Result<(), Failure> {
             "name a bundle of 10 repeats or more, or a directory of 10 bundles: `tactus compare --self BASE`",
         )),
         (false, _) => Err(Failure::say(
-            "there is nothing to compare it with",
-            "name the base first, then what is compared with it: `tactus compare BASE NEW`; a baseline against itself is \
-             `tactus compare --self BASE`",
+            "the bundle to compare with it is missing",
+            "name the base first, then the bundles to compare: `tactus compare BASE NEW`; compare a baseline \
+             with itself by `tactus compare --self BASE`",
         )),
     }
 }
@@ -85,7 +85,8 @@ fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
     {
         return Err(Failure::say(
             format!("`{twice}` is named twice"),
-            "a bundle against itself tells nothing; `tactus compare BASELINE --self` splits a baseline into halves",
+            "comparing a bundle with itself shows nothing; `tactus compare BASELINE --self` splits a \
+                baseline into halves",
         ));
     }
     let last = |path: &std::path::PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -116,8 +117,9 @@ fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
     }
     if bundles.is_empty() {
         return Err(Failure::say(
-            format!("{} is no bundle, and has none in it", path.display()),
-            "name a directory that `tactus run` or `tactus measure` wrote, or one that such directories lie in",
+            format!("{} is not a bundle, and contains none", path.display()),
+            "name a directory that `tactus run` or `tactus measure` wrote, or one that contains such \
+                directories",
         ));
     }
     Ok(bundles)
@@ -156,8 +158,8 @@ pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<Gated, 
 fn nothing_in_common() -> Failure {
     Failure::say(
         "the bundles have no scenario in common",
-        "scenarios are matched by name, environment and measurement: `tactus report BUNDLE` lists those of a bundle; what is \
-         imported is called by its file or as `tactus convert --name` says",
+        "scenarios are matched by name, environment and measurement: `tactus report BUNDLE` lists those of a \
+         bundle. Imported scenarios have the name of their file, or that of `tactus convert --name`",
     )
 }
 

@@ -33,7 +33,7 @@ pub fn convert(arguments: &Convert) -> Result<Exit, Failure> {
         (Some(to), [_]) => through(to, arguments),
         (Some(to), several) => Err(Failure::say(
             format!("--to {to} takes one bundle or file, not {}", several.len()),
-            "convert them one by one; or put files of other tools into one bundle first: without --to",
+            "convert them one by one; or first put files of other tools into one bundle, without --to",
         )),
     }
 }
@@ -41,7 +41,7 @@ pub fn convert(arguments: &Convert) -> Result<Exit, Failure> {
 /// From a file of one tool to a file of another: by a bundle that is not kept.
 fn through(to: &str, arguments: &Convert) -> Result<Exit, Failure> {
     let unmade =
-        |error: std::io::Error| Failure::say(format!("no directory can be made: {error}"), CACHE_HINT);
+        |error: std::io::Error| Failure::say(format!("the directory cannot be created: {error}"), CACHE_HINT);
     let above = tempfile::tempdir().map_err(unmade)?;
     let bundle = above.path().join("bundle");
     import::import(arguments, Location::from(Path::new(&bundle)))?;
@@ -58,7 +58,8 @@ fn formats() -> String {
     };
     let written = EXPORTS.iter().map(|format| format!("  {:<22}{}\n", format.name, format.about));
     format!(
-        "Formats that are read: `tactus convert FILE`\n\n{}\nFormats that are written: `tactus convert BUNDLE --to FORMAT`\n\n{}",
+        "Formats that tactus reads: `tactus convert FILE`\n\n{}\nFormats that tactus writes: `tactus convert \
+            BUNDLE --to FORMAT`\n\n{}",
         FORMATS.iter().map(read).collect::<Vec<_>>().join("\n"),
         written.collect::<String>()
     )

@@ -28,10 +28,7 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
     let mut told = Told { log: log.file.try_clone()?, at: log.before, line: Vec::new() };
     let interrupt = Interrupt::listen()?;
     let run = again(words(std::env::args_os().skip(1)), log.file.try_clone()?).map_err(|error| {
-        Failure::new(
-            error,
-            "this program was moved or replaced meanwhile: start it again from where it is now",
-        )
+        Failure::new(error, "this program was moved or replaced: start it again from its present path")
     });
     let mut run = run.inspect_err(|_| log.remove())?;
     match begun(&mut run, &interrupt, &mut told) {
@@ -39,9 +36,10 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
             let log = log.beside(&bundle);
             let typed = typed(&bundle);
             let bundle = bundle.display();
-            say(format_args!("what the run says from now on: {}", log.display()));
+            say(format_args!("output of the run from now on: {}", log.display()));
             say(format_args!(
-                "it continues without this terminal: `tactus watch {typed}` follows it, `tactus watch --stop {typed}` ends it"
+                "the run continues without this terminal: `tactus watch {typed}` follows it, `tactus watch \
+                    --stop {typed}` ends it"
             ));
             output::text(&format!("{bundle}\n"))?;
             Ok(Exit::Good)
@@ -54,7 +52,11 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
         Ok(Begun::Interrupted) => {
             run.kill();
             log.remove();
-            Err(Failure::say("interrupted before the bundle was begun", "nothing goes on"))
+            Err(Failure::say(
+                "interrupted before the bundle was begun",
+                "no run is in progress: start it \
+                again",
+            ))
         }
         Err(error) => {
             run.kill();
@@ -165,7 +167,8 @@ impl Log {
             let place = above.join(own.unwrap_or_default());
             Failure::say(
                 format!("{}: {error}", place.display()),
-                "what the run says is written beside its bundle: name another place with --out DIR",
+                "the output of the run is written to a file beside its bundle: name another place with --out \
+                    DIR",
             )
         })
     }

@@ -51,7 +51,7 @@ impl<'a> Ready<'a> {
         if let Some(reason) = resolved.scenarios.first().and_then(|scenario| scenario.skip.clone()) {
             return Err(Failure::say(
                 format!("nothing can be measured here: {reason}"),
-                "`tactus environments` says what is usable",
+                "`tactus environments` lists what is usable",
             ));
         }
         Ok(Self { wanted, choices, turn, resolved })
@@ -103,8 +103,7 @@ pub fn called() -> String {
 
 /// Writes a file that an option names.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let unwritten =
-        |error| Failure::say(format!("{}: {error}", path.display()), "name a file that can be written");
+    let unwritten = |error| Failure::say(format!("{}: {error}", path.display()), "name a writable file");
     output::file_at(path, bytes, 0o644).map_err(unwritten)
 }
 

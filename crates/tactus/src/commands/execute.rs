@@ -72,7 +72,7 @@ pub fn watched(
     let executed = executed?;
     if executed.dropped > 0 {
         say(format_args!(
-            "note: {} events came too fast to be shown; the bundle has them all",
+            "note: {} events came too fast to print; the bundle has them all",
             executed.dropped
         ));
     }
@@ -98,7 +98,7 @@ pub fn interrupted(executed: &Executed) -> Option<String> {
     let restored = if executed.restored {
         "everything is restored"
     } else {
-        "not everything is restored: the notes say what is left"
+        "not everything is restored: see the notes for what is left"
     };
     let made = contents.rows.iter().filter(|row| row.result.is_complete()).count();
     Some(format!(
@@ -122,8 +122,9 @@ pub fn present(plan: &Plan, said: Option<&str>) -> Result<Option<Present>, Failu
             format!("use {OTHER_STATE}, {}", known.join(", ")),
         ));
     }
-    let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id())
-        .map_err(|error| Failure::new(error, format!("the probe is put into the cache: {CACHE_HINT}")))?;
+    let mut facts = tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error| {
+        Failure::new(error, format!("tactus writes the probe to its cache: {CACHE_HINT}"))
+    })?;
     profile::complete(&mut facts, &Real);
     Ok(Some(state::present(plan, &facts, said)))
 }

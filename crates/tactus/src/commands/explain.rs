@@ -142,7 +142,7 @@ fn one(name: &str) -> Option<String> {
         let _ = writeln!(text, "{name}: a report format\n\n{}", wrapped(format.about, 96).join("\n"));
     } else if let Some(format) = EXPORTS.iter().find(|format| format.name == name) {
         let _ = writeln!(text, "{name}: an export format\n\n{}", wrapped(format.about, 96).join("\n"));
-        let _ = writeln!(text, "\nWhat it cannot say: {}.", format.cannot);
+        let _ = writeln!(text, "\nNot in this format: {}.", format.cannot);
     } else if let Some(term) = glossary::find(name) {
         let _ = writeln!(text, "{}\n\n{}", term.word, wrapped(term.about, 96).join("\n"));
     } else if generator.is_none() && engine.is_none() {

@@ -49,7 +49,8 @@ pub fn of_file(path: &Path) -> Result<Facts, Failure> {
     let failure = |error: &dyn Display| {
         Failure::say(
             format!("{}: {error}", path.display()),
-            "name a bundle, or a file of facts as a bundle keeps them in facts/: an object of readings by name",
+            "name a bundle, or a file of facts like those in facts/ of a bundle: an object of readings by \
+                name",
         )
     };
     let bytes = Real.read_regular(path, limits::FACTS).map_err(|error| failure(&error))?;
@@ -63,7 +64,7 @@ pub fn now() -> Result<Facts, Failure> {
 
 fn facts() -> Result<Facts, Failure> {
     tactus_system::facts(&Real, &topology(&Real), std::process::id()).map_err(|error: io::Error| {
-        Failure::new(error, format!("the probe is put into the cache: {CACHE_HINT}"))
+        Failure::new(error, format!("tactus writes the probe to its cache: {CACHE_HINT}"))
     })
 }
 
@@ -101,7 +102,7 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
     }
     let resolved = prepare(&plan(name, spec), &Source::new("the command line", ""), &Choices::default())?;
     let interrupt = Interrupt::listen()?;
-    say(format_args!("looking into {name} ..."));
+    say(format_args!("examining {name} ..."));
     let (facts, notes) = probe_facts(&resolved, &Real, &interrupt);
     for note in notes {
         say(format_args!("note: {name}: {}", note.text));
@@ -118,14 +119,14 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
         };
         let hint = match &error {
             ProbeFactsError::NotUp(_) => {
-                "`tactus environments` says what is usable here and what would make the rest so"
+                "`tactus environments` lists what is usable here, and how to make the rest usable"
             }
             ProbeFactsError::Guardian(_) => {
-                "without a guardian nothing is started: set TACTUS_CACHE_DIR to a directory of your own"
+                "without a guardian tactus starts nothing: set TACTUS_CACHE_DIR to a directory of yours"
             }
             ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
         };
-        Failure::new(anyhow::anyhow!("{name} could not be looked at: {error}"), hint)
+        Failure::new(anyhow::anyhow!("{name} could not be examined: {error}"), hint)
     })?;
     let carrier = Some(self::facts()?);
     let started = known.role() != Role::Host && spec.attach.is_none();

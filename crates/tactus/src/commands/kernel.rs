@@ -22,7 +22,10 @@ pub fn kernel(command: KernelCommand) -> Result<Exit, Failure> {
         KernelCommand::Bare { out } => bare(&out),
         KernelCommand::Use { name } => {
             let chosen = kernel::use_(&Real, &name)?;
-            say(format_args!("guests ({}) boot {} when the plan does not say", chosen.arch, chosen.name));
+            say(format_args!(
+                "guests ({}) boot {} unless the plan names another kernel",
+                chosen.arch, chosen.name
+            ));
             Ok(Exit::Good)
         }
     }
@@ -43,12 +46,11 @@ fn bare(out: &Path) -> Result<Exit, Failure> {
         )
     })?;
     output::file_at(out, image, 0o644).map_err(|error| {
-        Failure::say(format!("{}: {error}", out.display()), "name a place that can be written with --out")
+        Failure::say(format!("{}: {error}", out.display()), "name a writable place with --out")
     })?;
     say(format_args!("wrote {} ({} KiB)", out.display(), image.len().div_ceil(1024)));
-    say(
-        "GRUB starts it from /boot by this entry of /boot/grub/custom.cfg; what it says on COM1 (115200 8n1), kept in a file, is for `tactus convert`:",
-    );
+    say("GRUB starts it from /boot by this entry of /boot/grub/custom.cfg. Keep its output on COM1 (115200 \
+            8n1) in a file, for `tactus convert`:");
     output::data(MENU)?;
     Ok(Exit::Good)
 }

@@ -38,16 +38,16 @@ pub fn lock(options: &Lock) -> Result<Turn, Failure> {
     }
     let holder = MachineLock::holder(&Real).unwrap_or_else(|| "another process".to_owned());
     if options.beside {
-        say(format_args!("note: {holder} is measuring this machine as well; the two disturb each other"));
+        say(format_args!("note: {holder} is also measuring this machine: both disturb each other"));
         return Ok(Turn::Beside(holder));
     }
     let Some(patience) = options.wait.map(|wait| Duration::from_nanos(wait.0)) else {
         return Err(Failure::say(
-            format!("{holder} measures this machine already: two measurements disturb each other"),
-            "wait for its end with --wait 1h, or measure all the same with --beside",
+            format!("{holder} is already measuring this machine: two measurements disturb each other"),
+            "wait for its end with --wait 1h, or measure anyway with --beside",
         ));
     };
-    say(format_args!("{holder} measures this machine: waiting for its end, {} at most", human(patience)));
+    say(format_args!("{holder} is measuring this machine: waiting for its end, up to {}", human(patience)));
     let began = Instant::now();
     while began.elapsed() < patience {
         sleep(PAUSE.min(patience.saturating_sub(began.elapsed())));
@@ -56,7 +56,7 @@ pub fn lock(options: &Lock) -> Result<Turn, Failure> {
         }
     }
     Err(Failure::say(
-        format!("{holder} measures this machine still, after {}", human(patience)),
-        "wait for longer, end that measurement, or measure all the same with --beside",
+        format!("{holder} is still measuring this machine, after {}", human(patience)),
+        "wait longer, end that measurement, or measure anyway with --beside",
     ))
 }

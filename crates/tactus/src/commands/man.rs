@@ -18,7 +18,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         output::directory(dir).and_then(|dir| pages(&command, &dir)).map_err(|error| {
-            Failure::say(format!("{}: {error}", dir.display()), "name a directory that can be written")
+            Failure::say(format!("{}: {error}", dir.display()), "name a writable directory")
         })?;
         say(format_args!("manual pages: {}", dir.display()));
         return Ok(Exit::Good);

@@ -96,7 +96,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     if word == "application" && arguments.file.is_none() {
         return Err(Failure::say(
             "application: there is no file to read",
-            "name the file in which the program marks its cycles: --file FILE",
+            "`--file FILE` names the file in which the program marks its cycles",
         ));
     }
     let mut measurement = BTreeMap::from([("kind", Value::from(word))]);
@@ -119,7 +119,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     let measurement: What = serde_json::from_value(json!(measurement)).map_err(|error| {
         Failure::say(
             format!("measurement {word}: {error}"),
-            format!("`tactus explain {word}` says what it takes"),
+            format!("`tactus explain {word}` lists its options"),
         )
     })?;
     if let Some(kernel) = &arguments.kernel {
@@ -212,8 +212,8 @@ fn takes(word: &str, keys: &BTreeMap<&str, Value>) -> Result<(), Failure> {
         _ => "--value",
     };
     Err(Failure::say(
-        format!("{option} is nothing that `{word}` takes"),
-        format!("leave it out; `tactus explain {word}` says what it takes"),
+        format!("{option} is not an option of `{word}`"),
+        format!("leave it out; `tactus explain {word}` lists its options"),
     ))
 }
 
@@ -233,7 +233,7 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
     let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
     if threads == 0 || (threads > count && threads % count != 0) {
         return Err(wrong(format!(
-            "-t {threads} threads cannot be dealt out evenly over {count} CPUs ({cpus})"
+            "-t {threads} threads cannot be spread evenly over {count} CPUs ({cpus})"
         )));
     }
     if threads < count {
@@ -307,7 +307,7 @@ fn control_line(control: &Control, of_device: bool) -> String {
     } else if control.stage == Stage::Fine && !control.is_resolvable() {
         "too noisy here to tell".to_owned()
     } else if control.noise().is_none() {
-        "not passed: what was measured without it did not arrive".to_owned()
+        "not passed: the measurement without it did not arrive".to_owned()
     } else if control.is_drowned() {
         // Then it is no matter what was measured.
         format!("not passed: without it, up to {:.0} us were measured", us(control.noise_ns))

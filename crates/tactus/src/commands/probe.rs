@@ -25,10 +25,7 @@ pub fn probe(arguments: &Probe) -> Result<Exit, Failure> {
         return Ok(Exit::Good);
     }
     output::file_at(&arguments.out, bytes, PROGRAM).map_err(|error| {
-        Failure::say(
-            format!("{}: {error}", arguments.out.display()),
-            "name a file in a directory that can be written",
-        )
+        Failure::say(format!("{}: {error}", arguments.out.display()), "name a file in a writable directory")
     })?;
     say(format_args!("the probe for {arch}: {}", arguments.out.display()));
     Ok(Exit::Good)

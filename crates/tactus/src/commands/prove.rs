@@ -45,7 +45,7 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
             nearest::hint(
                 id,
                 tactus_audit::all().map(|(_, check)| check.id),
-                "`tactus audit --list` lists them all",
+                "`tactus audit --list` lists all checks",
             ),
         ));
     }
@@ -111,7 +111,7 @@ fn power(plan: &Plan, pairs: u32) -> Result<String, Failure> {
     let least =
         detectable(usize::try_from(pairs).unwrap_or(usize::MAX), error(settings)).ok_or_else(|| {
             Failure::say(
-                format!("{pairs} pairs cannot show any effect, where {settings} settings are tested"),
+                format!("{pairs} pairs cannot show any effect if {settings} settings are tested"),
                 format!("use --pairs {} or more, or test fewer settings", least_pairs(error(settings))),
             )
         })?;
@@ -134,8 +134,8 @@ fn designed(arguments: &Prove) -> Result<Designed, Failure> {
     let Place { name, spec } = Place::of(&arguments.environment, &Real)?;
     let known = environment::find(&spec.kind).filter(|_| name == spec.kind).ok_or_else(|| {
         Failure::say(
-            format!("--in {name}: settings are not tried on what runs already"),
-            "name a kind of environment, which is started anew for each half of a pair",
+            format!("--in {name}: settings cannot be tested in a running environment"),
+            "name a kind of environment, which tactus starts anew for each half of a pair",
         )
     })?;
     let mut spec = facts::described(spec, arguments.kernel.as_deref(), arguments.cmdline.as_deref());

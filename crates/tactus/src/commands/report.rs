@@ -84,7 +84,7 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
             output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
             if bundle.entry(bundle::LOG).is_ok() {
                 let log = bundle.path().join(bundle::LOG);
-                say(format_args!("note: {} has what tactus did last", log.display()));
+                say(format_args!("note: {} contains the last steps of tactus", log.display()));
             }
         }
     }
@@ -149,7 +149,10 @@ pub fn after(
         // What was measured is there all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             let bundle = typed(run.dir.path());
-            format!("no page: {}: {error}; make room, then `tactus report {bundle}`", path.display())
+            format!(
+                "no page: {}: {error}; free some space, then run `tactus report {bundle}`",
+                path.display()
+            )
         }
         Err(error) => return Err(unwritten(&path, &error)),
     };
@@ -191,6 +194,6 @@ pub fn to_file(out: &Path, bytes: &[u8]) -> Result<(), Failure> {
 fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::say(
         format!("{}: {error}", path.display()),
-        "name a file that can be written with --out FILE; `--out -` is the standard output",
+        "name a writable file with --out FILE; `--out -` is stdout",
     )
 }

@@ -69,7 +69,10 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
             });
             let is_file = name.is_some_and(|name| study(name).is_none());
             if let Some(told) = told(&plan).filter(|_| is_file) {
-                say(format_args!("this plan also runs, reaches or sets, with your rights:\n{told}"));
+                say(format_args!(
+                    "this plan also runs, reaches or changes the following, with your \
+                    rights:\n{told}"
+                ));
             }
             (plan, source)
         }
@@ -163,14 +166,14 @@ fn size_of(resolved: &Resolved) -> Option<String> {
     let ns = resolved.expected_ns();
     if (LONG_NS..HUGE_NS).contains(&ns) {
         let scenarios = resolved.scenarios.iter().filter(|scenario| scenario.skip.is_none()).count();
-        return Some(format!("{scenarios} measurements, {} in all, and starting up", duration(ns)));
+        return Some(format!("{scenarios} measurements, {} in all, plus start-up", duration(ns)));
     }
     (ns >= HUGE_NS).then(|| {
         let mb = |bytes: u64| bytes.div_ceil(1_000_000);
         let size = resolved.size();
         format!(
-            "{} to measure, on {} CPUs: about {} MB on disk, at most {} MB where latencies are spread widely; about {} MB of \
-             memory",
+            "{} to measure, on {} CPUs: about {} MB on disk, up to {} MB if latencies are spread widely; \
+             about {} MB of memory",
             duration(ns),
             resolved.measured.iter().count(),
             mb(size.disk),
@@ -205,7 +208,8 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     if let Some((option, _)) = differs.iter().find(|(_, differs)| *differs) {
         return Err(Failure::say(
             format!("{option}: the bundle was begun without it, or with another value"),
-            "leave it out: what is missing is measured as the rest was; or begin another bundle with --out DIR",
+            "leave it out: the rest is measured with the bundle's options; or begin another bundle with \
+                --out DIR",
         ));
     }
     Ok(Choices {
@@ -227,7 +231,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
 /// The state of this machine in a sentence.
 fn sentence(state: &Present) -> String {
     if state.declared {
-        return format!("host state: {}, because --host-state says so", state.name);
+        return format!("host state: {}, set by --host-state", state.name);
     }
     let lacks = state.lacks.iter().filter(|(_, lacks)| !lacks.is_empty());
     let lacks: Vec<String> =
@@ -237,9 +241,9 @@ fn sentence(state: &Present) -> String {
 }
 
 /// What is said where threads of `SCHED_OTHER` measure.
-const ORDINARY: &str = "note: real-time threads are refused to this user: SCHED_OTHER is measured, which is no real-time \
-                        measurement and never a pass. `sudo tactus run` adds real-time threads, the self-test and the host's \
-                        settings";
+const ORDINARY: &str = "note: this user may not use real-time threads: SCHED_OTHER is measured, which is not \
+                        real-time and never passes. `sudo tactus run` adds real-time threads, the self-test \
+                        and the host's settings";
 
 /// Whether a run without a plan is the short one.
 fn is_first_look(arguments: &Run) -> bool {
@@ -305,8 +309,8 @@ fn is_study(resumed: &Resumed) -> bool {
 fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
     let Some(told) = told(plan) else { return Ok(()) };
     Err(Failure::say(
-        format!("the bundle's own plan runs, reaches or sets what whoever made the bundle chose:\n{told}"),
-        "give the plan too (`tactus run PLAN --into BUNDLE`), or say --trust when you know who wrote it",
+        format!("the bundle's own plan runs, reaches or changes what its author chose:\n{told}"),
+        "also give the plan (`tactus run PLAN --into BUNDLE`), or use --trust if you know who wrote it",
     ))
 }
 

@@ -36,7 +36,7 @@ fn attach(arguments: &Watch) -> Result<Exit, Failure> {
     let path = arguments.place.clone().map_or_else(newest_run, Ok)?;
     let dir = bundle::open(&path)?;
     match writer(&dir)? {
-        None => say("note: no run writes this bundle any more"),
+        None => say("note: no run is writing this bundle any more"),
         Some(run) => {
             let followed = follow(&dir, arguments.plain, Some(&run));
             if followed.is_err() && run.ends_within(Duration::ZERO)? && !Real.exists(&path) {
@@ -65,7 +65,7 @@ pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
     Run::of(dir).map_err(|error| {
         Failure::say(
             format!("the run that writes {} cannot be found: {error}", dir.path().display()),
-            "ask on the machine where it runs",
+            "use the machine on which it runs",
         )
     })
 }
@@ -73,7 +73,7 @@ pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
 /// Whoever wrote this bundle died.
 pub fn died(bundle: &Path) -> Failure {
     Failure::say(
-        format!("{}: the run died; what it had measured is there", bundle.display()),
+        format!("{}: the run died; its data so far is kept", bundle.display()),
         format!("`tactus run --into {}` continues it", typed(bundle)),
     )
 }
@@ -90,6 +90,7 @@ fn newest_run() -> Result<PathBuf, Failure> {
 pub fn none() -> Failure {
     Failure::say(
         "you have no run in progress on this machine",
-        "`tactus run --detach` starts one; `tactus report` shows one that has ended; name the bundle of another user's run",
+        "`tactus run --detach` starts one; `tactus report` shows one that has ended; name the bundle to \
+            watch another user's run",
     )
 }

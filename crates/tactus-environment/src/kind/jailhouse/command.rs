@@ -94,7 +94,7 @@ impl Jailhouse {
         let hint = logged.or_else(|| meaning(COMMAND, said)).map(str::to_owned);
         let hint = hint.or_else(|| said.contains("Operation not permitted").then(|| self.locked()));
         let mut hint = hint.unwrap_or_else(|| {
-            "look at the kernel's messages (dmesg) and at the hypervisor's (jailhouse console)".into()
+            "check the kernel's messages (dmesg) and the hypervisor's (jailhouse console)".into()
         });
         let all = || refused.logged.iter().map(String::as_str).chain([said.as_str()]);
         if all().any(|words| MAPPING.iter().any(|mapping| words.contains(mapping)))
@@ -122,11 +122,12 @@ impl Jailhouse {
             .map(cells::Cell::to_string)
             .collect();
         if locked.is_empty() {
-            return "a cell refused: ask again, or stop its program (jailhouse cell shutdown NAME) first"
+            return "a cell refused: try again, or first stop its program (jailhouse cell shutdown NAME)"
                 .into();
         }
         format!(
-            "{} lets no cell be made or ended: `jailhouse cell shutdown` it, once more where it refuses the first time",
+            "{} allows no cell to be made or ended: run `jailhouse cell shutdown` on it, again if it refuses \
+                the first time",
             locked.join("; ")
         )
     }
@@ -138,7 +139,7 @@ fn meaning(known: &[(&str, &'static str)], said: &str) -> Option<&'static str> {
 }
 
 const NOT_SET_ASIDE: &str =
-    "the memory of the hypervisor is not set aside: boot with mem= or memmap=, or a reserved-memory node";
+    "no memory is reserved for the hypervisor: boot with mem= or memmap=, or a reserved-memory node";
 /// What is said where memory could not be mapped, or not for code.
 const MAPPING: [&str; 2] =
     ["JAILHOUSE_ENABLE: Cannot allocate memory", "Unable to map RAM reserved for hypervisor"];
@@ -148,7 +149,7 @@ const DRIVER: &[(&str, &str)] = &[
     ("request_mem_region failed for hypervisor memory", NOT_SET_ASIDE),
     (
         "Configuration revision mismatch",
-        "the configuration is of another revision of Jailhouse: compile it with the sources that the driver is of",
+        "the configuration is of another revision of Jailhouse: compile it with the sources of the driver",
     ),
     ("Not a system configuration", "give the root cell's configuration, not an inmate's"),
     ("Missing hypervisor image", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
@@ -158,45 +159,47 @@ const DRIVER: &[(&str, &str)] = &[
 const COMMAND: &[(&str, &str)] = &[
     (
         "execvp: No such file or directory",
-        "`jailhouse cell linux` has not found its helper: install jailhouse-cell-linux and python3",
+        "`jailhouse cell linux` did not find its helper: install jailhouse-cell-linux and python3",
     ),
     (
         "ModuleNotFoundError",
-        "the helper lacks a module of Python: install Jailhouse's own package (pyjailhouse) and all of Python 3's library, \
-ctypes included",
+        "the helper lacks a module of Python: install Jailhouse's own package (pyjailhouse) and the complete \
+library of Python 3, including ctypes",
     ),
     (
         "ImportError",
-        "the helper lacks a part of Python: install Jailhouse's own package (pyjailhouse) and all of Python 3's library, \
-ctypes included",
+        "the helper lacks a part of Python: install Jailhouse's own package (pyjailhouse) and the complete \
+library of Python 3, including ctypes",
     ),
     (
         "No space found to load all images",
-        "kernel, initramfs and device tree do not fit into the memory regions of the cell's configuration: give the cell \
-more memory; or the kernel is no image that can be booted (Image, bzImage)",
+        "kernel, initramfs and device tree do not fit into the memory regions of the cell's configuration \
+(give the cell more memory), or the kernel image cannot be booted (Image, bzImage)",
     ),
-    ("Unsupported DTB version", "`dtb` is no compiled device tree: dtc -O dtb -o inmate.dtb inmate.dts"),
+    ("Unsupported DTB version", "`dtb` is not a compiled device tree: dtc -O dtb -o inmate.dtb inmate.dts"),
     ("opening /dev/jailhouse", "load Jailhouse's driver: modprobe jailhouse (insmod jailhouse.ko)"),
-    ("opening ", "give the path of a file that is there"),
+    ("opening ", "give the path of an existing file"),
     (
         "JAILHOUSE_ENABLE: Device or resource busy",
-        "Jailhouse is enabled already, or something else (KVM with a running machine, an IOMMU in use) has what it needs",
+        "Jailhouse is already enabled, or something else (KVM with a running machine, an IOMMU in use) holds \
+            what it needs",
     ),
     (
         "JAILHOUSE_ENABLE: Invalid argument",
-        "it is no system configuration (the root cell's, not an inmate's), or of another revision of Jailhouse, or for \
-other CPUs than this machine has; or the hypervisor's memory is not set aside (mem=, memmap=, a reserved-memory node)",
+        "it is not a system configuration (the root cell's, not an inmate's), or is of another revision of \
+Jailhouse or for other CPUs. Or no memory is reserved for the hypervisor (mem=, memmap=, a reserved-memory \
+node)",
     ),
     ("JAILHOUSE_ENABLE: Cannot allocate memory", "the hypervisor's memory could not be mapped"),
     (
         "JAILHOUSE_ENABLE: No such device",
-        "the processor has not what Jailhouse needs: jailhouse hardware check",
+        "the processor lacks a feature that Jailhouse needs: jailhouse hardware check",
     ),
     ("JAILHOUSE_ENABLE: No such file", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
     ("JAILHOUSE_DISABLE: Invalid argument", "Jailhouse is not enabled"),
     (
         "JAILHOUSE_CELL_CREATE: Invalid argument",
-        "Jailhouse is not enabled, or it is no cell configuration of this revision of Jailhouse",
+        "Jailhouse is not enabled, or this is not a cell configuration of this revision of Jailhouse",
     ),
     (
         "JAILHOUSE_CELL_CREATE: File exists",
@@ -204,7 +207,7 @@ other CPUs than this machine has; or the hypervisor's memory is not set aside (m
     ),
     (
         "JAILHOUSE_CELL_CREATE: Device or resource busy",
-        "another cell, or no root cell, has a CPU that it asks for: jailhouse cell list",
+        "another cell has a CPU that it needs, or the root cell does not have it: jailhouse cell list",
     ),
     ("JAILHOUSE_CELL_CREATE: Cannot allocate memory", "Jailhouse's page pool is used up"),
     ("No such file or directory", "there is no cell of that name: jailhouse cell list"),

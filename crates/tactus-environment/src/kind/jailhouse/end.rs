@@ -65,7 +65,7 @@ impl Ends {
         match ended {
             Ok(()) => promise.forget(),
             Err(words) => {
-                self.warnings.add(Note::obstacle(words, "the guardian asks once more at the end of the run"));
+                self.warnings.add(Note::obstacle(words, "the guardian tries again at the end of the run"));
                 promise.defer();
             }
         }
@@ -78,8 +78,12 @@ impl Ends {
             let _ = self.insist(&["cell", "shutdown", "--name", name]);
         }
         self.insist(&["cell", "destroy", "--name", name]).map_err(|said| {
-            let now = cells::named(name, &*self.jailhouse.system).map_or_else(|| name.to_owned(), |c| c.to_string());
-            format!("{now} refuses to be destroyed ({said}): it is left; `jailhouse cell destroy {name}` asks again")
+            let now = cells::named(name, &*self.jailhouse.system)
+                .map_or_else(|| name.to_owned(), |c| c.to_string());
+            format!(
+                "{now} refuses to be destroyed ({said}): it is left; `jailhouse cell destroy {name}` \
+                tries again"
+            )
         })
     }
 
@@ -91,10 +95,10 @@ impl Ends {
         let others: Vec<String> =
             cells::all(system).iter().filter(|c| c.id != 0).map(Cell::to_string).collect();
         if !others.is_empty() {
-            return Err(format!("Jailhouse is left enabled as long as there is {}", others.join("; ")));
+            return Err(format!("Jailhouse stays enabled while there is {}", others.join("; ")));
         }
         self.insist(&["disable"])
-            .map_err(|said| format!("Jailhouse is left enabled ({said}): `jailhouse disable`"))
+            .map_err(|said| format!("Jailhouse stays enabled ({said}): `jailhouse disable`"))
     }
 
     fn insist(&self, arguments: &[&str]) -> Result<(), String> {
@@ -119,5 +123,8 @@ impl Drop for Ends {
 }
 
 fn promise(setting: &Setting<'_>, tool: Tool) -> Result<Promise, StartError> {
-    setting.guardian.promise(Undo::Tool(tool)).map_err(|error| cannot("the guardian cannot be told", error))
+    setting
+        .guardian
+        .promise(Undo::Tool(tool))
+        .map_err(|error| cannot("the guardian cannot be reached", error))
 }

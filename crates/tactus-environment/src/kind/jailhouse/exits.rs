@@ -44,7 +44,7 @@ impl Exits {
 
 fn sentence(cpu: u32, now: &BTreeMap<String, u64>, before: Option<&BTreeMap<String, u64>>) -> String {
     let Some(before) = before else {
-        return format!("CPU {cpu} came to the cell while it was measured: its exits are not known");
+        return format!("CPU {cpu} joined the cell during the measurement: its exits are unknown");
     };
     let mut counted = Vec::new();
     for (kind, value) in now {
@@ -52,7 +52,7 @@ fn sentence(cpu: u32, now: &BTreeMap<String, u64>, before: Option<&BTreeMap<Stri
             Some(count) => counted.push((kind, count)),
             None => {
                 return format!(
-                    "the counters of CPU {cpu} began anew while it was measured: its exits are not known"
+                    "the counters of CPU {cpu} restarted during the measurement: its exits are unknown"
                 );
             }
         }
@@ -63,16 +63,16 @@ fn sentence(cpu: u32, now: &BTreeMap<String, u64>, before: Option<&BTreeMap<Stri
     let sum = counted.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
     let mut kinds: Vec<String> = counted.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     if let Some(rest) = total.and_then(|total| total.checked_sub(sum)).filter(|rest| *rest > 0 && sum > 0) {
-        kinds.push(format!("of no kind {rest}"));
+        kinds.push(format!("of unknown kind {rest}"));
     }
     match (total, kinds.is_empty()) {
         (None, _) => format!("CPU {cpu} has no counter of its exits"),
         (Some(total), true) => {
-            format!("CPU {cpu} entered the hypervisor {total} times while it was measured")
+            format!("CPU {cpu} entered the hypervisor {total} times during the measurement")
         }
         (Some(total), false) => {
             format!(
-                "CPU {cpu} entered the hypervisor {total} times while it was measured: {}",
+                "CPU {cpu} entered the hypervisor {total} times during the measurement: {}",
                 kinds.join(", ")
             )
         }

@@ -12,34 +12,39 @@ pub const HYPERVISOR: &str = "hypervisor";
 pub const KEYS: &[OptionKey] = &[
     OptionKey {
         name: "system",
-        about: "the system configuration (.cell) to enable Jailhouse with; left out: Jailhouse must be enabled already",
+        about: "the system configuration (.cell) to enable Jailhouse with; default: none, Jailhouse must be \
+            enabled already",
     },
     OptionKey {
         name: "cell",
-        about: "the configuration (.cell) of the cell; left out: there is no cell to start",
+        about: "the configuration (.cell) of the cell; default: none, and there is no cell to start",
     },
     OptionKey {
         name: "kernel",
-        about: "the inmate's kernel: a path (Image, bzImage) or a name of `tactus kernel list`; left out: there is nothing to run",
+        about: "the inmate's kernel: a path (Image, bzImage) or a name of `tactus kernel list`; default: \
+            none, and there is nothing to run",
     },
-    OptionKey { name: "dtb", about: "the inmate's device tree, which Arm needs; left out: none" },
+    OptionKey { name: "dtb", about: "the inmate's device tree, which Arm needs; default: none" },
     OptionKey {
         name: "cmdline",
-        about: "words of the inmate's kernel command line; its last `console=` is the UART of `console`; left out: none, and the device tree says",
+        about: "words of the inmate's kernel command line; its last `console=` is the UART of `console`; \
+            default: none, and the device tree names the UART",
     },
     OptionKey {
         name: "console",
-        about: "where the inmate's console is read in the root cell: a terminal, a UNIX socket, host:port, or `hypervisor`; left out: hypervisor",
+        about: "where the inmate's console is read in the root cell: a terminal, a UNIX socket, host:port, \
+            or `hypervisor`; default: hypervisor",
     },
-    OptionKey { name: "baud", about: "speed of a `console` that is a terminal; left out: 115200" },
+    OptionKey { name: "baud", about: "speed of a `console` that is a terminal; default: 115200" },
     OptionKey {
         name: "input",
-        about: "false: `console` carries nothing to the inmate, whose job is put into its initramfs; left out: true, but for `hypervisor`",
+        about: "false: `console` sends nothing to the inmate, whose job is in its initramfs; default: true, \
+            except for `hypervisor`",
     },
-    OptionKey { name: "command", about: "the jailhouse command; left out: jailhouse" },
+    OptionKey { name: "command", about: "the jailhouse command; default: jailhouse" },
     OptionKey {
         name: "enable",
-        about: "false: Jailhouse is never enabled by tactus; left out: true, and it is disabled again at the end",
+        about: "false: tactus never enables Jailhouse; default: true, and it is disabled again at the end",
     },
 ];
 
@@ -71,7 +76,7 @@ impl<'a> Options<'a> {
         if console == HYPERVISOR && input == Some(true) {
             return Err(OptionError {
                 key: "input".into(),
-                message: "`input` cannot be true: the hypervisor's console only carries words out of a cell"
+                message: "`input` cannot be true: the hypervisor's console only carries output of a cell"
                     .into(),
                 hint: "leave out `input`, or name the UART of the inmate in `console`".into(),
             });

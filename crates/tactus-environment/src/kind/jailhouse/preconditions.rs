@@ -72,7 +72,7 @@ fn helper(command: &str, system: &dyn System) -> Result<(), Obstacle> {
         .or_else(|| system.find_program(HELPER));
     let Some(found) = found else {
         return obstacle(
-            format!("`{command} cell linux` has not got its helper {HELPER}"),
+            format!("`{command} cell linux` lacks its helper {HELPER}"),
             "install it with Jailhouse's tools (make install in its sources), or copy it beside the command",
         );
     };
@@ -114,12 +114,10 @@ fn processor(system: &dyn System) -> Result<(), Obstacle> {
         }
         return match has("hypervisor") {
             true => obstacle(
-                "this machine is itself virtual, and its processor shows no VT-x or SVM",
+                "this machine is itself virtual, and its processor has no VT-x or SVM",
                 "run it on hardware, or give the machine nested virtualization",
             ),
-            false => {
-                obstacle("the processor shows no VT-x or SVM", "switch virtualization on in the firmware")
-            }
+            false => obstacle("the processor has no VT-x or SVM", "switch virtualization on in the firmware"),
         };
     }
     let arm = info.contains("CPU implementer");
@@ -135,22 +133,25 @@ fn processor(system: &dyn System) -> Result<(), Obstacle> {
 /// The first thing that is missing.
 pub fn plan(options: &Options<'_>, system: &dyn System) -> Result<(), Obstacle> {
     let Some(cell) = options.cell else {
-        return obstacle("no cell is given", "name its configuration: cell = \"/path/of/a.cell\"");
+        return obstacle("no cell is given", "give its configuration: cell = \"/path/of/a.cell\"");
     };
     if options.kernel.is_none() {
-        return obstacle("nothing is given to run in the cell", "name a kernel: kernel = \"/path/of/Image\"");
+        return obstacle(
+            "no kernel is given to run in the cell",
+            "give a kernel: kernel = \"/path/of/Image\"",
+        );
     }
     match read(cell, "cell configuration", system)? {
         Some(Config::Cell { .. }) => {}
         Some(Config::System { .. }) => {
             return obstacle(
                 format!("{cell} is the configuration of a system, not of a cell"),
-                "it belongs to `system`; `cell` is the inmate's",
+                "it belongs in `system`; `cell` is for the inmate's",
             );
         }
         None => {
             return obstacle(
-                format!("{cell} is no configuration of Jailhouse"),
+                format!("{cell} is not a configuration of Jailhouse"),
                 "give the .cell file of the cell",
             );
         }
@@ -168,7 +169,7 @@ pub fn plan(options: &Options<'_>, system: &dyn System) -> Result<(), Obstacle> 
     if arm && options.kernel.is_some() && options.dtb.is_none() {
         return obstacle(
             "a Linux inmate on Arm needs a device tree",
-            "name it: dtb = \"/path/of/inmate.dtb\"",
+            "give its path: dtb = \"/path/of/inmate.dtb\"",
         );
     }
     if enabled(system) == Some(true) {
@@ -183,7 +184,7 @@ pub fn plan(options: &Options<'_>, system: &dyn System) -> Result<(), Obstacle> 
     let Some(path) = options.system else {
         return obstacle(
             "Jailhouse is not enabled",
-            "name the system configuration: system = \"/path/of/a.cell\"",
+            "give the system configuration: system = \"/path/of/a.cell\"",
         );
     };
     match read(path, "system configuration", system)? {
@@ -192,9 +193,10 @@ pub fn plan(options: &Options<'_>, system: &dyn System) -> Result<(), Obstacle> 
             format!("{path} is the configuration of the cell {name}, not of a system"),
             "give the root cell's configuration",
         ),
-        None => {
-            obstacle(format!("{path} is no configuration of Jailhouse"), "give the .cell file of the system")
-        }
+        None => obstacle(
+            format!("{path} is not a configuration of Jailhouse"),
+            "give the .cell file of the system",
+        ),
     }
 }
 
@@ -244,7 +246,7 @@ reserved-memory node in the device tree"
         .any(|path| path.to_string_lossy().contains('@') || path.to_string_lossy().contains("jailhouse"));
     match cmdline.has("mem") || cmdline.has("memmap") || children {
         true => Ok(()),
-        false => obstacle("no memory is set aside for the hypervisor and its cells", remedy),
+        false => obstacle("no memory is reserved for the hypervisor and its cells", remedy),
     }
 }
 
@@ -263,8 +265,8 @@ pub fn mapping_remark(system: &dyn System) -> Option<String> {
     let version = (numbers.next()?, numbers.next()?);
     (version >= (5, 15)).then(|| {
         format!(
-            "this kernel ({}) maps no memory executable for drivers (since 5.15, commit 8491502f787c): Jailhouse's driver \
-needs the change that allows for it, else `enable` fails or the kernel oopses",
+            "this kernel ({}) maps no executable memory for drivers (since 5.15, commit 8491502f787c): \
+Jailhouse's driver needs the matching change, else `enable` fails or the kernel oopses",
             release.trim()
         )
     })

@@ -133,7 +133,7 @@ type='virtio' name='org.qemu.guest_agent.0'/></channel>), or use the kind `ssh` 
         ("not responding", "does qemu-guest-agent run in the guest?"),
         (
             "Failed to execute child",
-            "the probe is put in by a shell (`sh`) of the guest, which has none: use `serial`",
+            "a shell (`sh`) of the guest must start the probe, but the guest has none: use `serial`",
         ),
     ];
     hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned())

@@ -62,9 +62,9 @@ pub fn layout(spec: &plan::Environment, system: &dyn System) -> Result<Layout, S
     let layout = placed(&threads);
     if layout.cpus.is_empty() {
         return Err(StartError {
-            reason: format!("no vCPU of `{name}` is pinned to one CPU: where it runs cannot be said"),
+            reason: format!("no vCPU of `{name}` is pinned to one CPU: its CPUs are unknown"),
             hint: Some(format!(
-                "pin those that are to be measured: `virsh vcpupin {} 1 2 --live` puts vCPU 1 on CPU 2",
+                "pin those to measure: `virsh vcpupin {} 1 2 --live` puts vCPU 1 on CPU 2",
                 quoted(name)
             )),
         });
@@ -93,7 +93,7 @@ fn process(virsh: &Virsh<'_>, name: &str, system: &dyn System) -> Result<u32, St
     let state = virsh.ask(&["domstate", "--", name])?;
     if state != "running" {
         return Err(StartError {
-            reason: format!("the domain `{name}` does not run: it is {state}"),
+            reason: format!("the domain `{name}` is not running: it is {state}"),
             hint: Some(format!(
                 "start it (`virsh start {0}`, `virsh resume {0}`), or leave out `attach`",
                 quoted(name)
@@ -104,14 +104,17 @@ fn process(virsh: &Virsh<'_>, name: &str, system: &dyn System) -> Result<u32, St
         let several: Vec<String> = several.iter().map(u32::to_string).collect();
         StartError {
             reason: format!(
-                "several processes say that they are the domain `{name}` ({}), and libvirt has written none of them down",
+                "several processes name the domain `{name}` ({}), and libvirt has recorded none of them",
                 several.join(", ")
             ),
-            hint: Some(format!("`ps -fp {}` tells whose they are: end what is not libvirt's", several.join(","))),
+            hint: Some(format!(
+                "`ps -fp {}` shows their users: end those that are not libvirt's",
+                several.join(",")
+            )),
         }
     })?;
     found.ok_or_else(|| StartError {
-        reason: format!("the process of the domain `{name}` is not to be seen here"),
+        reason: format!("the process of the domain `{name}` is not visible here"),
         hint: Some("run tactus where libvirt's daemon runs, not in another PID namespace".into()),
     })
 }
@@ -154,7 +157,7 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
     virsh.ask(&["attach-device", "--live", "--", name, &file.display().to_string()])?;
     let document = virsh.ask(&["dumpxml", "--", name])?;
     let socket = socket(&document, &alias)
-        .ok_or_else(|| cannot("the new port", "libvirt does not say where its socket is"))?;
+        .ok_or_else(|| cannot("the new port", "libvirt does not report where its socket is"))?;
     // As QEMU sees the file system.
     let stream = system
         .connect(Path::new(&format!("/proc/{process}/root{socket}")))
@@ -167,13 +170,13 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
     attached.stream = Some(shell::deliver(both, setting.patience).map_err(|failure| match failure {
         Failure::Told(error) => StartError {
             reason: format!(
-                "the guest does not take the probe: {}; {}",
+                "the guest does not accept the probe: {}; {}",
                 error.reason,
                 attached.inside.words()
             ),
             ..error
         },
-        Failure::Ended => cannot("the guest does not take the probe", attached.inside.words()),
+        Failure::Ended => cannot("the guest does not accept the probe", attached.inside.words()),
     })?);
     Ok(attached)
 }

@@ -76,7 +76,7 @@ impl Domain {
             setting
                 .guardian
                 .promise(Undo::Remove(log.clone()))
-                .map_err(|error| cannot("the guardian cannot be told", error))?,
+                .map_err(|error| cannot("the guardian cannot be reached", error))?,
             support::promise(setting, virsh.destruction(&name))?,
         ];
         let create = |fifo: &CpuSet| {
@@ -199,7 +199,7 @@ restart libvirt's daemon"
     } else {
         "allow libvirt's daemon real-time priority (CAP_SYS_NICE)"
     };
-    Note::obstacle(format!("no vCPU got SCHED_FIFO: libvirt says {words}"), remedy)
+    Note::obstacle(format!("no vCPU got SCHED_FIFO: libvirt reports {words}"), remedy)
 }
 
 impl Running for Domain {
@@ -217,7 +217,7 @@ impl Running for Domain {
                 notes.extend(threads::compare(&threads, &self.layout, &self.fifo, &self.housekeeping));
             }
             None => notes.push(Note::obstacle(
-                "the domain's process is not to be seen here, so the CPUs of its threads are unknown",
+                "the domain's process is not visible here, so the CPUs of its threads are unknown",
                 "run tactus where libvirt's daemon runs, not in another PID namespace",
             )),
         }

@@ -93,7 +93,7 @@ pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping:
     for (vcpu, cpu) in &layout.cpus {
         let Some(thread) = threads.iter().find(|thread| thread.vcpu == Some(*vcpu)) else {
             notes.push(Note::obstacle(
-                format!("no thread of the domain says that it is vCPU {vcpu}: its CPU is unknown"),
+                format!("no thread of the domain is named vCPU {vcpu}: its CPU is unknown"),
                 "report this with the versions of libvirt and QEMU",
             ));
             continue;
@@ -102,7 +102,7 @@ pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping:
             holds.push(format!("vCPU {vcpu} on CPU {cpu}"));
         } else {
             notes.push(Note::obstacle(
-                format!("vCPU {vcpu} was to be pinned to CPU {cpu} and may run on CPU {}", thread.allowed),
+                format!("vCPU {vcpu} should be pinned to CPU {cpu}, but may run on CPU {}", thread.allowed),
                 "allow libvirt that CPU (the cpuset of machine.slice)",
             ));
         }
@@ -111,8 +111,8 @@ pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping:
             holds.push(format!("vCPU {vcpu} with SCHED_FIFO {PRIORITY}"));
         } else if fifo.contains(*vcpu) {
             notes.push(Note::obstacle(
-                format!("vCPU {vcpu} was to have SCHED_FIFO {PRIORITY} and has not"),
-                "see what libvirt said of it",
+                format!("vCPU {vcpu} should have SCHED_FIFO {PRIORITY}, but does not"),
+                "see what libvirt reported about it",
             ));
         }
     }
@@ -123,7 +123,7 @@ pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping:
     } else {
         notes.push(Note::obstacle(
             format!("{strays} of the domain's other threads may leave CPU {housekeeping}"),
-            "see what libvirt said of emulatorpin",
+            "see what libvirt reported about emulatorpin",
         ));
     }
     notes.insert(0, Note::info(format!("read from the domain's threads: {}", holds.join(", "))));
@@ -151,7 +151,7 @@ pub fn stand(threads: &[Thread], measured: &CpuSet) -> Vec<Note> {
     for thread in vcpus.into_iter().filter(|thread| measured.contains(number(thread))) {
         if thread.priority == 0 {
             notes.push(Note::obstacle(
-                format!("vCPU {} is measured and has no real-time priority: anything may keep it off its CPU", number(thread)),
+                format!("vCPU {} is measured but has no real-time priority: any task may keep it off its CPU", number(thread)),
                 "give it one in the domain's document: <vcpusched vcpus='...' scheduler='fifo' priority='1'/>",
             ));
         }

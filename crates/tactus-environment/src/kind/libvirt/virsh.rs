@@ -26,7 +26,7 @@ pub fn uri(spec: &plan::Environment) -> Result<&str, OptionError> {
     let (driver, rest) =
         uri.split_once("://").ok_or_else(|| wrong(format!("`uri` cannot be {uri:?}: it has no ://")))?;
     if !matches!(driver, "qemu" | "qemu+unix") {
-        return Err(wrong(format!("`uri` cannot be {uri:?}: {driver} is no QEMU of this machine")));
+        return Err(wrong(format!("`uri` cannot be {uri:?}: {driver} is not QEMU on this machine")));
     }
     if !rest.starts_with('/') {
         return Err(wrong(format!("`uri` cannot be {uri:?}: it names another machine")));
@@ -108,7 +108,7 @@ root or a member of the group libvirt, or install libvirt-daemon-system"
     pub fn uuid(&self, name: &str) -> Result<String, StartError> {
         self.ask(&["domuuid", "--", name]).map_err(|error| StartError {
             reason: format!("there is no domain `{name}`: {}", error.reason),
-            hint: Some(format!("`virsh -c {} list --all` shows those that there are", quoted(&self.uri))),
+            hint: Some(format!("`virsh -c {} list --all` shows the existing ones", quoted(&self.uri))),
         })
     }
 }

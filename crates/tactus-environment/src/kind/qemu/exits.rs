@@ -83,7 +83,7 @@ fn sentence(cpu: usize, now: &BTreeMap<String, u64>, before: &BTreeMap<String, u
     let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     let halted = HALTED.iter().try_fold(0_u64, |all, name| Some(all.saturating_add(since(name)?)));
     let halted = halted.map_or_else(String::new, |ns| format!("; it was halted for {}", Nanos(ns)));
-    format!("vCPU {cpu} left the guest {total} times while it was measured{kinds}{halted}")
+    format!("vCPU {cpu} left the guest {total} times during the measurement{kinds}{halted}")
 }
 
 #[cfg(test)]

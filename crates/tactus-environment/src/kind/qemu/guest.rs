@@ -104,14 +104,15 @@ pub fn start(
     while let Err(BootError::Other(error)) = &booted {
         if build.clock.is_some() && NO_PAGE.iter().any(|words| error.reason.contains(words)) {
             notes.push(Note::info(format!(
-                "the guest's clock is asked by its channel alone, which is known less exactly: {}",
+                "the guest's clock is read only through its channel, which is less exact: {}",
                 error.reason
             )));
             build.clock = None;
         } else if build.sandbox && error.reason.contains("sandbox") {
             notes.push(Note::obstacle(
                 format!(
-                    "QEMU runs without its sandbox, so that a guest that breaks out of it can do what it can: {}",
+                    "QEMU runs without its sandbox, so a guest that escapes from it has all rights of QEMU: \
+                        {}",
                     error.reason
                 ),
                 "install a QEMU that is built with seccomp",
@@ -127,18 +128,19 @@ pub fn start(
         Err(error) if launch.accel == Accel::Kvm && launch.wanted == "auto" => {
             notes.push(Note::obstacle(
                 format!(
-                    "the guest did not come up under KVM and was started again under emulation (TCG): {}",
+                    "the guest did not start under KVM and was started again under emulation (TCG): {}",
                     error.error().reason
                 ),
-                "look at the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
+                "check the host kernel's messages (dmesg) for kvm; `accel = \"kvm\"` makes this an error",
             ));
             boot(emulated, None, notes)?
         }
         // One emulated boot in some fifty stops before its init, with nothing said of why.
         Err(BootError::Silent(error)) if launch.accel == Accel::Tcg && launch.patience.is_none() => {
             notes.push(Note::obstacle(
-                format!("the emulated guest did not come up and was started once more: {}", error.reason),
-                "`boot_timeout` in its table sets how long its first word is awaited, without a second try",
+                format!("the emulated guest did not start and was started once more: {}", error.reason),
+                "`boot_timeout` in its table sets how long tactus waits for its first message, without a \
+                    second try",
             ));
             boot(emulated, None, notes)?
         }
@@ -253,7 +255,7 @@ fn own_threads(process: u32, told: Vec<(u32, u32)>, system: &dyn System) -> io::
         None => Ok(told),
         Some((vcpu, thread)) => Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            format!("QEMU names thread {thread} as vCPU {vcpu}, which is none of its own"),
+            format!("QEMU names thread {thread} as vCPU {vcpu}, but that thread is not QEMU's"),
         )),
     }
 }
@@ -270,7 +272,7 @@ fn accept(listener: &UnixListener, qemu: &mut dyn Child, until: Instant) -> Resu
         }
         let ended = qemu.try_wait().map_err(|error| cannot("QEMU", error))?.is_some();
         if ended || Instant::now() > until {
-            let what = if ended { "QEMU ended at once" } else { "QEMU did not open its sockets" };
+            let what = if ended { "QEMU ended immediately" } else { "QEMU did not open its sockets" };
             let words = last_lines(&qemu.stderr(), 8);
             return Err(StartError { reason: format!("{what}: {words}"), hint: hint(&words) });
         }
@@ -307,7 +309,7 @@ impl Running for Guest {
                 ));
             }
             Err(error) => notes.push(Note::obstacle(
-                format!("the threads of the vCPUs are not known, so that none is pinned: {error}"),
+                format!("the threads of the vCPUs are unknown, so none is pinned: {error}"),
                 "report this with QEMU's version",
             )),
         }

@@ -10,13 +10,14 @@ use crate::{OptionError, OptionKey, Usable};
 /// The key of the program.
 pub const PROGRAM: OptionKey = OptionKey {
     name: "qemu",
-    about: "the QEMU that is started, as a path or a name on the PATH; left out: qemu-system of the guest's architecture",
+    about: "the QEMU to start, as a path or a name on the PATH; default: qemu-system of the guest's \
+        architecture",
 };
 /// The key of the arguments.
 pub const ARGUMENTS: OptionKey = OptionKey {
     name: "qemu_arguments",
-    about: "arguments added to QEMU's command line, as [\"-global\", \"kvm-pit.lost_tick_policy=discard\"]; those that tactus sets \
-itself are refused; left out: none",
+    about: "arguments added to QEMU's command line, as [\"-global\", \"kvm-pit.lost_tick_policy=discard\"]; \
+arguments that tactus sets itself are refused; default: none",
 };
 
 /// Options that tactus sets itself, and that QEMU takes once.
@@ -70,7 +71,7 @@ impl Own {
         if program.is_some_and(|program| program.is_empty() || program.starts_with('-')) {
             return Err(OptionError {
                 key: PROGRAM.name.into(),
-                message: "`qemu` is no program".into(),
+                message: "`qemu` is not a program".into(),
                 hint: "write a path, as in qemu = \"/opt/qemu/bin/qemu-system-x86_64\"".into(),
             });
         }
@@ -80,14 +81,17 @@ impl Own {
             Some(other) => {
                 return Err(wrong(
                     format!("`qemu_arguments` is {other}"),
-                    "write a list of texts, an argument each",
+                    "write a list of texts, one per argument",
                 ));
             }
         };
         let mut arguments = Vec::new();
         for word in list {
             let Value::String(word) = word else {
-                return Err(wrong(format!("`{word}` is no text"), "write a list of texts, an argument each"));
+                return Err(wrong(
+                    format!("`{word}` is not text"),
+                    "write a list of texts, one per argument",
+                ));
             };
             if let Some(option) = word.strip_prefix('-') {
                 // QEMU takes one dash and two.
@@ -100,7 +104,7 @@ impl Own {
                 }
                 if REFUSED.contains(&option) {
                     return Err(wrong(
-                        format!("`{word}` is not for a guest that is measured"),
+                        format!("`{word}` cannot be used for a measured guest"),
                         "leave it out: tactus starts, watches and ends QEMU itself",
                     ));
                 }

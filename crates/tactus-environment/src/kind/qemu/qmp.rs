@@ -130,7 +130,7 @@ impl<R: Read, W: Write> Monitor<R, W> {
         let mut line = Vec::new();
         while line.len() < MAX_LINE && line.last() != Some(&b'\n') {
             if Instant::now() > until {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "QEMU's answer does not come to an end"));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "QEMU's answer does not end"));
             }
             let here = self.reader.fill_buf()?;
             if here.is_empty() && line.is_empty() {

@@ -95,7 +95,7 @@ struct Local {
 /// # Errors
 /// When nothing can be prepared for it.
 pub fn later(setting: &Setting<'_>, spec: &Spec, format: Format) -> Result<Box<dyn Running>, StartError> {
-    let Way::Command(command) = &spec.way else { return Err(cannot("the line", "it is no command")) };
+    let Way::Command(command) = &spec.way else { return Err(cannot("the line", "it is not a command")) };
     let child = Started::default();
     let instrument = Command {
         system: setting.system.share(),

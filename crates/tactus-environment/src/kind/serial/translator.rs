@@ -173,7 +173,7 @@ impl Translator {
             }
         };
         self.said.say(&FromProbe::Note(Note::info(format!(
-            "read from {}: tactus did not measure, and can prove nothing there",
+            "read from {}: tactus did not measure, and cannot prove anything about it",
             self.about.from
         ))))?;
         self.said.say(&FromProbe::Ready)?;
@@ -218,11 +218,15 @@ impl Translator {
     }
 
     fn rules(&self, job: &Job) -> Result<Rules, Refusal> {
-        let only = "what speaks there is no probe: tactus reads its lines, and can tell it nothing";
+        let only = "the other end is not a probe: tactus reads its lines, and cannot tell it anything";
         let [Activity { id, what: What::Measure { measure: Measure::Timer(_), priority, .. }, .. }] =
             &job.activities[..]
         else {
-            return Err(refusal(only, "measure `timer` in it, once; put loads and faults elsewhere"));
+            return Err(refusal(
+                only,
+                "measure `timer` in it, once; put loads and faults in other \
+                environments",
+            ));
         };
         if !job.changes.is_empty() {
             return Err(refusal(only, "leave out the settings"));
@@ -294,8 +298,7 @@ impl Translator {
         let readings = readings.iter().filter(|line| lines::read(self.about.format, line).is_some()).count();
         if readings > 0 {
             let when = OLDER.as_millis();
-            let text =
-                format!("{readings} readings that came in the first {when} ms are left out: they are older");
+            let text = format!("{readings} readings of the first {when} ms are left out: they are older");
             self.said.say(&FromProbe::Note(Note::info(text)))?;
         }
         for note in remarks(&collector, self.about.format, planned(job)) {
@@ -308,14 +311,14 @@ impl Translator {
             let doubled =
                 if heard.lines().any(lines::is_doubled) { format!("; {DOUBLED}") } else { String::new() };
             let heard = if heard.is_empty() { "nothing at all".into() } else { heard };
-            Some(format!("{} said nothing that can be read; it said: {heard}{doubled}", self.about.from))
+            Some(format!("{} sent nothing readable; it sent: {heard}{doubled}", self.about.from))
         } else if cut {
             Some(format!("{} ended after {seconds:.1} s: {}", self.about.from, self.heard()))
         } else {
             None
         };
         if over && reason.is_none() && ended.is_none() {
-            let text = format!("{} came to its own end after {seconds:.1} s", self.about.from);
+            let text = format!("{} ended by itself after {seconds:.1} s", self.about.from);
             self.said.say(&FromProbe::Note(Note::info(text)))?;
         }
         let end = if reason.is_some() { End::Failed } else { end };
@@ -383,7 +386,7 @@ fn remarks(collector: &Collector, format: Format, planned_ns: u64) -> Vec<Note> 
     let mut notes = Vec::new();
     if let Some(interval_ns) = collector.interval_ns.filter(|interval_ns| *interval_ns != planned_ns) {
         let text = format!(
-            "it measured every {}, not every {} as the plan says",
+            "it measured every {}, not every {} as in the plan",
             Nanos(interval_ns),
             Nanos(planned_ns)
         );
@@ -391,19 +394,20 @@ fn remarks(collector: &Collector, format: Format, planned_ns: u64) -> Vec<Note> 
     }
     if !collector.is_empty() && !collector.has_distribution() {
         notes.push(Note::obstacle(
-            "its status carries minimum, mean and maximum alone: quantiles are not known",
+            "its status contains only minimum, mean and maximum: quantiles are unknown",
             "let cyclictest print a histogram at its end (`-h 400 -q`), or every value (`-v`)",
         ));
     }
     if collector.older && !collector.finished {
         notes.push(Note::obstacle(
-            "it had begun before this scenario did: its minimum, mean and maximum are of all that time",
+            "it began before this scenario: its minimum, mean and maximum are of all that time",
             "start it with the scenario: `command`, with its `format`",
         ));
     }
     if format == Format::Cyclictest && !collector.is_empty() {
         notes.push(Note::info(
-            "cyclictest numbers its threads and does not say their CPUs: the n-th thread stands for the n-th CPU of the plan",
+            "cyclictest numbers its threads without their CPUs: the n-th thread is shown as the n-th CPU of \
+                the plan",
         ));
     }
     notes

@@ -96,10 +96,10 @@ fn told(source: &mut Source, spec: &Spec) -> Result<Carries, StartError> {
             let heard = heard.trim();
             let heard = if heard.is_empty() { "nothing" } else { heard };
             Err(StartError {
-                reason: format!("{}: no line tells what it carries; within {} s came: {heard}", spec.from(), patience.as_secs()),
+                reason: format!("{}: no line shows its format; within {} s came: {heard}", spec.from(), patience.as_secs()),
                 hint: Some(
-                    "say its `format`: a probe that waits to be greeted (`probe`), a cyclictest that prints at its end; and \
-compare `baud`"
+                    "set its `format`: a probe that waits for a greeting (`probe`), a cyclictest that prints \
+at its end; and check `baud`"
                         .into(),
                 ),
             })
@@ -144,8 +144,8 @@ impl Far {
             if heard.len() > MOST_BEFORE {
                 let most = MOST_BEFORE >> 20;
                 return Err(StartError {
-                    reason: format!("{}: {most} MiB came, and no frame of a probe", spec.from()),
-                    hint: Some("is it the line that a probe is at, and its `baud` right?".into()),
+                    reason: format!("{}: {most} MiB came, but no frame of a probe", spec.from()),
+                    hint: Some("is a probe at this line, and is its `baud` right?".into()),
                 });
             }
             if now > until {
@@ -153,7 +153,7 @@ impl Far {
                 let said = if said.is_empty() { "nothing at all".to_owned() } else { said };
                 return Err(StartError {
                     reason: format!(
-                        "{}: no probe answers within {} s; there came: {said}",
+                        "{}: no probe answers within {} s; received: {said}",
                         spec.from(),
                         spec.patience().as_secs()
                     ),
@@ -166,7 +166,7 @@ impl Far {
             if now >= next {
                 writer.write_all(&greeting).and_then(|()| writer.flush()).map_err(|error| {
                     let words = self.last_words().unwrap_or_default();
-                    cannot(&spec.from(), format!("it cannot be spoken to: {error} {words}"))
+                    cannot(&spec.from(), format!("it cannot be written to: {error} {words}"))
                 })?;
                 next = now + GREET;
             }
@@ -175,7 +175,7 @@ impl Far {
                 Ok(None) => {}
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     let words = self.last_words().unwrap_or_default();
-                    return Err(cannot(&spec.from(), format!("it ended before a probe spoke: {words}")));
+                    return Err(cannot(&spec.from(), format!("it ended before a probe answered: {words}")));
                 }
             }
         };
@@ -229,7 +229,7 @@ struct Open {
 
 impl Instrument for Open {
     fn begin(&mut self) -> Result<Source, String> {
-        self.source.take().ok_or_else(|| "its line is open no more".into())
+        self.source.take().ok_or_else(|| "its line is closed".into())
     }
 
     fn finish(&mut self) -> bool {
@@ -258,7 +258,7 @@ impl Running for Far {
         let stderr = self.child.as_ref().map(|child| last_lines(&child.stderr(), 5)).unwrap_or_default();
         let lines = self.words.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
         let words: Vec<String> = [stderr, lines].into_iter().filter(|words| !words.is_empty()).collect();
-        Some(if words.is_empty() { "the line ended without a word".into() } else { words.join("\n") })
+        Some(if words.is_empty() { "the line ended without a message".into() } else { words.join("\n") })
     }
 
     fn stop(&mut self) {

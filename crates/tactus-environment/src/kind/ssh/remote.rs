@@ -39,7 +39,7 @@ fn refused(ssh: &mut Piped) -> StartError {
     let words = ssh.last_words().unwrap_or_default();
     StartError {
         hint: script::hint(&words),
-        reason: format!("the other machine does not take the probe: {words}"),
+        reason: format!("the other machine does not accept the probe: {words}"),
     }
 }
 

@@ -37,17 +37,17 @@ pub fn hint(words: &str) -> Option<String> {
     let hints = [
         (
             "Host key verification failed",
-            "its key is not known here: connect once by hand and compare it, or add \
-`options = [\"StrictHostKeyChecking=accept-new\"]`",
+            "its key is unknown here: connect once by hand and compare it, or add `options = \
+[\"StrictHostKeyChecking=accept-new\"]`",
         ),
         (
             "Permission denied",
-            "tactus gives no password: put a key there (`ssh-copy-id`), and name it with `identity`",
+            "tactus sends no password: put a key there (`ssh-copy-id`), and name it with `identity`",
         ),
         ("Could not resolve", "is the name in `to` right?"),
-        ("Connection refused", "does its sshd run, and at this `port`?"),
+        ("Connection refused", "does its sshd run, at this `port`?"),
         ("timed out", "is it on, and does a firewall let ssh pass?"),
-        ("No route to host", "is it on, and in reach of this machine?"),
+        ("No route to host", "is it on, and reachable from this machine?"),
         (
             "password is required",
             "let that user run it without a password (sudoers: NOPASSWD), or leave out `sudo`",

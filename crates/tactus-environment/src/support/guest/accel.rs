@@ -44,7 +44,8 @@ pub fn obstacle_to(arch: &str, system: &dyn System) -> Option<Obstacle> {
     if arch == OWN {
         return obstacle(system);
     }
-    let reason = format!("KVM runs guests of the machine's own architecture ({OWN}), and this one is {arch}");
+    let reason =
+        format!("KVM runs only guests of the machine's architecture ({OWN}), but this one is {arch}");
     Some(Obstacle { reason, remedy: "run it on a machine of that architecture" })
 }
 
@@ -57,10 +58,10 @@ const ALLOW: &str = "add this user to the group kvm, or run as root";
 pub fn obstacle(system: &dyn System) -> Option<Obstacle> {
     let device = Path::new(DEVICE);
     if !system.exists(device) {
-        return Some(Obstacle { reason: format!("there is no {DEVICE}"), remedy: ENABLE });
+        return Some(Obstacle { reason: format!("{DEVICE} does not exist"), remedy: ENABLE });
     }
     if !system.opens(device) {
-        return Some(Obstacle { reason: format!("{DEVICE} cannot be opened by this user"), remedy: ALLOW });
+        return Some(Obstacle { reason: format!("this user cannot open {DEVICE}"), remedy: ALLOW });
     }
     let info = system.text("/proc/cpuinfo").unwrap_or_default();
     let has = |flag: &str| {
@@ -69,7 +70,7 @@ pub fn obstacle(system: &dyn System) -> Option<Obstacle> {
     };
     // On arm64 KVM itself only opens its device where the kernel was entered in EL2.
     let capable = has("vmx") || has("svm") || info.contains("CPU implementer");
-    let reason = "the processor offers neither vmx nor svm";
+    let reason = "the processor has neither vmx nor svm";
     (!capable).then(|| Obstacle { reason: reason.into(), remedy: ENABLE })
 }
 

@@ -115,7 +115,7 @@ pub fn check(spec: &plan::Environment, system: &dyn System) -> Result<(), Option
     if wanted == "kvm" && arch != OWN {
         return Err(OptionError {
             key: "accel".into(),
-            message: format!("`accel` cannot be kvm: this machine is {OWN}, and the guest {arch}"),
+            message: format!("`accel` cannot be kvm: this machine is {OWN}, but the guest {arch}"),
             hint: "leave out `accel`: a guest of another architecture is emulated (TCG)".into(),
         });
     }
@@ -133,8 +133,8 @@ pub fn check(spec: &plan::Environment, system: &dyn System) -> Result<(), Option
     if !devices::named(spec)?.is_empty() && arch != "x86_64" {
         return Err(OptionError {
             key: "pci".into(),
-            message: format!("devices to drive are behind an Intel IOMMU, which a guest of {arch} has not"),
-            hint: "leave out `pci`, or take a guest of x86_64".into(),
+            message: format!("devices to measure need an Intel IOMMU, which a guest of {arch} does not have"),
+            hint: "leave out `pci`, or use a guest of x86_64".into(),
         });
     }
     support::boot_timeout(spec)?;
@@ -182,7 +182,7 @@ pub fn prepare(setting: &Setting<'_>, accel: Accel, notes: &mut Vec<Note>) -> Re
     let bootable = kernel::bootable(&kernel.path, system)
         .map_err(|error| cannot(&kernel.path.display().to_string(), error))?;
     if let Some(why) = &bootable.why_not {
-        notes.push(Note::info(format!("the kernel boots packed, which takes longer: {why}")));
+        notes.push(Note::info(format!("the kernel boots compressed, which takes longer: {why}")));
     }
     let initrd = setting.workspace.join("initramfs.cpio");
     let programs = programs::collect(&programs::named(spec)?, system)?;
@@ -232,7 +232,7 @@ fn cmdline(
     let Some(profiled) = profiled::of(setting.spec, setting.layout)? else { return Ok(own) };
     let words = profiled.kernel_words(&vendor(arch, accel, setting.system));
     notes.push(Note::info(format!(
-        "profile {} put on the kernel's command line: {words}",
+        "profile {} added to the kernel's command line: {words}",
         profiled.profile.name
     )));
     Ok(format!("{words} {own}").trim_end().to_owned())

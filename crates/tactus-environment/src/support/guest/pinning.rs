@@ -63,20 +63,20 @@ pub fn settle(
     let missing = layout.cpus.len().saturating_sub(threads.vcpus.len());
     if missing > 0 {
         notes.push(Note::obstacle(
-            format!("QEMU did not name the threads of {missing} vCPUs; they run anywhere"),
+            format!("QEMU did not name the threads of {missing} vCPUs; they run on any CPU"),
             "report this with QEMU's version",
         ));
     }
     if fifo.is_empty() && !measured.is_empty() {
         notes.push(Note::obstacle(
-            "no vCPU got SCHED_FIFO: there is no CPU left for everything else",
+            "no vCPU got SCHED_FIFO: no CPU is left for everything else",
             "give the guest CPUs that leave one to the machine",
         ));
     }
     match place_others(threads, housekeeping, system) {
         Ok(count) => done.push(format!("QEMU's {count} other threads on CPU {housekeeping}")),
         Err(error) => notes.push(Note::obstacle(
-            format!("QEMU's other threads could not be kept to CPU {housekeeping}: {error}"),
+            format!("QEMU's other threads could not be restricted to CPU {housekeeping}: {error}"),
             "allow tactus those CPUs (its cpuset or affinity)",
         )),
     }

@@ -13,10 +13,10 @@ use crate::StartError;
 #[derive(Debug, thiserror::Error)]
 pub enum NoWord {
     /// It runs, or seems to, and does not speak.
-    #[error("the guest said nothing for {} s", .0.as_secs_f64())]
+    #[error("the guest sent nothing for {} s", .0.as_secs_f64())]
     Silent(Duration),
     /// It ended.
-    #[error("the guest ended before its first word")]
+    #[error("the guest ended before its first message")]
     Ended,
     /// Its channel does not work.
     #[error("the probe's stream broke: {0}")]

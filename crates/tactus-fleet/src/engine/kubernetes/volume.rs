@@ -32,19 +32,20 @@ pub fn check(order: &Order) -> Result<(), FleetError> {
         (Some(volume), Some(here)) => (volume, here),
         _ => {
             return Err(FleetError::new(
-                "bundles come by a volume that the pods have and that is mounted here: --with volume and --with here \
-belong together",
-                "say --with volume=claim:NAME (a PersistentVolumeClaim) or volume=/DIRECTORY (of every node), and here=/DIRECTORY",
+                "a volume for bundles must be in the pods and mounted here: use --with volume and --with \
+here together",
+                "use --with volume=claim:NAME (a PersistentVolumeClaim) or volume=/DIRECTORY (of every \
+                    node), and here=/DIRECTORY",
             ));
         }
     };
     if Path::new(on_node(order)).starts_with(volume) {
         return Err(FleetError::new(
             format!(
-                "--with dir={}: it is on the volume, where every node can write the bundle of another",
+                "--with dir={}: it is on the volume, where every node can change the bundles of others",
                 on_node(order)
             ),
-            "name a directory of the nodes' own: --with dir=/DIRECTORY",
+            "name a directory on the nodes themselves: --with dir=/DIRECTORY",
         ));
     }
     let holds = match volume.strip_prefix(CLAIM) {
@@ -55,8 +56,8 @@ belong together",
         return Ok(());
     }
     Err(FleetError::new(
-        format!("--with volume={volume} here={here}: it is no claim and no absolute directory"),
-        "say volume=claim:NAME or volume=/DIRECTORY, and here=/DIRECTORY",
+        format!("--with volume={volume} here={here}: it is neither a claim nor an absolute directory"),
+        "use volume=claim:NAME or volume=/DIRECTORY, and here=/DIRECTORY",
     ))
 }
 
@@ -82,9 +83,12 @@ pub fn archive(order: &Order, row: &Row) -> String {
 
 /// Brings the bundle of a row whose pod has left this last word; else why not.
 pub fn fetched(site: &Site<'_>, row: &Row, word: &str) -> Result<(), String> {
-    let again = "repeat the command: its job tells it again, and what is measured stays measured";
+    let again = "repeat the command: its job reports the checksum again, and keeps what was measured";
     let told = armor::archive_sum(word).ok_or_else(|| {
-        format!("its pod has not told the sum of its archive, and any node may have written that: {again}")
+        format!(
+            "its pod has not reported the checksum of its archive, and any node could have written that: \
+            {again}"
+        )
     })?;
     let here = site.order.option("here").unwrap_or_default();
     // Whoever may write there may put a link there: none is followed.
@@ -95,7 +99,7 @@ pub fn fetched(site: &Site<'_>, row: &Row, word: &str) -> Result<(), String> {
     }
     let bytes = volume.read(&name, MOST_UNPACKED).map_err(|error| format!("{here}/{name}: {error}"))?;
     if sha256(&bytes) != told {
-        return Err(format!("{here}/{name} is not the archive whose sum its pod has told: {again}"));
+        return Err(format!("{here}/{name} is not the archive whose checksum its pod reported: {again}"));
     }
     let file = site.path(&row.archive());
     site.system.install(&file, &bytes, 0o600).map_err(|error| format!("{}: {error}", file.display()))

@@ -218,7 +218,7 @@ fn column_of(
                 };
                 place(&there, values, |cell| of.push(cell), &mut number);
                 if wrong {
-                    Err(ExportError::Table(format!("the column {} is no text", column.name)))
+                    Err(ExportError::Table(format!("the column {} is not text", column.name)))
                 } else {
                     Ok(())
                 }

@@ -7,7 +7,8 @@ use super::{Table, columns};
 /// The table.
 pub const TABLE: Table = Table {
     name: "findings",
-    about: "A row for each finding of the audit of each environment, and for each check that could not be known or read there; checks that found nothing, or do not apply, are not in it.",
+    about: "A row for each finding of the audit of each environment, and for each check that could not be \
+        known or read there. Checks that found nothing, or do not apply, are left out.",
     columns: COLUMNS,
     rows: |source, take| {
         source.contents.audits.iter().try_for_each(|(environment, audit)| {

@@ -8,7 +8,8 @@ use crate::export::series::{lowest, of};
 /// The table.
 pub const TABLE: Table = Table {
     name: "histograms",
-    about: "A row for each series and bucket of its histogram that counted anything, over all of the time. A bucket is 0.1 % wide.",
+    about: "A row for each series and non-empty bucket of its histogram, over all of the time. A bucket is \
+        0.1 % wide.",
     columns: COLUMNS,
     rows: |source, take| {
         source.rows().try_for_each(|one| {

@@ -131,17 +131,17 @@ lmbench)",
 pub const CONTEXT_SWITCHES: Item = Item::lower(
     "context switch, ring",
     Unit::Ns,
-    "2 to 16 processes on one CPU hand a byte around in a ring of pipes; the time from one to the next, with its write(2) \
-and read(2) (`lat_ctx` of lmbench, which takes those off)",
+    "2 to 16 processes on one CPU hand a byte around in a ring of pipes. The value is the time from one to \
+the next, with its write(2) and read(2), which `lat_ctx` of lmbench subtracts",
 );
 
 /// The same, with memory.
 pub const CONTEXT_SWITCHES_16K: Item = Item::lower(
     "context switch, ring, 16 KiB each",
     Unit::Ns,
-    "the same where each process reads 16 KiB of its own, a word of each line, before it hands the byte on",
+    "the same, but each process reads its 16 KiB, a word of each line, before it hands the byte on",
 );
 
 /// The same, with more of it.
 pub const CONTEXT_SWITCHES_64K: Item =
-    Item::lower("context switch, ring, 64 KiB each", Unit::Ns, "the same with 64 KiB of its own");
+    Item::lower("context switch, ring, 64 KiB each", Unit::Ns, "the same with 64 KiB each");

@@ -24,7 +24,7 @@ const MEASURED: u32 = 3;
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     if wanted.off == Off::Preemption {
-        return no(false, &[DEVICE, " keeps interrupts off, not preemption alone"]);
+        return no(false, &[DEVICE, " turns interrupts off, not only preemption"]);
     }
     let device = OpenOptions::new().write(true).open(DEVICE).map_err(|error| wrong(DEVICE, &error))?;
     // In one piece: each write is a block.
@@ -40,7 +40,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     let cycles = calibrate(wanted.length, &block);
     reset_scheduling(&before);
     let Some(cycles) = cycles else {
-        return no(false, &[DEVICE, " does not block for as long as it is told to"]);
+        return no(false, &[DEVICE, " does not block for the requested time"]);
     };
     let once: Rc<dyn Fn() -> u64> = Rc::new(move || block(cycles));
     let prepared = fifo(wanted.cpus, &[wanted.above], wanted.rhythm, &once);

@@ -25,10 +25,10 @@ struct Loaded;
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     let (Some(cpu), 1) = (wanted.cpus.first(), wanted.cpus.len()) else {
-        return no(false, &[MODULE, " blocks one CPU and no more"]);
+        return no(false, &[MODULE, " blocks only one CPU"]);
     };
     if Path::new(TRIGGER).exists() {
-        return no(true, &[MODULE, " is loaded already, for somebody else"]);
+        return no(true, &[MODULE, " is already loaded by another program"]);
     }
     let mode = if wanted.off == Off::Interrupts { "irq" } else { "preempt" };
     let values = [

@@ -96,7 +96,7 @@ pub fn put_back(changed: &[Undo]) -> u8 {
     for how in newest().filter(|how| !is_value(how)).chain(newest().filter(is_value)) {
         if let Err(error) = undo(how, &LocalSystem) {
             left += 1;
-            crate::stderr::say!("tactus-probe: not put back: {how}: {error}");
+            crate::stderr::say!("tactus-probe: not reverted: {how}: {error}");
         }
     }
     if left > 0 { 2 } else { 0 }

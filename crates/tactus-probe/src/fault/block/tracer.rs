@@ -21,7 +21,7 @@ use crate::tracer::{Tracer, has, write};
 /// By the hwlat tracer, with interrupts off.
 pub(super) fn hwlat(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     if wanted.off == Off::Preemption {
-        return no(false, &["the hwlat tracer keeps interrupts off, not preemption alone"]);
+        return no(false, &["the hwlat tracer turns interrupts off, not only preemption"]);
     }
     let mut blocking = Blocking::claim(&HWLAT, wanted)?;
     match read(Shared::MODE.path()) {

@@ -29,7 +29,7 @@ pub fn coremark(place: &Place<'_>) -> io::Result<Bench> {
     let program = named.ok_or(ErrorKind::NotFound)?.to_owned();
     let failed = |what: &str| io::Error::other(format!("`{program}` {what}"));
     if !program.starts_with('/') {
-        return Err(failed("is no whole path"));
+        return Err(failed("is not an absolute path"));
     }
     rustix::fs::access(&program, rustix::fs::Access::EXEC_OK)
         .map_err(|error| failed(&format!("cannot be run in this environment: {error}")))?;
@@ -66,7 +66,7 @@ fn heard(mut said: ChildStdout, finish: &AtomicU64) -> io::Result<String> {
             return Err(ErrorKind::Interrupted.into());
         }
         if sys::now() > until || text.len() > LONGEST {
-            return Err(io::Error::other("it does not come to its end"));
+            return Err(io::Error::other("it does not end"));
         }
         if poll(&mut [PollFd::from_borrowed_fd(said.as_fd(), PollFlags::IN)], Some(&LOOK))? == 0 {
             continue;
@@ -94,13 +94,13 @@ fn rate(text: &str) -> Result<u64, String> {
     }
     starts("Correct operation validated").ok_or("does not say that its operation was correct")?;
     let published =
-        starts("CoreMark 1.0 : ").ok_or("says no result: it is no performance run of CoreMark 1.0")?;
-    let published = number(published).ok_or("says a result that is no number")?;
+        starts("CoreMark 1.0 : ").ok_or("prints no result: it is not a performance run of CoreMark 1.0")?;
+    let published = number(published).ok_or("prints a result that is not a number")?;
     let iterations =
-        starts("Iterations/Sec").and_then(number).ok_or("does not say its iterations in a second")?;
+        starts("Iterations/Sec").and_then(number).ok_or("does not print its iterations in a second")?;
     // Both are the same quotient.
     if published == 0 || published.abs_diff(iterations) > published / 1_000 {
-        return Err("says a result that is not its iterations in a second".into());
+        return Err("prints a result that is not its iterations in a second".into());
     }
     Ok(published)
 }

@@ -73,7 +73,7 @@ impl Kernels {
         for _ in 0..iterations {
             let result = black_box(&mut *self).once(kernel);
             if result != kernel.result() {
-                let what = format!("{kernel:?} comes to {result:#06x} and not to {:#06x}", kernel.result());
+                let what = format!("{kernel:?} computes {result:#06x}, not {:#06x}", kernel.result());
                 return Err(io::Error::other(what));
             }
         }

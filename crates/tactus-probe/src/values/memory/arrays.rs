@@ -47,7 +47,7 @@ impl Arrays {
                     Cache::Unknown => 0,
                 };
                 let (wanted, why) = match cache {
-                    0 => (Most::UNKNOWN.0, "the size of the caches is not known".to_owned()),
+                    0 => (Most::UNKNOWN.0, "the size of the caches is unknown".to_owned()),
                     cache => (
                         cache.saturating_mul(times.into()).checked_next_power_of_two().unwrap_or(u64::MAX),
                         { format!("{times} times the last-level cache of {}", Bytes(cache)) },
@@ -84,7 +84,8 @@ impl Arrays {
     pub fn whole(&self) -> Result<u64, String> {
         let Some(cut) = self.cut else { return Ok(self.most()) };
         Err(format!(
-            "it needs an array of {cut}, and {} are allowed: give this environment {PART} times {cut} of memory",
+            "it needs an array of {cut}, but only {} are allowed: give this environment {PART} times {cut} \
+                of memory",
             Bytes(self.most())
         ))
     }

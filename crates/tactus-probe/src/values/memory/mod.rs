@@ -155,7 +155,7 @@ fn as_written(sum: u64, expected: u64) -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "memory has not what was written: a sum of {sum}, and {expected} was written"
+        "memory does not contain what was written: a sum of {sum}, but {expected} was written"
     )))
 }
 

@@ -111,7 +111,7 @@ impl Control {
             match self.0.by_ref().take(left).read_line(&mut line) {
                 Ok(_) if line.ends_with('\n') => return numbers(&line).map(Some),
                 Ok(_) if line.len() as u64 >= LONGEST => return Err(no_probe()),
-                Ok(_) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it has gone")),
+                Ok(_) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "it has ended")),
                 Err(error) if is_nothing(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -150,7 +150,7 @@ fn numbers(line: &str) -> io::Result<Vec<u64>> {
 }
 
 fn no_probe() -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, "it is no tactus-probe")
+    io::Error::new(ErrorKind::InvalidData, "it is not a tactus-probe")
 }
 
 #[cfg(test)]

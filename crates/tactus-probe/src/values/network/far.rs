@@ -41,7 +41,7 @@ impl Far {
                 io::ErrorKind::AddrInUse => {
                     "name another one: `measure = { kind = \"network\", port = ... }`"
                 }
-                _ => "look at its addresses there: `ip address`",
+                _ => "check its addresses there: `ip address`",
             };
             let reason = format!("the peer cannot be awaited at {own}, port {port}: {error}");
             Refusal { reason, hint: Some(hint.into()) }

@@ -31,7 +31,7 @@ impl Spent {
     /// # Errors
     /// When the kernel does not say.
     pub fn until_now() -> io::Result<Self> {
-        let unknown = || io::Error::new(io::ErrorKind::InvalidData, "/proc/stat says nothing of CPUs");
+        let unknown = || io::Error::new(io::ErrorKind::InvalidData, "/proc/stat contains no CPUs");
         Self::of(&Stat::now()).ok_or_else(unknown)
     }
 

@@ -109,7 +109,7 @@ fn open(table: &Table, link: Link) -> Result<Flows, Refusal> {
     });
     let mtu = mtu.map_err(|error| {
         let hint = "the address must be one of this environment, and a route must lead to the other: `ip address`, `ip route`";
-        refuse(format!("network: from {own} to {other} leads no way: {error}"), hint)
+        refuse(format!("network: no route from {own} to {other}: {error}"), hint)
     })?;
     let message = table.message().0;
     if message + HEADERS > mtu {

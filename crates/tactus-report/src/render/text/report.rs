@@ -116,7 +116,7 @@ fn interrupted(page: &mut Page, contents: &Contents) {
         page.item(
             "interrupted: ",
             Some(Tone::Doubt),
-            "the run did not come to its end; what had been measured is shown",
+            "the run did not end; this shows what had been measured",
         );
     }
 }

@@ -25,10 +25,10 @@ impl Section for Claims {
     }
 
     fn about(&self) -> &'static str {
-        "One scenario compared with another. With repeats or slices, by pairs (signed-rank test). With one run \
-         each, it is said whether these two runs differ, judged by how they vary over time. All statements and \
-         intervals of this report hold together at 95 % (Holm). Values are judged from rounds of runs (maxT), and \
-         those of all comparisons hold together at 95 %."
+        "One scenario compared with another. With repeats or slices, by pairs (signed-rank test). With one \
+         run each, the report shows only whether these two runs differ, judged by their variation over time. \
+         All statements and intervals of this report hold together at 95 % (Holm). Values are judged from \
+         rounds of runs (maxT), and those of all comparisons hold together at 95 %."
     }
 
     fn folded(&self, _: &Contents, parts: &[Part]) -> Option<String> {
@@ -74,7 +74,7 @@ fn card(claim: &Claim, least: usize) -> Card {
     };
     let unbroken = |sentence: &String| unbroken(&clean(sentence));
     match &claim.found {
-        Found::Nothing(reason) => Card { answer: format!("not answered: {}", clean(reason)), ..card },
+        Found::Nothing(reason) => Card { answer: format!("cannot compare: {}", clean(reason)), ..card },
         Found::Latencies(effect) => Card {
             tone: tone(effect),
             answer: effect.answer(),
@@ -107,7 +107,7 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
         values: Vec::new(),
     };
     match claim.found {
-        Found::Nothing(reason) => ClaimEntry { answer: format!("not answered: {reason}"), ..entry },
+        Found::Nothing(reason) => ClaimEntry { answer: format!("cannot compare: {reason}"), ..entry },
         Found::Latencies(effect) => ClaimEntry {
             pairs: match effect.design {
                 Design::TwoRuns { .. } => None,

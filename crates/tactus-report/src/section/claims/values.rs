@@ -13,7 +13,7 @@ const FACTOR: f64 = 9.0;
 pub fn answer(of: &Degraded, least: usize) -> String {
     if of.rounds < least {
         let are = if of.rounds == 1 { "is" } else { "are" };
-        return format!("not answered: {least} rounds are needed, there {are} {}", of.rounds);
+        return format!("cannot compare: {least} rounds are needed, there {are} {}", of.rounds);
     }
     let broke = match of.broken {
         0 => String::new(),
@@ -42,7 +42,7 @@ pub fn sentences(of: &Degraded, least: usize) -> Vec<String> {
 pub fn method(of: &Degraded, least: usize) -> String {
     if of.rounds < least {
         return format!(
-            "what differs from run to run by itself is not known from so few: `repeat = {least}` in the plan tells"
+            "run-to-run variation is unknown with so few rounds: use `repeat = {least}` in the plan"
         );
     }
     format!("{} rounds in randomised order; all items of a claim are judged together (maxT)", of.rounds)

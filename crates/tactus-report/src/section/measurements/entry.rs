@@ -18,13 +18,15 @@ type Table = fn(&Contents, &[&Line]) -> Grid;
 const TABLES: &[(Yields, Table)] =
     &[(Yields::Latency, latency_columns::grid), (Yields::Values, value_columns::grid)];
 /// What quantiles are of where periods were missed.
-const MISSED_PERIODS: &str = "a wake-up that is late by more than an interval misses periods, which are counted as \
-                              overruns; quantiles have them put back (corrected for coordinated omission), `--raw` adds \
-                              those of the wake-ups that happened";
+const MISSED_PERIODS: &str = "a wake-up that is late by more than an interval misses periods, which are \
+                              counted as overruns. Quantiles include these periods (corrected for \
+                              coordinated omission); `--raw` adds the quantiles of the wake-ups that \
+                              happened";
 
 /// What a ratio is.
-const RATIOS: &str = "ratio: the value over the host's under the same conditions, with at least 90 % certainty within \
-                      what stands below it, which is made of both 95 % intervals";
+const RATIOS: &str = "ratio: the value divided by the host's under the same conditions. It is in the \
+                      interval below with at least 90 % certainty; that interval combines both 95 % \
+                      intervals";
 
 /// The section.
 pub struct Measurements;

@@ -152,8 +152,8 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     }
     if half.times > 0 && half_by_chance >= 1.0 {
         let reason = format!(
-            "its own noise could hide it ({says}): half its size is seen in {} of {of} injections, and would be in \
-             {half_by_chance:.1} by chance",
+            "noise could hide it ({says}): half its size is seen in {} of {of} injections, and chance alone \
+             would give {half_by_chance:.1}",
             half.times
         );
         return judged.doubt(Doubt::Noise, reason);
@@ -166,8 +166,8 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     }
     if larger <= HINT {
         let reason = format!(
-            "larger than the rest of its period as chance seldom has it ({} of {of} injections stand out from it, {:.1} \
-             would by chance): too little to tell from noise",
+            "larger than the rest of its period more often than by chance ({} of {of} injections stand out \
+             from it, {:.1} would by chance): too little to tell from noise",
             out.times, out.expected
         );
         return judged.doubt(Doubt::TooFew, reason);

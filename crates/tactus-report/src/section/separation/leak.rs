@@ -67,7 +67,7 @@ fn made(cells: &[LeakEntry]) -> Option<String> {
             Some(format!("the disturbance was not seen in {place} itself, where it was made"))
         }
         Leak::NotKnown => {
-            Some(format!("it is not known whether {place} itself, where it was made, saw it ({})", at.reason))
+            Some(format!("whether {place} itself, where it was made, saw it is unknown ({})", at.reason))
         }
     }
 }
@@ -134,7 +134,7 @@ fn cell(
     let with = row(&disturbed.scenario, measured);
     let rests = plan.rest.iter().filter_map(|name| row(name, measured));
     let Some(with) = with else {
-        cell.reason = "it was not asked for in this run".into();
+        cell.reason = "it was not requested in this run".into();
         return cell;
     };
     let at = row(&disturbed.scenario, &disturbed.environment);
@@ -194,7 +194,7 @@ fn untold(contents: &Contents) -> (Doubt, &'static str) {
     if contents.manifest.format < WITH_TIMES {
         (Doubt::NoTimes, NO_TIMES)
     } else {
-        (Doubt::NoTimes, "what made it did not say when")
+        (Doubt::NoTimes, "its source did not report when")
     }
 }
 

@@ -11,7 +11,7 @@ use super::judge::percent;
 pub fn known(cell: &LeakEntry) -> String {
     match (cell.leak, cell.doubt) {
         (Leak::NotKnown, Some(doubt @ (Doubt::NotMeasured | Doubt::NoSuchCpu))) => doubt.word().into(),
-        (Leak::NotKnown, Some(doubt)) => format!("not known: {}", doubt.word()),
+        (Leak::NotKnown, Some(doubt)) => format!("unknown: {}", doubt.word()),
         (leak, _) => leak.to_string() + &bound(cell),
     }
 }

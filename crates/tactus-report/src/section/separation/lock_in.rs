@@ -18,7 +18,7 @@ const SETTLING_NS: u64 = 100_000_000;
 /// The first minor version of the format whose bundles have times of injection.
 pub const WITH_TIMES: Format = Format { major: 1, minor: 4 };
 /// What is said of those before.
-pub const NO_TIMES: &str = "this bundle has no times of injection: measure again";
+pub const NO_TIMES: &str = "this bundle contains no times of injection: measure again";
 
 /// What is held against each other.
 pub struct LockIn<'a> {
@@ -100,7 +100,7 @@ impl LockIn<'_> {
             return none(format!("{} was never made (0 times)", clean(&fault.kind)));
         }
         if fault.at.is_empty() {
-            return none(format!("what made it ({}) does not tell when", clean(&fault.way)));
+            return none(format!("its source ({}) does not report when", clean(&fault.way)));
         }
         Ok(window)
     }
@@ -119,13 +119,13 @@ impl LockIn<'_> {
             let clock = row.result.clock_fit.filter(ClockFit::is_even);
             let why = || match row.result.clock_fit {
                 Some(clock) => format!("the clock of {} runs {:.0} ppm off", clean(name), clock.ppm),
-                None => format!("the clock of {} is not known", clean(name)),
+                None => format!("the clock of {} is unknown", clean(name)),
             };
             clock.map(|clock| (clock, row.windows.began_ns)).ok_or_else(|| (Doubt::Clock, why()))
         };
         if !from.is_empty() {
             let Some(source) = self.source else {
-                return Err((Doubt::Clock, format!("the clock of {} is not known", clean(disturbed))));
+                return Err((Doubt::Clock, format!("the clock of {} is unknown", clean(disturbed))));
             };
             let (clock, began) = side(source, disturbed)?;
             bridge.before_ns = clock.late_ns;

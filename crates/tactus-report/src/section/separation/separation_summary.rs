@@ -29,7 +29,7 @@ pub fn reach(entry: &SeparationEntry) -> Vec<String> {
         }
         said.extend(unknown.into_iter().filter(|(why, _)| !why.is_empty()).map(|(why, places)| {
             format!(
-                "Which environments {} in {} reaches is not known ({why}).",
+                "Which environments {} in {} reaches is unknown ({why}).",
                 named(entry, kind),
                 places.join(", ")
             )
@@ -101,7 +101,7 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
         .chain(part("reaches", &reached))
         .chain(part("does not reach", &spared))
         .chain(part("was not seen in", &unseen))
-        .chain(part("not known for", &open))
+        .chain(part("unknown for", &open))
         .collect();
     let place = if emulated { " (some of it emulated)" } else { "" };
     Ok(format!("{kind}{} in {} {}{place}.", length.unwrap_or_default(), clean(disturbed), parts.join("; ")))

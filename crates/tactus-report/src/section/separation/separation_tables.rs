@@ -30,7 +30,7 @@ fn place(cell: &LeakEntry) -> String {
     match (cell.disturbed_cpu, cell.disturbed_inside) {
         (Some(cpu), Some(inside)) if cpu != inside => format!("CPU {cpu} ({inside} inside)"),
         (Some(cpu), _) => format!("CPU {cpu}"),
-        (None, _) => "a CPU of its own".into(),
+        (None, _) => "a separate CPU".into(),
     }
 }
 
@@ -159,28 +159,31 @@ fn doubts<'a>(cells: impl Iterator<Item = &'a LeakEntry>) -> Option<String> {
     let doubts: BTreeSet<Doubt> = cells.filter_map(|cell| cell.doubt).filter(unsure).collect();
     let meanings: Vec<String> =
         doubts.iter().map(|doubt| format!("{}: {}", doubt.word(), doubt.meaning())).collect();
-    (!meanings.is_empty()).then(|| format!("?: not known. {}.", meanings.join("; ")))
+    (!meanings.is_empty()).then(|| format!("?: unknown. {}.", meanings.join("; ")))
 }
 
 /// What holds for the tables of all disturbances.
 fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
     let mut remarks = vec![
-        "Rows: where the disturbance is; columns: where it is measured, on the same CPU of the machine and on others. \
-         Maximum with/at rest. On the diagonal it is seen where it is made: without that the others of its row \
-         prove nothing."
+        "Rows: where the disturbance is made; columns: where it is measured, on the same CPU of the machine \
+         and on others. Maximum with/at rest. The diagonal shows whether it is seen where it is made: if \
+         not, the rest of its row proves nothing."
             .to_owned(),
     ];
     remarks.push(format!(
-        "yes: at its size, as often as it was made; sometimes: at its size, not each time; weaker: smaller; no: not seen; \
-         not seen: the same, in too few injections for a no. <=: so many injections may be seen all the same (95 %). The \
-         moments were chosen at random, and what is measured then is held against the rest of the same period; the chance of \
-         a false leak is at most {:.0} % over all cells together.",
+        "yes: at its size, each time; sometimes: at its size, not each time; weaker: smaller; no: not seen; \
+         not seen: the same, in too few injections for a no. The number after <= limits how many injections \
+         may still be seen (95 %). The moments were chosen at random, and what is measured then is compared \
+         with the rest of the same period. The chance of a false leak is at most {:.0} % over all cells \
+         together.",
         entry.error * 100.0
     ));
     remarks.extend(doubts(entry.cells.iter()));
     if entry.cells.iter().any(|cell| cell.evidence == Some(Evidence::Emulated)) {
         remarks.push(
-            "Some of it is emulated: whether a path is there is a fact, its latencies say nothing about hardware.".into(),
+            "Some of it is emulated: it shows whether a path exists, and its latencies say nothing about \
+                hardware."
+                .into(),
         );
     }
     let environments = &contents.plan.environment;

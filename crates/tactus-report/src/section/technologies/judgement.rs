@@ -106,7 +106,7 @@ fn ground(contents: &Contents, result: &RowResult) -> Result<(), String> {
             let proven = control(result).is_some_and(|control| control.passed);
             if proven { Ok(()) } else { Err("self-test not passed".into()) }
         }
-        None => Err("its kind of evidence is not known".into()),
+        None => Err("its kind of evidence is unknown".into()),
     }
 }
 
@@ -203,7 +203,7 @@ fn as_on_host(contents: &Contents, own: &Technology) -> Said {
             open += 1;
             let high =
                 if ratio.high.is_finite() { format!("{:.1}", ratio.high) } else { "any number of".into() };
-            said.reasons.push(format!("{base}: up to {high} times is not excluded, measure longer"));
+            said.reasons.push(format!("{base}: up to {high} times is possible, measure longer"));
         }
     }
     said.word = if same > 0 && worse > 0 {
@@ -261,7 +261,8 @@ fn way(from: &str, to: &str, (leak, cells): &(Leak, Vec<&LeakEntry>)) -> String 
     let why = telling.map(|cell| format!(" {}: {}", at(cell), cell.reason)).unwrap_or_default();
     if telling.is_some_and(|cell| cell.doubt == Some(Doubt::NotMeasured)) {
         return format!(
-            "whether {what} in {from} reaches {to} is not known: not measured, for the reason below the matrix"
+            "whether {what} in {from} reaches {to} is unknown: it was not measured, for the reason below the \
+                matrix"
         );
     }
     match leak {
@@ -271,7 +272,7 @@ fn way(from: &str, to: &str, (leak, cells): &(Leak, Vec<&LeakEntry>)) -> String 
         Leak::No => format!("{what} in {from} does not reach {to}{why}"),
         Leak::NotSeen => format!("{what} in {from} was not seen in {to}{why}"),
         Leak::NotKnown if cells.is_empty() => format!("{what} in {from} was not measured in {to}"),
-        Leak::NotKnown => format!("whether {what} in {from} reaches {to} is not known{why}"),
+        Leak::NotKnown => format!("whether {what} in {from} reaches {to} is unknown{why}"),
     }
 }
 
@@ -314,13 +315,13 @@ fn independent(contents: &Contents, own: &Technology, separation: Option<&Separa
     let built = dependence(kind).and_then(Dependence::reason);
     let into = crosses(separation, |name| name == own.host, |name| name == own.environment);
     let mut reasons: Vec<String> =
-        built.iter().map(|why| format!("by construction, which is not measured: {why}")).collect();
+        built.iter().map(|why| format!("by construction, not measured: {why}")).collect();
     if into.0.reaches() {
         reasons.insert(0, way(&own.host, &own.environment, &into));
     }
     let word = if reasons.is_empty() { NOT_KNOWN } else { NO };
     if reasons.is_empty() {
-        reasons.push("measuring can show a dependence, never that there is none".into());
+        reasons.push("a measurement can show a dependence, but not its absence".into());
     }
     let scenarios = into.1.iter().map(|cell| cell.scenario.clone()).collect();
     Said { word, reasons, scenarios }

@@ -146,7 +146,7 @@ impl Resolver<'_> {
         match most.bytes() {
             Some(bytes) if least > bytes => Err(self.source.error(
                 &format!("{table}.sizes"),
-                format!("the smallest array is {least}, and the largest, {most}, is {bytes} on this machine"),
+                format!("the smallest array is {least}, but the largest, {most}, is {bytes} on this machine"),
                 "take a smaller one, or more times the last-level cache, or name both sizes",
             )),
             _ => Ok(Measure::Memory(Memory { sizes: Some(Sizes { least, most }) })),
@@ -222,7 +222,8 @@ fn narrowed(found: Layout, asked: &CpuRequest, running: &str) -> Result<Layout, 
         Ok(_) if *asked == CpuRequest::Auto => Ok(found),
         Ok(measuring) => Ok(Layout { measuring, ..found }),
         Err(_) => Err(format!(
-            "`{running}` runs on CPUs {inside} and the plan asks for {asked}; leave out `cpus`, or name some of these"
+            "`{running}` runs on CPUs {inside}, but the plan asks for {asked}; leave out `cpus`, or name \
+                some of these"
         )),
     }
 }

@@ -7,7 +7,7 @@ use super::Resolver;
 use crate::plan::PlanError;
 use crate::plan::resolved::ResolvedScenario;
 
-const HINT: &str = "`tactus explain` says what each kind of environment can do; do it in another one";
+const HINT: &str = "`tactus explain` lists what each kind of environment can do; use another kind";
 
 impl Resolver<'_> {
     /// Refuses an activity that its environment cannot do. (Who may be at the other end is said by the paths.)
@@ -37,12 +37,12 @@ impl Resolver<'_> {
 /// What a scenario asks of the operating system where it measures.
 fn asked_of_a_system(scenario: &ResolvedScenario) -> Option<String> {
     let asked = [
-        (!scenario.settings.is_empty(), "`settings` are an operating system's"),
-        (scenario.cache_misses == Some(true), "`cache_misses` are counted by an operating system"),
-        (scenario.blame_above.is_some(), "`blame_above` is told by an operating system"),
-        (scenario.lock_in.is_some(), "a separation is told by the operating systems on both sides"),
+        (!scenario.settings.is_empty(), "`settings` need an operating system"),
+        (scenario.cache_misses == Some(true), "`cache_misses` need an operating system"),
+        (scenario.blame_above.is_some(), "`blame_above` needs an operating system"),
+        (scenario.lock_in.is_some(), "a separation needs operating systems on both sides"),
     ];
-    asked.into_iter().find(|(is, _)| *is).map(|(_, why)| format!("{why}, and there is none in it"))
+    asked.into_iter().find(|(is, _)| *is).map(|(_, why)| format!("{why}, and this kind has none"))
 }
 
 #[cfg(test)]

@@ -322,7 +322,8 @@ impl Resolver<'_> {
         };
         if asked == CpuRequest::Neighbour && !cpus.is_empty() && place.measuring().and(&cpus).is_empty() {
             resolved.reduced.push(format!(
-                "reduced: `{}` has no second CPU to measure on, so that the neighbour is CPU {cpus}, which is also a housekeeping CPU",
+                "reduced: `{}` has no second CPU to measure on; the neighbour is CPU {cpus}, which is also a \
+                    housekeeping CPU",
                 activity.environment
             ));
         }
@@ -336,8 +337,8 @@ impl Resolver<'_> {
         {
             let why = place.not_allowed(spared.clone());
             resolved.reduced.push(format!(
-                "reduced: it is measured on CPU {cpus}, which is not isolated. CPUs {spared} are, and may not be used from \
-                 here: {}",
+                "reduced: it is measured on CPU {cpus}, which is not isolated. CPUs {spared} are isolated, \
+                 but may not be used from here: {}",
                 why.hint()
             ));
         }
@@ -352,7 +353,7 @@ impl Resolver<'_> {
                 let auto = asked == CpuRequest::Auto;
                 card::cpu(&cpus, auto, environment, guest, &self.guests(scenario)).unwrap_or_else(|| {
                     let guest = activity.to.as_deref().unwrap_or_default();
-                    let why = format!("the card needs a CPU beside those of `{guest}`, and has none");
+                    let why = format!("the card needs a CPU besides those of `{guest}`, but no CPU is left");
                     resolved.skip.get_or_insert(why);
                     cpus
                 })

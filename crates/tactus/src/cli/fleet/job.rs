@@ -13,33 +13,33 @@ pub struct FleetJob {
     /// The plan
     #[arg(long, value_name = "FILE")]
     pub plan: String,
-    /// The SHA-256 that it must have, in hex
+    /// The expected SHA-256 of the plan, in hex
     #[arg(long = "plan-sha256", value_name = "HEX")]
     pub plan_sha256: Option<String>,
-    /// The bundle that is begun or gone on with
+    /// The bundle to begin or continue
     #[arg(long, value_name = "BUNDLE")]
     pub bundle: PathBuf,
-    /// Where the bundle is once it was brought home: then there is nothing to do
+    /// Path of the bundle after it was fetched: if it exists, there is nothing to do
     #[arg(long, value_name = "BUNDLE")]
     pub home: Option<PathBuf>,
-    /// The finished bundle as one file, too
+    /// Also write the finished bundle as one file
     #[arg(long, value_name = "FILE")]
     pub archive: Option<PathBuf>,
-    /// The SHA-256 of that file in this one, for engines that keep a word of a job's
+    /// Write the SHA-256 of that file to this one, for engines that keep a short result of a job
     #[arg(long, value_name = "FILE", requires = "archive")]
     pub word: Option<PathBuf>,
-    /// The finished bundle as text on stdout, too, for engines that keep what a job says; and its manifest in this file,
-    /// as far as it is no longer than an engine keeps
+    /// Also print the finished bundle as text on stdout, for engines that keep a job's output; write its
+    /// manifest to this file, unless it is longer than an engine keeps
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Leave the control group for the root of the controller `cpu` that is mounted here, where a group has no time for
-    /// real-time threads
+    /// Move from the control group to the root of the controller `cpu` that is mounted here, if groups have
+    /// no time for real-time threads
     #[arg(long, value_name = "DIR")]
     pub join: Option<PathBuf>,
     /// How long to wait for another measurement of this machine
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub wait: Nanos,
-    /// Further words of `tactus run`
+    /// Further arguments of `tactus run`
     #[arg(last = true, value_name = "ARGUMENTS")]
     pub arguments: Vec<String>,
 }

@@ -10,19 +10,20 @@ use tactus_model::Nanos;
 pub struct FleetShow {
     /// The data set, as `tactus fleet collect` wrote it
     pub data: PathBuf,
-    /// The deadline: a machine with a larger latency misses it. Without one: the requirements of the plans
+    /// The deadline: a machine with a larger latency misses it. Default: the requirements of the plans
     #[arg(long, value_name = "TIME")]
     pub max: Option<Nanos>,
-    /// How many machines are listed as the worst
+    /// Number of worst machines to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub worst: usize,
-    /// How far back from the newest run machines are looked at; drift is looked for in all of the time
+    /// Only look at machines that ran within this time before the newest run; drift is searched in all of the
+    /// time
     #[arg(long, value_name = "DAYS", default_value_t = 7)]
     pub days: u32,
-    /// After how many days without a run a machine is missing
+    /// Number of days without a run after which a machine is missing
     #[arg(long, value_name = "DAYS", default_value_t = 3)]
     pub missing_after: u32,
-    /// The machines that there should be: a file with a name or key in each line, # begins a remark
+    /// The expected machines: a file with a name or key in each line, # begins a comment
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
     /// As a JSON document
@@ -31,7 +32,7 @@ pub struct FleetShow {
     /// Format: text, json, html, markdown. Default: by the name of --out, else text
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where to: a file, or - for stdout
+    /// Output: a file, or - for stdout
     #[arg(long, value_name = "FILE|-", default_value = "-")]
     pub out: PathBuf,
 }

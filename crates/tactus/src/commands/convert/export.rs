@@ -21,7 +21,7 @@ pub fn export(path: &Path, to: &str, arguments: &Convert) -> Result<Exit, Failur
     let Some(format) = EXPORTS.iter().find(|format| format.name == to) else {
         let known: Vec<&str> = EXPORTS.iter().map(|format| format.name).collect();
         return Err(Failure::say(
-            format!("`{to}` is not a format that is written"),
+            format!("`{to}` is not a format that tactus writes"),
             format!("use one of {}; `tactus report` writes reports", known.join(", ")),
         ));
     };
@@ -48,8 +48,8 @@ pub fn export(path: &Path, to: &str, arguments: &Convert) -> Result<Exit, Failur
     }
     if parts.is_empty() {
         return Err(Failure::say(
-            format!("nothing of {} can be written as {}", path.display(), format.name),
-            "csv, parquet and openmetrics take whatever a bundle has",
+            format!("{} contains nothing that can be written as {}", path.display(), format.name),
+            "csv, parquet and openmetrics can hold everything in a bundle",
         ));
     }
     let place = place(format, &parts, arguments.out.as_deref())?;
@@ -89,10 +89,7 @@ enum Place {
 fn place(format: &export::Export, parts: &[Part<'_>], out: Option<&Path>) -> Result<Place, Failure> {
     let single = parts.len() == 1 && !format.is_directory();
     let unable = |path: &Path, error: &io::Error| {
-        Failure::say(
-            format!("{}: {error}", path.display()),
-            "name a directory or file that can be written with --out",
-        )
+        Failure::say(format!("{}: {error}", path.display()), "name a writable directory or file with --out")
     };
     let Some(out) = out.filter(|out| out.as_os_str() != "-") else {
         return if single {
@@ -126,7 +123,7 @@ fn to_file(
 fn unwritten(path: &Path, error: &ExportError) -> Failure {
     Failure::say(
         format!("{}: {error}", path.display()),
-        "name a file or directory that can be written with --out; is the disk full?",
+        "name a writable file or directory with --out; is the disk full?",
     )
 }
 

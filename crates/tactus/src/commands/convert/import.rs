@@ -68,7 +68,7 @@ pub fn import(arguments: &Convert, at: Location) -> Result<(Directory, Contents)
     if let Some(name) = choices.require.keys().find(|name| !name.is_empty() && !names.contains(*name)) {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         return Err(Failure::say(
-            format!("a limit for `{name}`: nothing that is imported has that name"),
+            format!("a limit for `{name}`: no imported file has that name"),
             format!("use one of `{}`", known.join("`, `")),
         ));
     }
@@ -98,7 +98,7 @@ fn read(file: &Path, options: Options) -> Result<Vec<Recording>, Failure> {
         import::read(opened, options)
     };
     read.map_err(|error| {
-        let whole = || "copy or write it again: of a file that is not whole nothing is imported".to_owned();
+        let whole = || "copy or write it again: tactus imports nothing from an incomplete file".to_owned();
         Failure::say(format!("{}: {error}", name_of(file).display()), error.hint.unwrap_or_else(whole))
     })
 }
@@ -123,7 +123,7 @@ fn called(arguments: &Convert) -> Result<Vec<Option<String>>, Failure> {
     if names > 0 && names != files {
         return Err(Failure::say(
             format!("--name: {names} for {files} files"),
-            "give it once for each file, in the order of the files",
+            "repeat it for each file, in the order of the files",
         ));
     }
     let own = arguments.name.iter().cloned().map(Some);
@@ -178,25 +178,30 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
         name_of(file).display(),
         recording.instrument,
         match recording.values {
-            Values::Interrupts => "nobody watched, and whether the machine is what it says cannot be proven",
-            _ => "tactus did not measure, and can prove nothing there",
+            Values::Interrupts =>
+                "tactus did not supervise it, and cannot prove that the machine is the one \
+                it names",
+            _ => "tactus did not measure, and cannot prove anything about it",
         }
     )));
-    notes.extend(recording.command.iter().map(|command| Note::info(format!("it was called as `{command}`"))));
+    notes.extend(recording.command.iter().map(|command| Note::info(format!("it was run as `{command}`"))));
     if !recording.conditions.is_empty() {
-        notes.push(Note::info(format!("the file says: {}", recording.conditions.join("; "))));
+        notes.push(Note::info(format!("from the file: {}", recording.conditions.join("; "))));
     }
     // An interrupt has none, nor has SCHED_DEADLINE.
     let has_none = recording.values == Values::Interrupts || recording.policy == Some(Policy::Deadline);
     if priority.is_none() && !has_none {
-        notes.push(Note::info("the file does not say at which priority it measured"));
+        notes.push(Note::info("the file does not contain the priority of the measurement"));
     }
     if recording.interval_ns.is_none() && recording.values != Values::Gaps {
-        notes.push(Note::info("the file does not say how often it measured: periods that a late wake-up missed cannot be put back"));
+        notes.push(Note::info(
+            "the file does not contain the interval: latencies cannot be corrected for \
+            missed periods",
+        ));
     }
     if recording.series.iter().any(|series| series.cpu.is_none()) {
         notes.push(Note::info(
-            "the file does not say on which CPU a thread ran: the n-th thread stands for CPU n",
+            "the file does not contain the CPU of a thread: the n-th thread is shown as CPU n",
         ));
     }
     notes.extend(recording.notes.iter().map(Note::info));
@@ -225,8 +230,8 @@ fn first_notes(recording: &Recording) -> Vec<Note> {
     }
     if recording.policy == Some(Policy::Other) {
         notes.push(Note::info(
-            "it was not measured in real time: its threads ran with SCHED_OTHER, the policy of ordinary programs, and waited \
-for every other one",
+            "it was not a real-time measurement: its threads ran with SCHED_OTHER, the policy of ordinary \
+programs, and had to wait for all others",
         ));
     }
     if let Some(nothing) = &recording.found_nothing {
@@ -236,7 +241,8 @@ for every other one",
     if missed > 0 {
         let periods = if missed == 1 { "period was" } else { "periods were" };
         notes.push(Note::info(format!(
-            "at least {missed} {periods} missed, by its largest latencies and its interval: the file does not count them"
+            "at least {missed} {periods} missed, from its largest latencies and its interval: the file does \
+                not count them"
         )));
     }
     notes
@@ -322,7 +328,7 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     result.end(match (&recording.ended_by, recording.found_nothing) {
         (Some(ended), _) => Ending::because(RowEnd::Broke, ended_words(ended)),
         (None, Some(nothing)) => Ending::because(RowEnd::Complete, nothing),
-        (None, None) if is_empty => Ending::because(RowEnd::Unavailable, "the file has no values of it"),
+        (None, None) if is_empty => Ending::because(RowEnd::Unavailable, "the file has no values for it"),
         (None, None) => Ending::complete(),
     });
     result.forget_uncounted();

@@ -92,7 +92,7 @@ impl Asked {
         }
         if !INTERVAL_US.contains(&options.interval) {
             return Err(Failure::say(
-                format!("-i {}: such an interval cannot be kept", options.interval),
+                format!("-i {}: this interval is out of range", options.interval),
                 "use 10 us to 60000000 us",
             ));
         }
@@ -172,14 +172,14 @@ fn policy(options: &Cyclictest, threads: usize) -> Result<(Policy, u32, Option<u
             other => {
                 return Err(Failure::say(
                     format!("--policy={other}: tactus measures with fifo, rr, other or normal"),
-                    "leave it out, or take one of them",
+                    "leave it out, or use one of them",
                 ));
             }
         },
     };
     match options.priority.filter(|priority| *priority > 0) {
         Some(priority) if priority > 99 => {
-            Err(Failure::say(format!("-p {priority} is no priority"), "priorities are 1 to 99"))
+            Err(Failure::say(format!("-p {priority} is not a priority"), "priorities are 1 to 99"))
         }
         Some(priority) => Ok((policy, priority, None)),
         None => {
@@ -192,37 +192,33 @@ fn policy(options: &Cyclictest, threads: usize) -> Result<(Policy, u32, Option<u
 fn refuse(lacking: &Lacking) -> Result<(), Failure> {
     const TIMER: &str = "tactus waits by clock_nanosleep for absolute times of CLOCK_MONOTONIC, cyclictest's default: leave it out";
     const EACH: &str =
-        "no single value is kept: `tactus convert BUNDLE --to csv` has each tick, --json the histogram";
+        "tactus keeps no single values: `tactus convert BUNDLE --to csv` has each tick, --json the histogram";
     let asked = [
-        (
-            lacking.aligned.is_some(),
-            "-A",
-            "threads of one interval are in step from the beginning: leave it out",
-        ),
+        (lacking.aligned.is_some(), "-A", "threads of one interval are in step from the start: leave it out"),
         (
             lacking.secaligned.is_some(),
             "--secaligned",
-            "threads of one interval are in step from the beginning: leave it out",
+            "threads of one interval are in step from the start: leave it out",
         ),
         (lacking.clock != 0, "-c", TIMER),
         (lacking.relative, "-r", TIMER),
         (lacking.system, "-s", TIMER),
         (lacking.posix_timers, "-x", TIMER),
-        (lacking.fifo.is_some(), "-F", "`tactus run --json` and --json have the figures of a run"),
+        (lacking.fifo.is_some(), "-F", "`tactus run --json` and --json print the figures of a run"),
         (
             lacking.latency.is_some_and(|us| us > 0),
             "--latency",
-            "tactus asks for 0 us, as cyclictest does unasked; --default-system asks for nothing",
+            "tactus requests 0 us, as cyclictest does by default; --default-system requests nothing",
         ),
-        (lacking.resolution, "-R", "`tactus measure` says what the clock's steps are"),
-        (lacking.smi, "--smi", "`tactus audit` says how many SMIs there were"),
+        (lacking.resolution, "-R", "`tactus measure` prints the resolution of the clock"),
+        (lacking.smi, "--smi", "`tactus audit` prints the number of SMIs"),
         (lacking.spike.is_some() || lacking.spike_nodes.is_some(), "--spike", EACH),
         (lacking.tracemark, "--tracemark", "-b alone stops ftrace at the moment"),
         (lacking.verbose, "-v", EACH),
     ];
     match asked.into_iter().find(|(is, ..)| *is) {
         Some((_, option, hint)) => {
-            Err(Failure::say(format!("tactus has nothing for cyclictest's {option}"), hint))
+            Err(Failure::say(format!("tactus does not support cyclictest's {option}"), hint))
         }
         None => Ok(()),
     }

@@ -58,7 +58,7 @@ pub fn collect(arguments: &FleetCollect, data: &Path) -> Result<Exit, Failure> {
         say(format_args!("note: {remark}"));
     }
     say(format_args!(
-        "{}: {} runs collected, {} were there, {} bundles refused",
+        "{}: {} runs collected, {} already present, {} bundles refused",
         data.display(),
         summary.taken,
         summary.there,
@@ -71,7 +71,7 @@ pub fn collect(arguments: &FleetCollect, data: &Path) -> Result<Exit, Failure> {
     if summary.refused == 0 {
         return Ok(Exit::Good);
     }
-    say("hint: copy what was refused again and collect it again: what is there is skipped");
+    say("hint: copy the refused bundles again, and collect again: runs that are already present are skipped");
     Ok(Exit::Findings)
 }
 

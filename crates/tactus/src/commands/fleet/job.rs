@@ -19,12 +19,12 @@ pub fn job(arguments: &FleetJob) -> Result<Exit, Failure> {
         leave_group(root)?;
     }
     if arguments.home.as_deref().is_some_and(is_finished) {
-        say("the bundle of this machine was brought home before: nothing is left to do");
+        say("the bundle of this machine was already fetched: there is nothing left to do");
         return Ok(Exit::Good);
     }
     set_aside(&arguments.bundle)?;
     let exit = if is_finished(&arguments.bundle) {
-        say("the bundle of this machine is finished already");
+        say("the bundle of this machine is already finished");
         Exit::Good
     } else {
         measured(arguments)?
@@ -68,8 +68,8 @@ fn is_given_out(plan: &str, sum: Option<&str>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::say(
-        format!("{plan}: it is not the plan that this job was made for"),
-        "see who can write there; the same `tactus fleet run` puts the fleet's plan back",
+        format!("{plan}: this is not the plan of this job"),
+        "check who can write there; the same `tactus fleet run` restores the fleet's plan",
     ))
 }
 
@@ -128,7 +128,7 @@ fn leave_group(root: &Path) -> Result<(), Failure> {
     Real.write(&file, b"0").map_err(|error| {
         Failure::say(
             format!("{}: {error}", file.display()),
-            "the pod must be privileged, and the node's /sys/fs/cgroup be mounted there",
+            "the pod must be privileged, and must mount the node's /sys/fs/cgroup",
         )
     })
 }

@@ -29,7 +29,7 @@ pub fn collect(arguments: &FleetCollect) -> Result<Exit, Failure> {
     }
     let [fleet] = &arguments.from[..] else {
         return Err(Failure::say(
-            "one fleet at a time is collected",
+            "only one fleet at a time can be collected",
             "name one directory of a fleet; or put bundles into a data set: --into DATA",
         ));
     };
@@ -38,7 +38,7 @@ pub fn collect(arguments: &FleetCollect) -> Result<Exit, Failure> {
     let engine = engine(&store.order.engine)?;
     let came = Advance::new(engine, &Real).look(&mut store, true)?;
     say(format_args!(
-        "{came} bundles came; those that hold are in {}",
+        "{came} bundles arrived; the valid ones are in {}",
         store.path().join("bundles").display()
     ));
     told(&store, arguments.json, false)

@@ -25,7 +25,7 @@ const MOST_SILENCE: u32 = 20;
 pub fn engine(name: &str) -> Result<&'static (dyn Engine + Sync), Failure> {
     tactus_fleet::find(name).ok_or_else(|| {
         let names: Vec<&str> = tactus_fleet::ENGINES.iter().map(|engine| engine.name()).collect();
-        Failure::say(format!("no engine is called `{name}`"), format!("take one of {}", names.join(", ")))
+        Failure::say(format!("there is no engine `{name}`"), format!("use one of {}", names.join(", ")))
     })
 }
 
@@ -63,7 +63,7 @@ fn watched(
             // A controller that restarts answers again. What was decided until then is written down.
             Err(error) if silence < MOST_SILENCE && !is_first(store) => {
                 silence += 1;
-                say(format_args!("note: {error}: asked again in {}", human(pause)));
+                say(format_args!("note: {error}: trying again in {}", human(pause)));
                 store.save()?;
                 Moved { under_way: 1, ..Moved::default() }
             }
@@ -82,7 +82,8 @@ fn watched(
         let rest = wait.map_or(pause, |wait| wait.saturating_sub(began.elapsed()));
         if rest.is_zero() {
             say(format_args!(
-                "{} are under way after {}: the same command continues, `tactus fleet collect` brings what comes later",
+                "{} are in progress after {}: repeat the command to continue; `tactus fleet collect` fetches \
+                    later bundles",
                 moved.under_way,
                 human(wait.unwrap_or_default())
             ));
@@ -105,7 +106,7 @@ pub fn render(arguments: &FleetRender) -> Result<Exit, Failure> {
     store.objects(&files)?;
     let objects = store.path().join("objects");
     say(format_args!(
-        "wrote {} files for {} machines to {}; `tactus fleet run` with the same words starts them",
+        "wrote {} files for {} machines to {}; `tactus fleet run` with the same arguments starts them",
         files.len(),
         rows.len(),
         objects.display()

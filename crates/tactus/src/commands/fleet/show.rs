@@ -71,7 +71,7 @@ fn expected(path: &Path) -> Result<Vec<String>, Failure> {
     let wrong = |error: io::Error| {
         Failure::say(
             format!("{}: {error}", path.display()),
-            "name a file with the name or key of a machine in each line",
+            "name a file with the name or key of one machine in each line",
         )
     };
     let bytes = Real.read_at_most(path, LONGEST).map_err(wrong)?;

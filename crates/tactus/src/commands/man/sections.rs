@@ -6,20 +6,24 @@ use crate::cli::examples;
 
 /// Exit statuses, of all commands.
 const STATUS: &[(&str, &str)] = &[
-    ("0", "Good. A reader of stdout that leaves early changes none of these."),
-    ("1", "Findings, a limit that is broken, or something that became worse."),
-    ("2", "It could not be done, or was interrupted; stderr says why, and a hint what would help."),
-    ("3", "Inconclusive: too little was measured, the self-test was not passed, or the place is emulated."),
+    ("0", "Success. A reader of stdout that closes early changes none of these."),
+    ("1", "There are findings, a limit is exceeded, or something became worse."),
+    ("2", "It failed or was interrupted; stderr prints the reason, and a hint."),
+    (
+        "3",
+        "Inconclusive: too little was measured, the self-test did not pass, or the environment is \
+        emulated.",
+    ),
 ];
 
 const FILES: &[(&str, &str)] = &[
     ("./tactus-PLAN-TIME", "The bundle of a run: what was measured, on what machine, with which settings."),
     (
         "/var/cache/tactus, ~/.cache/tactus, $TACTUS_CACHE_DIR",
-        "Probes and guest kernels. They can be deleted when no run is on.",
+        "Probes and guest kernels. They can be deleted while no run is in progress.",
     ),
-    ("/run/tactus, $XDG_RUNTIME_DIR/tactus", "While a run is on: what must be reverted."),
-    ("/var/lib/tactus", "What tuning has changed, and what was there before."),
+    ("/run/tactus, $XDG_RUNTIME_DIR/tactus", "During a run: what must be reverted."),
+    ("/var/lib/tactus", "The changes made by tuning, and the former values."),
 ];
 
 /// The sections that follow the options on the page of this name.

@@ -23,10 +23,10 @@ pub fn refuse(options: &Oslat) -> Result<(), Failure> {
         "no" => ("-B".to_owned(), "rows begin at 1 us: leave it out, or omit those of zeros with -z"),
         other => (
             format!("-w {other}"),
-            "leave it out; `tactus measure spin --load cache` has others use the caches",
+            "leave it out; with `tactus measure spin --load cache` other threads use the caches",
         ),
     };
-    Err(Failure::say(format!("tactus has nothing for oslat's {what}"), hint))
+    Err(Failure::say(format!("tactus does not support oslat's {what}"), hint))
 }
 
 /// What the options say, on these CPUs, as a plan for this machine.

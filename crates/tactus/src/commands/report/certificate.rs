@@ -75,7 +75,7 @@ fn by_name(out: &Path) -> Result<Write, Failure> {
         Some("html" | "htm") => Ok(page),
         _ => Err(Failure::say(
             format!("{} is neither a PDF nor a page of HTML", out.display()),
-            "a certificate is written as PDF or as HTML: `--out FILE.pdf` or `--out FILE.html`",
+            "a certificate is PDF or HTML: `--out FILE.pdf` or `--out FILE.html`",
         )),
     }
 }

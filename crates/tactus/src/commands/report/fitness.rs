@@ -70,7 +70,7 @@ fn known(classes: &[Class], name: &str) -> Result<(), Failure> {
     let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
     Err(Failure::say(
         format!("there is no class `{name}`"),
-        format!("use some of {}, or all", names.join(", ")),
+        format!("use any of {}, or all", names.join(", ")),
     ))
 }
 

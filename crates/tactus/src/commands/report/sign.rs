@@ -51,7 +51,8 @@ pub fn sign(bundle: &Directory, key: &Path) -> Result<Exit, Failure> {
 
 /// A signature over these bytes.
 fn made(bytes: &[u8], key: &Path) -> Result<Vec<u8>, Failure> {
-    let hint = "give the private key of `ssh-keygen -t ed25519`, or its public key where an agent has it (`ssh-add -l`)";
+    let hint = "give the private key of `ssh-keygen -t ed25519`, or its public key if an agent has it \
+        (`ssh-add -l`)";
     let failed = |why: String| Failure::say(format!("the bundle was not signed: {why}"), hint);
     let scratch = scratch_directory()?;
     let dir = Directory::open(scratch.path())?;
@@ -63,7 +64,7 @@ fn made(bytes: &[u8], key: &Path) -> Result<Vec<u8>, Failure> {
     if !ended.success() {
         return Err(failed(ended.words()));
     }
-    dir.read(MADE, LONGEST).map_err(|error| failed(format!("{TOOL} left no signature: {error}")))
+    dir.read(MADE, LONGEST).map_err(|error| failed(format!("{TOOL} wrote no signature: {error}")))
 }
 
 /// Verifies the bundle in an open directory: that its files are what the manifest says, the manifest and the certificates
@@ -106,7 +107,7 @@ pub fn verify(bundle: &Directory, signers: Option<&Path>) -> Result<Exit, Failur
 
 /// What was signed, and what lies beside it and was not.
 fn told(Covered { certificates, unsigned }: &Covered) -> String {
-    let mut said = "All files that the manifest names are as they were signed".to_owned();
+    let mut said = "All files of the manifest are as they were signed".to_owned();
     if !certificates.is_empty() {
         said += &format!(", and so is {}", certificates.join(", "));
     }
@@ -121,11 +122,11 @@ fn told(Covered { certificates, unsigned }: &Covered) -> String {
 fn signed_by(bytes: &[u8], file: &str, signers: Option<&Path>) -> Result<Result<String, String>, Failure> {
     let key = fed(&["-Y", "check-novalidate", "-n", NAMESPACE, "-s", file], bytes)?;
     if !key.success() {
-        return Ok(Err(format!("the signature is not one of this bundle: {}", key.words())));
+        return Ok(Err(format!("the signature does not belong to this bundle: {}", key.words())));
     }
     let key = key_of(&key.text());
     let Some(signers) = signers else {
-        let unknown = "Whose key that is was not checked: `--signers FILE` does that.";
+        let unknown = "The owner of that key was not checked: use `--signers FILE`.";
         return Ok(Ok(format!("Signed with {key}. {unknown}")));
     };
     let signers = text(signers)?;
@@ -141,7 +142,7 @@ fn signed_by(bytes: &[u8], file: &str, signers: Option<&Path>) -> Result<Result<
         }
         why = verified.words();
     }
-    Ok(Err(format!("no allowed signer made the signature; it was made with {key}: {why}")))
+    Ok(Err(format!("the signature is not by an allowed signer; its key is {key}: {why}")))
 }
 
 /// "ED25519 key SHA256:..." of what the tool says of a good signature.
@@ -199,7 +200,7 @@ fn has_tool() -> Result<(), Failure> {
 fn text(path: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(path)?;
     let text = whole.to_str().map(str::to_owned);
-    text.ok_or_else(|| Failure::say(format!("{} is no text", path.display()), "give it another name"))
+    text.ok_or_else(|| Failure::say(format!("{} is not UTF-8", path.display()), "give it another name"))
 }
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ pub fn files(arguments: &TuneFiles) -> Result<Exit, Failure> {
     let names: Vec<&str> = GENERATORS.iter().map(|generator| generator.name).collect();
     let generator = generate::find(&arguments.what).ok_or_else(|| {
         Failure::say(
-            format!("nothing is generated for `{}`", arguments.what),
-            format!("take one of {}", names.join(", ")),
+            format!("there is no generator `{}`", arguments.what),
+            format!("use one of {}", names.join(", ")),
         )
     })?;
     let purpose = generator.purpose;
@@ -149,7 +149,7 @@ fn write(files: &[File], arguments: &TuneFiles) -> Result<(), Failure> {
     let named = out.file_name().map(Path::new).filter(|_| !several);
     let dir = if several { out } else { out.parent().unwrap_or(Path::new("")) };
     let failed = |path: &Path, error: &io::Error| {
-        Failure::say(format!("{}: {error}", path.display()), "name a place that can be written with --out")
+        Failure::say(format!("{}: {error}", path.display()), "name a writable place with --out")
     };
     // Once for all of them: who owns what is above cannot lead some of them elsewhere.
     let opened = output::directory(dir).map_err(|error| failed(out, &error))?;
@@ -157,7 +157,7 @@ fn write(files: &[File], arguments: &TuneFiles) -> Result<(), Failure> {
     let there = files.iter().map(name).find(|name| opened.entry(name).is_ok());
     if let Some(there) = there.filter(|_| !arguments.force) {
         return Err(Failure::say(
-            format!("{} is there already", dir.join(there).display()),
+            format!("{} already exists", dir.join(there).display()),
             "name another place with --out, or overwrite with --force",
         ));
     }

@@ -20,7 +20,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
     let open = plan.open().count();
     let _ = writeln!(
         text,
-        "{} for a {}: CPUs {} isolated, {} keep house. {open} changes, {} settings hold already.\n",
+        "{} for a {}: CPUs {} isolated, {} for housekeeping. {open} changes, {} settings hold already.\n",
         plan.profile,
         plan.role,
         plan.isolation.isolated,
@@ -32,7 +32,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
         write_wrapped(&mut text, "   hint: ", &refusal.hint, width);
     }
     for (effect, title) in [
-        (Effect::Runtime, "Now, reverted at once"),
+        (Effect::Runtime, "Applied now, and reverted at once"),
         (Effect::Boot, "With --persist, from the next boot on"),
         (Effect::Restart, "With --persist, when the module or service is loaded again"),
     ] {
@@ -125,7 +125,8 @@ fn write_line(text: &mut String, line: &Line<'_>, again: bool, width: usize) {
     let _ = writeln!(text, "  {:<24} {now} -> {then}  ({}{who}{held})", "", how(change));
     let mut notes = if again { String::new() } else { risk.clone() };
     if !gives_up.is_empty() {
-        notes += &format!("{}It gives up a guard: {gives_up}.", if notes.is_empty() { "" } else { " " });
+        notes +=
+            &format!("{}It weakens a safety feature: {gives_up}.", if notes.is_empty() { "" } else { " " });
     }
     if !pitfalls.is_empty() {
         let numbers: Vec<String> = pitfalls.iter().map(u8::to_string).collect();
@@ -186,7 +187,7 @@ fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
 fn write_pitfalls(text: &mut String, plan: &Plan, width: usize) {
     let conflicts = plan.contradictions.iter().map(|conflict| {
         format!(
-            "{} becomes {} as the profile has it; {} wants {}",
+            "{} becomes {}, as in the profile; {} wants {}",
             conflict.target, conflict.profile, conflict.check, conflict.wants
         )
     });

@@ -73,7 +73,7 @@ fn sentences(applied: &Applied, dry: bool) -> String {
         "{} {}{through}",
         if dry { "would be done:" } else { "done:" },
         match (applied.steps.len(), refused) {
-            (0, _) => "nothing, it is as it should be".to_owned(),
+            (0, _) => "nothing, everything is as planned".to_owned(),
             (n, 0) => format!("{n} steps"),
             (n, refused) => format!("{} steps; the system refused {refused}", n - refused),
         }
@@ -83,7 +83,8 @@ fn sentences(applied: &Applied, dry: bool) -> String {
             Outcome::Done if dry => drop(writeln!(text, "  {:<24} {}", step.check, step.action)),
             Outcome::Done => {}
             Outcome::Says(says) => {
-                let _ = writeln!(text, "  {:<24} {}: taken, and it says {says} now", step.check, step.action);
+                let _ =
+                    writeln!(text, "  {:<24} {}: accepted, but it reads {says} now", step.check, step.action);
             }
             Outcome::Refused(failed) => {
                 let _ = writeln!(text, "  {:<24} {}: refused: {}", step.check, failed.what, failed.word);
@@ -93,7 +94,7 @@ fn sentences(applied: &Applied, dry: bool) -> String {
     for (step, now) in &applied.foreign {
         let _ = writeln!(
             text,
-            "left alone: {} is {now} now, set by something else since; --force overwrites it",
+            "left alone: {} is {now} now, which another tool has set since; --force overwrites it",
             step.action.subject()
         );
     }
@@ -146,7 +147,8 @@ pub fn revert(arguments: &TuneRevert) -> Result<Exit, Failure> {
     let verb = if arguments.dry_run { "would be reverted" } else { "reverted" };
     let _ = writeln!(
         text,
-        "{verb}: {} steps; {} were so already, {} had gone (a reboot, or a thread that ended)",
+        "{verb}: {} steps; {} had their former value already, {} no longer exist (a reboot, or a thread that \
+            ended)",
         count(Undone::Restored),
         count(Undone::Held),
         count(Undone::Gone)
@@ -176,8 +178,8 @@ fn left(left: &[(tactus_tune::transaction::Entry, Undone)]) -> String {
         let _ = match undone {
             Undone::Foreign(now) => writeln!(
                 text,
-                "left alone: {subject} is {now} now, set by something else since; --force puts the former value \
-                 back, --leave lets it be"
+                "left alone: {subject} is {now} now, which another tool has set since; --force restores the \
+                 former value, --leave keeps this one"
             ),
             Undone::Failed(failed) => {
                 writeln!(text, "failed: {}: {}\n  hint: {}", failed.what, failed.word, failed.hint)
@@ -191,8 +193,8 @@ fn left(left: &[(tactus_tune::transaction::Entry, Undone)]) -> String {
 fn told(recovered: Option<&Recovered>) {
     let Some(recovered) = recovered else { return };
     let what = match recovered.phase {
-        Phase::Reverting => "an earlier `tune revert` was cut short, and has been completed",
-        _ => "an earlier `tune apply` was cut short, and has been reverted",
+        Phase::Reverting => "an earlier `tune revert` was interrupted, and has been completed",
+        _ => "an earlier `tune apply` was interrupted, and has been reverted",
     };
     say(format_args!("note: {what} ({} steps)", recovered.undone.len()));
     for line in left(&recovered.left).lines() {
@@ -208,8 +210,8 @@ fn incomplete(damage: &Damage, dry: bool) {
     say(format_args!("note: {damage}"));
     if !dry {
         say(format_args!(
-            "  hint: what can be read was reverted; the file is kept as {}: look there for what else was set, or reboot, \
-             which reverts all but files",
+            "  hint: all readable steps were reverted; the file is kept as {}: look there for other \
+             settings, or reboot, which reverts all but files",
             damage.path.with_file_name(KEPT).display()
         ));
     }
@@ -223,14 +225,14 @@ fn failure(error: TuneError) -> Failure {
             Failure::say(all.join("; "), first.map_or_else(String::new, |refusal| refusal.hint.clone()))
         }
         TuneError::Busy => {
-            Failure::say("another `tactus tune` is at work", "wait until it has ended, then call again")
+            Failure::say("another `tactus tune` is running", "wait for its end, then repeat the command")
         }
         TuneError::NotRoot => {
-            Failure::say("only root may tune a system", "call it with sudo; --dry-run needs no root")
+            Failure::say("only root may tune a system", "use sudo; --dry-run needs no root")
         }
         TuneError::InForce(begin) => Failure::say(
             format!("{} on CPUs {} is applied", begin.profile, begin.isolated),
-            "`tactus tune revert` takes it back; then apply the other",
+            "`tactus tune revert` reverts it; then apply the other",
         ),
         TuneError::Nothing => Failure::say(
             "nothing is applied",
@@ -238,9 +240,9 @@ fn failure(error: TuneError) -> Failure {
         ),
         TuneError::Broken(broken) => {
             let rest = if broken.left.is_empty() {
-                "everything that was done has been reverted".to_owned()
+                "all steps have been reverted".to_owned()
             } else {
-                format!("what was done has been reverted, except: {}", left(&broken.left).trim())
+                format!("the steps have been reverted, except: {}", left(&broken.left).trim())
             };
             Failure::say(
                 format!("{} ({}): {}; {rest}", broken.failed.what, broken.check, broken.failed.word),
@@ -249,18 +251,18 @@ fn failure(error: TuneError) -> Failure {
         }
         TuneError::Damaged(damage) => {
             let hint = if damage.steps > 0 {
-                "`tactus tune revert` takes back those steps, and `tactus tune revert --dry-run` lists them"
+                "`tactus tune revert` reverts those steps, and `tactus tune revert --dry-run` lists them"
                     .to_owned()
             } else {
                 format!(
-                    "look at the file for what was set, and put that back by hand or by a reboot; then move {} away",
+                    "the file lists what was set: restore that by hand or by a reboot; then move {} away",
                     damage.path.display()
                 )
             };
             Failure::say(damage.to_string(), hint)
         }
         TuneError::Journal(error) => {
-            Failure::new(error, format!("the journal lies in {}", apply::dir(&Real).display()))
+            Failure::new(error, format!("the journal is in {}", apply::dir(&Real).display()))
         }
     }
 }

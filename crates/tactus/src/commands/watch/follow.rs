@@ -111,7 +111,7 @@ impl Lines {
         }
         let silent = watched.silent.is_some();
         if silent && !self.silent {
-            say("note: nothing new for half a minute: the run is between two scenarios, or has died");
+            say("note: no news for half a minute: the run is between two scenarios, or has died");
         }
         self.silent = silent;
     }

@@ -26,8 +26,8 @@ pub fn serve(arguments: &Watch) -> Result<Exit, Failure> {
     let drawn = match &written {
         None if !arguments.listen.ip().is_loopback() => Some(Token::random().map_err(|error| {
             Failure::say(
-                format!("no token can be drawn: {error}"),
-                "write one into a file: --token-file FILE",
+                format!("a token cannot be generated: {error}"),
+                "write one to a file, and name it with `--token-file FILE`",
             )
         })?),
         _ => None,
@@ -40,9 +40,7 @@ pub fn serve(arguments: &Watch) -> Result<Exit, Failure> {
     listen(listener, "serve", Bundles::new(dir, gate)?)?;
     say(format_args!("bundles of {}: http://{}/{token}", path.display(), reached(at)));
     if !at.ip().is_loopback() {
-        say(
-            "note: what is served, the token too, goes over the network as it is: `ssh -L` to loopback hides it",
-        );
+        say("note: the traffic is not encrypted, including the token: `ssh -L` to loopback hides it");
     }
     while !interrupt.asked() {
         std::thread::sleep(STEP);
@@ -55,7 +53,8 @@ fn directory(path: &Path) -> Result<Directory, Failure> {
     let dir = Directory::open(path).map_err(|error| {
         Failure::say(
             format!("{}: {error}", path.display()),
-            "name a directory that bundles lie in: what `tactus run` was started in, or what is above its --out",
+            "name a directory that contains bundles: where `tactus run` was started, or the parent of its \
+                --out",
         )
     })?;
     dir.names().map_err(|error| {
@@ -66,7 +65,7 @@ fn directory(path: &Path) -> Result<Directory, Failure> {
         let above = above.as_deref().and_then(Path::parent).unwrap_or(Path::new(".."));
         return Err(Failure::say(
             format!("{} is a bundle itself", path.display()),
-            format!("name the directory that it lies in: `tactus watch --serve {}`", typed(above)),
+            format!("name its parent directory: `tactus watch --serve {}`", typed(above)),
         ));
     }
     Ok(dir)
@@ -77,10 +76,10 @@ fn token_of(path: &Path) -> Result<Token, Failure> {
     let wrong = |why: String| {
         Failure::say(
             format!("--token-file {}: {why}", path.display()),
-            "make one that is yours alone: (umask 077; openssl rand -hex 16 > FILE)",
+            "make one that only you can read: (umask 077; openssl rand -hex 16 > FILE)",
         )
     };
-    let name = path.file_name().ok_or_else(|| wrong("it names no file".into()))?;
+    let name = path.file_name().ok_or_else(|| wrong("the file is not named".into()))?;
     let above =
         Directory::open(path.parent().unwrap_or(Path::new(""))).map_err(|error| wrong(error.to_string()))?;
     let bytes = above.read_secret(name, TOKEN).map_err(|error| wrong(error.to_string()))?;
@@ -90,10 +89,11 @@ fn token_of(path: &Path) -> Result<Token, Failure> {
 fn unbound(at: SocketAddr, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "another program listens there, or another `tactus watch --serve`: name another port, or 0 for one that is free: --listen :0"
+            "another program uses this port, or another `tactus watch --serve`: name another port, or 0 for \
+                a free one: --listen :0"
         }
-        io::ErrorKind::PermissionDenied => "ports below 1024 are root's: name another one: --listen :9465",
-        io::ErrorKind::AddrNotAvailable => "name an address of this machine, as `ip address` lists them",
+        io::ErrorKind::PermissionDenied => "ports below 1024 need root: name another one: --listen :9465",
+        io::ErrorKind::AddrNotAvailable => "name an address of this machine: `ip address` lists them",
         _ => "name another address: --listen 127.0.0.1:0",
     };
     Failure::say(format!("--listen {at}: {error}"), hint)

@@ -25,18 +25,18 @@ pub fn stop(bundle: Option<&Path>) -> Result<Exit, Failure> {
         if let Some(contents) =
             bundle::read_from(&dir, Trust::Whole).ok().filter(|read| read.manifest.finished.is_some())
         {
-            say(format_args!("{shown}: it had ended already: {}", how(&contents)));
+            say(format_args!("{shown}: it had already ended: {}", how(&contents)));
             return Ok(Exit::Good);
         }
         return Err(Failure::say(
-            format!("{shown}: no run writes this bundle"),
+            format!("{shown}: no run is writing this bundle"),
             format!("it died: `tactus report {}` shows what it measured", typed(&path)),
         ));
     };
     if !run.is_mine() {
         let (process, user) = (run.process(), run.user());
         return Err(Failure::say(
-            format!("{shown}: the run (process {process}) is that of user {user}"),
+            format!("{shown}: the run (process {process}) belongs to user {user}"),
             format!(
                 "ask user {user}, or end it as that user: `sudo -u '#{user}' tactus watch --stop {}`",
                 typed(&path)
@@ -45,10 +45,10 @@ pub fn stop(bundle: Option<&Path>) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     run.ask_to_end()?;
-    say(format_args!("process {} was asked to end: waiting for its end", run.process()));
+    say(format_args!("asked process {} to end: waiting for its end", run.process()));
     while !run.ends_within(STEP)? {
         if interrupt.asked() {
-            say("it ends by itself: nobody needs to wait");
+            say("it ends by itself: you need not wait");
             return Ok(Exit::Unable);
         }
     }
@@ -71,7 +71,7 @@ fn how(contents: &Contents) -> String {
     let of = contents.rows.len();
     match contents.manifest.status {
         RunStatus::Complete => {
-            format!("the run had come to its end; {measured} of {of} scenarios are measured")
+            format!("the run was complete; {measured} of {of} scenarios are measured")
         }
         RunStatus::Interrupted => format!(
             "the run was interrupted; {measured} of {of} scenarios have figures; `tactus run --into` continues it"

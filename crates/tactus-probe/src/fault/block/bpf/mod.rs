@@ -29,8 +29,8 @@ use crate::sys::{bpf, perf};
 /// What the verifier says of a program, at most, in bytes.
 const SAID: usize = 64 * 1_024;
 
-const HINT: &str = "run it as root; a container needs two capabilities more, which its table in the plan gives it: \
-engine = { capabilities = [\"BPF\", \"PERFMON\"] }";
+const HINT: &str = "run it as root; a container needs two more capabilities, which its table in the plan \
+gives it: engine = { capabilities = [\"BPF\", \"PERFMON\"] }";
 
 /// The block of one CPU.
 struct OnCpu {
@@ -56,7 +56,7 @@ struct Clocks {
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     if wanted.off == Off::Preemption {
-        return no(false, &["a BPF program keeps interrupts off, not preemption alone"]);
+        return no(false, &["a BPF program turns interrupts off, not only preemption"]);
     }
     let failed = |step, error: Error, said: &str| {
         let hint = (error.kind() == ErrorKind::PermissionDenied).then_some(HINT);
@@ -91,7 +91,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     let on: Vec<(u32, Record)> = blocks.iter().map(|block| (block.cpu, block.record)).collect();
     let (awake, kept) = trial::run(&on).or_else(|(cpu, times)| {
         let ran = if times == 0 { "never ran" } else { "hardly ever ran" };
-        no(false, &["a BPF program was taken, but ", ran, " on CPU ", &cpu.to_string()])
+        no(false, &["a BPF program was accepted, but ", ran, " on CPU ", &cpu.to_string()])
     })?;
     drop(tried);
     let clocks = Clocks {
@@ -125,7 +125,7 @@ fn way(kept: &CpuSet) -> String {
 
 fn begin(clocks: &[OwnedFd]) -> Result<(), String> {
     let begun = clocks.iter().try_for_each(bpf::enable);
-    begun.map_err(|error| ["a clock of performance events does not begin: ", &error.to_string()].concat())
+    begun.map_err(|error| ["a clock of performance events does not start: ", &error.to_string()].concat())
 }
 
 fn utf8(said: &[u8]) -> &str {
@@ -138,7 +138,7 @@ impl Held for Clocks {
         let others = self.on.iter().copied().filter(|(cpu, _)| !self.kept.contains(*cpu)).collect();
         let lookout = Lookout::start(others, self.every, self.length);
         self.lookout =
-            Some(lookout.map_err(|error| ["no thread beside the blocks: ", &error.to_string()].concat())?);
+            Some(lookout.map_err(|error| ["no thread besides the blocks: ", &error.to_string()].concat())?);
         Ok(())
     }
 
