@@ -109,7 +109,7 @@ fn rows_beyond_those_that_a_plan_may_have_are_left_out_and_said() {
     }
     let contents = read(dir.path(), Trust::Whole).unwrap();
     assert_eq!(contents.rows.len(), 1, "the others have no result");
-    assert_eq!(contents.damage[0], "3 of its rows are more than a plan has: they are left out");
+    assert_eq!(contents.damage[0], "3 of its rows exceed the number in any plan: they are left out");
     assert_eq!(contents.damage.len(), MOST_MEASURED, "nothing was looked for in those");
 }
 

@@ -202,10 +202,10 @@ mod tests {
             (&[("../x", file, "x")][..], "outside"),
             (&[("/tmp/tactus-fleet-x", file, "x")], "outside"),
             (&[("a/../../x", file, "x")], "outside"),
-            (&[("x", tar::EntryType::Symlink, "")], "no regular file"),
-            (&[("x", tar::EntryType::Link, "")], "no regular file"),
-            (&[("x", tar::EntryType::Char, "")], "no regular file"),
-            (&[("x", tar::EntryType::GNULongName, "../../x")], "no regular file"),
+            (&[("x", tar::EntryType::Symlink, "")], "not a regular file"),
+            (&[("x", tar::EntryType::Link, "")], "not a regular file"),
+            (&[("x", tar::EntryType::Char, "")], "not a regular file"),
+            (&[("x", tar::EntryType::GNULongName, "../../x")], "not a regular file"),
             (&[("x", file, "1"), ("x", file, "2")], "twice"),
         ] {
             let (_to, there) = into();

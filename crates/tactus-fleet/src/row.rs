@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(row.reason.as_deref(), Some("ReqNodeNotAvail"));
         row.away("drained".into());
         assert_eq!(row.state, State::Waiting);
-        row.refused("its checksum is another".into());
+        row.refused("its checksum differs".into());
         assert_eq!(row.state, State::Waiting, "its job may bring a better one");
     }
 

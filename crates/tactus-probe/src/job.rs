@@ -420,6 +420,6 @@ mod tests {
         assert!(why(&job(&cpu, 1_000_000, 2, 3)).contains("no room for 3 threads"));
         assert!(why(&job("", 1_000_000, 95, 1)).contains("has no CPU"));
         assert!(why(&job("4000", 1_000_000, 95, 1)).contains("CPU 4000 is not online"));
-        assert!(why(&Job { tick_ns: 0, ..job(&cpu, 1_000_000, 95, 1) }).contains("no duration"));
+        assert!(why(&Job { tick_ns: 0, ..job(&cpu, 1_000_000, 95, 1) }).contains("without duration"));
     }
 }

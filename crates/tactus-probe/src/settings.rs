@@ -266,9 +266,9 @@ mod tests {
         assert_eq!(texts.len(), 7, "{texts:?}");
         assert!(texts[1].contains("No such file"), "{texts:?}");
         assert!(texts[2].contains("now belongs to") && texts[3].contains("was started later"), "{texts:?}");
-        assert!(texts[4].contains("is no scheduling"), "{texts:?}");
+        assert!(texts[4].contains("is not a scheduling"), "{texts:?}");
         assert!(texts[5].contains("Invalid argument"), "{texts:?}");
-        assert!(texts[6].starts_with("0 of 7 settings made; 1 so already"), "{texts:?}");
+        assert!(texts[6].starts_with("0 of 7 settings made; 1 had their value already"), "{texts:?}");
     }
 
     #[test]

@@ -200,7 +200,7 @@ mod tests {
         fs::remove_file(&journal).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &journal, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
         let began = Instant::now();
-        assert!(why(read(&journal)).contains("it is no regular file") && began.elapsed().as_secs() < 5);
+        assert!(why(read(&journal)).contains("it is not a regular file") && began.elapsed().as_secs() < 5);
         let link = dir.path().join("link");
         symlink(&own, &link).unwrap();
         assert!(why(make_directory(&link)).contains("it is a link"));

@@ -125,6 +125,6 @@ mod tests {
             assert!(state_dir(&user).is_err());
         }
         let relative = Memory::new().root().set("TACTUS_CACHE_DIR", "cache");
-        assert!(state_dir(&relative).unwrap_err().to_string().contains("no absolute path"));
+        assert!(state_dir(&relative).unwrap_err().to_string().contains("not an absolute path"));
     }
 }

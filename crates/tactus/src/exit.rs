@@ -200,7 +200,7 @@ impl From<Option<i32>> for Exit {
 }
 
 /// What is needed of the place where tactus keeps its files.
-pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of your own, on a file system that may be written to and is \
+pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of yours, on a file system that may be written to and is \
 not mounted noexec, below which no other user may write";
 
 impl From<ExecuteError> for Failure {

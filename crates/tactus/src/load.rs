@@ -96,10 +96,10 @@ mod tests {
     #[test]
     fn what_is_no_load_is_named_with_what_would_be_one() {
         for (text, says) in [
-            ("fire", "there is no such load"),
-            ("", "there is no such load"),
-            ("cache:bytes", "`bytes` is no KEY=VALUE"),
-            ("cache:", "`` is no KEY=VALUE"),
+            ("fire", "this load does not exist"),
+            ("", "this load does not exist"),
+            ("cache:bytes", "`bytes` is not KEY=VALUE"),
+            ("cache:", "`` is not KEY=VALUE"),
             ("cache:byts=8M", "unknown field `byts`"),
             ("cache:bytes=8X", "is no size"),
             ("cache:bytes=1M,bytes=2M", "twice"),

@@ -81,7 +81,7 @@ fn comparisons_and_drawings_beyond_those_that_a_plan_may_have_are_left_out_and_s
     let kept = [separation.environments.len(), separation.rest.len(), separation.disturbed.len()];
     assert_eq!(kept, [MOST_SEPARATED, MOST_SEPARATED, MOST_DISTURBED]);
     let said = contents.damage.join("\n");
-    assert!(said.contains("20744 of its comparisons are there twice, or are more than 256"), "{said}");
+    assert!(said.contains("20744 of its comparisons are duplicates, or exceed 256"), "{said}");
     for what in ["figures", "pages", "technologies"] {
         assert!(said.contains(&format!("936 of its {what} are")), "{said}");
     }

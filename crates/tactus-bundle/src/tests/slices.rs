@@ -134,7 +134,7 @@ fn a_slice_that_died_leaves_what_the_others_measured_and_its_own_ticks() {
     assert_eq!((contents.rows.len(), row.result.all().unwrap().cycles), (1, cycles));
     assert_eq!((row.result.ended, row.result.is_complete()), (RowEnd::Died, false));
     let reason = row.result.reason.as_deref().unwrap();
-    assert!(reason.starts_with("2 of 3 slices are whole; slice 3: the run died"), "{reason}");
+    assert!(reason.starts_with("2 of 3 slices are complete; slice 3: the run died"), "{reason}");
     assert!(!row.result.series()[0].whole, "its last totals did not come");
 }
 

@@ -124,8 +124,8 @@ fn what_does_not_hold_is_refused_by_name_and_the_rest_goes_on() {
         ("cut", "host.json is not as the run wrote it"),
         ("goes-on", "the run is in progress, or died"),
         ("newer", "which this tactus does not read"),
-        ("no-manifest", "it is no bundle"),
-        ("no-moment", "is no moment"),
+        ("no-manifest", "it is not a bundle"),
+        ("no-moment", "is not a valid time"),
         ("outside", "outside the bundle"),
         ("log.tar.gz", "it cannot be unpacked"),
         ("nowhere", "No such file"),
@@ -280,7 +280,7 @@ fn what_was_unpacked_is_gone_behind_a_collection_and_behind_one_that_was_killed(
     };
     let (told, summary) = collected(&[&sticks], &data);
     assert_eq!((&told["a.tgz"], &told["b.tgz"]), (&Outcome::Taken, &Outcome::Taken));
-    assert!(refused(&told["c.tgz"]).contains("those are not opened"), "{told:?}");
+    assert!(refused(&told["c.tgz"]).contains("those archives are not opened"), "{told:?}");
     assert_eq!((summary.taken, summary.refused), (2, 1));
     nothing_is_left();
     fs::create_dir_all(data.join(".unpacked/.tmpAbCdEf/bundle/scenarios")).unwrap();
@@ -418,7 +418,7 @@ fn manifests_and_readings_beyond_those_of_any_machine_are_refused() {
         own.write(&there.join(name));
     }
     let (told, _) = collected(&[&there], &data);
-    assert!(refused(&told["long"]).contains("longer than that of any run"), "{told:?}");
+    assert!(refused(&told["long"]).contains("longer than any run writes"), "{told:?}");
     assert!(refused(&told["many"]).contains("65537 readings"), "{told:?}");
     assert_eq!(told["most"], Outcome::Taken);
 }

@@ -430,9 +430,9 @@ mod tests {
         let sparse = tempfile::NamedTempFile::new().unwrap();
         sparse.as_file().set_len(2 << 30).unwrap();
         for (path, word) in [
-            (fifo.as_path(), "no regular file"),
-            (Path::new("/dev/zero"), "no regular file"),
-            (dir.path(), "no regular file"),
+            (fifo.as_path(), "not a regular file"),
+            (Path::new("/dev/zero"), "not a regular file"),
+            (dir.path(), "not a regular file"),
             (sparse.path(), "longer than 1GiB"),
         ] {
             let error = find(&path.display().to_string(), ARCH, &tactus_system::Real).unwrap_err();

@@ -154,7 +154,7 @@ pub(super) mod tests {
             (b"hello\n", "a text file"),
             (b"#!/bin/sh\n", "a script"),
             (b"!<arch>\ndebian", "a Debian package (`tactus kernel fetch` unpacks those)"),
-            (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0", "an ELF file, but no kernel"),
+            (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x01\0", "an ELF file, but not a kernel"),
             (b"\0\0\0\0", "unknown data"),
         ] {
             assert_eq!(identify(bytes), Image::Other(name));

@@ -368,7 +368,7 @@ file not found in $PATH: unknown",
         assert!(reason(&spec(&[]), &Memory::new()).contains("kubectl is not installed"));
         assert!(reason(&spec(&[("client", "oc")]), &with).contains("oc is not installed"));
         let nameless = plan::Environment { attach: None, ..spec(&[]) };
-        assert!(reason(&nameless, &with).contains("which pod"));
+        assert!(reason(&nameless, &with).contains("does not name a pod"));
     }
 
     proptest! {

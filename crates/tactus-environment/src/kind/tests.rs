@@ -41,7 +41,11 @@ fn every_environment_explains_itself_and_its_keys() {
         assert!(environment.about().len() > 80 && environment.about().ends_with('.'), "{kind}");
         let mut names = BTreeSet::new();
         for option in environment.options() {
-            assert!(option.about.contains("left out"), "{kind}.{}: says nothing of its default", option.name);
+            assert!(
+                option.about.contains("default: "),
+                "{kind}.{}: says nothing of its default",
+                option.name
+            );
             assert!(names.insert(option.name), "{kind}.{} is there twice", option.name);
             assert!(!["kind", "cpus", "inside", "attach"].contains(&option.name), "{kind}.{}", option.name);
         }

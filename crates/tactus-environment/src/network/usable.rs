@@ -184,7 +184,7 @@ mod tests {
         assert!(words.contains("ens2 has an MTU of 9000 bytes") && words.contains("`mtu = 9000`"), "{words}");
         assert_eq!(why(&NetworkPath { mtu: Some(9000), ..of("ens1") }, &jumbo), "");
         let virtual_one = nic(machine(), "ens2", "0x1002\n").file("/sys/class/net/br0/flags", "0x1002\n");
-        assert!(why(&of("br0"), &virtual_one).contains("no interface of a NIC"));
+        assert!(why(&of("br0"), &virtual_one).contains("not an interface of a NIC"));
         let unreadable = machine()
             .file("/sys/class/net/ens1/device/vendor", "")
             .file("/sys/class/net/ens2/device/vendor", "");
@@ -237,7 +237,7 @@ mod tests {
         assert!(why(&of(GuestDevice::Vfio), &machine()).contains("/dev/vfio/vfio"));
         let words = why(&of(GuestDevice::Vfio), &machine().device("/dev/vfio/vfio"));
         assert!(
-            words.contains("gives no NIC of the machine to a guest") && words.contains("\"vhost\""),
+            words.contains("cannot give a NIC of the machine to a guest") && words.contains("\"vhost\""),
             "{words}"
         );
     }

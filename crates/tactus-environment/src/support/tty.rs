@@ -334,7 +334,7 @@ mod tests {
             assert!(error.reason.contains("another program uses it") && error.hint.is_some(), "{error}");
             drop(held);
             open(&name).unwrap();
-            for (path, word) in [("/dev/null", "no terminal"), ("/dev/no-such-tty", "No such file")] {
+            for (path, word) in [("/dev/null", "not a terminal"), ("/dev/no-such-tty", "No such file")] {
                 let error = open(path).unwrap_err();
                 assert!(error.reason.starts_with(path) && error.reason.contains(word), "{error}");
             }

@@ -155,7 +155,11 @@ pub fn assert_undone(talk: &mut Conversation) {
     talk.say(&ToProbe::Stop);
     while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
     let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-    let all = format!("0 of {} settings made; {} so already", FILES.len() + INSTANCES.len(), FILES.len());
+    let all = format!(
+        "0 of {} settings made; {} had their value already",
+        FILES.len() + INSTANCES.len(),
+        FILES.len()
+    );
     assert!(texts.iter().any(|text| text.starts_with(&all)), "{texts:#?}");
     assert_eq!(
         texts.iter().filter(|text| text.contains("No such file")).count(),
@@ -250,7 +254,7 @@ fn what_this_kernel_lacks_is_refused(talk: &mut Conversation) {
             "preemptirq_delay_test cannot be loaded with delay=50000",
         ),
         (Off::Interrupts, BlockWay::Blocksys, "/dev/blocksys: No such file"),
-        (Off::Preemption, BlockWay::Hwlat, "not preemption alone"),
+        (Off::Preemption, BlockWay::Hwlat, "not only preemption"),
     ] {
         let fault = block(off, Some(way));
         let refusal = prepare(talk, with(fault.clone(), "1", job(Duration::from_secs(1)))).unwrap_err();
@@ -311,7 +315,7 @@ fn a_block_is_refused_where_the_kernel_has_no_way_to_it() {
     let refusal = prepare(&mut talk, with(block(Off::Preemption, None), "0", job)).unwrap_err();
     eprintln!("{refusal:?}");
     for word in
-        ["a BPF program keeps", "/dev/blocksys", "hwlat tracer", "osnoise tracer", "preemptirq_delay_test"]
+        ["a BPF program turns", "/dev/blocksys", "hwlat tracer", "osnoise tracer", "preemptirq_delay_test"]
     {
         assert!(refusal.reason.contains(word), "{refusal:?}");
     }

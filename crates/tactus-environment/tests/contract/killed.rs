@@ -181,7 +181,7 @@ fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
     };
     assert_eq!(note.kind, NoteKind::Obstacle);
     assert!(note.text.contains("`block`") && note.text.contains("SIGKILL"), "{}", note.text);
-    assert!(note.text.ends_with("what it changed is put back"), "{}", note.text);
+    assert!(note.text.ends_with("its changes are reverted"), "{}", note.text);
     assert_undone(first);
     while !matches!(second.hear(PATIENCE), FromProbe::Tick(_)) {}
     second.say(&ToProbe::Stop);

@@ -42,7 +42,7 @@ fn every_load_is_made_in_every_environment_or_refused_with_the_reason() {
                     Err(refusal) => {
                         eprintln!("{kind}: {name}: {}", refusal.reason);
                         let reason = match name {
-                            "disk" => "no file can be made",
+                            "disk" => "the file cannot be created",
                             "command" => "this environment has no program `sh`",
                             _ => panic!("{kind}: {name}: {refusal:?}"),
                         };

@@ -180,7 +180,7 @@ fn a_guest_that_panics_ends_with_the_panic() {
     let Some(qemu) = qemu() else { return };
     let spec = spec("qemu", &[("cmdline", "rdinit=/nowhere root=/dev/none")]);
     let Err(error) = Conversation::begin(qemu, &spec) else { panic!("there is no init to boot into") };
-    assert!(error.reason.contains("ended before its first word"), "{error}");
+    assert!(error.reason.contains("ended before its first message"), "{error}");
     assert!(error.reason.contains("Kernel panic"), "{error}");
 }
 
@@ -192,7 +192,7 @@ fn a_guest_that_says_nothing_is_given_up_with_its_console() {
     else {
         panic!("no guest boots that fast")
     };
-    assert!(error.reason.contains("said nothing for 0.3 s"), "{error}");
+    assert!(error.reason.contains("sent nothing for 0.3 s"), "{error}");
     assert!(error.reason.contains("console"), "{error}");
     assert!(error.hint.is_some());
 }
@@ -207,7 +207,7 @@ fn a_guest_that_is_silent_under_kvm_is_started_again_under_emulation() {
     let facts = talk.greet();
     assert_eq!(talk.running.evidence(&facts), Evidence::Emulated);
     let notes = talk.running.after_hello().unwrap();
-    assert!(notes.iter().any(|note| note.text.contains("did not come up under KVM")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text.contains("did not start under KVM")), "{notes:?}");
     let id = talk.id().to_owned();
     talk.end();
     leftovers::none_within(&id, Duration::from_secs(5)).unwrap_or_else(|left| panic!("qemu leaves {left}"));

@@ -186,7 +186,7 @@ fn a_real_cyclictest_is_read_from_a_terminal_and_from_its_own_histogram() {
     eprintln!("status: {summary:?}");
     assert!(summary.cycles > 100 && summary.max_ns >= summary.min_ns);
     assert_eq!(summary.p50_ns, None, "no distribution was written, and none is made up");
-    assert!(notes.iter().any(|note| note.text.contains("quantiles are not known")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text.contains("quantiles are unknown")), "{notes:?}");
     end(talk);
 
     // Its histogram: the command begins with the measurement and is told to end with it.
@@ -225,7 +225,7 @@ fn a_recorded_demonstration_is_read_and_a_line_that_breaks_says_so() {
     assert!(done.reason.as_ref().unwrap().contains("psci:"), "{done:?}");
     let (ticks, done) = talk_of("cyclictest");
     assert!(ticks.is_empty() && done.end == End::Failed);
-    assert!(done.reason.unwrap().contains("nothing that can be read"));
+    assert!(done.reason.unwrap().contains("sent nothing readable"));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_line_on_which_nobody_answers_is_given_up_with_what_came() {
     let _turn = beside_others();
     let (mut master, name) = pty();
     master.write_all(b"login: \n").unwrap();
-    for (format, words) in [("probe", "no probe answers"), ("auto", "no line tells what it carries")] {
+    for (format, words) in [("probe", "no probe answers"), ("auto", "no line shows its format")] {
         let spec = spec(&[("device", &name), ("format", format), ("boot_timeout", "1s")], None);
         let Err(error) = Conversation::begin(serial(), &spec) else { panic!("nobody is there") };
         assert!(error.reason.contains(words) && error.reason.starts_with(&name), "{error}");

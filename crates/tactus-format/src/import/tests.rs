@@ -162,7 +162,7 @@ fn totals_without_a_histogram_have_no_quantile() {
     let recording = one("signaltest.json");
     assert_eq!(figures(&recording.series[1]), (200, 21, 13_627, 0, 0));
     assert_eq!(recording.series[1].latency().summary().p99_ns, None);
-    assert_eq!(recording.notes, ["it has totals and no histogram: no quantile is known"]);
+    assert_eq!(recording.notes, ["it has totals but no histogram: quantiles are unknown"]);
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn a_small_log_of_what_would_take_minutes_to_count_is_refused() {
 #[test]
 fn a_file_of_nobody_is_refused() {
     assert_eq!(error(b""), "it is empty");
-    assert_eq!(error(b"hello\nworld\n"), "it is of no known format");
+    assert_eq!(error(b"hello\nworld\n"), "its format is unknown");
     assert_eq!(error(b"\xff\xfeT\0:\0"), "byte 0: it is text in UTF-16: write it as UTF-8");
     assert!(error(b"{}").starts_with("it has no `thread`"));
     assert!(error(b"<html></html>").starts_with("it has no element <cyclictest>"));
@@ -420,7 +420,7 @@ fn json_that_is_none_is_refused_with_its_line() {
     let huge = text.replacen("\"cycles\": 200", "\"cycles\": 99999999999999999999999", 1);
     assert!(error(huge.as_bytes()).starts_with("line "), "{}", error(huge.as_bytes()));
     let huge = text.replacen("\"cycles\": 200", "\"cycles\": 9999999999999999999", 1);
-    assert!(error(huge.as_bytes()).contains("more than anybody measures"), "{}", error(huge.as_bytes()));
+    assert!(error(huge.as_bytes()).contains("more than any measurement has"), "{}", error(huge.as_bytes()));
     let deep = format!("{{\"thread\": {}", "[".repeat(100_000));
     assert!(error(deep.as_bytes()).starts_with("line 1: "));
     let deep = format!("{{\"x\": {}", "[".repeat(100_000));

@@ -184,7 +184,7 @@ mod tests {
 
         let refused = |rights| take(&place, rights).unwrap_err();
         let without = refused(RIGHTS);
-        assert!(without.reason.contains("no IOMMU keeps 0000:00:03.0 in"), "{without:?}");
+        assert!(without.reason.contains("no IOMMU restricts 0000:00:03.0"), "{without:?}");
         assert!(without.hint.unwrap().contains("without_iommu = true"));
         fs::create_dir(place.join("iommu_group")).unwrap();
         let nobody = refused(RIGHTS);

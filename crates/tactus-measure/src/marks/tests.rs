@@ -212,7 +212,7 @@ fn a_header_that_lies_is_refused_with_the_reason() {
     assert!(wrong(12, &48_u32.to_ne_bytes(), length).contains("48 bytes a cycle"));
     assert!(wrong(32, &7_u32.to_ne_bytes(), length).contains("another clock"));
     for capacity in [0, 1, 3, 100, 1 << 40, u64::MAX] {
-        assert!(wrong(16, &capacity.to_ne_bytes(), u64::MAX).contains("its ring holds"), "{capacity}");
+        assert!(wrong(16, &capacity.to_ne_bytes(), u64::MAX).contains("claims a ring of"), "{capacity}");
     }
     assert!(Shape::read(&header(), length - 1).unwrap_err().contains("needs"));
 }
@@ -279,7 +279,7 @@ fn who_comes_too_late_counts_what_was_written_over() {
 #[test]
 fn a_count_that_goes_back_or_that_nobody_can_have_counted_ends_it() {
     let written = offset_of!(Header, written);
-    for (count, said) in [(0_u64, "counts 0 cycles, and had 3"), (u64::MAX, "which nothing can mark")] {
+    for (count, said) in [(0_u64, "counts 0 cycles, but had 3"), (u64::MAX, "which no program can mark")] {
         let mut shared = Shared::new();
         (0..3).for_each(|n| shared.own.mark(0, n * 10, n * 10 + 1));
         let mut cycles = shared.source.begin(asked(MarkedValue::Execution), (0, u64::MAX)).unwrap();
@@ -340,11 +340,14 @@ fn an_application_that_never_comes_or_marks_nothing_is_waited_for_and_the_reason
     assert!(why(P).unwrap().contains("is not there"));
     let own = Marking::open(&path, P).unwrap();
     let silent = why(P).unwrap();
-    assert!(silent.contains("nothing is marked in it") && silent.contains("process"), "{silent}");
-    assert!(why(2 * P).unwrap().contains("period is 1us, and the plan's interval is 2us"));
+    assert!(silent.contains("no cycle is marked in it") && silent.contains("process"), "{silent}");
+    assert!(why(2 * P).unwrap().contains("a period of 1us, but the plan's interval is 2us"));
     drop(own);
     for wrong in ["control", "", "/a\0b"] {
-        assert!(Marks::new(&table(wrong), P, 0).unwrap_err().reason.contains("no whole path"), "{wrong:?}");
+        assert!(
+            Marks::new(&table(wrong), P, 0).unwrap_err().reason.contains("not an absolute path"),
+            "{wrong:?}"
+        );
     }
 }
 

@@ -235,7 +235,7 @@ mod tests {
     fn what_a_system_does_not_say_is_not_made_up() {
         let silent = groups(&machine("0-3", &[]), &set("0"));
         assert_eq!((silent.apart.clone(), silent.unknown.clone()), (CpuSet::default(), set("1-3")));
-        assert_eq!(silent.obstacle().unwrap(), "this system does not say which CPUs share a cache");
+        assert_eq!(silent.obstacle().unwrap(), "this system does not report which CPUs share a cache");
         // Caches of others say nothing of those of the loaded CPU.
         let half = groups(&machine("0-3", &[(2, "Unified", "1K", "2-3")]), &set("0"));
         assert_eq!((half.apart, half.unknown), (CpuSet::default(), set("1-3")));

@@ -160,7 +160,7 @@ mod tests {
         let whole = || alone(sound());
         let why = |row: RowResult| impossible(&row, || 0).unwrap();
         assert!(why(RowResult { measured_ns: 0, ..whole() }).contains("no time"));
-        assert!(why(RowResult { measured_ns: 10_000 * S, ..whole() }).contains("longer than it was to be"));
+        assert!(why(RowResult { measured_ns: 10_000 * S, ..whole() }).contains("longer than planned"));
         assert!(why(RowResult { interval_ns: 0, ..whole() }).contains("there is no period"));
         let spin = Measure::Spin(crate::catalogue::measure::Spin::default());
         let polled = Summary { cycles: 1 << 40, overruns: None, ..sound() };

@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn a_class_that_nothing_could_keep_or_nobody_could_name_is_refused() {
         for (class, said) in [
-            (json!({ "name": "a b", "cycle": "1ms", "jitter": "1us" }), "is no name of a class"),
-            (json!({ "name": "", "cycle": "1ms", "jitter": "1us" }), "is no name of a class"),
+            (json!({ "name": "a b", "cycle": "1ms", "jitter": "1us" }), "is not a name of a class"),
+            (json!({ "name": "", "cycle": "1ms", "jitter": "1us" }), "is not a name of a class"),
             (json!({ "name": "a", "cycle": "0us", "jitter": "1us" }), "the cycle of class `a` is nothing"),
             (json!({ "name": "a", "cycle": "1ms", "jitter": "0us" }), "the jitter of class `a` is nothing"),
             (

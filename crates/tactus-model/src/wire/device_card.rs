@@ -356,14 +356,14 @@ mod tests {
         let cases: [(Change, &str, &str); 11] = [
             (|card| card.name.clear(), "name", "1 to 60 bytes"),
             (|card| card.name = "x".repeat(61), "name", "1 to 60 bytes"),
-            (|card| card.name = "a\u{1b}[2J".into(), "name", "steers a terminal"),
+            (|card| card.name = "a\u{1b}[2J".into(), "name", "controls a terminal"),
             (|card| card.bar = 6, "bar", "no BAR 6"),
             (|card| card.vectors = 0, "vectors", "0 vectors"),
             (|card| card.vectors = 33, "vectors", "33 vectors"),
             (|card| card.trigger.at = 0x61, "trigger.at", "0x61"),
             (|card| card.answer.copies = Some(2), "answer.copies", "0x2"),
             (|card| card.answer.write = Some(1), "answer", "or that of a register"),
-            (|card| card.answer.copies = None, "answer", "not said what"),
+            (|card| card.answer.copies = None, "answer", "handler writes is missing"),
             (
                 |card| card.time = Some(CardTime { at: 8, ticks_per_us: 0, shows: Shows::Elapsed }),
                 "time.ticks_per_us",

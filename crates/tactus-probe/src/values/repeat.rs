@@ -356,14 +356,14 @@ mod tests {
             [
                 "`system call`, `system call` have no value: each repeat was disturbed: something else had the CPU, or its \
                  clock changed",
-                "`system call` has no value: the measurement was over before its turn came",
+                "`system call` has no value: the measurement ended before its turn",
             ]
         );
         assert!(texts(&[]).is_empty());
         let curve: Vec<Measured> = (10..28).map(|power| item(0, Some(1 << power))).collect();
         assert_eq!(
             texts(&curve.iter().collect::<Vec<_>>()),
-            ["`system call` at 18 points have no value: the measurement was over before its turn came"]
+            ["`system call` at 18 points have no value: the measurement ended before its turn"]
         );
         assert!(texts(&[&curve[2]])[0].starts_with("`system call, 4KiB` has no value"));
     }

@@ -129,7 +129,7 @@ fn preemption_alone_is_none_of_a_bpf_programs() {
     let fault = Activity::new(1, probe.cpu(), What::Fault(block(Off::Preemption)));
     let job = job(&probe, vec![timer(0, probe.cpu(), Timer::default()), fault]);
     let refusal = probe.prepare(job).unwrap_err();
-    assert!(refusal.reason.contains("not preemption alone") && refusal.hint.is_some(), "{refusal:?}");
+    assert!(refusal.reason.contains("not only preemption") && refusal.hint.is_some(), "{refusal:?}");
     probe.quit();
 }
 

@@ -121,9 +121,9 @@ fn what_a_program_started_ends_with_it_even_in_a_session_of_its_own() {
 #[test]
 fn a_program_that_ends_early_is_reported_with_how_it_ended() {
     let cases = [
-        (run(&["sh", "-c", "exit 3"]), "`sh` came to its end (exit status 3)"),
+        (run(&["sh", "-c", "exit 3"]), "`sh` ended (exit status 3)"),
         (run(&["sh", "-c", "kill -9 $$"]), "`sh` was ended by signal 9"),
-        (run(&["true"]), "`true` came to its end (exit status 0)"),
+        (run(&["true"]), "`true` ended (exit status 0)"),
     ];
     for (load, words) in cases {
         let mut probe = Probe::start_as(&[PROBE], "early");

@@ -157,7 +157,7 @@ fn a_peer_that_is_none_is_told_from_one_that_has_gone_and_from_nobody() {
         stream.read_exact(&mut [0; 1]).unwrap();
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap();
     });
-    assert!(stranger.contains("it is no tactus-probe"), "{stranger}");
+    assert!(stranger.contains("it is not a tactus-probe"), "{stranger}");
     let nobody = against(drop);
     assert!(nobody.contains("refused"), "{nobody}");
 }

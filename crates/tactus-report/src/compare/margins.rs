@@ -85,7 +85,7 @@ mod tests {
     fn what_is_no_margin_is_named() {
         for wrong in ["", "p99", "p98=10%", "p99=", "p99=ten", "p99=0%", "p99=-5%", "p99=nan", "p99=1e9%"] {
             let error = Margins::default().with(wrong).unwrap_err();
-            assert!(error.to_string().contains("is no margin"), "{wrong}");
+            assert!(error.to_string().contains("is not a margin"), "{wrong}");
         }
     }
 }

@@ -131,8 +131,8 @@ mod tests {
         assert!(said(&format!("{head}jitter = \"5\"\n")).starts_with("line 4: `5` has no unit"));
         assert!(said(&format!("{head}jitter = \"5us\"\nslack = 1\n")).contains("unknown field `slack`"));
         assert!(said("[[class").starts_with("line 1: "));
-        assert_eq!(said(""), "there is no class in it");
+        assert_eq!(said(""), "it contains no class");
         let one = format!("{head}jitter = \"5us\"\n");
-        assert_eq!(said(&format!("{one}{one}")), "a second class with the name `a`");
+        assert_eq!(said(&format!("{one}{one}")), "a second class named `a`");
     }
 }

@@ -305,7 +305,7 @@ mod tests {
             causes: causes_of,
             latencies: vec![latency],
         };
-        assert!(causes(&entry).ends_with("(by counters of /proc: candidates and amounts, no account)"));
+        assert!(causes(&entry).ends_with("(by counters of /proc: candidates and amounts, no record)"));
         entry.source = Some(Source::Tracefs);
         assert!(causes(&entry).ends_with("1 not known (by tracefs, to the microsecond)"));
     }

@@ -113,8 +113,8 @@ fn short_rows_are_inconclusive_and_missing_ones_say_why() {
     };
     let (base, with) = (row("a", Vec::new()), row("b", scheduler("host")));
     let short = effect_of(base, with).unwrap();
-    assert_eq!(short.answer(), "inconclusive: too short to say");
-    assert!(short.sentences().iter().all(|sentence| sentence.contains("too short to say")));
+    assert_eq!(short.answer(), "inconclusive: not enough data");
+    assert!(short.sentences().iter().all(|sentence| sentence.contains("not enough data")));
     let mut contents = this_machine();
     contents.plan.compare[0].with = "oci, idle".into();
     contents.plan.compare[1].base = "elsewhere".into();

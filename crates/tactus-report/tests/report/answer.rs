@@ -124,7 +124,7 @@ fn under_a_deadline_that_is_met_nothing_is_advised() {
 #[test]
 fn the_answer_says_whether_anything_ran_beside_it() {
     let mut contents = kept();
-    assert!(answer(&contents).sentence.ends_with(" Idle only: tactus ran no load beside it."));
+    assert!(answer(&contents).sentence.ends_with(" Idle only: tactus ran no load."));
     contents.rows[0].result.load = scheduler("host");
     let sentence = answer(&contents).sentence;
     assert!(sentence.contains("(1 min, under scheduler load, bare metal)"), "{sentence}");
@@ -269,7 +269,7 @@ fn what_is_said_in_short_is_made_from_what_was_measured() {
     contents.manifest.asked = Some(Asked { only: vec!["podman".into()], ..Asked::default() });
     let said = headline(&contents);
     assert!(said[0].contains("10 s each, in podman, idle and under load"), "{said:?}");
-    assert_eq!(said[1], "Only a part of the plan was asked for: --only podman.");
+    assert_eq!(said[1], "Only a part of the plan was requested: --only podman.");
     for format in ["text", "markdown", "html", "junit"] {
         let format = FORMATS.iter().find(|known| known.name == format).unwrap();
         let shown = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
@@ -313,7 +313,7 @@ fn what_was_interrupted_before_its_turn_is_told_once() {
     contents.manifest.status = RunStatus::Interrupted;
     let limit = Require { max: Some(Nanos::from_us(100)), ..Require::default() };
     let waits = RowResult { require: Some(limit), ..planned("host, timer", "host", "host", Vec::new()) };
-    let why = "the run was interrupted before this was measured";
+    let why = "the run was interrupted before this measurement";
     contents.rows.push(unmeasured(waits, RowEnd::Waiting, why));
     assert_eq!(answer(&contents).sentence, format!("host, timer: skipped: {why}."));
     let xml = junit::render(&contents).unwrap();
@@ -368,7 +368,7 @@ fn a_time_is_more_only_where_something_was_measured_for_longer() {
         latency(row).all.as_mut().unwrap().max_ns = None;
     }
     let sentence = answer(&contents).sentence;
-    assert!(sentence.starts_with("The largest latency is not known (1 min to 2 min"), "{sentence}");
+    assert!(sentence.starts_with("The largest latency is unknown (1 min to 2 min"), "{sentence}");
 }
 
 /// A part of a file that has no values was not measured: what the others say is not changed by it.
@@ -382,7 +382,7 @@ fn an_imported_part_without_values_is_not_counted_as_made() {
         row.result.control.clear();
         if let Some(ended) = ended {
             let nothing = RowResult { outcome: Outcome::default(), ..row.result };
-            row = unmeasured(nothing, ended, "the file has no values of it");
+            row = unmeasured(nothing, ended, "the file has no values for it");
         }
         contents.rows.push(row);
     }

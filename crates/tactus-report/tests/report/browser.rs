@@ -111,7 +111,11 @@ fn the_level_of_a_tail_and_its_fit_are_read_zoomed_and_switched_as_well() {
             "time: 1 d",
             vec!["exceeded once in this time", "at most (95 %)", "at least (95 %)", "measured"],
         ),
-        ("the tail against its law", "by the law: ", vec!["exceedances", "where the law fits"]),
+        (
+            "the tail against the fitted distribution",
+            "by the distribution: ",
+            vec!["exceedances", "where the distribution fits"],
+        ),
     ] {
         let figure = titled(what);
         assert!(figure["at"].as_str().unwrap().starts_with(at), "{figure:#}");

@@ -121,6 +121,6 @@ fn what_was_held_of_a_divided_cache_is_shown_before_with_and_after() {
         assert!(text.contains(line), "{line}:\n{text}");
     }
     for other in [html::render(&contents).unwrap(), markdown::render(&contents)] {
-        assert!(other.contains("What was held of the divided cache"));
+        assert!(other.contains("Use of the divided cache"));
     }
 }

@@ -55,7 +55,7 @@ fn a_documents_classes_are_not_held_against_a_limit_of_the_users_and_say_whose_t
     from_to(&mut late, 2_000, 80_000);
     let mut contents = of(vec![late]);
     let shown = said(&contents);
-    assert!(shown.contains("are those of a document of 2014") && shown.contains("unfit"), "{shown}");
+    assert!(shown.contains("come from a document of 2014") && shown.contains("unfit"), "{shown}");
     contents.rows[0].result.require = Some(Require { max: Some(Nanos::from_us(100)), ..Require::default() });
     for format in FORMATS.iter().filter(|format| format.name != "png") {
         let shown = String::from_utf8((format.render)(&contents).unwrap()).unwrap();
@@ -97,7 +97,7 @@ fn of_a_program_the_response_has_the_whole_cycle_and_the_start_its_share_and_exe
     let late = of(vec![application("response", MarkedValue::Response, 100_001)]);
     assert_eq!(entries(&late, &classes)[0].classes[0].fit, Fit::Unfit, "later than its next cycle");
     let shown = text::render(&contents, Style::default());
-    assert!(shown.contains("Not judged, because it is computing, and no latency: execution"), "{shown}");
+    assert!(shown.contains("Not judged, because it is computing time, not a latency: execution"), "{shown}");
 }
 
 fn of(rows: Vec<Row>) -> Contents {
@@ -220,7 +220,7 @@ fn fit_says_at_which_cycle_with_what_margin_and_for_how_long_it_was_looked() {
     assert_eq!((drive.shortest_cycle_ns, drive.margin), (Some(10_000), 0.0));
     assert!(!drive.demanding, "the most demanding drives allow 1 us");
     let said = said(&of(vec![good("host, idle")]));
-    assert!(said.contains("1 min 40 s without a larger latency bound these to 0.03 a second"), "{said}");
+    assert!(said.contains("1 min 40 s without one bound their rate to 0.03 a second"), "{said}");
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn what_was_imported_has_its_numbers_and_no_answer() {
     from_to(&mut row, 2_000, 90_000);
     row.result.evidence = Some(Evidence::Imported);
     row.result.control.clear();
-    let entry = unknowable(row, "tactus did not see the measurement");
+    let entry = unknowable(row, "tactus did not measure it");
     assert_eq!(entry.worst_ns, 90_000);
     assert_eq!(entry.classes[1].lacks, ["jitter 88 us of 5 us allowed"]);
 }

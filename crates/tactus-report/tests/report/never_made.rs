@@ -45,7 +45,7 @@ const NEVER: &str = "`block` in host was never made (0 times)";
 fn what_is_kept_without_the_fault_that_was_asked_for_is_no_pass() {
     let never = verdict(&run(1_000_000, Some(0)).rows[1]).unwrap();
     assert_eq!(never.outcome, Outcome::Inconclusive, "{}", never.reason);
-    assert!(never.reason.ends_with(&format!("{NEVER}: what it does is not known")), "{}", never.reason);
+    assert!(never.reason.ends_with(&format!("{NEVER}: its effect is unknown")), "{}", never.reason);
     let broken = verdict(&run(1, Some(0)).rows[1]).unwrap();
     assert_eq!(broken.outcome, Outcome::Fail, "it is broken without it already: {}", broken.reason);
     for times in [Some(9), None] {
@@ -65,7 +65,7 @@ fn the_effect_of_a_fault_that_was_never_made_is_not_known() {
 fn the_report_says_it_at_its_top_and_beside_the_fault() {
     let text = |times| markdown::render(&run(1_000_000, times)).replace('\\', "");
     let never = text(Some(0));
-    let said = format!("A fault was asked for and not made: {NEVER} (b).");
+    let said = format!("A fault was requested but not made: {NEVER} (b).");
     assert!(never.contains(&said), "{never}");
     assert!(never.contains("0: never made"), "{never}");
     assert!(!text(Some(9)).contains("not made") && !text(None).contains("not made"));

@@ -97,7 +97,7 @@ fn row(of: &Made, name: &str, number: Option<u32>, (run, seed): (Run, u64)) -> R
         Run::Skipped => return unmeasured(result, RowEnd::Unavailable, "it is not installed"),
         Run::Failed => return unmeasured(result, RowEnd::Failed, "it broke"),
         Run::Waiting => {
-            return unmeasured(result, RowEnd::Waiting, "the run was interrupted before this was measured");
+            return unmeasured(result, RowEnd::Waiting, "the run was interrupted before this measurement");
         }
         Run::Whole | Run::Short | Run::Restarted | Run::Unread | Run::Nothing => {}
     }
@@ -313,7 +313,7 @@ fn verdicts_quote_the_worst(contents: &Contents, wanted: &[(String, Option<Summa
         let case = xml.lines().position(|line| line.contains(&format!("name=\"{name}:"))).unwrap();
         let own: Vec<&str> = xml.lines().skip(case).take(16).collect();
         // A run without a passed self-test decides nothing.
-        let undecided = ["is not decided", "was not judged"];
+        let undecided = ["is undecided", "was not judged"];
         if own.iter().any(|line| undecided.iter().any(|said| line.contains(said))) {
             continue;
         }

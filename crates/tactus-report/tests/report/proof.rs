@@ -162,7 +162,7 @@ fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
         proven.cautions,
         [
             "1 of 10 pairs does not count: `thp with, 10`: interrupted after 3 s",
-            "no self-test was made after pair 9: the last pair was not measured whole"
+            "no self-test was made after pair 9: the last pair was not measured completely"
         ]
     );
     let told = said(&interrupted(9));
@@ -172,7 +172,7 @@ fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
     let proven = &proofs(&contents)[0];
     assert_eq!(
         proven.reason.as_deref(),
-        Some("3 of 10 pairs can be judged, too few among all that is tested here: 7 are needed")
+        Some("3 of 10 pairs can be judged, too few for all that is tested here: 7 are needed")
     );
     let told = said(&contents);
     assert!(told.starts_with("NOT TESTED: thp: 3 of 10 pairs"), "{told}");
@@ -180,7 +180,10 @@ fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
     assert!(told.contains("`thp with, 5` and 5 more: the run was interrupted before its turn"), "{told}");
     // None at all: there is no figure.
     let told = said(&interrupted(0));
-    assert!(told.contains("none of 10 pairs was measured whole") && !told.contains(" us without"), "{told}");
+    assert!(
+        told.contains("none of 10 pairs was measured completely") && !told.contains(" us without"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn fewer_pairs_than_can_show_an_effect_are_not_tested() {
         *row = unmeasured(row.result.clone(), RowEnd::Failed, "the probe died");
     }
     let told = said(&contents);
-    assert!(told.starts_with("NOT TESTED: thp: none of 2 pairs was measured whole"), "{told}");
+    assert!(told.starts_with("NOT TESTED: thp: none of 2 pairs was measured completely"), "{told}");
     assert!(told.contains("the probe died") && !told.contains(" us without"), "{told}");
 }
 

@@ -107,8 +107,8 @@ fn overruns_are_counted_and_nothing_that_did_not_arrive_makes_them_fewer() {
 fn a_quantile_that_needs_more_says_how_much_longer() {
     let verdict = judged(Require { p99999: WIDE, ..Require::default() });
     assert_eq!(verdict.outcome, Outcome::Inconclusive);
-    let words = "but up to 0.050 % of its periods may be later (95 %, 0 late ones were seen, and late ones come in stalls), and \
-                 no more than 0.001 % may";
+    let words = "but up to 0.050 % of its periods may be later (95 %, from 0 late ones, which come in stalls). The limit \
+                 allows 0.001 %";
     assert!(verdict.reason.contains(words), "{}", verdict.reason);
     // Three stalls of 10 ms may come in 50 minutes, of which one was measured.
     let longer_ns = verdict.longer_ns.expect("time decides");

@@ -125,14 +125,14 @@ fn a_bundle_without_times_says_so_and_says_no_more() {
     }
     let old = cell(&contents, "hog", "host", "guest", true);
     assert_eq!((old.leak, old.doubt), (Leak::NotKnown, Some(Doubt::NoTimes)));
-    assert_eq!(old.reason, "this bundle has no times of injection: measure again");
+    assert_eq!(old.reason, "this bundle contains no times of injection: measure again");
     assert!(old.with_max_ns >= Some(LENGTH - 90_000), "what was measured is still there");
     contents.manifest.format.minor = 4;
     let why = cell(&contents, "hog", "host", "guest", true).reason;
     assert!(why.contains("too often for windows of time"), "{why}");
     contents.rows.iter_mut().for_each(|row| row.result.window_ns = Some(WINDOW));
     let why = cell(&contents, "hog", "host", "guest", true).reason;
-    assert!(why.contains("what made it (SCHED_FIFO 99) does not tell when"), "{why}");
+    assert!(why.contains("its source (SCHED_FIFO 99) does not report when"), "{why}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_cell_that_was_not_measured_says_why() {
     let text = render(&contents, Style::default());
     assert_eq!(text.replace("\n  ", " ").matches(refused).count(), 1, "said once:\n{text}");
     let said = headline(&contents).join("\n");
-    assert!(said.contains("Which environments hog in host reaches is not known (not measured)."), "{said}");
+    assert!(said.contains("Which environments hog in host reaches is unknown (not measured)."), "{said}");
     let figures = leaks(&contents);
     let grid = figures.iter().find(|figure| figure.title == "Interference matrix: hog").unwrap();
     assert_eq!(grid.svg().matches("\nnot measured\n").count(), 1, "one field for the whole row");
@@ -262,7 +262,7 @@ fn the_summary_says_whom_a_disturbance_reaches_and_only_what_is_proven() {
     let without = said(&contents);
     assert!(
         without.contains(
-            "does not reach container (at most 9.0 % of all injections); not known for host (self-test not passed)"
+            "does not reach container (at most 9.0 % of all injections); unknown for host (self-test not passed)"
         ),
         "no word without an instrument:\n{without}"
     );

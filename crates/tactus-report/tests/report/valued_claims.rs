@@ -59,10 +59,10 @@ fn values_that_are_worse_in_every_round_are_an_effect_and_those_that_are_alike_a
 #[test]
 fn of_too_few_rounds_the_answer_is_how_many_it_takes() {
     for (rounds, claims, answer) in [
-        (1, 1, "not answered: 6 rounds are needed, there is 1"),
-        (3, 1, "not answered: 6 rounds are needed, there are 3"),
-        (3, 2, "not answered: 7 rounds are needed, there are 3"),
-        (6, 2, "not answered: 7 rounds are needed, there are 6"),
+        (1, 1, "cannot compare: 6 rounds are needed, there is 1"),
+        (3, 1, "cannot compare: 6 rounds are needed, there are 3"),
+        (3, 2, "cannot compare: 7 rounds are needed, there are 3"),
+        (6, 2, "cannot compare: 7 rounds are needed, there are 6"),
     ] {
         let contents = measured(rounds, 1.5, claims);
         for claim in document(&contents).claims {
@@ -79,7 +79,7 @@ fn rounds_that_broke_off_do_not_count() {
     for row in contents.rows.iter_mut().take(5) {
         row.result.end(Ending::because(RowEnd::Interrupted, "interrupted after 1 s"));
     }
-    assert_eq!(document(&contents).claims[0].answer, "not answered: 6 rounds are needed, there are 5");
+    assert_eq!(document(&contents).claims[0].answer, "cannot compare: 6 rounds are needed, there are 5");
 }
 
 #[test]
@@ -103,12 +103,12 @@ fn a_scenario_without_values_or_with_latencies_is_said_to_be_so() {
     let mut contents = measured(1, 1.5, 1);
     contents.rows[1].result.end(Ending::because(RowEnd::Failed, "the probe could not be started"));
     contents.rows[1].result.outcome = tactus_model::outcome::Outcome::Values(Vec::new());
-    assert_eq!(answer(&contents), "not answered: `b` has no values: the probe could not be started");
+    assert_eq!(answer(&contents), "cannot compare: `b` has no values: the probe could not be started");
     contents.rows[1].result.outcome = tactus_model::outcome::Outcome::default();
-    assert_eq!(answer(&contents), "not answered: `b` has no values: the probe could not be started");
+    assert_eq!(answer(&contents), "cannot compare: `b` has no values: the probe could not be started");
     contents.rows.remove(1);
-    assert_eq!(answer(&contents), "not answered: `b` is not in this bundle");
+    assert_eq!(answer(&contents), "cannot compare: `b` is not in this bundle");
     let mut contents = measured(1, 1.5, 1);
     contents.rows[1].result.outcome = tactus_model::outcome::Outcome::Values(Vec::new());
-    assert_eq!(answer(&contents), "not answered: `b` has no values: nothing was measured");
+    assert_eq!(answer(&contents), "cannot compare: `b` has no values: nothing was measured");
 }

@@ -275,7 +275,7 @@ fn no_kind_of_message_goes_on_for_ever() {
     ];
     for (most, (taken, refusal)) in floods {
         assert_eq!(taken, most, "{refusal}");
-        assert!(refusal.contains("no probe does"), "{refusal}");
+        assert!(refusal.contains("a probe never does this"), "{refusal}");
     }
 }
 
@@ -430,7 +430,7 @@ fn the_cpu_time_of_a_few_phases_is_taken_and_cut_where_there_is_more_of_it_than_
     let (more, refusal) = flood(&mut allowance, of);
     assert!(more == 3 && refusal.contains("4 phases"), "{more}: {refusal}");
     let none = send(&mut ten_seconds(), of(1)).unwrap_err();
-    assert!(none.contains("yields no values"), "{none}");
+    assert!(none.contains("without values"), "{none}");
 }
 
 #[test]

@@ -141,13 +141,13 @@ fn a_second_level_is_divided_where_the_third_cannot_be() {
 fn what_cannot_be_divided_is_refused_and_nothing_is_left() {
     let watching = Memory::new().file(format!("{INFO}/L3_MON/mon_features"), "llc_occupancy\n");
     assert!(why(&watching, parts(Some(50), None)).contains("cannot divide its caches (no L3"));
-    assert!(why(&watching, parts(None, Some(50))).contains("cannot hold back memory bandwidth"));
+    assert!(why(&watching, parts(None, Some(50))).contains("cannot limit memory bandwidth"));
     let few = machine("L3:0=fff\n", &[("L3", "fff", 1, "0", 2)]);
     assert!(why(&few, parts(Some(50), None)).contains("2 groups (num_closids) and 3 are needed"));
     let coarse = machine("L3:0=f\n", &[("L3", "f", 3, "0", 8)]);
     assert!(why(&coarse, parts(Some(50), None)).contains("cannot be divided"));
     let holes = machine("L3:0=f0f\n", &[("L3", "f0f", 1, "0", 8)]);
-    assert!(why(&holes, parts(Some(50), None)).contains("not in one piece"));
+    assert!(why(&holes, parts(Some(50), None)).contains("not contiguous"));
     let taken = intel().file("/sys/fs/resctrl/theirs/schemata", "L3:0=1\n");
     assert!(why(&taken, parts(Some(50), None)).contains("`theirs`"));
     assert!(why(&intel(), parts(None, None)).contains("neither `cache` nor `memory`"));

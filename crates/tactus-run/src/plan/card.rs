@@ -155,10 +155,10 @@ mod tests {
         for (scenario, said) in [
             (activity("in = \"box\"\nto = \"guest\""), "measured from the host"),
             (activity("in = \"guest\"\nto = \"host\""), "with this guest as `to`"),
-            (activity("in = \"host\"\nto = \"box\""), "takes no interrupt card"),
-            (activity("in = \"host\""), "goes to nobody"),
-            ("environment = \"host\"\nmeasurement = \"interrupt\"\n".into(), "goes to nobody"),
-            (twice, "has an interrupt card already"),
+            (activity("in = \"host\"\nto = \"box\""), "cannot have an interrupt card"),
+            (activity("in = \"host\""), "has no guest to go to"),
+            ("environment = \"host\"\nmeasurement = \"interrupt\"\n".into(), "has no guest to go to"),
+            (twice, "already has an interrupt card"),
             (
                 "[[scenario.activity]]\nmeasure = { kind = \"interrupt\", answer = \"kernel\" }\nin = \"host\"\nto = \"guest\"\n"
                     .into(),
@@ -198,7 +198,7 @@ mod tests {
         assert!(resolved_with_hint(&wrong).contains("no BAR 9"));
         let file =
             "[[scenario.activity]]\nmeasure = { kind = \"interrupt\", card = \"edu.toml\" }\nin = \"host\"\n";
-        assert!(resolved_with_hint(file).contains("edu.toml: no card is described there"));
+        assert!(resolved_with_hint(file).contains("edu.toml does not describe a card"));
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(cpus("", "0-1").0, "0", "there is no other");
         for (keys, machine) in [("cpus = \"1\"", "0-3"), ("", "1")] {
             let skip = cpus(keys, machine).2;
-            assert!(skip.contains("the card needs a CPU beside those of `guest`"), "{keys}: {skip}");
+            assert!(skip.contains("the card needs a CPU besides those of `guest`"), "{keys}: {skip}");
         }
     }
 }

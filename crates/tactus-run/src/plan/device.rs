@@ -136,13 +136,13 @@ mod tests {
             ("bar = 0", "bar = 6", "bar", "no BAR 6"),
             ("bar = 0", "bar = -1", "bar", "invalid value"),
             ("bar = 0", "bar = 0\nregister = 3", "register", "unknown key `register`"),
-            ("pci = \"1234:11e8\"", "pci = \"edu\"", "pci", "no PCI id"),
+            ("pci = \"1234:11e8\"", "pci = \"edu\"", "pci", "not a PCI id"),
             ("interrupt = \"msi\"", "interrupt = \"intx\"", "interrupt", "unknown word `intx`"),
             ("at = 0x60", "at = 0x61", "trigger.at", "cannot be at 0x61"),
             ("at = 0x60", "at = 0x1_0000_0000", "at", "invalid value"),
             ("at = 0x60", "at = \"0x60\"", "at", "invalid type"),
             ("copies = 0x24", "copies = 0x24\nwrite = 1", "answer", "or that of a register"),
-            ("copies = 0x24", "", "answer", "not said what the handler writes"),
+            ("copies = 0x24", "", "answer", "word that the handler writes is missing"),
             ("[trigger]", "[trigger", "", "card.toml"),
         ] {
             let error = with(from, to);
@@ -158,7 +158,7 @@ mod tests {
         assert!(wrong(&still).contains("time.ticks_per_us: a clock that never ticks"), "{}", wrong(&still));
         assert!(wrong("").contains("missing field"), "{}", wrong(""));
         let hostile = EDU.replacen("QEMU's edu", "\\u001b[2J", 1);
-        assert!(wrong(&hostile).contains("steers a terminal"), "{}", wrong(&hostile));
+        assert!(wrong(&hostile).contains("controls a terminal"), "{}", wrong(&hostile));
     }
 
     const PLAN: &str = "name = \"p\"\n[environment.guest]\nkind = \"qemu\"\npci = [\"edu\"]\n[[scenario]]\nname = \"s\"\n\

@@ -223,26 +223,22 @@ mod tests {
             (
                 VETH,
                 "guest",
-                "a qemu environment cannot be at this end of a path of the kind veth; these can: host",
+                "a qemu environment cannot be an end of a path of the kind veth; these can: host",
             ),
-            (
-                TAP,
-                "host",
-                "a host environment cannot be at this end of a path of the kind tap; these can: qemu",
-            ),
+            (TAP, "host", "a host environment cannot be an end of a path of the kind tap; these can: qemu"),
             (VETH, "bare", "a bare environment cannot"),
             (TAP, "pod", "a docker environment cannot"),
             (VETH, "box", "lies inside another environment"),
             ("", "host", "the plan has no path `cable`; add a table [path.cable]"),
-            (VETH, "far", "leads from `far` to nobody"),
+            (VETH, "far", "starts at `far` and has no other end"),
         ] {
             let said = complaint(paths, &[&from(place)]);
             assert!(said.contains(expected), "{place}: {said}");
         }
         let no_way = complaint(VETH, &["measure = \"network\"\nin = \"host\"\nto = \"far\""]);
-        assert!(no_way.contains("no way leads from `host` to `far`"), "{no_way}");
+        assert!(no_way.contains("no path leads from `host` to `far`"), "{no_way}");
         let nothing = complaint(VETH, &["measure = \"timer\"\nin = \"host\"\npath = \"cable\""]);
-        assert!(nothing.contains("nothing goes over it"), "{nothing}");
+        assert!(nothing.contains("this measurement uses no path"), "{nothing}");
     }
 
     #[test]
@@ -251,7 +247,7 @@ mod tests {
             "measure = \"network\"\nin = \"host\"\nto = \"far\"\npath = \"cable\"",
             "measure = \"network\"\nin = \"far\"\nto = \"host\"\npath = \"cable\"",
         ];
-        assert!(complaint(VETH, &two).contains("`far` is at an end of another path already"));
+        assert!(complaint(VETH, &two).contains("`far` is already an end of another path"));
         let beside = [two[0], "measure = \"timer\"\nin = \"host\""];
         assert_eq!(complaint(VETH, &beside), "", "what else is measured there does not matter");
     }
@@ -262,19 +258,25 @@ mod tests {
         for (keys, expected) in [
             ("kind = \"veth\"\nmtu = 67", "an MTU of 67"),
             ("kind = \"veth\"\nmtu = 65536", "an MTU of 65536"),
-            ("kind = \"tap\"\nmtu = 1400", "is as it is"),
-            ("kind = \"veth\"\ndevice = \"e1000\"", "no device of a guest"),
+            ("kind = \"tap\"\nmtu = 1400", "cannot be changed"),
+            ("kind = \"veth\"\ndevice = \"e1000\"", "has no guest device"),
             ("kind = \"nic\"", "with these interfaces"),
             ("kind = \"veth\"\nnics = [\"ens1\", \"ens2\"]", "with these interfaces"),
             ("kind = \"nic\"\nnics = [\"ens1\", \"ens1\"]", "with these interfaces"),
             ("kind = \"nic\"\nnics = [\"-all\", \"ens2\"]", "with these interfaces"),
             ("kind = \"nic\"\nnics = [\"../x\", \"ens2\"]", "with these interfaces"),
             ("kind = \"nic\"\nnics = [\"a name of no interface\", \"ens2\"]", "with these interfaces"),
-            ("kind = \"loopback\"\ngro = false", "outlive it, and would keep this"),
-            ("kind = \"nic\"\nnics = [\"ens1\", \"ens2\"]\nrps = \"0\"", "outlive it, and would keep this"),
-            ("kind = \"nic\"\nnics = [\"ens1\", \"ens2\"]\nirq = \"\"", "no CPU takes in what arrives"),
+            ("kind = \"loopback\"\ngro = false", "remain after the run, and would keep this"),
+            (
+                "kind = \"nic\"\nnics = [\"ens1\", \"ens2\"]\nrps = \"0\"",
+                "remain after the run, and would keep this",
+            ),
+            (
+                "kind = \"nic\"\nnics = [\"ens1\", \"ens2\"]\nirq = \"\"",
+                "no CPU is left to process incoming packets",
+            ),
             ("kind = \"veth\"\nirq = \"0\"", "no interrupts of a NIC"),
-            ("kind = \"veth\"\nrps = \"\"", "no CPU takes in what arrives"),
+            ("kind = \"veth\"\nrps = \"\"", "no CPU is left to process incoming packets"),
             ("kind = \"veth\"\nrps = \"zero\"", "zero"),
             ("kind = \"carrier-pigeon\"", "carrier-pigeon"),
         ] {

@@ -180,6 +180,6 @@ mod tests {
         assert_eq!(obstacle(OTHER_STATE, &plan(), Some(&present), &measuring), None);
         let tuned = Present { name: "realtime".into(), ..present };
         assert!(obstacle(OTHER_STATE, &plan(), Some(&tuned), &measuring).unwrap().contains("in realtime"));
-        assert!(obstacle("realtime", &plan(), None, &measuring).unwrap().contains("was not looked at"));
+        assert!(obstacle("realtime", &plan(), None, &measuring).unwrap().contains("was not examined"));
     }
 }

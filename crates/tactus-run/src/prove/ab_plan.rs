@@ -238,7 +238,7 @@ mod tests {
         assert!(other.options["cmdline"].as_str().unwrap().contains("skew_tick=1"), "{other:?}");
         assert_eq!(plan.scenario.len(), 20);
         let plan = made(&request(&["skew-tick"], false));
-        assert!(plan.proof[0].reason.as_ref().unwrap().contains("not set while the system runs"));
+        assert!(plan.proof[0].reason.as_ref().unwrap().contains("cannot be set while the system runs"));
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn an_environment_that_never_comes_to_an_end_is_given_one() {
     let (contents, ..) = suffer(&TALK);
     let result = &contents.rows[0].result;
     let why = result.reason.as_deref().unwrap_or_default();
-    assert!(why.starts_with("guest was to measure for 3 s, was still measuring after"), "{why}");
+    assert!(why.starts_with("guest should measure for 3 s, was still measuring after"), "{why}");
     assert_eq!(result.all().map(|all| all.cycles), Some(3), "what came before is kept");
 }
 

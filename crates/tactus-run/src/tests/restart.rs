@@ -62,7 +62,7 @@ fn one_that_dies_more_often_than_it_is_started_ends_with_its_words_and_keeps_wha
     let result = &contents.rows[0].result;
     assert_eq!((result.ended, result.restarts.len()), (RowEnd::Failed, 0));
     let reason = result.reason.as_deref().unwrap();
-    assert_eq!(reason, "a ended while it measured: Kernel panic - not syncing: the script says so");
+    assert_eq!(reason, "a ended during the measurement: Kernel panic - not syncing: the script says so");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn one_that_says_nothing_is_dead_after_a_while_and_the_others_go_on() {
     let result = &contents.rows[0].result;
     let reason = result.reason.as_deref().unwrap();
     assert_eq!((result.ended, result.all().unwrap().cycles), (RowEnd::Failed, 3));
-    assert!(reason.starts_with("a said nothing for 2s: Kernel panic"), "{reason}");
+    assert!(reason.starts_with("a was silent for 2s: Kernel panic"), "{reason}");
     assert_eq!(contents.rows[1].result.ended, RowEnd::Complete);
 }
 
@@ -146,7 +146,7 @@ fn one_that_says_nothing_is_started_again_as_one_that_died() {
     let result = &contents.rows[0].result;
     assert_eq!((result.ended, result.all().unwrap().cycles), (RowEnd::Complete, 9));
     assert_eq!(result.restarts.len(), 1);
-    assert!(result.restarts[0].reason.starts_with("said nothing for 2s"), "{:?}", result.restarts);
+    assert!(result.restarts[0].reason.starts_with("was silent for 2s"), "{:?}", result.restarts);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn the_list_has_every_bundle_the_newest_first_with_what_it_answers() {
     let at = serve(dir.path(), None);
     // Answers are read one after the other, and told when they are.
     let told = events(at, "/events?page=1").map(|(_, part)| part);
-    let part = told.into_iter().find(|part| !part.contains("is read ...")).unwrap();
+    let part = told.into_iter().find(|part| !part.contains("loading ...")).unwrap();
     let place = |text: &str| part.find(text).unwrap_or_else(|| panic!("no {text}: {part}"));
     assert!(place("href=\"/bundle/second%20%26%20last\"") < place("href=\"/bundle/first\""));
     place("second &amp; last");
@@ -166,7 +166,7 @@ fn a_bundle_that_was_altered_says_so_and_shows_what_is_left() {
         assert_eq!(get(at, &format!("/bundle/{name}"), "").code, 500);
     }
     let told = events(at, "/events").map(|(_, part)| part);
-    let part = told.into_iter().find(|part| !part.contains("is read ...")).unwrap();
+    let part = told.into_iter().find(|part| !part.contains("loading ...")).unwrap();
     assert!(part.contains("NOT READ") && part.matches("not read</span>").count() == 2, "{part}");
 }
 

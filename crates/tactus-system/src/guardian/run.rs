@@ -404,7 +404,7 @@ mod tests {
         assert!(!Real.exists(&left) && !Real.exists(&journal));
         assert_eq!(Real.read(&value).unwrap(), b"before");
         let [note] = &notes[..] else { panic!("{notes:?}") };
-        assert_eq!(note.text, "the guardian was killed; the run itself took back what was left");
+        assert_eq!(note.text, "the guardian was killed; the run itself reverted what was left");
     }
 
     #[test]

@@ -164,7 +164,7 @@ fn a_requirement_on_a_program_is_judged_and_more_overruns_than_are_allowed_fail(
     let wrong =
         output(tactus().args(["measure", "--measurement", "application", "--file", path, "-i", "5ms"]));
     assert!(
-        stderr(&wrong).contains("its period is 10ms, and the plan's interval is 5ms"),
+        stderr(&wrong).contains("a period of 10ms, but the plan's interval is 5ms"),
         "{}",
         stderr(&wrong)
     );
@@ -180,7 +180,7 @@ fn a_program_that_ends_or_stalls_ends_the_measurement_and_what_was_measured_stay
     let program = program.to_str().unwrap();
     for (name, cycles, stop, said) in [
         ("ends", "150", false, "its program has ended"),
-        ("stalls", "0", true, "nothing is marked in it any more"),
+        ("stalls", "0", true, "no cycle has been marked in it for"),
     ] {
         let file = dir.path().join(name);
         let words = [program, file.to_str().unwrap(), "10000", cycles];

@@ -40,7 +40,7 @@ fn a_run_is_held_against_the_baseline_of_a_name_and_ends_as_the_gate_does() {
 
     let none = run("good.toml", &["--baseline", &base]);
     assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("there is no baseline"), "{}", stderr(&none));
+    assert!(stderr(&none).contains("there is no complete baseline"), "{}", stderr(&none));
     let saved = run("good.toml", &["--save-baseline", &base]);
     assert!(saved.status.success(), "{}", stderr(&saved));
     let kept: Vec<_> = fs::read_dir(&base).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -82,8 +82,8 @@ fn what_is_no_name_of_a_baseline_is_refused_before_anything_is_measured() {
     };
     for (options, expected) in [
         (["--baseline", "nightly"], "make it: `tactus run --repeat 10 --save-baseline nightly`"),
-        (["--baseline", ".."], "`..` is no name of a baseline"),
-        (["--save-baseline", ""], "`` is no name of a baseline"),
+        (["--baseline", ".."], "`..` is not a valid name of a baseline"),
+        (["--save-baseline", ""], "`` is not a valid name of a baseline"),
     ] {
         let refused = run(&options);
         assert_eq!(refused.status.code(), Some(2), "{options:?}");

@@ -110,7 +110,7 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
     let page = dir.path().join("fleet.html");
     let written = show(&["--format", "html", "--out", page.to_str().unwrap()]);
     assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
-    assert!(fs::read_to_string(&page).unwrap().contains("What this cannot say"));
+    assert!(fs::read_to_string(&page).unwrap().contains("What this cannot show"));
     let nothing = output(tactus().args(["fleet", "show"]).arg(&bundles));
     assert_eq!(nothing.status.code(), Some(2));
     assert!(stderr(&nothing).contains("is not a data set of tactus"), "{}", stderr(&nothing));

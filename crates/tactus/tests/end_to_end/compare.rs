@@ -188,13 +188,13 @@ fn what_cannot_be_compared_is_named_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();
     for (arguments, said) in [
-        (&["one"][..], "there is nothing to compare it with"),
+        (&["one"][..], "the bundle to compare with it is missing"),
         (&["one", "one"], "`one` is named twice"),
         (&["--self", "one", "two"], "--self takes one baseline"),
         (&["nowhere", "empty"], "nowhere"),
-        (&["empty", "nowhere"], "is no bundle, and has none in it"),
+        (&["empty", "nowhere"], "is not a bundle, and contains none"),
         (&["--format", "xml", "one", "two"], "`xml` is not a format of comparisons"),
-        (&["--margin", "p98=3%", "one", "two"], "`p98=3%` is no margin"),
+        (&["--margin", "p98=3%", "one", "two"], "`p98=3%` is not a margin"),
     ] {
         let result = compared(dir.path(), arguments);
         assert_eq!(result.status.code(), Some(2), "{arguments:?}");

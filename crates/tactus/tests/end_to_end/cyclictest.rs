@@ -90,7 +90,7 @@ fn a_latency_above_the_limit_ends_it_and_is_no_failure() {
 fn what_cyclictest_has_and_tactus_has_not_is_refused_before_anything_starts() {
     let run = output(tactus().args(["cyclictest", "-v"]));
     assert_eq!(run.status.code(), Some(2));
-    assert!(stderr(&run).contains("error: tactus has nothing for cyclictest's -v"), "{}", stderr(&run));
+    assert!(stderr(&run).contains("error: tactus does not support cyclictest's -v"), "{}", stderr(&run));
     assert!(stderr(&run).contains("hint: "), "{}", stderr(&run));
     assert_eq!(stdout(&run), "");
 }

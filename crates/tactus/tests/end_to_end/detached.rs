@@ -266,7 +266,9 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
     assert!(said.contains("the run died") && said.contains("tactus run --into"), "{said}");
     let late = place.output(&["watch", "--stop", "two"]);
     assert_eq!(late.status.code(), Some(2), "{}", stderr(&late));
-    assert!(stderr(&late).contains("no run writes this bundle") && stderr(&late).contains("hint: it died"));
+    assert!(
+        stderr(&late).contains("no run is writing this bundle") && stderr(&late).contains("hint: it died")
+    );
     assert!(
         stderr(&place.output(&["watch", "--stop"])).contains("you have no run in progress"),
         "no number is believed any more"

@@ -97,7 +97,11 @@ fn what_cannot_be_exported_is_refused_with_what_can() {
         let text = stderr(&result);
         assert!(text.contains(said) && text.contains(hint), "{text}");
     };
-    refused(&["--to", "xlsx"], "`xlsx` is not a format that is written", "hint: use one of cyclictest-json,");
+    refused(
+        &["--to", "xlsx"],
+        "`xlsx` is not a format that tactus writes",
+        "hint: use one of cyclictest-json,",
+    );
     refused(&["--to", "csv"], "it becomes 6 files: scenarios.csv", "hint: name a directory with --out DIR");
     refused(&["--to", "hlog"], "it becomes 2 files: 01-cyclictest.hlog", "or one scenario with --only");
     refused(&["--to", "csv", "--only", "nobody"], "no environment or scenario `nobody`", "hint: ");

@@ -287,7 +287,7 @@ fn undos_that_name_what_tactus_never_makes_are_said_and_not_done() {
         ("{\"cell\":{\"program\":\"/bin/sh\",\"name\":\"a\"}}", "the cell a"),
         (
             "{\"terminal\":{\"path\":\"/dev/ttyS0\",\"settings\":\"raw\"}}",
-            "giving /dev/ttyS0 its settings back",
+            "restoring the settings of /dev/ttyS0",
         ),
     ] {
         let forged = Forged::new();
@@ -296,7 +296,7 @@ fn undos_that_name_what_tactus_never_makes_are_said_and_not_done() {
         let ended = output(tactus().env("TACTUS_CACHE_DIR", forged.cache()).env("PATH", path).args(MEASURE));
         let said = stderr(&ended);
         assert!(
-            said.contains(named) && said.contains("it names nothing that tactus makes"),
+            said.contains(named) && said.contains("it is not something that tactus makes"),
             "{tool}: {said}"
         );
         assert!(forged.victim.exists(), "{tool}: {said}");
@@ -380,7 +380,7 @@ fn without_a_home_nothing_is_kept_where_everybody_may_write() {
     let said = stderr(&ended);
     assert!(
         said.contains("neither HOME nor XDG_CACHE_HOME")
-            && said.contains("set TACTUS_CACHE_DIR to a directory of your own"),
+            && said.contains("set TACTUS_CACHE_DIR to a directory of yours"),
         "{said}"
     );
     assert!(!Path::new("/tmp/tactus").exists());

@@ -51,7 +51,7 @@ fn a_guest_answers_every_interrupt_of_the_card() {
     let notes = notes(&bundle);
     assert!(
         notes.iter().any(|note| note.contains("the card's own part of a latency")
-            || note.contains("what the card takes itself of a latency is not known")),
+            || note.contains("the card's own part of a latency is unknown")),
         "{notes:?}"
     );
     assert_eq!(notes.iter().any(|note| note.contains("were lost")), lost > 0, "{notes:?}");
@@ -160,7 +160,7 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
         said(&["QEMU's edu (1234:11e8 at 0000:", "BAR 0, mapped", "its MSI", "behind an IOMMU"]),
         "{notes:?}"
     );
-    assert!(said(&["raised on CPU 0"]) && said(&["no clock that is read"]), "{notes:?}");
+    assert!(said(&["raised on CPU 0"]) && said(&["no readable clock"]), "{notes:?}");
     // Which card it was stands in the report, and its description in the plan that the bundle keeps.
     let report = output(tactus().arg("report").arg(&bundle).args(["--format", "text", "--out", "-"]));
     assert!(String::from_utf8_lossy(&report.stdout).contains("QEMU's edu"), "{}", stderr(&report));
@@ -183,7 +183,7 @@ fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
         (&dir.path().join("absent.toml"), &[], "absent.toml"),
         (&shipped("edu.toml"), &["--in", "podman"], "no device that could be a card"),
         (&shipped("edu.toml"), &["--in", "qemu"], "no device that could be a card"),
-        (&shipped("edu.toml"), &["--in", "qemu", "--pci", "edu,x=y"], "no PCI address"),
+        (&shipped("edu.toml"), &["--in", "qemu", "--pci", "edu,x=y"], "not a PCI address"),
     ] {
         let run = measure(card, more);
         let words = stderr(&run);
@@ -256,7 +256,9 @@ fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words
 #[test]
 fn a_card_without_a_guest_that_takes_it_is_refused_before_anything_starts() {
     let _turn = beside_others();
-    for (to, said) in [(&["--to", "podman"][..], "takes no interrupt card"), (&[], "goes to nobody")] {
+    for (to, said) in
+        [(&["--to", "podman"][..], "cannot have an interrupt card"), (&[], "has no guest to go to")]
+    {
         let run = output(tactus().args(["measure", "--measurement", "interrupt", "-D", "1s"]).args(to));
         let words = stderr(&run);
         assert_eq!(run.status.code(), Some(2), "{words}");

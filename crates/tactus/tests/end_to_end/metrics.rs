@@ -98,9 +98,7 @@ fn counts_rise_from_scrape_to_scrape_and_are_those_of_the_bundle() {
 fn an_address_that_is_taken_or_none_is_refused_before_anything_starts() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
-    for (at, says) in
-        [(at.as_str(), "--metrics"), ("nowhere:1", "written in numbers"), (":x", "ADDRESS:PORT")]
-    {
+    for (at, says) in [(at.as_str(), "--metrics"), ("nowhere:1", "in numbers"), (":x", "ADDRESS:PORT")] {
         let refused = output(tactus().args(["measure", "-D", "1", "--metrics", at]));
         assert_eq!(refused.status.code(), Some(2));
         assert!(

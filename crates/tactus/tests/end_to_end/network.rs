@@ -185,7 +185,10 @@ fn without_the_right_to_namespaces_a_path_is_skipped_with_the_reason_and_the_loo
     let rows = document["scenarios"].as_array().unwrap();
     assert_eq!(rows[0]["status"], "skipped", "{:#}", rows[0]);
     let why = rows[0]["reason"].as_str().unwrap();
-    assert!(why.contains("network namespaces, which root makes") && why.contains("as root"), "{why}");
+    assert!(
+        why.contains("network namespaces, which only root can create") && why.contains("as root"),
+        "{why}"
+    );
     is_measured(&rows[1]);
 }
 

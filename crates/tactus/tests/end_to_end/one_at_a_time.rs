@@ -33,7 +33,7 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
     assert!(words.contains("hint: wait for its end with --wait"), "{words}");
     let impatient = second(&["--wait", "300ms"]);
     assert_eq!(impatient.status.code(), Some(2));
-    assert!(stderr(&impatient).contains("measures this machine still"), "{}", stderr(&impatient));
+    assert!(stderr(&impatient).contains("is still measuring this machine"), "{}", stderr(&impatient));
     let other = dir.path().join("other");
     let beside = second(&["--beside", "--out", other.to_str().unwrap()]);
     assert!(beside.status.success(), "{}", stderr(&beside));

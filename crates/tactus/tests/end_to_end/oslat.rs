@@ -78,7 +78,7 @@ fn a_gap_that_reaches_the_threshold_ends_it_as_it_ends_oslat() {
 fn what_oslat_has_and_tactus_has_not_is_refused_before_anything_starts() {
     let _turn = beside_others();
     for (words, said) in [
-        (["-w", "memmove"], "error: tactus has nothing for oslat's -w memmove"),
+        (["-w", "memmove"], "error: tactus does not support oslat's -w memmove"),
         (["-c", "4000"], "error: -c: "),
         (["-c", "1-"], "error: -c: "),
     ] {

@@ -92,7 +92,7 @@ fn an_interrupted_prove_says_that_it_was_and_that_everything_is_restored() {
     // What was measured until then is there, and does not suffice.
     let told = stdout(&result);
     assert!(told.starts_with("NOT TESTED: vmstat-interval: "), "{told}");
-    assert!(told.contains("the run did not come to its end"), "{told}");
+    assert!(told.contains("the run did not end"), "{told}");
     assert_eq!(fs::read_to_string(INTERVAL).unwrap(), before);
     nothing_is_left();
 }

@@ -126,7 +126,7 @@ fn without_a_word_of_starting_again_a_guest_that_is_killed_ends_its_scenario_by_
     let result = row_result(&out);
     assert_eq!(result["ended"], "failed");
     let reason = result["reason"].as_str().unwrap();
-    assert!(reason.starts_with("qemu ended while it measured: QEMU was killed by a signal"), "{reason}");
+    assert!(reason.starts_with("qemu ended during the measurement: QEMU was killed by a signal"), "{reason}");
     assert!(result["restarts"].is_null());
 }
 

@@ -130,12 +130,12 @@ fn what_cannot_be_served_is_named_with_a_hint() {
     let bundle = recorded().join("prove").display().to_string();
     let here = dir.path().display().to_string();
     for (arguments, says, hint) in [
-        (vec![path("nowhere")], "No such file", "a directory that bundles lie in"),
-        (vec![path("short")], "Not a directory", "a directory that bundles lie in"),
+        (vec![path("nowhere")], "No such file", "a directory that contains bundles"),
+        (vec![path("short")], "Not a directory", "a directory that contains bundles"),
         (vec![bundle], "is a bundle itself", "tests/recorded"),
         (vec![here.clone(), "--listen".into(), taken], "in use", "--listen :0"),
         (vec![here.clone(), "--listen".into(), "192.0.2.1:0".into()], "192.0.2.1", "ip address"),
-        (vec![here.clone(), "--listen".into(), "localhost:http".into()], "no ADDRESS:PORT", "--help"),
+        (vec![here.clone(), "--listen".into(), "localhost:http".into()], "not ADDRESS:PORT", "--help"),
         (vec![here.clone(), "--token-file".into(), path("short")], "22 to 256 characters", "openssl rand"),
         (vec![here.clone(), "--token-file".into(), path("open")], "others may read it", "umask 077"),
         (vec![here, "--token-file".into(), path("none")], "No such file", "openssl rand"),

@@ -124,7 +124,7 @@ fn a_journal_whose_first_line_cannot_be_read_is_named_and_its_steps_are_taken_ba
     let verified = output(&mut tune(dir.path(), &["verify"]));
     assert_eq!(verified.status.code(), Some(2));
     let said = stderr(&verified);
-    assert!(said.contains("line 1 of") && said.contains("`tactus tune revert` takes back"), "{said}");
+    assert!(said.contains("line 1 of") && said.contains("`tactus tune revert` reverts"), "{said}");
     let reverted = reverted(dir.path(), 1);
     assert!(stderr(&reverted).contains("line 1 of") && stderr(&reverted).contains("journal.damaged"));
     assert_eq!(state(), before, "{}", stderr(&reverted));
@@ -161,5 +161,5 @@ fn isolation_that_is_impossible_is_refused_with_a_hint() {
     }
     let unknown = output(&mut tune(dir.path(), &["plan", "--profile", "fast"]));
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(stderr(&unknown).contains("take one of realtime, "), "{}", stderr(&unknown));
+    assert!(stderr(&unknown).contains("use one of realtime, "), "{}", stderr(&unknown));
 }

@@ -66,7 +66,7 @@ fn a_control_that_cannot_be_told_from_the_noise_makes_the_verdict_inconclusive()
     assert!(reason.contains("self-test not passed"), "{reason}");
     assert_eq!(code, Some(3));
     both_say(&shown, &report, "self-test not passed");
-    both_say(&shown, &report, "cannot be told from the noise");
+    both_say(&shown, &report, "cannot be distinguished from the noise");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as
     tmux.press("3");
     tmux.shows(&["largest latency over the whole time"]);
     tmux.press("4");
-    tmux.shows(&["what was said, the newest first", "findings: "]);
+    tmux.shows(&["messages, the newest first", "findings: "]);
     tmux.press("m");
     tmux.shows(&["marked by the user at "]);
     tmux.press("p");

@@ -266,7 +266,7 @@ mod tests {
             let error = jailhouse.explain(&jailhouse.run(&words).unwrap_err());
             assert_eq!(error.reason, format!("`jailhouse {}` said: {said}", words.join(" ")));
             let hint = error.hint.unwrap();
-            let ordinary = hint.starts_with("look at the kernel's messages");
+            let ordinary = hint.starts_with("check the kernel's messages");
             // Tools beside the driver: nothing of theirs is used.
             assert_eq!(
                 ordinary,

@@ -105,19 +105,19 @@ mod tests {
             .file(format!("{SYSFS}/cells/0/statistics/cpu2/vmexits_virt_sgi"), "246\n")
             .file(format!("{SYSFS}/cells/0/statistics/cpu3/vmexits_total"), "2\n");
         let said = Exits::read(0, &machine).since(&before);
-        assert_eq!(said[0], "CPU 0 entered the hypervisor 0 times while it was measured");
+        assert_eq!(said[0], "CPU 0 entered the hypervisor 0 times during the measurement");
         assert_eq!(
             said[1],
-            "CPU 2 entered the hypervisor 14 times while it was measured: virt_irq 10, virt_sgi 3, of no kind 1"
+            "CPU 2 entered the hypervisor 14 times during the measurement: virt_irq 10, virt_sgi 3, of unknown kind 1"
         );
-        assert!(said[2].starts_with("the counters of CPU 3 began anew"), "{}", said[2]);
+        assert!(said[2].starts_with("the counters of CPU 3 restarted"), "{}", said[2]);
     }
 
     #[test]
     fn a_cpu_that_came_later_and_one_without_counters_are_told() {
         let machine = recorded();
         let now = Exits::read(1, &machine);
-        assert!(now.since(&Exits::default())[0].contains("came to the cell"));
+        assert!(now.since(&Exits::default())[0].contains("joined the cell"));
         let none = Exits([(4, BTreeMap::new())].into());
         assert_eq!(none.since(&none), ["CPU 4 has no counter of its exits"]);
         assert_eq!(Exits::read(7, &machine), Exits::default());

@@ -307,7 +307,7 @@ mod tests {
         let built = |machine: Memory| {
             machine.file("/usr/bin/jailhouse", "\x7fELF\0PATH=%s:%s:%s\0/opt/j/jailhouse\0")
         };
-        assert!(of(&helped).contains("has not got its helper"), "nothing says that it is looked for there");
+        assert!(of(&helped).contains("lacks its helper"), "nothing says that it is looked for there");
         assert!(
             of(&built(helped.clone())).contains("needs python3, which is not installed; install python3")
         );
@@ -371,7 +371,7 @@ mod tests {
             ("system", json!(null), "not enabled; name the system configuration"),
             ("system", json!("/c/nosuch.cell"), "system configuration /c/nosuch.cell"),
             ("system", json!("/c/demo.cell"), "of the cell demo, not of a system"),
-            ("system", json!("/c/junk.cell"), "no configuration of Jailhouse"),
+            ("system", json!("/c/junk.cell"), "not a configuration of Jailhouse"),
             (
                 "system",
                 json!("/c/low.cell"),
@@ -379,8 +379,8 @@ mod tests {
             ),
             ("cell", json!(null), "no cell is given"),
             ("cell", json!("/c/system.cell"), "of a system, not of a cell"),
-            ("cell", json!("/c/junk.cell"), "no configuration of Jailhouse"),
-            ("kernel", json!(null), "nothing is given to run"),
+            ("cell", json!("/c/junk.cell"), "not a configuration of Jailhouse"),
+            ("kernel", json!(null), "no kernel is given to run"),
             ("kernel", json!("/c/nosuch"), "/c/nosuch: no such file; `kernel`"),
             ("dtb", json!(null), "needs a device tree"),
             ("enable", json!(false), "not enabled; enable it"),

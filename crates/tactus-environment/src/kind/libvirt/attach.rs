@@ -365,7 +365,7 @@ mod tests {
         let error = layout(&spec, &known().answer(&call("domstate"), 0, "shut off\n", "")).unwrap_err();
         assert!(error.reason.contains("it is shut off") && error.hint.is_some(), "{error}");
         let error = layout(&spec, &known().answer(&call("domstate"), 0, "running\n", "")).unwrap_err();
-        assert!(error.reason.contains("not to be seen"), "{error}");
+        assert!(error.reason.contains("not visible"), "{error}");
     }
 
     #[test]

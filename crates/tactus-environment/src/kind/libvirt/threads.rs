@@ -232,9 +232,9 @@ mod tests {
             texts,
             [
                 "read from the domain's threads: vCPU 1 on CPU 2, vCPU 1 with SCHED_FIFO 1, its 1 other threads on CPU 0",
-                "vCPU 0 was to be pinned to CPU 0 and may run on CPU 0,1",
-                "vCPU 0 was to have SCHED_FIFO 1 and has not",
-                "no thread of the domain says that it is vCPU 2: its CPU is unknown",
+                "vCPU 0 should be pinned to CPU 0, but may run on CPU 0,1",
+                "vCPU 0 should have SCHED_FIFO 1, but does not",
+                "no thread of the domain is named vCPU 2: its CPU is unknown",
             ]
         );
         let strays = compare(&of(100, &machine()), &layout, &set(""), &set("1"));
@@ -250,7 +250,7 @@ mod tests {
             [
                 "read from the domain's threads: vCPU 0 on CPU 0,1, vCPU 1 on CPU 2 with SCHED_FIFO 1, its 1 other threads \
 on CPU 0",
-                "vCPU 0 is measured and has no real-time priority: anything may keep it off its CPU",
+                "vCPU 0 is measured but has no real-time priority: any task may keep it off its CPU",
                 "other threads of the domain may run on the CPU of vCPU 0, which is measured",
             ]
         );

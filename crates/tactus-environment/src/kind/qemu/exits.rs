@@ -125,10 +125,10 @@ mod tests {
         let later = with(&with(&with(&answer(), "exits", 10_100), "halt-exits", 660), "io-exits", 1_290);
         let later = with(&later, "halt-wait-ns", 5_002_000_000);
         let said = Exits::of(&later, 2).unwrap().since(&before);
-        assert_eq!(said[0], "vCPU 0 left the guest 0 times while it was measured; it was halted for 0ns");
+        assert_eq!(said[0], "vCPU 0 left the guest 0 times during the measurement; it was halted for 0ns");
         assert_eq!(
             said[1],
-            "vCPU 1 left the guest 100 times while it was measured: halt 60, io 40; it was halted for 2ms"
+            "vCPU 1 left the guest 100 times during the measurement: halt 60, io 40; it was halted for 2ms"
         );
     }
 
@@ -154,6 +154,6 @@ mod tests {
         assert_eq!(exits.since(&exits)[0], "KVM does not count the exits of vCPU 0");
         let total = json!([{"provider": "kvm", "stats": [{"name": "exits", "value": u64::MAX}]}]);
         let total = Exits::of(&total, 1).unwrap();
-        assert_eq!(total.since(&total)[0], "vCPU 0 left the guest 0 times while it was measured");
+        assert_eq!(total.since(&total)[0], "vCPU 0 left the guest 0 times during the measurement");
     }
 }

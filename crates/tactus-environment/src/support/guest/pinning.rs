@@ -134,6 +134,6 @@ mod tests {
         let machine = Memory::new();
         let notes = settle(&Threads { process: 1, vcpus: &[(0, 7)] }, &one, &set("0"), &set("0"), &machine);
         assert!(machine.fifo().is_empty());
-        assert!(notes.iter().any(|note| note.text.contains("no CPU left")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.text.contains("no CPU is left")), "{notes:?}");
     }
 }

@@ -255,7 +255,7 @@ fn a_bundle_comes_by_the_log_and_one_that_is_cut_or_another_is_told_apart() {
     let (why, came) = fetched(&text[..text.len() / 2], manifest);
     assert!(!came && why.unwrap().contains("is cut"));
     let (why, came) = fetched(&text, "{\"files\": {\"x\": \"y\"}}");
-    assert!(!came && why.unwrap().contains("not the one whose manifest"));
+    assert!(!came && why.unwrap().contains("does not match the manifest"));
     let (why, came) = fetched("", manifest);
     assert!(!came && why.unwrap().contains("no bundle"));
 }
@@ -296,7 +296,7 @@ fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_ans
         assert_eq!(states["n1"], JobState::Ended("exit 0 (Completed)".into()), "{stranger}");
         let system = with_log(&json!({"items": [stranger]}), "");
         let obstacles = Kubernetes.fetch(&site(&order, &system), &[&row]).unwrap();
-        assert_eq!(obstacles["n1"], "its pod is gone, and what it has said with it");
+        assert_eq!(obstacles["n1"], "its pod is gone, with its log");
         assert!(!system.calls().iter().any(|call| call.contains(&"logs".to_owned())), "{stranger}");
     }
 }
@@ -382,9 +382,9 @@ fn an_archive_on_a_volume_is_the_one_whose_sum_its_own_pod_has_told_or_none() {
     }
     assert_eq!(fetch(&told), (None, Some(b"an archive".to_vec())));
     // Any node may write there: what its own pod has not told is nobody's.
-    refused(&terminated(0, ""), "has not told");
-    refused(&terminated(0, "{\"files\": {}}"), "has not told");
-    refused(&terminated(0, &armor::archive_word(&sha256(b"another"))), "is not the archive whose sum");
+    refused(&terminated(0, ""), "has not reported");
+    refused(&terminated(0, "{\"files\": {}}"), "has not reported");
+    refused(&terminated(0, &armor::archive_word(&sha256(b"another"))), "is not the archive whose checksum");
     refused(&json!({"phase": "Running"}), "has not ended");
     // Nor is the word of another container of its pod.
     let ended =
@@ -393,7 +393,7 @@ fn an_archive_on_a_volume_is_the_one_whose_sum_its_own_pod_has_told_or_none() {
         let all = [ended("mesh", first), ended("tactus", second)];
         json!({"phase": "Succeeded", "containerStatuses": all})
     };
-    refused(&beside(&word, ""), "has not told");
+    refused(&beside(&word, ""), "has not reported");
     assert_eq!(fetch(&beside("", &word)).0, None);
 }
 

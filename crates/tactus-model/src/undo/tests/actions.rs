@@ -354,7 +354,7 @@ fn who_does_not_show_his_environment_is_passed_over_and_said() {
     let error = undo(&how, &system).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the environment of process 8 could not be read in time: whether it belongs to the run is not known"
+        "the environment of process 8 could not be read in time: it is unknown whether it belongs to the run"
     );
     assert_eq!((system.said(), system.now()), (vec!["kill 7 at 0 s".into(), "kill 9 at 0 s".into()], POLL));
     assert!(is_over(&how, &error), "nobody waits for it again");

@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn memory_that_changes_what_is_in_it_is_an_error() {
         assert!(as_written(8, 8).is_ok());
-        assert!(as_written(7, 8).unwrap_err().to_string().contains("has not what was written"));
+        assert!(as_written(7, 8).unwrap_err().to_string().contains("does not contain what was written"));
     }
 
     #[test]

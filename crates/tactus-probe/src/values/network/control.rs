@@ -187,7 +187,7 @@ mod tests {
             looks += 1;
             looks < 1_000
         });
-        assert!(heard.unwrap_err().to_string().contains("it is no tactus-probe"));
+        assert!(heard.unwrap_err().to_string().contains("it is not a tactus-probe"));
         drop(control);
         talking.join().unwrap();
     }

@@ -290,7 +290,7 @@ fn runs_may_come_as_several_bundles_and_one_new_run_needs_nineteen() {
     let (document, _) = held_with(many(19), vec![bundle(1, 2.0, 40)], Options::default());
     assert_ne!(document.outcome, Judgement::Pass);
     let p50 = &document.scenarios[0].quantities[0];
-    assert!(p50.reason.contains("too few for a regression among so many"), "{}", p50.reason);
+    assert!(p50.reason.contains("too few to show a regression in this many"), "{}", p50.reason);
     let (document, _) = held_with(many(18), vec![bundle(1, 1.0, 40)], Options::default());
     assert_eq!(document.scenarios[0].refused.as_ref().unwrap().kind, "runs");
 }

@@ -104,7 +104,7 @@ fn what_cannot_lie_inside_is_refused_with_what_can() {
     let running = complaint(&INSIDE.replace("inside =", "attach = \"plc\"\ninside ="));
     assert!(running.contains("environment.box.attach") && running.contains("`plc`"), "{running}");
     let host = complaint(&INSIDE.replace("\"qemu\"\ncpus = \"2-3\"", "\"host\""));
-    assert!(host.contains("nothing can lie inside `guest`"), "{host}");
+    assert!(host.contains("no environment can lie inside `guest`"), "{host}");
     let itself = complaint(&INSIDE.replace("inside = \"guest\"", "inside = \"box\""));
-    assert!(itself.contains("nothing can lie inside `box`"), "{itself}");
+    assert!(itself.contains("no environment can lie inside `box`"), "{itself}");
 }

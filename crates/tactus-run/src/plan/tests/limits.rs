@@ -33,8 +33,8 @@ fn a_limit_on_the_tail_is_a_latency_and_a_time_and_neither_is_nothing() {
     let tail = TailLimit { max: Nanos::from_us(200), horizon: Nanos::from_secs(86_400) };
     assert_eq!(found.rows[1].result.require.as_ref().unwrap().tail, Some(tail));
     for (nothing, word) in [
-        ("max = \"200us\", horizon = \"0s\"", "`horizon` of the tail is nothing"),
-        ("max = \"0us\", horizon = \"24h\"", "`max` of the tail is nothing"),
+        ("max = \"200us\", horizon = \"0s\"", "`horizon` of the tail is 0"),
+        ("max = \"0us\", horizon = \"24h\"", "`max` of the tail is 0"),
     ] {
         let said = complaint(&of(nothing));
         let hint = "hint: write it as in tail = { max = \"200us\", horizon = \"24h\" }";
@@ -54,7 +54,7 @@ fn limits_on_latencies_of_what_has_none_are_refused() {
     assert_eq!(both.rows.iter().filter(|row| row.result.require.is_some()).count(), 1, "the timer's");
     let only = Choices { only: vec!["services".into()], ..limits([("", max())]) };
     let Err(error) = resolved(&bare, &only, &machine("0-1", "")) else { panic!("accepted") };
-    assert!(error.message.contains("nothing that is measured has a latency"), "{error}");
+    assert!(error.message.contains("no measurement has a latency"), "{error}");
 }
 
 #[test]

@@ -57,12 +57,7 @@ fn bounds_and_references_of_the_wrong_kind_of_result_are_refused_with_the_right_
             "values = { \"system call\"",
         ),
         ("\"signal\" =", "\"signal handler\" =", "measures no `signal`", "`signal handler`"),
-        (
-            "\"4MB/s\"",
-            "\"4us\"",
-            "`signal handler` is measured in us, and 4MB/s is something else",
-            "a number of us",
-        ),
+        ("\"4MB/s\"", "\"4us\"", "`signal handler` is measured in us, not in 4MB/s", "a number of us"),
         ("item = \"signals\"", "item = \"signal handler\"", "measures no `signals`", "`signal handler`"),
         (
             "max = \"3us\"",
@@ -79,7 +74,7 @@ fn bounds_and_references_of_the_wrong_kind_of_result_are_refused_with_the_right_
         (
             "scenario = \"both\"\nmax = \"3us\"\nitem",
             "scenario = \"services\"\nitem",
-            "in one reference",
+            "both a latency and a value",
             "for each",
         ),
     ] {

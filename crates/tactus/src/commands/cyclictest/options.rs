@@ -321,7 +321,7 @@ mod tests {
         ] {
             let error = asked(words).unwrap_err();
             assert!(
-                error.starts_with(&format!("tactus has nothing for cyclictest's {name}")),
+                error.starts_with(&format!("tactus does not support cyclictest's {name}")),
                 "{words}: {error}"
             );
         }

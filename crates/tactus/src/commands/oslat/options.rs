@@ -106,7 +106,10 @@ mod tests {
     fn what_tactus_has_not_and_what_oslat_refuses_is_refused() {
         for (words, name) in [("-B", "-B"), ("-w memmove", "-w memmove")] {
             let error = options(words).unwrap_err();
-            assert!(error.starts_with(&format!("tactus has nothing for oslat's {name}")), "{words}: {error}");
+            assert!(
+                error.starts_with(&format!("tactus does not support oslat's {name}")),
+                "{words}: {error}"
+            );
         }
         for words in ["-b 3", "-b 1025", "-f 0", "-f 100", "-D 0", "-D never", "-T 0", "-c"] {
             options(words).unwrap_err();

@@ -51,7 +51,7 @@ fn a_job_refuses_another_plan_than_the_one_it_was_made_for_before_anything_is_me
     job.args(["fleet", "job", "--wait", "1m", "--plan-sha256", &sum, "--plan"]).arg(&plan);
     let refused = output(job.arg("--bundle").arg(&bundle).env("TACTUS_CACHE_DIR", dir.path().join("cache")));
     assert_ne!(refused.status.code(), Some(0));
-    assert!(stderr(&refused).contains("not the plan that this job was made for"), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("not the plan of this job"), "{}", stderr(&refused));
     assert!(!bundle.exists());
 }
 

@@ -160,7 +160,11 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     fs::write(dir.join("fleet.json"), said.replace("\"slurm\"", "\"ansible\"")).unwrap();
     for words in ["collect", "status"] {
         let strange = output(fleet.command(&[words]).arg(&dir));
-        assert!(stderr(&strange).contains("no `tactus fleet run` of yours"), "{words}: {}", stderr(&strange));
+        assert!(
+            stderr(&strange).contains("you have not run `tactus fleet run`"),
+            "{words}: {}",
+            stderr(&strange)
+        );
     }
     fs::write(dir.join("fleet.json"), said).unwrap();
     // A bundle that is altered is refused, and its machine measured again.

@@ -14,7 +14,7 @@ use crate::common::{alone, skipped};
 use look::Look;
 use machine::{Parts, Told};
 
-const CUT_SHORT: &str = "an earlier `tune apply` was cut short, and has been reverted";
+const CUT_SHORT: &str = "an earlier `tune apply` was interrupted, and has been reverted";
 
 /// The text of a part that must have ended well.
 fn good<'a>(told: &'a Told, name: &str) -> &'a str {
