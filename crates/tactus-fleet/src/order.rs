@@ -63,12 +63,12 @@ impl Order {
             ("selection", self.select != other.select),
             ("plan", self.plan_sha256 != other.plan_sha256),
             ("options of the engine", self.options != other.options),
-            ("words for `tactus run`", self.arguments != other.arguments),
+            ("arguments of `tactus run`", self.arguments != other.arguments),
         ];
         match differs.iter().find(|(_, differs)| *differs) {
             None => Ok(()),
             Some((what, _)) => Err(FleetError::new(
-                format!("this fleet was begun with another {what}"),
+                format!("this fleet was begun differently: not the same {what}"),
                 "repeat the same command to continue it, or begin another one with another --out",
             )),
         }

@@ -37,7 +37,7 @@ impl Environment for Libvirt {
     }
 
     fn about(&self) -> &'static str {
-        "A libvirt domain. tactus creates a transient one as `generate libvirt` writes it: vCPUs pinned, the \
+        "A libvirt domain. tactus creates a transient one as `tactus tune files libvirt` writes it: vCPUs pinned, the \
 measured ones with SCHED_FIFO 1, its other threads on the housekeeping CPUs. It boots like a guest of the \
 kind qemu, and tactus verifies all of that from its threads. With `attach` a running domain: it gets a \
 virtio-serial port for the time of the run, and its guest agent starts the probe there. Its CPUs are read \

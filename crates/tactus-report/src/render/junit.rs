@@ -231,7 +231,7 @@ fn asked(require: &Require) -> Vec<Asked> {
 }
 
 fn reason(line: &Line) -> &str {
-    line.reason.as_deref().unwrap_or("no reason was recorded")
+    line.reason.as_deref().unwrap_or("no reason was kept")
 }
 
 /// What came of a limit in a few words; the whole reason, which speaks of all limits, stands behind it.
@@ -255,7 +255,7 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
         }
         Side::Kept if verdict.outcome == Outcome::Inconclusive => {
             let said =
-                format!("{quantity} {} is within {limit}, but this result never passes", shown(entry.high));
+                format!("{quantity} {} is within {limit}, but this result cannot pass", shown(entry.high));
             described(error(&said), verdict)
         }
         Side::Open if !entry.warns => described(open(), verdict),

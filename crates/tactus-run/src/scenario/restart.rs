@@ -102,7 +102,7 @@ impl ScenarioRun<'_> {
             return Some("the random moments of a separation hold for one start only");
         }
         if own().any(|row| row.result.outcome.yields() != Yields::Latency) {
-            return Some("a measurement of values cannot be interrupted");
+            return Some("a measurement of values cannot be continued");
         }
         if is_peer || self.is_to_be_on_a_path(name) || self.is_to_have_a_card(name) {
             return Some("other environments of the scenario are connected with it");

@@ -32,7 +32,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
         write_wrapped(&mut text, "   hint: ", &refusal.hint, width);
     }
     for (effect, title) in [
-        (Effect::Runtime, "Applied now, and reverted at once"),
+        (Effect::Runtime, "Applied now, and can be reverted at once"),
         (Effect::Boot, "With --persist, from the next boot on"),
         (Effect::Restart, "With --persist, when the module or service is loaded again"),
     ] {
