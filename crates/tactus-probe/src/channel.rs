@@ -290,7 +290,7 @@ impl Channel {
                 return Ok(());
             }
             Item::Lost(count) => format!("{count} frames to the probe were lost"),
-            Item::Foreign(line) => format!("a line to the probe is no frame: {}", shown(&line)),
+            Item::Foreign(line) => format!("a line to the probe is not a frame: {}", shown(&line)),
             Item::Unknown(text) => format!("a message to the probe was not understood: {}", shown(&text)),
         };
         self.complaints += 1;

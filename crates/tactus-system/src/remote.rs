@@ -162,7 +162,7 @@ impl System for Remote {
         loop {
             let answer = self.ask_with(Verb::Read, path, bytes.len() as u64, &[])?;
             let piece = tactus_model::rpc::decode(&answer.data).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, "the probe's answer is no bytes")
+                io::Error::new(io::ErrorKind::InvalidData, "the probe's answer is not bytes")
             })?;
             let more = answer.number == 1 && !piece.is_empty();
             bytes.extend(piece);

@@ -157,7 +157,7 @@ impl Doubt {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::NotMeasured => "refused, skipped or failed; the reason stands below",
+            Self::NotMeasured => "refused, skipped or failed; the reason is below",
             Self::NoSuchCpu => "the two have no such CPU in common",
             Self::TooShort => "measured too briefly for the test: measure longer",
             Self::Noise => "the place's own noise could hide it",

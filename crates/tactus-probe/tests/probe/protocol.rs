@@ -341,7 +341,7 @@ fn garbage_is_answered_by_a_note_and_does_no_harm() {
     for _ in 0..2 {
         let FromProbe::Note(note) = probe.hear() else { panic!("no note") };
         assert_eq!(note.kind, NoteKind::Obstacle);
-        assert!(note.text.contains("is no frame"), "{note:?}");
+        assert!(note.text.contains("is not a frame"), "{note:?}");
     }
     let bytes = tactus_model::wire::Encoder::new().encode(&serde_json::json!({"t": "dance"})).unwrap();
     probe.write(&bytes);

@@ -54,8 +54,9 @@ fn found(contents: &Contents) -> Answer {
         return under_conditions(below);
     }
     let sentence = match has_numbers {
-        true => "no latency was measured, and no deadline was asked for: the values are in the tables below."
-            .into(),
+        true => {
+            "no latency was measured, and no deadline was given: the values are in the tables below.".into()
+        }
         false if lines.is_empty() => without_rows(contents),
         false => "nothing was measured.".into(),
     };

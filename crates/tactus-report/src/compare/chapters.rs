@@ -385,7 +385,7 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         Head::number("runs for 1.3"),
     ];
     let mut table =
-        Table::whole("What the baseline can tell", head, own.quantities.iter().map(row).collect());
+        Table::whole("What the baseline can show", head, own.quantities.iter().map(row).collect());
     table.length = Length::Whole;
     table.remarks.push(
         "`run to run`: the standard deviation of a run's logarithm. `shows`: the smallest ratio that the \

@@ -56,7 +56,7 @@ pub(super) fn make<P>(
     online: &CpuSet,
     mut promise: impl FnMut(Undo) -> io::Result<P>,
 ) -> Result<Divided<P>, String> {
-    let mut promised = |how| promise(how).map_err(|error| format!("the guardian cannot be told: {error}"));
+    let mut promised = |how| promise(how).map_err(|error| format!("the guardian cannot be reached: {error}"));
     let directory = |part: &str| Path::new(ROOT).join(format!("tactus-{id}-{part}"));
     let mut divided = Divided {
         promises: Vec::new(),

@@ -38,7 +38,7 @@ pub const PORT_WRITE: Item = Item::lower(
 pub const TIMER_ARM: Item = Item::lower(
     "timer re-arm",
     Unit::Ns,
-    "timerfd_settime(2) to 100 us from now: sooner than most that a kernel waits for, so that it tells the timer of the CPU",
+    "timerfd_settime(2) to 100 us from now: sooner than most timers of a kernel, so that it sets the timer of the CPU",
 );
 
 /// Memory that is a device.
@@ -56,7 +56,7 @@ pub const HYPERCALL: Item = Item::lower(
 pub const TIMER_WRITE: Item = Item::lower(
     "timer register write",
     Unit::Ns,
-    "the timer of the CPU's interrupt controller is told a time: the register TSC_DEADLINE, else its initial count",
+    "a time is written to the timer of the CPU's interrupt controller: the register TSC_DEADLINE, else its initial count",
 );
 
 /// An interrupt between CPUs.
