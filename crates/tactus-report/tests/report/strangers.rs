@@ -576,7 +576,7 @@ fn no_line_of_a_report_that_a_job_prints_is_an_order_of_a_name() {
 /// A command that a bundle of somebody else was made by is shown only where it names nothing that could be run or opened.
 #[test]
 fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed_here() {
-    let mut contents = crate::common::this_machine();
+    let mut contents = this_machine();
     contents.rows = vec![crate::common::whole_minute()];
     let row = &mut contents.rows[0].result;
     (row.measured_ns, row.planned_ns, row.interval_ns) = (10_000_000_000, 10_000_000_000, 1_000_000);
