@@ -101,7 +101,7 @@ mod tests {
             ("cache:bytes", "`bytes` is not KEY=VALUE"),
             ("cache:", "`` is not KEY=VALUE"),
             ("cache:byts=8M", "unknown field `byts`"),
-            ("cache:bytes=8X", "is no size"),
+            ("cache:bytes=8X", "is not a size"),
             ("cache:bytes=1M,bytes=2M", "twice"),
             ("cache:kind=cpu", "twice"),
         ] {

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn lines_of_pci_devices_are_found() {
         let id = "msi-only";
-        assert_eq!(intel(&[(ROWS, MESSAGES)]).said(id), "all 2 interrupts of PCI devices are messages");
+        assert_eq!(intel(&[(ROWS, MESSAGES)]).said(id), "all 2 interrupts of PCI devices are messages (MSI)");
         let bad = guest(&[(ROWS, &format!("{MESSAGES}{LINES}"))]);
         assert_eq!(
             (bad.state(id), bad.said(id).as_str()),

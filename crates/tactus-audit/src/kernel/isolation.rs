@@ -126,7 +126,7 @@ fn whose(subject: &Subject<'_>) -> &'static str {
         By::Asked => "as asked for",
         By::Boot => "as booted",
         By::Cpuset => "isolated by a cpuset",
-        By::Intended => "as asked for at boot, and not in effect",
+        By::Intended => "as requested at boot, but not in effect",
         By::Assumed => "as tactus would choose: nothing is isolated yet",
     }
 }
@@ -254,7 +254,7 @@ mod tests {
         let node = |n: u32| format!("/sys/devices/system/node/node{n}/cpulist");
         let two = intel(&[(&node(0), "0-1"), (&node(1), "2-3"), (&node(2), "")]);
         assert!(
-            two.said("housekeeping").ends_with("NUMA node 1 (CPUs 2,3) has none"),
+            two.said("housekeeping").ends_with("NUMA node 1 (CPUs 2,3) has no housekeeping CPU"),
             "{}",
             two.said("housekeeping")
         );

@@ -123,7 +123,7 @@ mod tests {
         let found = intel(&[("/proc/interrupts", &rows)]).isolate("2-3").finding(ID);
         assert_eq!(found.state, State::Finding);
         assert!(
-            found.message.ends_with("by a line: vfio-intx(0000:03:00.0) (interrupt 18)"),
+            found.message.ends_with("use a line: vfio-intx(0000:03:00.0) (interrupt 18)"),
             "{}",
             found.message
         );

@@ -181,7 +181,10 @@ fn machines_of_one_name_are_apart_and_those_without_an_identity_are_said_to_be()
     assert_eq!(machines.iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "{machines:?}");
     assert!(machines.contains(&"name:node003".to_owned()));
     assert!(summary.remarks.iter().any(|said| said.starts_with("2 machines are called `vm`")), "{summary:?}");
-    assert!(summary.remarks.iter().any(|said| said.starts_with("1 machines told nothing")), "{summary:?}");
+    assert!(
+        summary.remarks.iter().any(|said| said.starts_with("1 machines reported only their names")),
+        "{summary:?}"
+    );
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_run_with_a_wrong_clock_hides_nobody_and_is_named() {
     set.places.push(Place { run: 5, max_ns: Some(900_000), ..set.places[4].clone() });
     let answers = ask(&set, &asked(Some(100_000)));
     assert_eq!((answers.judged.len(), answers.outcome), (5, Fleet::Held));
-    assert!(answers.limits.iter().any(|said| said.ends_with("wrong of node0004.")), "{:?}", answers.limits);
+    assert!(answers.limits.iter().any(|said| said.ends_with("wrong on node0004.")), "{:?}", answers.limits);
     assert!(answers.missing.is_empty() && answers.last.unwrap().starts_with("2026-11-01"));
 }
 

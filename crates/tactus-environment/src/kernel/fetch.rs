@@ -306,7 +306,7 @@ mod tests {
         let options = ["APT::Architectures::=", "Dir::State=", "Dir::Cache=", " update"];
         assert!(options.iter().all(|option| error.reason.contains(option)), "{error}");
         assert!(error.reason.contains("does not have arm64"), "{error}");
-        assert!(said[0].contains("kept apart"), "{said:?}");
+        assert!(said[0].contains("kept separate"), "{said:?}");
         assert!(
             !machine.exists(&kernels_dir(&machine).unwrap().join(format!(".fetch-{}", std::process::id())))
         );

@@ -198,8 +198,8 @@ mod tests {
             )
         };
         assert_eq!(asked(0, "4711\n", ""), Ok(4711));
-        assert!(asked(0, "", "").unwrap_err().reason.contains("does not run"));
-        assert!(asked(0, "-1\n", "").unwrap_err().reason.contains("does not run"));
+        assert!(asked(0, "", "").unwrap_err().reason.contains("is not running"));
+        assert!(asked(0, "-1\n", "").unwrap_err().reason.contains("is not running"));
         let unknown = asked(1, "", "plc doesn't exist\n").unwrap_err();
         assert!(unknown.reason.contains("doesn't exist") && unknown.hint.is_some());
         assert!(first_process("plc", &[], &Memory::new()).unwrap_err().reason.contains("lxc-info"));

@@ -412,7 +412,7 @@ mod tests {
             (0, "10", "/x/systemd-nspawn2"),
         ] {
             let error = first_process("plc", &machine(10, user, numbers, program)).unwrap_err();
-            assert!(error.reason.contains("process [10] says") && error.hint.is_some(), "{error}");
+            assert!(error.reason.contains("process [10] claims") && error.hint.is_some(), "{error}");
         }
         let beside = machine(10, 65534, "10", REAL).nspawn(20, 0, "20", REAL);
         assert_eq!(first_process("plc", &beside), Ok(21), "a lie beside the real one");

@@ -221,7 +221,7 @@ mod tests {
         let words = why(&of("0,7"), &two);
         assert!(words.contains("`irq` names CPU 7"), "{words}");
         let words = why(&of("0"), &nic(one, "ens2", "DRIVER=usbnet\n"));
-        assert!(words.contains("ens2 is no NIC on PCI"), "{words}");
+        assert!(words.contains("ens2 is not a NIC on PCI"), "{words}");
     }
 
     #[test]

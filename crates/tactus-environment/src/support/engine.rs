@@ -103,9 +103,9 @@ mod tests {
             (1, "[]\n", "Error: No such container: plc\n", "No such container"),
             (0, "exited 0\n", "", "it is exited"),
             (0, "paused 12\n", "", "it is paused"),
-            (0, "running 0\n", "", "does not tell"),
-            (0, "running\n", "", "does not tell"),
-            (0, "", "", "does not run"),
+            (0, "running 0\n", "", "does not report"),
+            (0, "running\n", "", "does not report"),
+            (0, "", "", "is not running"),
         ] {
             let error = asked(code, stdout, stderr).unwrap_err();
             assert!(error.reason.contains(expected) && error.hint.is_some(), "{stdout}: {error}");

@@ -153,6 +153,6 @@ mod tests {
         }
         let running =
             plan::Environment { attach: Some("plc".into()), ..spec(json!({"capabilities": ["BPF"]})) };
-        assert!(Privileges::of(&running).unwrap_err().message.contains("`plc` runs already"));
+        assert!(Privileges::of(&running).unwrap_err().message.contains("`plc` already runs"));
     }
 }

@@ -299,7 +299,7 @@ fn a_bundle_of_another_plan_of_this_name_and_one_from_before_the_fleet_are_refus
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
     for (leaves, said) in [
-        (of_another_plan as fn(&Site<'_>, &Row), "another plan that is called \"lab\""),
+        (of_another_plan as fn(&Site<'_>, &Row), "another plan that is also called \"lab\""),
         (without_a_plan, "is not among its files"),
         (older, "before the fleet"),
     ] {
@@ -414,7 +414,7 @@ fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
     assert!(Store::look(&path).is_ok());
     assert!(error(Store::create(&path, order(), PLAN)).contains("not empty"));
     let other = Order { plan_sha256: "x".into(), ..order() };
-    assert!(store.order.same(&other).unwrap_err().to_string().contains("another plan"));
+    assert!(store.order.same(&other).unwrap_err().to_string().contains("not the same plan"));
     assert!(store.order.same(&Order { machines: Vec::new(), ..order() }).is_ok(), "the list is frozen");
     drop(store);
     fs::write(path.join("plan.toml"), "name = \"other\"\n").unwrap();

@@ -68,7 +68,7 @@ fn a_file_of_which_nearly_nothing_is_a_reading_is_given_up() {
             let damaged = said.contains("cut or damaged")
                 || said.contains("not CPU;")
                 || said.contains("not an interval");
-            assert!(said.contains("say nothing") || damaged, "{name}, {idle:?}: {said}");
+            assert!(said.contains("contain no data") || damaged, "{name}, {idle:?}: {said}");
         }
     }
 }
@@ -229,7 +229,7 @@ fn what_the_guest_without_an_operating_system_says_alone_is_whole_with_the_perio
     assert_eq!(figures(series), (2964, 17, 3942, 2964, 0));
     assert_eq!((series.totals.overruns, series.latency().missed.len()), (37, 37));
     let notes = recording.notes.join("\n");
-    assert!(notes.contains("calls itself `TCGTCGTCGTCG`") && notes.contains("saw 1002216 ns"), "{notes}");
+    assert!(notes.contains("is called `TCGTCGTCGTCG`") && notes.contains("saw 1002216 ns"), "{notes}");
     assert!(!notes.contains("lost") && !notes.contains("ends before"), "{notes}");
 }
 
@@ -434,7 +434,7 @@ fn rows_that_were_lost_on_the_way_are_noticed() {
     let text = String::from_utf8(of("cyclictest-h.txt").to_vec()).unwrap();
     let without: String =
         text.lines().filter(|line| !line.starts_with("000080")).map(|l| format!("{l}\n")).collect();
-    assert!(error(without.as_bytes()).contains("`# Total:` says 197"), "{}", error(without.as_bytes()));
+    assert!(error(without.as_bytes()).contains("`# Total:` is 197"), "{}", error(without.as_bytes()));
     let cut = text.split("# Histogram Overflows").next().unwrap();
     assert!(error(cut.as_bytes()).contains("ends before the histogram's `# Histogram Overflows:`"));
     let damaged = text.replacen("000080 000001", "0000x0 000001", 1);

@@ -87,6 +87,6 @@ mod tests {
     fn what_is_said_has_the_moment_the_reason_and_the_length() {
         let said = restart(12_340_000_000, 4_200_000_000).sentence();
         assert!(said.starts_with("it died after 12.3 s (killed by signal 9)"), "{said}");
-        assert!(said.contains("measured on after 4.2 s"), "{said}");
+        assert!(said.contains("measuring continued after 4.2 s"), "{said}");
     }
 }

@@ -180,8 +180,8 @@ mod tests {
         for (class, said) in [
             (json!({ "name": "a b", "cycle": "1ms", "jitter": "1us" }), "is not a name of a class"),
             (json!({ "name": "", "cycle": "1ms", "jitter": "1us" }), "is not a name of a class"),
-            (json!({ "name": "a", "cycle": "0us", "jitter": "1us" }), "the cycle of class `a` is nothing"),
-            (json!({ "name": "a", "cycle": "1ms", "jitter": "0us" }), "the jitter of class `a` is nothing"),
+            (json!({ "name": "a", "cycle": "0us", "jitter": "1us" }), "the cycle of class `a` is 0"),
+            (json!({ "name": "a", "cycle": "1ms", "jitter": "0us" }), "the jitter of class `a` is 0"),
             (
                 json!({ "name": "a", "cycle": { "from": "2ms", "to": "1ms" }, "jitter": "1us" }),
                 "begins above its end",

@@ -363,7 +363,7 @@ mod tests {
             ("0-99999999", "8191"),
             ("0,,1", "``"),
             ("+1", "`+1`"),
-            ("2-N", "`2-N` goes by the machine's last CPU"),
+            ("2-N", "`2-N` exceeds the machine's last CPU"),
             ("all", "`all` goes by"),
             ("0-7:1", "`0-7:1`"),
             ("0-7:1/0", "`0-7:1/0`"),

@@ -317,7 +317,7 @@ fn items<'g, 'p, 'a>(group: &'g [Held<'p, 'a>]) -> Vec<(&'g Held<'p, 'a>, &'p De
 }
 
 /// What stands above a table of nothing but single runs.
-const SINGLE: &str = "Compared with the first environment, one run each: runs also differ by themselves";
+const SINGLE: &str = "Compared with the first environment, one run each: equal runs differ, too";
 
 /// Whether nothing was repeated.
 fn single(pairs: &[&Degraded]) -> bool {

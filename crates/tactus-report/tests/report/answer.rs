@@ -96,6 +96,7 @@ fn where_time_alone_would_decide_the_next_step_is_to_measure_for_longer() {
     let mut typed = this_machine();
     let command = ["tactus", "run", "gate.toml", "--quick", "--max", "1ms"].map(str::to_owned).into();
     typed.manifest.asked = Some(Asked { command, ..Default::default() });
+    typed.own = true;
     let next = answer(&typed).next.unwrap();
     assert_eq!(next.command, "tactus run gate.toml --max 1ms --duration 60s");
     assert!(!said.sentence.contains("more of the same"), "said once: {}", said.sentence);
@@ -110,7 +111,11 @@ fn the_next_step_is_the_gravest_of_the_audit_and_is_not_said_to_be_measured() {
     let next = answer(&contents).next.unwrap();
     assert_eq!(next.title, "what irq-affinity is about");
     assert_eq!(next.command, "tactus explain irq-affinity");
-    assert!(next.why.contains("blocker") && next.why.contains("was not measured"), "{}", next.why);
+    assert!(
+        next.why.contains("blocker") && next.why.contains("`tactus prove` measures its gain"),
+        "{}",
+        next.why
+    );
 }
 
 #[test]

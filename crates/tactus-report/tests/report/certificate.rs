@@ -209,7 +209,7 @@ fn whatever_is_in_a_bundle_it_stays_two_pages() {
         is_two_pages(&certificate, word);
         let page = html(&certificate).unwrap();
         assert!(!page.contains("<script") && !page.contains('\u{1b}') && !page.contains('\u{202e}'));
-        assert!(page.contains("8 more, none of them with a worse verdict"));
+        assert!(page.contains("8 more, none with a worse verdict"));
     }
 }
 

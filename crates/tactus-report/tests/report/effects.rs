@@ -278,7 +278,7 @@ fn runs_that_broke_count_as_worse_and_are_never_dropped() {
     let broke = of(rows.clone());
     assert_eq!(broke.answer(), "no effect shown; in 4 of 12 pairs a run broke");
     assert!(
-        broke.method().contains("12 pairs of runs in randomised order, 8 of 12 of them whole"),
+        broke.method().contains("12 pairs of runs in randomised order, 8 of 12 of them complete"),
         "{}",
         broke.method()
     );
@@ -321,7 +321,7 @@ fn runs_of_different_length_are_no_pairs() {
         row.result.planned_ns *= 2;
     }
     let why = claims(&compared(rows)).remove(0).effect().unwrap_err().to_owned();
-    assert!(why.contains("different times"), "{why}");
+    assert!(why.contains("different durations"), "{why}");
 }
 
 #[test]

@@ -151,7 +151,7 @@ fn what_was_not_measured_or_means_nothing_is_inconclusive() {
     let missing = of(Evidence::BareMetal, "select", "5us");
     assert_eq!(missing, (Outcome::Inconclusive, "`select` was not measured".into()));
     let other = of(Evidence::BareMetal, "bandwidth", "5us");
-    assert_eq!(other, (Outcome::Inconclusive, "bandwidth is in MB/s, and 5us is required".into()));
+    assert_eq!(other, (Outcome::Inconclusive, "bandwidth is in MB/s, but 5us is required".into()));
     let mut few = required(Evidence::BareMetal, "signal handler", "5us");
     let mut repeats = Repeats { kept: vec![4.0, 4.1], dropped: 0, batch: 1 };
     let handler = item("signal handler", Unit::Us, Better::Lower);

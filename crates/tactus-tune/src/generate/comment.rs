@@ -33,7 +33,7 @@ pub fn header(
         tactus_model::finding::By::Asked => "as asked for",
         tactus_model::finding::By::Boot => "as this kernel was booted",
         tactus_model::finding::By::Cpuset => "isolated by a cpuset",
-        tactus_model::finding::By::Intended => "as asked for at boot, and not in effect yet",
+        tactus_model::finding::By::Intended => "as requested at boot, but not in effect yet",
         tactus_model::finding::By::Assumed => "not configured: chosen by tactus",
     };
     let vendor = if subject.vendor.is_empty() { "unknown vendor" } else { &subject.vendor };

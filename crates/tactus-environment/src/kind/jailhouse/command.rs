@@ -289,7 +289,7 @@ mod tests {
             logged: Vec::new(),
         };
         let hint = jailhouse.explain(&refused).hint.unwrap();
-        assert!(hint.starts_with("cell 1 (inmate-active): running/locked, CPUs 1 lets no cell"), "{hint}");
+        assert!(hint.starts_with("cell 1 (inmate-active): running/locked, CPUs 1 allows no cell"), "{hint}");
         let refused = Refused { said: "JAILHOUSE_CELL_CREATE: Cannot allocate memory".into(), ..refused };
         let machine = machine
             .file("/sys/devices/jailhouse/mem_pool_used", "990")

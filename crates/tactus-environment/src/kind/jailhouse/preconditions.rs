@@ -302,7 +302,7 @@ mod tests {
         let of = |system: &Memory| reason(machine("jailhouse", system));
         assert!(of(&Memory::new()).contains("not installed"));
         let bare = Memory::new().program("jailhouse");
-        assert!(of(&bare).contains("has not got its helper jailhouse-cell-linux"));
+        assert!(of(&bare).contains("lacks its helper jailhouse-cell-linux"));
         let helped = bare.clone().file(format!("/opt/j/jailhouse/{HELPER}"), "#!/usr/bin/env python3\n");
         let built = |machine: Memory| {
             machine.file("/usr/bin/jailhouse", "\x7fELF\0PATH=%s:%s:%s\0/opt/j/jailhouse\0")
@@ -368,7 +368,7 @@ mod tests {
         let good = json!({"system": "/c/system.cell", "cell": "/c/demo.cell", "kernel": "/c/Image", "dtb": "/c/demo.dtb"});
         assert_eq!(of(good.clone()), Ok(()));
         for (key, value, why) in [
-            ("system", json!(null), "not enabled; name the system configuration"),
+            ("system", json!(null), "not enabled; give the system configuration"),
             ("system", json!("/c/nosuch.cell"), "system configuration /c/nosuch.cell"),
             ("system", json!("/c/demo.cell"), "of the cell demo, not of a system"),
             ("system", json!("/c/junk.cell"), "not a configuration of Jailhouse"),

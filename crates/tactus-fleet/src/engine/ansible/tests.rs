@@ -47,7 +47,7 @@ fn a_wave_is_one_play_and_each_machine_has_its_own_outcome() {
     assert!(matches!(&outcomes[1], Submitted::Away(reason) if reason.contains("Connection refused")));
     assert!(matches!(&outcomes[2], Submitted::Refused(reason) if reason.contains("not writable")));
     assert!(matches!(&outcomes[3], Submitted::Refused(_)), "the name of a job is no template");
-    assert!(matches!(&outcomes[4], Submitted::Refused(reason) if reason.contains("no name")));
+    assert!(matches!(&outcomes[4], Submitted::Refused(reason) if reason.contains("not a name")));
     assert_eq!(system.calls().len(), 1);
     let call = &system.invocations()[0];
     assert!(call.argv.contains(&"--inventory=hosts.ini".into()), "{:?}", call.argv);

@@ -122,7 +122,7 @@ fn a_wave_is_given_at_once_and_an_old_job_makes_room() {
     assert!(
         outcomes[2..]
             .iter()
-            .all(|outcome| matches!(outcome, Submitted::Refused(reason) if reason.contains("no name")))
+            .all(|outcome| matches!(outcome, Submitted::Refused(reason) if reason.contains("not a name")))
     );
     let calls = system.calls();
     assert_eq!(calls.len(), 3);

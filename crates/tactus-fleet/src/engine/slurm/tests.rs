@@ -100,7 +100,7 @@ fn jobs_are_known_by_their_number_and_what_else_has_their_name_answers_for_nobod
     assert_eq!(states["n2"], JobState::Ended("NODE_FAIL".into()));
     assert_eq!(states["n3"], JobState::Waiting("PENDING (ReqNodeNotAvail, UnavailableNodes:n3)".into()));
     let JobState::Ended(reason) = &states["n4"] else { panic!("another fleet's job: {states:?}") };
-    assert!(reason.contains("forgotten job 11"), "{reason}");
+    assert!(reason.contains("no longer knows job 11"), "{reason}");
     assert_eq!(states["n5"], JobState::Running(None));
 }
 
@@ -155,7 +155,10 @@ fn what_sbatch_refuses_is_told_and_a_name_that_is_a_list_is_given_to_nobody() {
     let Submitted::Refused(reason) = &submitted[0] else { panic!("{submitted:?}") };
     assert!(reason.contains("Invalid qos"), "{reason}");
     for refused in &submitted[1..] {
-        assert!(matches!(refused, Submitted::Refused(reason) if reason.contains("no name")), "{refused:?}");
+        assert!(
+            matches!(refused, Submitted::Refused(reason) if reason.contains("not a name")),
+            "{refused:?}"
+        );
     }
     assert_eq!(system.calls().iter().filter(|call| call[0] == "sbatch").count(), 1);
 }

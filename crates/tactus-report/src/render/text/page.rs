@@ -55,11 +55,10 @@ fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
 }
 
 /// What messages of tactus and its answers begin with: no name of a bundle passes for one.
-const MESSAGES: [&str; 13] = [
+const MESSAGES: [&str; 12] = [
     "error:",
     "hint:",
     "warning:",
-    "note:",
     "next:",
     "page:",
     "report:",

@@ -253,7 +253,7 @@ fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
     let mut mixed = bundle(5, 1.0, 2);
     mixed.rows[3].result.interval_ns = 100_000;
     let document = held(bundle(5, 1.0, 1), mixed);
-    assert!(document.reason.contains("the runs of new were not made alike"), "{}", document.reason);
+    assert!(document.reason.contains("the runs of new were measured differently"), "{}", document.reason);
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn what_a_format_cannot_say_is_said_beside_it() {
     for format in ["cyclictest-json", "cyclictest-histogram", "hlog"] {
         let (_, notes) = exported(&contents, format, Options::default());
         let has = |text: &str| notes.iter().any(|note| note.contains(text));
-        assert!(has("scenario 1, `host, services` is left out: it yields values"), "{format}: {notes:?}");
+        assert!(has("scenario 1, `host, services` is left out: it contains values"), "{format}: {notes:?}");
         assert!(has("is left out: nothing was measured: neither crun nor runc"), "{format}: {notes:?}");
     }
     let (_, notes) = exported(&common::this_machine(), "cyclictest-json", Options::default());

@@ -155,7 +155,7 @@ fn a_domain_keeps_the_size_of_its_pages_and_is_told_where_the_host_has_too_few()
     assert_eq!(
         note.as_deref(),
         Some(
-            "guest-hugepages: the host has 0 pages of 1GiB on node 0, and the guest needs 1: it does not start before they are reserved"
+            "guest-hugepages: the host has 0 pages of 1GiB on node 0, but the guest needs 1: it does not start before they are reserved"
         )
     );
 }
