@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_guest_without_any_exit_was_not_looked_at() {
         assert!(counted("counted 5\n").unwrap_err().contains("no exit"));
-        assert!(counted("").unwrap_err().contains("before its time"));
+        assert!(counted("").unwrap_err().contains("too early"));
         assert!(counted("counted 5\nusers\n").unwrap_err().contains("no exit"));
         let told = counted("counted 5\nexit 0 2 114 7 40 9\nnonsense\n").unwrap();
         assert_eq!(told.to_user, None, "the kernel does not tell");

@@ -203,7 +203,7 @@ mod tests {
             (bad.state(id), bad.said(id).as_str()),
             (
                 State::Finding,
-                "ehci_hcd:usb1 and ahci[0000:00:1f.5] (interrupt 16), snd_hda_intel (interrupt 17) interrupt by a line, not by a message"
+                "ehci_hcd:usb1 and ahci[0000:00:1f.5] (interrupt 16), snd_hda_intel (interrupt 17) interrupt by a line, not by a message (MSI)"
             )
         );
         let mut large = intel(&[]);

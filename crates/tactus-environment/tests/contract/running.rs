@@ -221,7 +221,7 @@ fn a_running_domain_is_measured_by_way_of_its_agent_and_left_as_it_was() {
     let notes: Vec<String> = talk.running.after_hello().unwrap().into_iter().map(|note| note.text).collect();
     assert!(notes[0].contains("vCPU 0 on CPU ") && notes[0].contains("vCPU 1 on CPU "), "{notes:?}");
     assert!(
-        notes.iter().any(|note| note.contains("vCPU 1 is measured and has no real-time priority")),
+        notes.iter().any(|note| note.contains("vCPU 1 is measured but has no real-time priority")),
         "{notes:?}"
     );
     for (vcpu, thread) in talk.running.vcpus() {

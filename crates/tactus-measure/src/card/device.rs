@@ -340,7 +340,7 @@ mod tests {
             |card| {
                 assert_eq!(card.ask(|| false).1, Answer::None);
                 let why = card.trouble().unwrap();
-                assert!(why.contains("own clock says 1h") && why.contains("`time`"), "{why}");
+                assert!(why.contains("own clock shows 1h") && why.contains("`time`"), "{why}");
             },
         );
     }

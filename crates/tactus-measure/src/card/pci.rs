@@ -188,7 +188,7 @@ mod tests {
         assert!(without.hint.unwrap().contains("without_iommu = true"));
         fs::create_dir(place.join("iommu_group")).unwrap();
         let nobody = refused(RIGHTS);
-        assert!(nobody.reason.contains("with no driver"), "{nobody:?}");
+        assert!(nobody.reason.contains("bound to no driver"), "{nobody:?}");
         assert!(nobody.hint.unwrap().contains("0000:00:03.0 > driver/unbind"));
         fs::create_dir(dir.join("e1000e")).unwrap();
         std::os::unix::fs::symlink("../e1000e", place.join("driver")).unwrap();

@@ -209,7 +209,7 @@ fn a_header_that_lies_is_refused_with_the_reason() {
     };
     assert!(wrong(0, b"cactus", length).contains("does not begin"));
     assert!(wrong(8, &2_u32.to_ne_bytes(), length).contains("version 2"));
-    assert!(wrong(12, &48_u32.to_ne_bytes(), length).contains("48 bytes a cycle"));
+    assert!(wrong(12, &48_u32.to_ne_bytes(), length).contains("48 bytes per cycle"));
     assert!(wrong(32, &7_u32.to_ne_bytes(), length).contains("another clock"));
     for capacity in [0, 1, 3, 100, 1 << 40, u64::MAX] {
         assert!(wrong(16, &capacity.to_ne_bytes(), u64::MAX).contains("claims a ring of"), "{capacity}");
@@ -313,9 +313,9 @@ fn what_is_no_file_is_not_opened() {
     for (path, said) in [
         (at("none"), "is not there"),
         (at("link"), "is a link"),
-        (at("pipe"), "is no file"),
-        (at("."), "is no file"),
-        ("/dev/null".into(), "is no file"),
+        (at("pipe"), "is not a file"),
+        (at("."), "is not a file"),
+        ("/dev/null".into(), "is not a file"),
         (at("short"), "ends before"),
         (at("other"), "does not begin"),
     ] {

@@ -37,7 +37,7 @@ pub enum CpuSetError {
     #[error("CPU {0} is above the highest there is ({1})")]
     TooHigh(String, u32),
     /// A word for the last CPU, where nobody knows which that is.
-    #[error("`{part}` exceeds the machine's last CPU: write its number")]
+    #[error("`{part}` depends on the machine's last CPU, which is unknown here: write its number")]
     NoLast {
         /// The part.
         part: String,
@@ -363,8 +363,8 @@ mod tests {
             ("0-99999999", "8191"),
             ("0,,1", "``"),
             ("+1", "`+1`"),
-            ("2-N", "`2-N` exceeds the machine's last CPU"),
-            ("all", "`all` goes by"),
+            ("2-N", "`2-N` depends on the machine's last CPU"),
+            ("all", "`all` depends on"),
             ("0-7:1", "`0-7:1`"),
             ("0-7:1/0", "`0-7:1/0`"),
             ("0-7:3/2", "`0-7:3/2`"),

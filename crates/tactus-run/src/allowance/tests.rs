@@ -443,7 +443,7 @@ fn what_a_card_counted_is_taken_once_and_bounded_and_of_a_measurement_that_has_o
     assert!(send(&mut allowance, of(0)).unwrap_err().contains("accounts of a card"));
     let mut allowance = Allowance::new(now());
     allowance.begin(&job(measuring(Measure::Os(Os::default()), 0), "1", 10 * S, S), false, None);
-    assert!(send(&mut allowance, of(0)).unwrap_err().contains("without one"));
+    assert!(send(&mut allowance, of(0)).unwrap_err().contains("without a card"));
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn answers_that_nobody_asked_for_are_counted_and_have_an_end() {
     for word in words {
         let (passed, refusal) = flood(&mut ten_seconds(), word);
         assert!(
-            (1_000..1_000_000).contains(&passed) && refusal.contains("nobody asked"),
+            (1_000..1_000_000).contains(&passed) && refusal.contains("answers to no question"),
             "{passed}: {refusal}"
         );
     }

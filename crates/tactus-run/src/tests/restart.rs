@@ -157,7 +157,11 @@ fn one_that_is_paused_is_waited_for() {
     assert_eq!((result.ended, result.all().unwrap().cycles), (RowEnd::Complete, 9));
     assert!(result.restarts.is_empty());
     let said = notes(&contents, 0);
-    assert_eq!(said.matches("its hypervisor says that it is paused: it is waited for").count(), 1, "{said}");
+    assert_eq!(
+        said.matches("its hypervisor reports that it is paused: tactus waits for it").count(),
+        1,
+        "{said}"
+    );
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn what_yields_values_is_not_gone_on_with() {
     let (_, contents, _) = perform_resolved(&resolved, dir.path(), false);
     let result = &contents.rows[0].result;
     let reason = result.reason.as_deref().unwrap();
-    assert!(reason.contains("it is not started again: what yields values"), "{reason}");
+    assert!(reason.contains("it is not started again: a measurement of values"), "{reason}");
 }
 
 #[test]

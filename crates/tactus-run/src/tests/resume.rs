@@ -231,7 +231,7 @@ fn another_plan_and_another_machine_are_refused_by_what_differs() {
     };
     resumed.same_machine(&known(Some("1"), Some("2"))).unwrap();
     let twin = resumed.same_machine(&known(Some("9"), None)).unwrap_err().to_string();
-    assert!(twin.contains("begun on another machine that is called \"here\", too"), "{twin}");
+    assert!(twin.contains("begun on another machine that is also called \"here\""), "{twin}");
     let choices = Bench::choices(Some("other"));
     let mut shorter = bench.plan.clone();
     shorter.scenario.pop();

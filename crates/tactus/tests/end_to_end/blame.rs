@@ -395,6 +395,6 @@ fn where_the_kernel_refuses_bpf_and_tracefs_counters_name_candidates_and_there_i
     let named = latencies.iter().filter(|latency| latency["candidates"].is_array()).count();
     assert!(named * 2 > latencies.len(), "{named} of {}: {blame:#}", latencies.len());
     let text = stdout(&run("--quiet"));
-    assert!(text.contains("no account") && text.contains("candidates: "), "{text}");
+    assert!(text.contains("no record") && text.contains("candidates: "), "{text}");
     nothing_is_left();
 }

@@ -87,7 +87,7 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
     let again =
         output(tactus().args(["fleet", "collect"]).arg(bundles.join("node1")).arg("--into").arg(&data));
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    assert!(stderr(&again).contains("0 runs collected, 1 were there"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("0 runs collected, 1 already present"), "{}", stderr(&again));
 
     // A second is too short for any verdict.
     let shown = show(&["--json", "--max", "1h"]);

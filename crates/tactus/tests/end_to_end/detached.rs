@@ -147,7 +147,7 @@ fn a_run_outlives_the_terminal_that_it_was_started_in_and_is_ended_from_another(
     assert!(log.contains("# interrupted after"), "what it printed at its end is in its log: {log}");
     let again = place.output(&["watch", "--stop", "night"]);
     assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
-    assert!(stderr(&again).contains("it had ended already: the run was interrupted"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("it had already ended: the run was interrupted"), "{}", stderr(&again));
     assert_eq!(
         place.output(&["watch", "night"]).status.code(),
         Some(2),
@@ -228,7 +228,7 @@ fn stop_takes_one_run_that_is_ones_own_and_asking_twice_loses_nothing() {
         Ok(refused) => {
             let said = stderr(&refused);
             assert_eq!(refused.status.code(), Some(2), "{said}");
-            assert!(said.contains("is that of user 0") && said.contains("hint: "), "{said}");
+            assert!(said.contains("belongs to user 0") && said.contains("hint: "), "{said}");
         }
         Err(error) => skipped(&format!("setpriv: {error}")),
     }

@@ -79,7 +79,7 @@ fn wrong_classes_and_names_are_named_with_a_hint() {
     fs::write(&file, "[[class]]\nname = \"press\"\ncycle = \"500\"\njitter = \"20us\"\n").unwrap();
     let file = file.to_str().unwrap();
     for (arguments, said) in [
-        (&["report", BUNDLE, "--class", "plcs"][..], "no class `plcs`\nhint: use some of plc, "),
+        (&["report", BUNDLE, "--class", "plcs"][..], "no class `plcs`\nhint: use any of plc, "),
         (
             &["report", BUNDLE, "--class", "all", "--only", "hots"],
             "no environment or scenario `hots`\nhint: the environments are ",

@@ -144,7 +144,7 @@ fn files_under_one_name_are_compared_and_what_they_do_not_say_is_not_known() {
     let words = ["--name", "only one", "--out"];
     let refused = output(tactus().arg("convert").args(&files).args(words).arg(dir.path().join("third")));
     assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("--name: 1 for 2 files\nhint: give it once for each file"));
+    assert!(stderr(&refused).contains("--name: 1 for 2 files\nhint: repeat it for each file"));
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn a_card_that_is_a_device_is_driven_by_its_registers_in_a_linux_guest() {
     let notes = notes(&bundle);
     let said = |words: &[&str]| notes.iter().any(|note| words.iter().all(|word| note.contains(word)));
     assert!(
-        said(&["QEMU's edu (1234:11e8 at 0000:", "BAR 0, mapped", "its MSI", "behind an IOMMU"]),
+        said(&["QEMU's edu (1234:11e8 at 0000:", "BAR 0, mapped", "Its MSI", "behind an IOMMU"]),
         "{notes:?}"
     );
     assert!(said(&["raised on CPU 0"]) && said(&["no readable clock"]), "{notes:?}");
@@ -218,7 +218,7 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
     let entry = &document["scenarios"][0];
     assert_eq!(entry["ended"], "failed", "{entry:#}");
     let reason = entry["reason"].as_str().unwrap();
-    assert!(reason.contains("bare ended while it was measured") && reason.contains("killed"), "{reason}");
+    assert!(reason.contains("bare ended during a measurement") && reason.contains("killed"), "{reason}");
     assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
 }
 
@@ -249,7 +249,7 @@ fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words
     }
     assert_eq!(entry["ended"], "failed", "{entry:#}");
     let reason = entry["reason"].as_str().unwrap();
-    assert!(reason.contains("guest ended while it was measured") && reason.contains("Resetting"), "{reason}");
+    assert!(reason.contains("guest ended during a measurement") && reason.contains("Resetting"), "{reason}");
     assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
 }
 

@@ -27,7 +27,7 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
     assert_eq!(refused.status.code(), Some(2));
     let words = stderr(&refused);
     assert!(
-        words.contains(&format!("process {} (tactus) measures this machine already", running.id())),
+        words.contains(&format!("process {} (tactus) is already measuring this machine", running.id())),
         "{words}"
     );
     assert!(words.contains("hint: wait for its end with --wait"), "{words}");

@@ -140,7 +140,7 @@ fn a_guest_that_is_paused_for_longer_than_one_may_be_silent_is_waited_for() {
     assert_eq!(row["ended"], "complete", "{row:#}");
     assert!(row["restarts"].is_null(), "{row:#}");
     let notes = row["notes"].to_string();
-    assert!(notes.contains("QEMU says that it is paused: it is waited for"), "{notes}");
+    assert!(notes.contains("QEMU reports that it is paused: tactus waits for it"), "{notes}");
     let result = fs::read(out.join("scenarios/01-paused/result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
     let holes = result["clock"]["holes"].as_array().unwrap_or_else(|| panic!("no gap: {result:#}"));

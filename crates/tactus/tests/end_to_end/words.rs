@@ -98,7 +98,7 @@ fn figures_and_verdicts_are_explained_like_all_other_words() {
         ("p99.9", "99 of 100"),
         ("overruns", "coordinated omission"),
         ("inconclusive", "Exit status"),
-        ("self-test", "injected"),
+        ("self-test", "injects"),
     ] {
         let told = output(tactus().args(["explain", word]));
         assert_eq!(told.status.code(), Some(0), "{word}: {}", stderr(&told));

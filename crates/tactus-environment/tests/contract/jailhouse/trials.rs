@@ -85,7 +85,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
     assert!(refused(&board, &source).contains("is not a compiled device tree"));
     off(&board);
     std::fs::remove_file(board.dir.join("jailhouse-cell-linux")).unwrap();
-    assert!(refused(&board, &spec).contains("has not got its helper jailhouse-cell-linux"));
+    assert!(refused(&board, &spec).contains("lacks its helper jailhouse-cell-linux"));
     let board = silent();
     let spec = board.spec();
 
@@ -95,7 +95,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
     other.options.insert("cell".into(), board.path("cells/other.cell").into());
     let said = refused(&board, &other);
     assert!(
-        said.contains("the cell other has CPUs 40 by its configuration") && said.contains("cpus = \"40\""),
+        said.contains("the cell other has CPUs 40 in its configuration") && said.contains("cpus = \"40\""),
         "{said}"
     );
     off(&board);

@@ -50,7 +50,7 @@ pub fn audit() -> Audit {
                 fixes: vec!["smt".into(), "watchdogs".into()],
             },
             Action {
-                title: "Know, and decide".into(),
+                title: "For your information".into(),
                 command: String::new(),
                 severity: Severity::Info,
                 fixes: vec!["mitigations".into()],

@@ -55,7 +55,7 @@ fn from_outside_a_partition_its_cpus_are_refused_with_a_way_in() {
     let notes = &other.rows[0].result.notes;
     assert!(
         notes.iter().any(|note| note.text.starts_with(
-            "reduced: it is measured on CPU 1, which is not isolated. CPUs 2,3 are, and may not be used from here"
+            "reduced: it is measured on CPU 1, which is not isolated. CPUs 2,3 are isolated, but may not be used from here"
         )),
         "{notes:?}"
     );

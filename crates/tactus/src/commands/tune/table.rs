@@ -20,7 +20,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
     let open = plan.open().count();
     let _ = writeln!(
         text,
-        "{} for a {}: CPUs {} isolated, {} for housekeeping. {open} changes, {} settings hold already.\n",
+        "{} for a {}: CPUs {} isolated, {} for housekeeping. {open} to change, {} already set.\n",
         plan.profile,
         plan.role,
         plan.isolation.isolated,
