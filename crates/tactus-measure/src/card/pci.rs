@@ -192,7 +192,7 @@ mod tests {
         assert!(nobody.hint.unwrap().contains("0000:00:03.0 > driver/unbind"));
         fs::create_dir(dir.join("e1000e")).unwrap();
         std::os::unix::fs::symlink("../e1000e", place.join("driver")).unwrap();
-        assert!(refused(RIGHTS).reason.contains("with the driver e1000e"));
+        assert!(refused(RIGHTS).reason.contains("bound to the driver e1000e"));
         assert!(!place.join("driver_override").exists(), "nothing was changed");
     }
 }

@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn threads_that_would_starve_the_machine_or_have_no_priority_are_refused() {
         assert!(why(12, 1_000, 90).contains("12us every 12us"), "{}", why(12, 1_000, 90));
-        assert!(why(12, 1, 11).contains("no room from priority 11"));
+        assert!(why(12, 1, 11).contains("do not fit from priority 11 down"));
         assert!(why(0, 1, 90).contains("threads = 0 is out of range"));
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     fn a_place_that_is_absent_in_memory_read_only_or_too_small_is_refused_with_that() {
         let why = |directory, bytes| count(Some(directory), bytes).unwrap_err().reason;
         assert!(why("/no/such/place", 1).contains("/no/such/place: No such file"));
-        assert!(why("/dev/shm", 1).contains("/dev/shm lies in memory"));
+        assert!(why("/dev/shm", 1).contains("/dev/shm is in memory"));
         assert!(!why("/proc", 1).is_empty());
         assert!(why("/var/tmp", 1 << 40).contains("free in /var/tmp"));
         assert!(why("/var/tmp", 0).contains("bytes = 0B"));

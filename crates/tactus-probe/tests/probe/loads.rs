@@ -143,7 +143,7 @@ fn a_load_that_cannot_be_made_here_is_refused_with_reason_and_hint() {
     let mut probe = Probe::start();
     let absent = run(&["no-such-program"]);
     let nowhere = Load::Disk(Disk { directory: Some("/dev/shm".into()), bytes: None });
-    for (load, reason) in [(absent, "no program `no-such-program`"), (nowhere, "/dev/shm lies in memory")] {
+    for (load, reason) in [(absent, "no program `no-such-program`"), (nowhere, "/dev/shm is in memory")] {
         let job = job(&probe, vec![on(&probe.house(), 0, load)]);
         let refusal = probe.prepare(job).unwrap_err();
         assert!(refusal.reason.contains(reason) && refusal.hint.is_some(), "{refusal:?}");

@@ -346,7 +346,7 @@ fn garbage_is_answered_by_a_note_and_does_no_harm() {
     let bytes = tactus_model::wire::Encoder::new().encode(&serde_json::json!({"t": "dance"})).unwrap();
     probe.write(&bytes);
     let FromProbe::Note(note) = probe.hear() else { panic!("no note") };
-    assert!(note.text.contains("is not understood"), "{note:?}");
+    assert!(note.text.contains("was not understood"), "{note:?}");
     let job = job(&probe, vec![load(0, &probe, Load::Cpu(Cpu { busy: Some(10) }))]);
     assert_eq!(probe.perform(job).unwrap().1.end, End::Complete);
 }

@@ -285,7 +285,7 @@ mod tests {
         let mut kernels = Kernels::new();
         kernels.left[3][4] ^= 1;
         let error = kernels.run(Kernel::Matrix, 1).unwrap_err().to_string();
-        assert!(error.contains("Matrix comes to"), "{error}");
+        assert!(error.contains("Matrix computes 0x"), "{error}");
     }
 
     #[test]

@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(whole("1KiB..4x32MiB", FREE), Ok(128 << 20));
         assert_eq!(whole("1KiB..1MiB", FREE), Ok(1 << 20));
         let refused = whole("1KiB..4x32MiB", 700 << 20).unwrap_err();
-        assert!(refused.contains("needs an array of 128MiB, and 32MiB are allowed"), "{refused}");
+        assert!(refused.contains("needs an array of 128MiB, but only 32MiB are allowed"), "{refused}");
         assert!(refused.contains("20 times 128MiB"), "{refused}");
         // Not known is no leave to take another.
         assert!(whole("1KiB..4xunknown", 700 << 20).is_err());
