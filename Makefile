@@ -22,7 +22,7 @@ help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 build: ## Build target/release/tactus, with the probe for x86_64 and aarch64 in it
-	@[ -e $(TACTUS) ] || echo "Building tactus: 15 minutes or more on two CPUs, and 1 GB in target."
+	@[ -e $(TACTUS) ] || echo "Building tactus: about 15 minutes on two CPUs, and 1 GB in target."
 	$(CARGO) build --release --locked
 
 run: ## Set up what is missing, build, and measure this machine in every environment it has
