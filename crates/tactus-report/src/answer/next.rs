@@ -43,7 +43,7 @@ fn worth(audit: &Audit, action: &Action) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "fixes {}{more}, the worst {}; `tactus prove` measures its gain here",
+        "fixes {}{more} (worst: {}); `tactus prove` measures the gain here",
         names.join(", "),
         action.severity
     )
