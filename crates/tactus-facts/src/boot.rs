@@ -3,9 +3,9 @@
 /// Files of GRUB: a shell's assignments, of which the lines of parameters are kept.
 const GRUB: &str = "/etc/default/grub";
 /// Names of parameters whose values are kept from readers.
-const SECRET: [&str; 6] = ["passw", "secret", "token", "pwd", "credential", "psk"];
+const SECRET: [&str; 8] = ["passw", "passphrase", "secret", "token", "pwd", "sshpw", "credential", "psk"];
 /// The same of whole parts of a name: `rd.luks.key`, not `vconsole.keymap`.
-const SECRET_PARTS: [&str; 3] = ["key", "apikey", "auth"];
+const SECRET_PARTS: [&str; 5] = ["pass", "pw", "auth", "sig", "signature"];
 /// How the variables of GRUB begin that are parameters of the kernel.
 const GRUB_LINE: &str = "GRUB_CMDLINE_LINUX";
 
@@ -55,7 +55,7 @@ pub fn unknown_parameters(line: &str) -> String {
 }
 
 /// Words that blanks part, unless they stand between double quotes: the kernel knows no others.
-fn words_without_secrets(words: &str) -> String {
+pub fn words_without_secrets(words: &str) -> String {
     let (mut out, mut word, mut is_quoted) = (String::new(), String::new(), false);
     for c in words.chars() {
         if c.is_whitespace() && !is_quoted {
@@ -87,7 +87,8 @@ fn without_secret(word: &str) -> String {
 fn names_a_secret(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let mut parts = lower.split(|c: char| !c.is_ascii_alphanumeric());
-    SECRET.iter().any(|part| lower.contains(part)) || parts.any(|part| SECRET_PARTS.contains(&part))
+    SECRET.iter().any(|part| lower.contains(part))
+        || parts.any(|part| SECRET_PARTS.contains(&part) || part.ends_with("key"))
 }
 
 #[cfg(test)]
@@ -133,6 +134,12 @@ will be passed to user space.";
             ("siderolink.api=https://omni?jointoken=HUNTER2", "siderolink.api=(not kept)"),
             ("inst.ks=https://host/ks?a=1&token=HUNTER2", "inst.ks=(not kept)"),
             ("wifi.psk=HUNTER2 x.api_key=HUNTER2 b", "wifi.psk=(not kept) x.api_key=(not kept) b"),
+            (
+                "tailscale.authkey=HUNTER2 luks.passphrase=HUNTER2",
+                "tailscale.authkey=(not kept) luks.passphrase=(not kept)",
+            ),
+            ("inst.sshpw=HUNTER2 x=https://h/?sv=1&sig=HUNTER2", "inst.sshpw=(not kept) x=(not kept)"),
+            ("cifsroot=//h/s,user=u,pass=HUNTER2", "cifsroot=(not kept)"),
             ("systemd.setenv=DB_PASSWORD=HUNTER2", "systemd.setenv=(not kept)"),
             ("foo=it's rd.iscsi.password=HUNTER2 quiet", "foo=it's rd.iscsi.password=(not kept) quiet"),
         ] {

@@ -42,11 +42,12 @@ pub fn keep(it: &mut Collector, log: io::Result<Vec<u8>>) {
             let text = String::from_utf8_lossy(&bytes);
             let lines: Vec<&str> = text.lines().map(message).collect();
             it.facts.keep("dmesg:start", start(&lines));
+            let events = || lines.iter().filter(|line| !is_command_line(line));
             for (name, fits) in KINDS {
-                let found = lines.iter().filter(|line| fits(line)).take(MOST_LINES);
+                let found = events().filter(|line| fits(line)).take(MOST_LINES);
                 let found: Vec<String> = match *name {
                     UNKNOWN => found.map(|line| boot::unknown_parameters(line)).collect(),
-                    _ => found.map(|line| (*line).to_owned()).collect(),
+                    _ => found.map(|line| boot::words_without_secrets(line)).collect(),
                 };
                 it.facts.keep(*name, found.join("\n"));
             }
@@ -57,6 +58,11 @@ pub fn keep(it: &mut Collector, log: io::Result<Vec<u8>>) {
             }
         }
     }
+}
+
+/// Whether a line repeats the kernel's parameters: no event, and `/proc/cmdline` has them.
+fn is_command_line(line: &str) -> bool {
+    ["Command line:", "Kernel command line:"].iter().any(|start| line.starts_with(start))
 }
 
 /// Whether the boot's first line is still there. A boot processor speaks before the version is told
@@ -141,5 +147,19 @@ mod tests {
         assert_eq!(start(&["Booting Linux on physical CPU 0x0", "Linux version 6.1"]), "whole");
         assert_eq!(start(&["usb 1-1: new device"]), "overwritten");
         assert_eq!(start(&[]), "overwritten");
+    }
+
+    #[test]
+    fn lines_that_repeat_the_parameters_are_no_events_and_bring_no_secret() {
+        let log = "<6>[    0.000001] Linux version 6.12\n<6>[    0.000002] Command line: split_lock_detect=off rd.iscsi.password=HUNTER2\n\
+                   <6>[    0.000003] Kernel command line: tsc=nowatchdog x.api=https://o?jointoken=HUNTER3\n\
+                   <6>[    0.000004] tsc: Marking TSC unstable due to clocksource watchdog\n\
+                   <6>[    0.000005] x86/split lock detection: warning about token=HUNTER4\n";
+        let mut it = Collector::default();
+        keep(&mut it, Ok(log.as_bytes().to_vec()));
+        let all = format!("{:?}", it.facts);
+        assert!(!all.contains("HUNTER"), "{all}");
+        assert_eq!(it.facts.text("dmesg:tsc"), Some("tsc: Marking TSC unstable due to clocksource watchdog"));
+        assert!(it.facts.text("dmesg:split-lock").is_some_and(|text| text.contains("warning about")));
     }
 }

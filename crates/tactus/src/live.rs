@@ -152,10 +152,9 @@ impl Sink for Progress {
             Event::ValueMeasured { row, value } => self.value(*row, value, stamped.at_ms),
             Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
                 let place = environment.as_deref().unwrap_or("run");
-                say(format_args!("note: {place}: {}", note.text));
-                if let Some(hint) = &note.hint {
-                    say(format_args!("hint: {hint}"));
-                }
+                // A guest's probe may have written the hint: it does not begin a line as tactus's own hints do.
+                let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                say(format_args!("note: {place}: {}{hint}", note.text));
             }
             Event::RowFinished { row, ending, .. } => {
                 self.left.row_ended(*row, stamped.at_ms);

@@ -17,12 +17,21 @@ pub fn step(contents: &Contents) -> Option<Next> {
     let explained =
         || action.fixes.first().filter(is_id).map_or_else(String::new, |id| format!("tactus explain {id}"));
     let command = action.known_command().map_or_else(explained, str::to_owned);
+    // Without a command the title alone stands behind `next:`, and a bundle of somebody else has any.
+    if command.is_empty() && !contents.own {
+        return None;
+    }
     let place = if machine.is_some() { String::new() } else { format!("in {environment}: ") };
     Some(Next {
-        title: clean(&action.title),
+        title: title(&action.title),
         command: clean(&command),
         why: clean(&(place + &worth(audit, action))),
     })
+}
+
+/// A title as it stands behind `next:`: nothing in it ends, joins or redirects a command of a shell.
+pub fn title(text: &str) -> String {
+    clean(text).chars().map(|c| if "|;&$`<>#\\\"'{}()".contains(c) { ' ' } else { c }).collect()
 }
 
 /// Whether an audit is that of the machine itself. In a plan with states of the machine `host@STATE` is.
@@ -37,7 +46,7 @@ fn worth(audit: &Audit, action: &Action) -> String {
     let severity = |id: &String| audit.found().find(|found| found.id == *id).map(|found| found.severity);
     let mut worst_first: Vec<&String> = action.fixes.iter().collect();
     worst_first.sort_by_key(|id| std::cmp::Reverse(severity(id)));
-    let names: Vec<&str> = worst_first.iter().take(NAMED).map(|id| id.as_str()).collect();
+    let names: Vec<String> = worst_first.iter().take(NAMED).map(|id| title(id)).collect();
     let more = match action.fixes.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),

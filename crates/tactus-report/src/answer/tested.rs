@@ -149,7 +149,7 @@ impl<'a> Tested<'a> {
         let said = others
             .map(|change| format!("; {}: {}", change.quantity.said(self.proven.corrected), change.words()));
         Next {
-            title: format!("Keep {}: {}", clean(&self.proven.setting), clean(&self.proven.what)),
+            title: super::next::title(&format!("Keep {}: {}", self.proven.setting, self.proven.what)),
             command: String::new(),
             why: format!("measured here: {}{}", self.lowers(), said.collect::<String>()),
         }

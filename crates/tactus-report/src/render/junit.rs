@@ -258,7 +258,9 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
                 format!("{quantity} {} is within {limit}, but this result cannot pass", shown(entry.high));
             described(error(&said), verdict)
         }
-        Side::Open if !entry.warns => described(open(), verdict),
+        // A limit that only warns lets a row pass, with a warning; where the row does not pass it is as open as the rest.
+        Side::Open if !entry.warns || verdict.outcome != Outcome::Warn => described(open(), verdict),
+        Side::Broken if verdict.outcome == Outcome::Inconclusive => described(open(), verdict),
         _ => TestCaseStatus::success(),
     }
 }

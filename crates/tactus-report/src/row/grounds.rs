@@ -127,7 +127,9 @@ pub fn together(
             let longer_ns = times.and_then(|times| times.into_iter().chain(longer_ns).max());
             (Outcome::Inconclusive, open, String::new(), longer_ns)
         }
-        Some(doubt) => (Outcome::Inconclusive, kept, format!(", but {}", doubt.said), longer_ns),
+        Some(doubt) => {
+            (Outcome::Inconclusive, [kept, not_kept].concat(), format!(", but {}", doubt.said), longer_ns)
+        }
         None if !not_kept.is_empty() => (Outcome::Warn, [not_kept, kept].concat(), String::new(), None),
         None => (Outcome::Pass, kept, bound.to_owned(), None),
     };

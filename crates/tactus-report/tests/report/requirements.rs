@@ -88,6 +88,17 @@ fn limits_that_only_warn_are_no_success_where_nothing_could_be_judged() {
     contents.rows = rows.into();
     let xml = junit::render(&contents).unwrap();
     assert!(xml.contains("errors=\"2\""), "{xml}");
+    // Judged, and exceeded, in a row that is too short to pass.
+    let mut short = contents.rows[0].clone();
+    let whole = whole_minute();
+    (short.result.status, short.result.reason) = (whole.result.status, None);
+    short.result.measured_ns = 3_000_000_000;
+    contents.rows = vec![short];
+    let judged = verdict(&contents.rows[0]).unwrap();
+    assert_eq!(judged.outcome, Outcome::Inconclusive);
+    assert!(!judged.reason.starts_with(','), "{}", judged.reason);
+    let xml = junit::render(&contents).unwrap();
+    assert!(xml.contains("errors=\"1\""), "{xml}");
 }
 
 #[test]

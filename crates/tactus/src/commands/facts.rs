@@ -105,10 +105,8 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
     say(format_args!("examining {name} ..."));
     let (facts, notes) = probe_facts(&resolved, &Real, &interrupt);
     for note in notes {
-        say(format_args!("note: {name}: {}", note.text));
-        if let Some(hint) = &note.hint {
-            say(format_args!("hint: {hint}"));
-        }
+        let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        say(format_args!("note: {name}: {}{hint}", note.text));
     }
     let facts = facts.map_err(|error| {
         let error = match error {

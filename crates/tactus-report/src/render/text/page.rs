@@ -55,7 +55,7 @@ fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
 }
 
 /// What messages of tactus and its answers begin with: no name of a bundle passes for one.
-const MESSAGES: [&str; 12] = [
+const MESSAGES: [&str; 20] = [
     "error:",
     "hint:",
     "warning:",
@@ -64,6 +64,14 @@ const MESSAGES: [&str; 12] = [
     "report:",
     "signed:",
     "MET:",
+    "MET WITH A WARNING:",
+    "EFFECT SHOWN",
+    "NO EFFECT SHOWN",
+    "NOT TESTED",
+    "COSTS SHOWN",
+    "NO COST SHOWN",
+    "COSTS NOT JUDGED",
+    "NO ANSWER",
     "NOT MET:",
     "NOT DECIDED:",
     "NOT VERIFIED:",
