@@ -31,7 +31,9 @@ pub fn step(contents: &Contents) -> Option<Next> {
 
 /// A title as it stands behind `next:`: nothing in it ends, joins or redirects a command of a shell.
 pub fn title(text: &str) -> String {
-    clean(text).chars().map(|c| if "|;&$`<>#\\\"'{}()".contains(c) { ' ' } else { c }).collect()
+    let kept: String =
+        clean(text).chars().map(|c| if "|;&$`<>#\\\"'".contains(c) { ' ' } else { c }).collect();
+    kept.trim_start_matches([' ', '(']).to_owned()
 }
 
 /// Whether an audit is that of the machine itself. In a plan with states of the machine `host@STATE` is.

