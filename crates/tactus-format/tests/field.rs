@@ -113,7 +113,7 @@ const CASES: &[(&str, Source, &[&str])] = &[
     ("ci-log.txt", Layout, &["pmqtest 2.40", "largest 44000"]),
     ("quoted.md", Layout, &["largest 1076000"]),
     ("indented.md", Layout, &["max 49833"]),
-    ("hackbench.txt", Tool, &["REFUSED", "hackbench", "no latency"]),
+    ("hackbench.txt", Tool, &["REFUSED", "hackbench", "not a latency"]),
     ("pi_stress.txt", Tool, &["REFUSED", "pi_stress", "no latency"]),
     ("ssdd.txt", Tool, &["REFUSED", "ssdd", "no latency"]),
     ("queuelat-help.txt", Tool, &["REFUSED", "queuelat", "oslat"]),
