@@ -50,7 +50,7 @@ pub fn rows(judged: &[Judged<'_>], others: usize) -> Rows {
         0 => {}
         1 => said.push("One measurement has no limit, and is not shown here.".into()),
         others => {
-            said.push(format!("{} measurements have no limit, and are not shown here.", count_of(others)))
+            said.push(format!("{} measurements have no limit, and are not shown here.", count_of(others)));
         }
     }
     if lines.iter().any(|line| line.figures.as_ref().is_some_and(is_corrected)) {
