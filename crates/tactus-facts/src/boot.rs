@@ -2,9 +2,9 @@
 
 /// Files of GRUB: a shell's assignments, of which the lines of parameters are kept.
 const GRUB: &str = "/etc/default/grub";
-/// Names of parameters whose values are kept from readers.
+/// A parameter is secret if its name contains one of these words.
 const SECRET: [&str; 8] = ["passw", "passphrase", "secret", "token", "pwd", "sshpw", "credential", "psk"];
-/// The same of whole parts of a name: `rd.luks.key`, not `vconsole.keymap`.
+/// It is also secret if a part of its name is one of these words, or ends with "key": `rd.luks.key`, not `vconsole.keymap`.
 const SECRET_PARTS: [&str; 5] = ["pass", "pw", "auth", "sig", "signature"];
 /// How the variables of GRUB begin that are parameters of the kernel.
 const GRUB_LINE: &str = "GRUB_CMDLINE_LINUX";

@@ -15,7 +15,7 @@ use tactus_run::Sink;
 use tactus_run::plan::Resolved;
 use tactus_watch::screen::{figure, human};
 
-use crate::say::{self, say};
+use crate::say::{self, say, say_note};
 use crate::time_left::TimeLeft;
 
 /// A progress line per scenario, with the time left of the whole run.
@@ -152,9 +152,7 @@ impl Sink for Progress {
             Event::ValueMeasured { row, value } => self.value(*row, value, stamped.at_ms),
             Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
                 let place = environment.as_deref().unwrap_or("run");
-                // A guest's probe may have written the hint: it does not begin a line as tactus's own hints do.
-                let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                say(format_args!("note: {place}: {}{hint}", note.text));
+                say_note(place, note);
             }
             Event::RowFinished { row, ending, .. } => {
                 self.left.row_ended(*row, stamped.at_ms);

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use tactus_model::message::Note;
 use tactus_model::text::{no_order, quoted};
 use tactus_report::units::clean;
 
@@ -45,6 +46,12 @@ pub fn release() {
 /// A path as a shell takes it, within a command that is to be typed.
 pub fn typed(path: &Path) -> String {
     quoted(&path.display().to_string())
+}
+
+/// Prints a note about a place. A guest's probe may have written its hint, which begins no line as tactus's own hints do.
+pub fn say_note(place: &str, note: &Note) {
+    let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    say(format_args!("note: {place}: {}{hint}", note.text));
 }
 
 /// Says something on stderr. Somebody who has stopped listening, or a disk that is full, does not end what is being done.

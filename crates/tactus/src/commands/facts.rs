@@ -20,7 +20,7 @@ use tactus_system::{Real, System, guardian, topology};
 
 use super::execute::prepare;
 use crate::exit::{CACHE_HINT, Failure};
-use crate::say::say;
+use crate::say::{say, say_note};
 
 /// A system whose facts are known.
 pub struct Seen {
@@ -105,8 +105,7 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
     say(format_args!("examining {name} ..."));
     let (facts, notes) = probe_facts(&resolved, &Real, &interrupt);
     for note in notes {
-        let hint = note.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        say(format_args!("note: {name}: {}{hint}", note.text));
+        say_note(name, &note);
     }
     let facts = facts.map_err(|error| {
         let error = match error {

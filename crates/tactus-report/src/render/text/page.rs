@@ -54,7 +54,7 @@ fn cut(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
     lines
 }
 
-/// What messages of tactus and its answers begin with: no name of a bundle passes for one.
+/// How messages and answers of tactus begin. A line of a bundle that begins so is indented.
 const MESSAGES: [&str; 20] = [
     "error:",
     "hint:",
