@@ -167,7 +167,7 @@ impl Allowance {
             FromProbe::Injected(injected) => self.reports.injected(injected)?,
             // The connection has taken those that were asked for.
             FromProbe::Clock(_) | FromProbe::Answer(_) | FromProbe::Output(_) | FromProbe::Exited(_) => {
-                count(&mut self.unasked, MOST_UNASKED, "answers to no question")?;
+                count(&mut self.unasked, MOST_UNASKED, "answers without a question")?;
             }
         }
         Ok(message)

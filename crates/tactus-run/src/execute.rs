@@ -78,7 +78,7 @@ pub enum ExecuteError {
     #[error("{0}")]
     Guardian(#[source] io::Error),
     /// Whoever looks for the run would not find it.
-    #[error("the run cannot be announced: {0}")]
+    #[error("the run cannot be listed for `tactus watch`: {0}")]
     Unannounced(#[source] io::Error),
     /// Two would write the same files.
     #[error("{0} is being written by another run")]

@@ -49,7 +49,7 @@ self-test.",
         also: &["pass", "fail", "inconclusive"],
         about: "Pass, fail or inconclusive, with its reason. It is inconclusive if too little was measured, \
 the self-test did not pass, or the environment is emulated; the reason then states what would be enough. \
-Exit status 0, 1 and 3.",
+Exit code 0, 1 and 3.",
     },
     Term {
         word: "self-test",

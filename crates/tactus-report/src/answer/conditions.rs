@@ -104,9 +104,9 @@ fn missed(results: &[&RowResult]) -> Option<String> {
     let most = own().filter_map(|result| figures(result)).any(|all| all.missed() > all.cycles);
     let cannot = match (most, period_ns) {
         (false, _) => String::new(),
-        (true, 0) => " That is more than were measured: these periods cannot be kept here.".into(),
+        (true, 0) => " More periods were missed than measured: these periods cannot be kept here.".into(),
         (true, ns) => format!(
-            " That is more than were measured: a period of {} cannot be kept here.",
+            " More periods were missed than measured: a period of {} cannot be kept here.",
             latency(float(ns))
         ),
     };

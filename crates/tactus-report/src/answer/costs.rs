@@ -70,7 +70,7 @@ fn undecided(places: &[Place<'_>]) -> Answer {
         next: Some(Next {
             title: format!("Measure {rounds} rounds"),
             command: format!("--repeat {rounds}"),
-            why: "this many decide about a degradation that every round shows".into(),
+            why: "fewer rounds cannot show a degradation, even one that is in every round".into(),
         }),
     }
 }
@@ -112,8 +112,8 @@ impl<'a> Place<'a> {
             self.worse().max_by(|one, other| one.degradation.value.total_cmp(&other.degradation.value));
         let broke = match self.broken {
             0 => String::new(),
-            1 => ", though in 1 round a run broke".into(),
-            many => format!(", though in {many} rounds a run broke"),
+            1 => ", though in 1 round a run did not complete".into(),
+            many => format!(", though in {many} rounds a run did not complete"),
         };
         match most {
             None => format!("{with}: none of {judged} values is shown to be worse than in {base}{broke}"),

@@ -68,7 +68,7 @@ fn counts(contents: &Contents) -> String {
     let all = [
         (nothing, "measured nothing"),
         (early, "ended early"),
-        (died, "continued after their environment had died"),
+        (died, "continued after a restart of the environment"),
         (skipped, "skipped"),
         (failed, "failed"),
     ];
@@ -86,8 +86,8 @@ pub fn without_rows(contents: &Contents) -> String {
     match contents.plan.scenario.len() {
         0 if contents.damage.is_empty() => "The plan has no measurements.".into(),
         0 => "No measurement can be read from this bundle.".into(),
-        1 => "Of the one scenario of the plan nothing can be read from this bundle.".into(),
-        all => format!("Of the {all} scenarios of the plan nothing can be read from this bundle."),
+        1 => "The plan has 1 scenario, but this bundle contains nothing readable of it.".into(),
+        all => format!("The plan has {all} scenarios, but this bundle contains nothing readable of them."),
     }
 }
 

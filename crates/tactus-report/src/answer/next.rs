@@ -54,7 +54,7 @@ fn worth(audit: &Audit, action: &Action) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "fixes {}{more} (worst: {}); `tactus prove` measures the gain here",
+        "fixes {}{more} (severity up to {}); `tactus prove` measures its gain here",
         names.join(", "),
         action.severity
     )

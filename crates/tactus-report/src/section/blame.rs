@@ -50,7 +50,7 @@ impl Section for Blame {
          the kernel's records. A gap is unaccounted time. Interrupts off: the timer's interrupt did not come \
          while that thread ran. Timer: the function of a timer, until the next one or the end of its \
          interrupt. Not preempted: the interrupt came, and the thread did not give up the CPU in time. \
-         Blocked: the measured program slept or waited; idle: it could have run. A latency is blamed on the \
+         Blocked: the measured program slept or waited. Idle: it could have run. A latency is blamed on the \
          thread or interrupt that had at least half of the time beyond the median. A latency up to twice the \
          median and 10 us is ordinary and has no cause. In a virtual machine the hypervisor may have had the \
          CPU instead: then the cause is \"kernel or hypervisor\" or \"idle or hypervisor\". Without BPF \
@@ -190,7 +190,7 @@ fn had(latency: &BlamedLatency) -> String {
         let by = host.by.as_deref().map_or("another", |by| by.split_once(' ').map_or(by, |(_, name)| name));
         let by = match (host.stopped, host.outside) {
             (true, _) => "a tracer".to_owned(),
-            (_, true) => "the hypervisor itself, out of the guest".to_owned(),
+            (_, true) => "the hypervisor itself, outside the guest".to_owned(),
             _ => clean(by),
         };
         let (waited, within) = (latency_up(host.waited_ns), latency_up(host.within_ns));
@@ -249,7 +249,7 @@ mod tests {
         };
         let outside = HostSide { by: None, outside: true, ..host.clone() };
         let own = BlamedLatency { host: Some(outside), ..entry.latencies[0].clone() };
-        assert!(had(&own).contains("; on the machine: the hypervisor itself, out of the guest 900 us"));
+        assert!(had(&own).contains("; on the machine: the hypervisor itself, outside the guest 900 us"));
         let held = BlamedLatency { host: Some(host), ..entry.latencies[0].clone() };
         assert!(
             had(&held).ends_with("; on the machine: hog 900 us (clocks: within 20 us)"),

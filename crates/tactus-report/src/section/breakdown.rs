@@ -43,8 +43,8 @@ impl Section for Breakdown {
     fn about(&self) -> &'static str {
         "How each CPU spent its time while values were measured, from the counters of the environment's \
          kernel and of the machine's. Everything that ran there is included, also other work. A kernel \
-         without CONFIG_IRQ_TIME_ACCOUNTING finds softirq by samples and no hardirq. Threads that ended \
-         meanwhile are not named."
+         without CONFIG_IRQ_TIME_ACCOUNTING only samples softirq time, and does not see hardirq time. Threads \
+         that ended meanwhile are not named."
     }
 
     fn draws(&self) -> bool {

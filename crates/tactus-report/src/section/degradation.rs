@@ -397,7 +397,7 @@ fn remarks(pairs: &[&Degraded], places: usize) -> Vec<String> {
     remarks.extend(pairs.iter().filter(broke).map(|pair| {
         let (broken, all) = (pair.broken, pair.rounds + pair.broken);
         let name = clean(&pair.with.name);
-        format!("In {broken} of {all} rounds of {name} a run broke: its values are unknown.")
+        format!("In {broken} of {all} rounds of {name} a run did not complete: its values are unknown.")
     }));
     if pairs.iter().any(|pair| pair.with.evidence != pair.base.evidence) {
         remarks.push(

@@ -231,7 +231,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     let mut remarks = unknowable(all);
     remarks.extend(looked(all));
     if all.iter().any(|entry| entry.evidence == Some(Evidence::VirtualHost)) {
-        remarks.push("Measured inside a VM it holds as seen inside this virtual machine.".into());
+        remarks.push("What was measured inside a VM holds only as seen inside this virtual machine.".into());
     }
     let claim = contents.plan.fitness.as_ref().and_then(|fitness| fitness.claim.as_deref());
     if let Some(claim) = claim.filter(|_| all.iter().any(|entry| entry.published.is_some())) {
@@ -309,9 +309,9 @@ fn looked(all: &[FitnessEntry]) -> Option<String> {
         .min_by(|one, other| one.duration_s.unwrap_or(0.0).total_cmp(&other.duration_s.unwrap_or(0.0)))?;
     let (seconds, rate) = (shortest.duration_s?, shortest.worse_per_s?);
     Some(format!(
-        "Fit describes the measured time, and does not prove that a larger latency never occurs: {} without \
-         one bound their rate to {} a second (95 %, independent seconds). A cycle shorter than the time \
-         between two of the latencies was not tested.",
+        "Fit describes the measured time, and does not prove that a larger latency never occurs. None in {} \
+         means at most {} of them a second (95 %, if seconds are independent). A cycle shorter than the \
+         measured interval was not tested.",
         duration(whole(seconds * 1e9)),
         rate_words(rate),
     ))

@@ -135,9 +135,9 @@ fn timers(title: &str, systems: &[SystemEntry]) -> Table {
         head: Head::all(["place", "kernel", "microcode", "timer", "TSC-deadline", "RT runtime"]),
         rows: systems.iter().map(row).collect(),
         remarks: vec![
-            "lapic-deadline is the TSC-deadline timer; an erratum of old microcode turns it off with a \
-message. In a guest the hypervisor reports the microcode. RT runtime is sched_rt_runtime_us, the \
-microseconds of a second that real-time threads may run; -1: all."
+            "lapic-deadline is the TSC-deadline timer; where old microcode has an erratum, the kernel \
+turns it off and prints a message. In a guest the hypervisor reports the microcode. RT runtime is \
+sched_rt_runtime_us, the microseconds of a second that real-time threads may run; -1: all."
                 .into(),
         ],
         length: Length::Whole,

@@ -31,12 +31,12 @@ impl Section for Tails {
     }
 
     fn about(&self) -> &'static str {
-        "The level that is exceeded less than once in a time longer than the measurement, by extreme value \
+        "The latency that is exceeded less than once in a time longer than the measurement, by extreme value \
          theory, if load, machine and configuration stay as measured. It is not a worst case. There is no \
          bound if the blocks of time depend on each other or drift, if they are too few, or if the tail fits \
          no single distribution. The worst of several threads decides. The bound is the upper end of the 95 \
-         % interval by profile likelihood. It is a promise, on which a requirement can pass, with 1800 \
-         blocks or more (half an hour of 1 s); with fewer it is provisional."
+         % interval by profile likelihood. With fewer than 1800 blocks (half an hour of 1 s) it is provisional: \
+         no requirement passes on it."
     }
 
     fn folded(&self, contents: &Contents, parts: &[Part]) -> Option<String> {
@@ -135,9 +135,8 @@ fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Re
 /// "exceeded less than once in 24 h of this load: at most 187 us (95 %; ...), if all stays as measured".
 fn sentence(bound: &Bound) -> String {
     let tail = &bound.tail;
-    let doubt = provisional(bound).map(|why| {
-        format!("; {why}; {} more of the same would make it a promise", duration(bound.lacking_ns))
-    });
+    let doubt = provisional(bound)
+        .map(|why| format!("; {why}; {} more of the same would be enough", duration(bound.lacking_ns)));
     let of_threads = match bound.among {
         1 => String::new(),
         many => format!("; the worst of {} threads", count(many as u64)),

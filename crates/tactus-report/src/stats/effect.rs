@@ -196,7 +196,7 @@ impl Effect {
         };
         match self.design {
             Design::Repeats { pairs, broken } if broken > 0 => {
-                format!("{said}; in {broken} of {pairs} pairs a run broke")
+                format!("{said}; in {broken} of {pairs} pairs a run did not complete")
             }
             Design::Slices { pairs, broken, .. } if broken > 0 => {
                 format!("{said}; in {broken} of {pairs} pairs a slice broke")

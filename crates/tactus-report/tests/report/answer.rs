@@ -342,7 +342,7 @@ fn a_bundle_of_which_no_measurement_can_be_read_does_not_say_that_its_plan_has_n
     contents.rows.clear();
     contents.plan.scenario.push(Scenario::default());
     contents.damage.push("scenarios/01-host-timer/result.json cannot be read".into());
-    let said = "Of the one scenario of the plan nothing can be read from this bundle.";
+    let said = "The plan has 1 scenario, but this bundle contains nothing readable of it.";
     let damaged = " The bundle is damaged: scenarios/01-host-timer/result.json cannot be read.";
     assert_eq!(answer(&contents).sentence, format!("{said}{damaged}"));
     assert_eq!(headline(&contents)[0], said);

@@ -276,7 +276,7 @@ fn runs_that_broke_count_as_worse_and_are_never_dropped() {
         }
     }
     let broke = of(rows.clone());
-    assert_eq!(broke.answer(), "no effect shown; in 4 of 12 pairs a run broke");
+    assert_eq!(broke.answer(), "no effect shown; in 4 of 12 pairs a run did not complete");
     assert!(
         broke.method().contains("12 pairs of runs in randomised order, 8 of 12 of them complete"),
         "{}",

@@ -142,7 +142,7 @@ fn environments(plan: &Plan, source: &Source, system: &dyn System) -> Result<(),
         if let Some(running) = &spec.attach {
             return Err(source.error(
                 &format!("{path}.attach"),
-                format!("`{running}` would be searched in `{outer}` before that has started"),
+                format!("`{running}` cannot be found in `{outer}`: tactus looks for it before `{outer}` has started"),
                 "leave out `attach` or `inside`; on a machine that `ssh` reaches, run tactus there",
             ));
         }
@@ -259,7 +259,7 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
     if let Some(restart) = scenario.restart.filter(|restart| *restart > MOST_RESTARTS) {
         return Err(source.error(
             &format!("{path}.restart"),
-            format!("{restart} starts are too many for an environment in a scenario"),
+            format!("{restart} restarts are too many for an environment in a scenario"),
             format!("use 0 to {MOST_RESTARTS}; 3 is usual"),
         ));
     }

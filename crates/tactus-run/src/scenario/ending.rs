@@ -37,7 +37,7 @@ impl ScenarioRun<'_> {
         if rows.is_empty() {
             return;
         }
-        let reason = format!("{name} ended during a measurement from elsewhere: {words}");
+        let reason = format!("{name}, the peer of this measurement, ended: {words}");
         for row in rows {
             let ending = Ending::because(RowEnd::Failed, reason.clone());
             self.ended.entry(row).or_insert(Ended { ending, measured_ns: None });

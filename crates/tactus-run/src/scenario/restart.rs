@@ -83,8 +83,7 @@ impl ScenarioRun<'_> {
         if first {
             let text =
                 format!("{who} reports that it is paused: tactus waits for it, and that time is a gap");
-            let hint = "resume it; tactus waits as long as the measurement was to take, and at least ten \
-                minutes";
+            let hint = "resume it; tactus waits for the planned duration, at least ten minutes";
             let environment = Some(self.sessions[at].name.clone());
             context.emit(Event::Noted { environment, note: Note::obstacle(text, hint) })?;
         }
@@ -99,7 +98,7 @@ impl ScenarioRun<'_> {
         let own = || rows().filter(|row| row.result.environment == *name);
         let is_peer = rows().any(|row| row.peer.as_ref() == Some(name));
         if self.planned.lock_in.is_some() {
-            return Some("the random moments of a separation hold for one start only");
+            return Some("the random times of injection in a separation are valid for one start only");
         }
         if own().any(|row| row.result.outcome.yields() != Yields::Latency) {
             return Some("a measurement of values cannot be continued");

@@ -11,7 +11,7 @@ use crate::place;
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// Audit a guest or container: a kind, which is started for it, or the address of a running one (as
+    /// Audit a guest or container: a kind, of which tactus starts one, or the address of a running one (as
     /// docker:NAME)
     #[arg(long = "in", value_name = "PLACE", conflicts_with = "from", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: Option<String>,
@@ -36,13 +36,13 @@ pub struct Audit {
     /// List all checks instead
     #[arg(long)]
     pub list: bool,
-    /// Print what fixes most, and one line per finding: the default without --only
+    /// Print the fixes that help most, and one line per finding: the default without --only
     #[arg(long)]
     pub brief: bool,
     /// Print each finding with what was read, why it matters and how to fix it: the default with --only
     #[arg(long, conflicts_with = "brief")]
     pub full: bool,
-    /// Also print each other check, and why it is not a finding
+    /// Also print the checks that are not findings, each with the reason
     #[arg(long)]
     pub all: bool,
     /// Lowest severity that makes the exit code 1 (and fails a JUnit case)

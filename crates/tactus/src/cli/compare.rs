@@ -24,7 +24,7 @@ pub struct Compare {
     /// List every difference, also in each thread: candidates, not verdicts
     #[arg(long, conflicts_with = "itself")]
     pub all: bool,
-    /// How much worse quantities may be. Default: p50=10%,p99=10%,p99.9=25%,maximum=50%,values=10%
+    /// How much worse each quantity may become. Default: p50=10%,p99=10%,p99.9=25%,maximum=50%,values=10%
     #[arg(long, value_name = "QUANTITY=PERCENT,...", value_delimiter = ',')]
     pub margin: Vec<String>,
     /// Only these scenarios or environments, separated by commas

@@ -5,8 +5,8 @@ use clap::Args;
 /// Whether a run continues after its terminal closes.
 #[derive(Debug, Default, Args)]
 pub struct Detach {
-    /// Continue after this terminal closes: this command returns when the bundle has begun, and prints its
-    /// path; `tactus watch` follows the run, `tactus watch --stop` ends it
+    /// Continue after this terminal closes: this command prints the path of the bundle and returns as soon
+    /// as the run has begun; `tactus watch` follows the run, `tactus watch --stop` ends it
     #[arg(long, conflicts_with_all = ["json", "format"])]
     pub detach: bool,
     /// This process is the detached run

@@ -8,7 +8,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
     (
         "",
         &[
-            ("tactus run", "Measure this machine in every environment it has."),
+            ("tactus run", "Measure the host, a container and a virtual machine."),
             ("tactus run -i 1ms --max 100us", "Can it run a loop of 1 ms with at most 100 us of latency?"),
             ("tactus audit", "What adds latency, and what fixes most of it."),
         ],
@@ -18,7 +18,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
         &[
             (
                 "tactus run -i 1ms --max 100us --overruns 0",
-                "Accept a 1 ms loop: quick, in every environment.",
+                "Accept a 1 ms loop: a first look, in three environments.",
             ),
             (
                 "tactus run --in host,podman --cpus 1 --load scheduler -D 60 --out first",
@@ -82,7 +82,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
         "compare",
         &[
             ("tactus compare before after", "What became worse, and what did not change."),
-            ("tactus compare before after --gate", "For CI: exit status 1 if something became worse."),
+            ("tactus compare before after --gate", "For CI: exit code 1 if something became worse."),
         ],
     ),
     (
@@ -109,7 +109,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
     (
         "watch",
         &[
-            ("tactus watch", "Follow your newest run from another terminal; ends as the run ends."),
+            ("tactus watch", "Follow your newest run from another terminal, and end with its exit code."),
             ("tactus watch --stop night", "End a run and keep what it measured."),
             ("tactus watch --serve", "The runs of this directory, in a browser on this machine."),
         ],

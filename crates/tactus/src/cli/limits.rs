@@ -32,8 +32,8 @@ pub struct Limits {
     /// Limit of the 99th percentile
     #[arg(long = "p99", value_name = "[ENV=]US", value_parser = time)]
     pub p99: Vec<Limit<Nanos>>,
-    /// Limit of the latency that is exceeded less than once in a time, as 200us/24h, also if less was
-    /// measured
+    /// Limit that latencies exceed less than once in a time, as 200us/24h; that time may be longer than the
+    /// run
     #[arg(long, value_name = "[ENV=]US/TIME", value_parser = tail)]
     pub tail: Vec<Limit<TailLimit>>,
     /// Maximum number of missed periods

@@ -8,11 +8,11 @@ use super::values::duration;
 /// What happens where another run measures this machine.
 #[derive(Debug, Default, Args)]
 pub struct Lock {
-    /// If another run measures this machine, wait for its end, up to this long; without this option that is
-    /// an error
+    /// If another run is measuring this machine, wait up to this long for its end; without this option
+    /// tactus reports an error
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub wait: Option<Nanos>,
-    /// Measure although another run measures this machine: both disturb each other
+    /// Measure while another run is measuring this machine: the two disturb each other
     #[arg(long, conflicts_with = "wait")]
     pub beside: bool,
 }

@@ -70,7 +70,7 @@ pub struct Measure {
     /// is microseconds
     #[arg(short = 'b', long = "breaktrace", value_name = "US", value_parser = microseconds, conflicts_with = "stop_above")]
     pub break_at: Option<Nanos>,
-    /// Scheduling policy. Default: fifo; for values: other
+    /// Scheduling policy. Default: fifo; for values, application and timerlat: other
     #[arg(long, value_enum)]
     pub policy: Option<Policy>,
     /// Load in the same environment; repeat it for several. Parameters as in cache:bytes=8M, a program as in

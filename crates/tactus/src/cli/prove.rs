@@ -34,7 +34,7 @@ pub struct Prove {
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<CpuSet>,
     /// Pairs of each setting; default: enough to show an effect of two standard deviations, 10 or more. Fewer
-    /// than 10 are exploratory: medians, and an effect only if it is certain
+    /// than 10 are exploratory: medians, and an effect only if it is significant
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub pairs: Option<u32>,
     /// Duration of each half of a pair; a bare number is seconds

@@ -21,7 +21,7 @@ use crate::{load, place, vocabulary};
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// A study by name, or a plan file; without it: this machine, every environment it has. A plan is a
+    /// A study by name, or a plan file; without it: the host, a container and a virtual machine. A plan is a
     /// program that runs with your rights: read a stranger's plan first
     #[arg(value_parser = Open(vocabulary::studies), hide_possible_values = true)]
     pub plan: Option<String>,

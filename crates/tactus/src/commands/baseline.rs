@@ -75,8 +75,8 @@ impl Base {
                     return None;
                 }
                 format!(
-                    "with the variation of `{name}` the gate needs about {runs} runs of each ({quantity} of \
-                     {}): it has {base}, and {planned} {} planned; `--repeat {runs}`",
+                    "the gate needs about {runs} runs of each, because runs of `{name}` vary ({quantity} of \
+                     {}): the baseline has {base}, and {planned} {} planned; `--repeat {runs}`",
                     clean(&scenario),
                     if planned == 1 { "is" } else { "are" }
                 )

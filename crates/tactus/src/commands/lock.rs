@@ -26,7 +26,7 @@ impl Turn {
     /// What its bundle must say of it.
     pub fn remark(&self) -> Option<Note> {
         let Self::Beside(who) = self else { return None };
-        let said = format!("{who} measured this machine at the same time: both disturbed each other");
+        let said = format!("{who} measured this machine at the same time: the two disturbed each other");
         Some(Note { unknowable: Some(Unknowable::Alone), ..Note::info(said) })
     }
 }
@@ -38,7 +38,7 @@ pub fn lock(options: &Lock) -> Result<Turn, Failure> {
     }
     let holder = MachineLock::holder(&Real).unwrap_or_else(|| "another process".to_owned());
     if options.beside {
-        say(format_args!("note: {holder} is also measuring this machine: both disturb each other"));
+        say(format_args!("note: {holder} is also measuring this machine: the two disturb each other"));
         return Ok(Turn::Beside(holder));
     }
     let Some(patience) = options.wait.map(|wait| Duration::from_nanos(wait.0)) else {

@@ -307,10 +307,10 @@ fn control_line(control: &Control, of_device: bool) -> String {
     } else if control.stage == Stage::Fine && !control.is_resolvable() {
         "too noisy here to tell".to_owned()
     } else if control.noise().is_none() {
-        "not passed: the measurement without it did not arrive".to_owned()
+        "not passed: the latencies without the fault did not arrive".to_owned()
     } else if control.is_drowned() {
         // Then it is no matter what was measured.
-        format!("not passed: without it, up to {:.0} us were measured", us(control.noise_ns))
+        format!("not passed: without the fault, up to {:.0} us were measured", us(control.noise_ns))
     } else {
         "NOT seen at its size: not passed".to_owned()
     };
@@ -319,12 +319,12 @@ fn control_line(control: &Control, of_device: bool) -> String {
         String::new()
     } else if of_device {
         // Its thread is the handler's: what a control holds is who raises.
-        " on the CPU that raises".into()
+        " on the CPU that raises the interrupt".into()
     } else {
         format!(" on CPU {}", control.series.cpu)
     };
     if control.injected_ns == 0 && control.stage == Stage::Fine {
-        return format!("Self-test, the smaller one{place}: not made, too noisy here to tell");
+        return format!("Self-test with the smaller fault{place}: not made, too noisy here to tell");
     }
     let by = control.by.replace("hog", "FIFO spinner");
     let Some(injected) = control.injected() else {
@@ -363,17 +363,19 @@ mod tests {
         );
         assert_eq!(
             control_line(&control(1_012_000, 40_000), true),
-            "Self-test: 1000 us block injected on the CPU that raises, 1012 us measured: passed",
+            "Self-test: 1000 us block injected on the CPU that raises the interrupt, 1012 us measured: passed",
             "the series is the handler's"
         );
         let drowned = line(1_012_000, 730_000);
-        assert!(drowned.ends_with("1012 us measured: not passed: without it, up to 730 us were measured"));
+        assert!(
+            drowned.ends_with("1012 us measured: not passed: without the fault, up to 730 us were measured")
+        );
         assert!(line(693_000, 40_000).ends_with("693 us measured: NOT seen at its size: not passed"));
         assert!(line(1_000_000, u64::MAX).ends_with("did not arrive"));
         let fine = Control { stage: Stage::Fine, injected_ns: 0, ..control(0, 80_000) };
         assert_eq!(
             control_line(&fine, false),
-            "Self-test, the smaller one on CPU 0: not made, too noisy here to tell"
+            "Self-test with the smaller fault on CPU 0: not made, too noisy here to tell"
         );
         let none = Control { injected_ns: 0, ..control(0, u64::MAX) };
         assert_eq!(control_line(&none, false), "Self-test: the block on CPU 0 was not made: not passed");

@@ -53,7 +53,7 @@ fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
         let (needed, least) = (duration(needed(most)), duration(least));
         return Some((
             format!(
-                "a pass needs {needed} or more of each measurement ({}); there are {least}",
+                "a pass needs {needed} or more of each measurement ({}); {least} is planned",
                 most.needs.why
             ),
             None,
@@ -61,8 +61,8 @@ fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
     };
     let others = match short.len() - 1 {
         0 => String::new(),
-        1 => " (and so does 1 more measurement)".into(),
-        more => format!(" (and so do {more} more measurements)"),
+        1 => " (the same holds for 1 more measurement)".into(),
+        more => format!(" (the same holds for {more} more measurements)"),
     };
     let said = format!(
         "{} of {} can fail, but not pass{others}: a pass needs {} or more ({})",
@@ -95,7 +95,7 @@ mod tests {
         let (said, longer_ns) = sentence(&[asked("host idle", 10, 300), asked("qemu idle", 10, 60)]).unwrap();
         assert_eq!(
             said,
-            "10 s of host idle can fail, but not pass (and so does 1 more measurement): a pass needs 5 min or more (p99.99)"
+            "10 s of host idle can fail, but not pass (the same holds for 1 more measurement): a pass needs 5 min or more (p99.99)"
         );
         assert_eq!(longer_ns, Some(300 * SECOND_NS));
     }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_run_that_can_pass_says_what_a_pass_needs_and_one_of_which_nothing_is_required_says_nothing() {
         let (said, longer_ns) = sentence(&[asked("host idle", 600, 300)]).unwrap();
-        assert_eq!(said, "a pass needs 5 min or more of each measurement (p99.99); there are 10 min");
+        assert_eq!(said, "a pass needs 5 min or more of each measurement (p99.99); 10 min is planned");
         assert_eq!(longer_ns, None);
         assert!(sentence(&[]).is_none());
     }

@@ -97,7 +97,7 @@ fn figures_and_verdicts_are_explained_like_all_other_words() {
         ("p99", "99 of 100"),
         ("p99.9", "99 of 100"),
         ("overruns", "coordinated omission"),
-        ("inconclusive", "Exit status"),
+        ("inconclusive", "Exit code"),
         ("self-test", "injects"),
     ] {
         let told = output(tactus().args(["explain", word]));

@@ -17,7 +17,7 @@ pub fn answer(of: &Degraded, least: usize) -> String {
     }
     let broke = match of.broken {
         0 => String::new(),
-        broken => format!("; in {broken} of {} rounds a run broke", of.rounds + broken),
+        broken => format!("; in {broken} of {} rounds a run did not complete", of.rounds + broken),
     };
     let seen: Vec<String> = of.items.iter().filter(|item| item.degradation.seen).map(name).collect();
     let said = match seen.as_slice() {

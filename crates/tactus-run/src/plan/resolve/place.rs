@@ -147,7 +147,7 @@ impl Resolver<'_> {
             Some(bytes) if least > bytes => Err(self.source.error(
                 &format!("{table}.sizes"),
                 format!("the smallest array is {least}, but the largest, {most}, is {bytes} on this machine"),
-                "take a smaller one, or more times the last-level cache, or name both sizes",
+                "lower the smallest size, or use a larger multiple of the last-level cache, or name both sizes",
             )),
             _ => Ok(Measure::Memory(Memory { sizes: Some(Sizes { least, most }) })),
         }

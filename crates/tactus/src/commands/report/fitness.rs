@@ -99,7 +99,7 @@ fn required(rows: &[Row], all: &[FitnessEntry], required: &[String]) -> Exit {
         |row: &&Row| row.result.status == RowStatus::Failed && row.result.outcome.yields() == Yields::Latency;
     for row in rows.iter().filter(failed) {
         open = true;
-        say(format_args!("required: {}: it failed, and is not judged", clean(&row.result.name)));
+        say(format_args!("required: {}: the measurement failed, and is not judged", clean(&row.result.name)));
     }
     if own().next().is_none() {
         open = true;
