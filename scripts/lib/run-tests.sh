@@ -11,6 +11,8 @@
 REBOOT=guest::a_guest_is_tuned_over_a_reboot_and_is_as_before_when_all_is_taken_back
 program=${1##*/}
 lane=measures
+# A program that hangs is ended with the name of its test: without this nobody learns which one it was.
+longest=1800
 case ${program%-*} in
   tactus_model | tactus_format | tactus_audit | audit | tactus_bundle | size | tactus_data | data | tactus_environment | \
     tactus_fleet | tactus_statistics | statistics | tactus_report | report | tactus_serve | serve | seeds | generate | guards)
@@ -28,8 +30,8 @@ case ${program%-*} in
       computes) exec "$@" --exact "$REBOOT" ;;
     esac
     RUST_TEST_THREADS=3
-    export RUST_TEST_THREADS
-    exec "$@" --skip "$REBOOT"
+    longest=2700
+    set -- "$@" --skip "$REBOOT"
     ;;
 esac
 case $TACTUS_TEST_LANE in
@@ -38,4 +40,4 @@ case $TACTUS_TEST_LANE in
   *) [ "$lane" = "$TACTUS_TEST_LANE" ] || exit 0 ;;
 esac
 export RUST_TEST_THREADS
-exec "$@"
+exec timeout --kill-after=10 "$longest" "$@" </dev/null

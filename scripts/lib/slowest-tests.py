@@ -5,14 +5,39 @@
 
 The time between two results is the later test's. So it is where tests run one at a time; of those that do not it is
 what each adds to the whole. Other lines in between, such as "has been running for over 60 seconds", count for nothing.
+
+When nothing is printed for five minutes, it prints the processes: a test that hangs has one that says where it waits.
 """
 import re
+import subprocess
 import sys
+import threading
 import time
+
+SILENCE_S = 300
+
+
+def processes():
+    """Prints every process of user space: number, parent, state, what it waits for in the kernel, age in s, command."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,stat,wchan:24,etimes,args"], capture_output=True, text=True, check=False)
+    rows = [row[:200] for row in listed.stdout.splitlines() if not row.endswith("]")]
+    print("\n".join([f"\nno test has ended for {SILENCE_S} s:", *rows]), flush=True)
+
+
+def watchdog():
+    """A timer that prints the processes unless it is cancelled in time."""
+    timer = threading.Timer(SILENCE_S, processes)
+    timer.daemon = True
+    timer.start()
+    return timer
+
 
 many = int(sys.argv[1]) if len(sys.argv) > 1 else 10
 took, binary, name, last = [], "", "", time.monotonic()
+timer = watchdog()
 for line in sys.stdin:
+    timer.cancel()
+    timer = watchdog()
     sys.stdout.write(line)
     sys.stdout.flush()
     now = time.monotonic()
@@ -28,6 +53,7 @@ for line in sys.stdin:
     # Building ends where the tests of a program begin.
     if result or re.match(r"running \d+ tests?$", line):
         last = now
+timer.cancel()
 if took:
     total = sum(seconds for seconds, _, _ in took)
     print(f"\nThe slowest of {len(took)} tests ({total:.0f} s in all):")
