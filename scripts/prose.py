@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Looks for sentences that docs/style.md rules out, in README, guide and the strings of the program.
+"""Looks for sentences that docs/style.md rules out, in README, guide, design notes, strings and comments.
 
   scripts/prose.py              compares with scripts/lib/prose-counts.txt: counts may only fall
   scripts/prose.py --update     writes the counts of today there, where none rose
@@ -109,20 +109,35 @@ def messages(path):
             yield text.count("\n", 0, match.start()) + 1, said
 
 
+COMMENT = re.compile(r"^\s*//[/!]?\s?(.*)$")
+
+
+def comments(path):
+    """Comments of a source file, as paragraphs with their line."""
+    lines = [COMMENT.match(line) for line in path.read_text().splitlines()]
+    return paragraphs("\n".join(match[1] if match else "" for match in lines))
+
+
 def sources():
     return sorted(path for path in ROOT.glob("crates/*/src/**/*.rs") if not re.search(r"/tests?(/|\.rs)", str(path)))
 
 
-def told(path):
-    own = messages(path) if path.suffix == ".rs" else paragraphs(path.read_text())
-    return [(path, *finding) for line, text in own for finding in findings(line, text)]
+def written(path):
+    """Paragraphs of a Markdown file."""
+    return paragraphs(path.read_text())
+
+
+def told(path, read):
+    return [(path, *finding) for line, text in read(path) for finding in findings(line, text)]
 
 
 def parts():
-    """What is counted: a name, and its files."""
-    yield "README.md", [ROOT / "README.md"]
-    yield "guide", sorted(ROOT.glob("docs/guide/*.md"))
-    yield "strings", sources()
+    """What is counted: a name, its files, and how they are read."""
+    yield "README.md", [ROOT / "README.md"], written
+    yield "guide", sorted(ROOT.glob("docs/guide/*.md")), written
+    yield "design", sorted(ROOT.glob("docs/design/*.md")), written
+    yield "strings", sources(), messages
+    yield "comments", sorted(ROOT.glob("crates/**/*.rs")), comments
 
 
 def self_test():
@@ -145,13 +160,15 @@ def main():
     self_test()
     files = [pathlib.Path(name).resolve() for name in arguments if not name.startswith("--")]
     if files:
-        for path, line, name, hint, sentence in (one for file in files for one in told(file)):
+        reads = {".rs": (messages, comments)}
+        every = [(file, read) for file in files for read in reads.get(file.suffix, (written,))]
+        for path, line, name, hint, sentence in (one for each in every for one in told(*each)):
             print(f"{path.relative_to(ROOT)}:{line}: {name} ({hint}): {sentence}")
         return 0
     before = dict(line.rsplit(" ", 1) for line in COUNTS.read_text().splitlines()) if COUNTS.exists() else {}
     now, every = {}, {}
-    for part, files in parts():
-        every[part] = [one for file in files for one in told(file)]
+    for part, files, read in parts():
+        every[part] = [one for file in files for one in told(file, read)]
         for name in ["long", *(rule[0] for rule in RULES)]:
             count = sum(found[2] == name for found in every[part])
             now[f"{part}: {name}"] = count
@@ -166,7 +183,7 @@ def main():
         return 1
     if "--update" in arguments or not before:
         COUNTS.write_text("".join(f"{key} {count}\n" for key, count in now.items()))
-    total = {part: sum(count for key, count in now.items() if key.startswith(part + ": ")) for part, _ in parts()}
+    total = {part: sum(count for key, count in now.items() if key.startswith(part + ": ")) for part, *_ in parts()}
     print("  " + ", ".join(f"{part}: {count}" for part, count in total.items()))
     return 0
 
