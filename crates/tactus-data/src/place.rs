@@ -55,7 +55,12 @@ impl DataSet {
     /// # Errors
     /// When there is none, or one of another version.
     pub fn open(path: &Path) -> Result<Self, DataError> {
-        let dir = Directory::open(path).map_err(|error| DataError::Io { path: path.into(), error })?;
+        let dir = Directory::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                DataError::NotADataSet { path: path.into(), reason: error.to_string() }
+            }
+            _ => DataError::Io { path: path.into(), error },
+        })?;
         check(&dir)?;
         Ok(Self { dir, _lock: None })
     }

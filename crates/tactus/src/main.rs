@@ -69,8 +69,25 @@ fn words(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// The last line of what clap says of an error: its own, and no word of the command line.
+/// The last line of clap's errors, which repeats no word of the command line.
 const ASK: &str = "For more information, try '--help'.";
+/// Begins a line of clap's errors that names the most similar word.
+const TIP: &str = "  tip: ";
+
+/// An error of clap in the form of the others: the hint stands last.
+fn complaint(text: &str) -> String {
+    let text = text.trim_end().strip_suffix(ASK).unwrap_or(text).trim_end();
+    let (tips, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with(TIP));
+    let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+    // Each part of clap's has an empty line before it, which the tip leaves behind.
+    lines.dedup_by(|one, before| one.is_empty() && before.is_empty());
+    let hints = tips.iter().filter_map(|tip| tip.strip_prefix(TIP)).map(|tip| format!("hint: {tip}"));
+    lines.extend(hints);
+    if tips.is_empty() {
+        lines.push("hint: for more information, try --help".to_owned());
+    }
+    lines.join("\n")
+}
 
 /// Help and version are told as they are; an error repeats words of the command line, which may be anybody's.
 fn told(answer: &clap::Error) -> ExitCode {
@@ -88,13 +105,7 @@ fn told(answer: &clap::Error) -> ExitCode {
             return exit::Failure::from(unwritten).report().into();
         }
     } else {
-        let text = answer.render().to_string();
-        let (what, ask) = match text.trim_end().strip_suffix(ASK) {
-            Some(what) => (what.trim_end(), Some("hint: for more information, try --help")),
-            None => (text.as_str(), None),
-        };
-        say::say(what);
-        ask.into_iter().for_each(say::say);
+        say::say(complaint(&answer.render().to_string()));
     }
     ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
 }

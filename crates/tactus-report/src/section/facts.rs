@@ -95,9 +95,8 @@ fn side_by_side(contents: &Contents) -> Table {
 /// Most bytes of all readings on a page; those of a machine of 64 CPUs are some hundred thousand.
 const MOST: usize = 1 << 20;
 
-/// Longest reading on a page, in characters: nobody reads a list of all threads there, and three of them are a tenth of a
-/// page.
-const LONGEST: usize = 200;
+/// Longest reading on a page, in characters: three lists of all threads would be a tenth of a page.
+const LONGEST: usize = 100;
 
 /// Every reading of every environment, as long as a page may be: what is as on the machine itself, which a container shares
 /// nearly everything with, stands there alone.
@@ -110,7 +109,7 @@ fn readings(contents: &Contents) -> Vec<Readings> {
             }
             Read::Text(text) if text.len() > LONGEST => {
                 let first = lines(&beginning(text, LONGEST));
-                (format!("{first}\n({} bytes in all: they are in the bundle, in facts)", text.len()), true)
+                (format!("{first}\n({} bytes; the rest is in the bundle, in facts)", text.len()), true)
             }
             Read::Text(text) => (lines(text), true),
             Read::Cut(text) => (format!("{}\n(the rest was cut)", lines(&beginning(text, LONGEST))), true),

@@ -106,7 +106,7 @@ fn facts_that_are_longer_than_a_page_are_named_on_it_and_left_in_the_bundle() {
     assert!(long.contains("threads:6999") && long.contains("16000 bytes, which are in the bundle (facts)"));
     let mut contents = this_machine();
     contents.facts.get_mut("host").unwrap().keep("threads:0", "x".repeat(16_000));
-    assert!(page(&contents).contains("(16000 bytes in all: they are in the bundle, in facts)"));
+    assert!(page(&contents).contains("(16000 bytes; the rest is in the bundle, in facts)"));
     let short = page(&this_machine()).len();
     assert!(long.len() < short + (4 << 20), "{} bytes more", long.len() - short);
 }

@@ -70,8 +70,8 @@ pub struct TunePlan {
     /// The role of the system
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<Role>,
-    /// Plan for another system, from its recorded facts
-    #[arg(long, value_name = "FILE")]
+    /// Plan for another system, from its recorded facts: a bundle that measured the host, or a file of facts
+    #[arg(long, value_name = "BUNDLE|FILE")]
     pub from: Option<PathBuf>,
     /// Print every line: settings that hold already, each thread and each file
     #[arg(long)]

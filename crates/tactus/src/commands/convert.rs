@@ -9,6 +9,7 @@ use tactus_bundle::Location;
 use tactus_format::export::EXPORTS;
 use tactus_format::import::{Declared, FORMATS};
 use tactus_report::render::text::{Style, render};
+use tactus_report::units::wrapped;
 use tactus_system::Directory;
 
 use super::run::location;
@@ -56,7 +57,10 @@ fn formats() -> String {
             one.tool, one.what, one.made_by, one.unit, one.lacks
         )
     };
-    let written = EXPORTS.iter().map(|format| format!("  {:<22}{}\n", format.name, format.about));
+    let written = EXPORTS.iter().map(|format| {
+        let about = wrapped(format.about, 70).join(&format!("\n{:24}", ""));
+        format!("  {:<22}{about}\n", format.name)
+    });
     format!(
         "Formats that tactus reads: `tactus convert FILE`\n\n{}\nFormats that tactus writes: `tactus convert \
             BUNDLE --to FORMAT`\n\n{}",

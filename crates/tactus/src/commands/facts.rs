@@ -44,13 +44,14 @@ pub struct Seen {
 /// needs some time to change.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The facts of a file, as a bundle keeps them in `facts/`.
+/// The facts of a file, or of the host of a bundle.
 pub fn of_file(path: &Path) -> Result<Facts, Failure> {
+    let in_bundle = path.is_dir().then(|| path.join("facts/host.json"));
+    let path = in_bundle.as_deref().unwrap_or(path);
     let failure = |error: &dyn Display| {
         Failure::say(
             format!("{}: {error}", path.display()),
-            "name a bundle, or a file of facts like those in facts/ of a bundle: an object of readings by \
-                name",
+            "name a bundle that measured the host, or a file of facts like those in facts/ of a bundle",
         )
     };
     let bytes = Real.read_regular(path, limits::FACTS).map_err(|error| failure(&error))?;

@@ -47,10 +47,26 @@ fn wrong_words_are_named_with_a_hint() {
         &["show"],
         &["export", "first", "--format", "csv"],
         &["run", "intel-xeon-2015", "--in", "host"],
+        &["prove", "no-such-check"],
+        &["compare", "first"],
+        &["compare", "first", "second"],
+        &["environments", "qemu"],
+        &["watch", "first"],
+        &["watch", "--list"],
+        &["fleet", "show", "nowhere"],
+        &["fleet", "collect"],
+        &["convert", "nowhere"],
+        &["convert", "first", "--format", "csv"],
+        &["tune", "apply", "--profile", "realtime"],
+        &["tune", "plan", "--isolate", "1", "--from", "/nonexistent"],
     ]
     .iter()
     .map(|arguments| complaint(arguments))
     .collect();
+    for command in COMMANDS {
+        assert!(all.iter().any(|one| one.starts_with(&format!("$ tactus {command} "))), "{command}");
+    }
+    assert!(all.iter().all(|one| one.contains("error: ") && one.contains("\nhint: ")), "{all:#?}");
     insta::with_settings!({ filters => vec![
         (r"has [0-9,-]+", "has [CPUS]"),
     ]}, {
@@ -86,6 +102,35 @@ fn the_first_screen_and_the_short_help_of_each_command_fit_a_terminal() {
         all += &format!("\n$ tactus {command} -h\n{help}");
     }
     assert!(all.lines().all(|line| line.chars().count() <= 100), "{all}");
+    insta::assert_snapshot!(all);
+}
+
+/// Bundles that were recorded once.
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded");
+
+/// The answers of `run`, `measure` and `environments` depend on the machine: others of these tests count their rows.
+#[test]
+fn the_answer_of_each_command_fits_a_terminal() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let mut all = String::new();
+    let mut answer = |arguments: &[&str], code: i32| {
+        let result = output(tactus().args(arguments).current_dir(RECORDED).env("XDG_STATE_HOME", dir.path()));
+        let (data, said) = (stdout(&result), stderr(&result));
+        assert_eq!(result.status.code(), Some(code), "{arguments:?}: {data}{said}");
+        // A command to copy is not broken.
+        let wide = |line: &&str| line.chars().count() > 100 && !line.contains("tactus ");
+        assert_eq!(data.lines().find(wide), None, "{arguments:?}");
+        all += &format!("$ tactus {}\n{data}{said}exit code {code}\n\n", arguments.join(" "));
+    };
+    answer(&["report", "environments"], 0);
+    answer(&["report", "prove"], 0);
+    answer(&["report", "killed"], 0);
+    answer(&["compare", "interrupted", "killed"], 0);
+    answer(&["audit", "--from", "environments"], 1);
+    answer(&["tune", "plan", "--from", "environments", "--isolate", "1"], 0);
+    answer(&["explain", "timer"], 0);
+    answer(&["convert", "--formats"], 0);
     insta::assert_snapshot!(all);
 }
 

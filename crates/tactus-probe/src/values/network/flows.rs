@@ -127,6 +127,11 @@ impl Flows {
         self.sockets.len()
     }
 
+    /// Bytes of a message.
+    pub const fn message(&self) -> usize {
+        self.message
+    }
+
     /// Their ports.
     ///
     /// # Errors

@@ -85,13 +85,19 @@ const UPLOT_LICENSE: &str = include_str!("vendor/uplot-1.6.32.LICENSE");
 
 /// The script of a page; that of figures only where there are any for it.
 fn script(live: bool) -> String {
-    let own = include_str!("script.js");
+    let own = packed(include_str!("script.js"));
     if !live {
-        return own.to_owned();
+        return own;
     }
     let library = UPLOT.split_once('\n').map_or(UPLOT, |(_, rest)| rest);
-    let plot = include_str!("plot.js");
+    let plot = packed(include_str!("plot.js"));
     format!("/* uPlot 1.6.32\n{UPLOT_LICENSE}*/\n{library}\n{own}\n{plot}")
+}
+
+/// A script of ours without indentation and lines of comment: no string of it goes over several lines.
+fn packed(script: &str) -> String {
+    let lines = script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A script or a style as a content security policy names it to allow it.

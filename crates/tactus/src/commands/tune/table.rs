@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use tactus_model::change::{Change, Effect, Target};
+use tactus_report::units::wrapped;
 use tactus_tune::plan::{Layer, Plan, PlannedChange};
 
 /// Several changes of one kind and value, on one line.
@@ -132,7 +133,7 @@ fn write_line(text: &mut String, line: &Line<'_>, again: bool, width: usize) {
         let numbers: Vec<String> = pitfalls.iter().map(u8::to_string).collect();
         notes += &format!("{}See pitfall {}.", if notes.is_empty() { "" } else { " " }, numbers.join(", "));
     }
-    for row in wrapped(&notes, width.saturating_sub(29).max(30)) {
+    for row in wrapped(&notes, width.saturating_sub(29).max(30)).iter().filter(|row| !row.is_empty()) {
         let _ = writeln!(text, "  {:<24}   {row}", "");
     }
 }
@@ -213,21 +214,6 @@ fn write_wrapped(text: &mut String, mark: &str, words: &str, width: usize) {
     }
 }
 
-/// Lines of a text, not longer than the width where words allow it.
-pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use tactus_audit::{Intent, Subject};
@@ -277,11 +263,5 @@ mod tests {
         let text = plan(&planned("0-7"), false, 100);
         let second = text.lines().nth(2).unwrap();
         assert!(second.starts_with("refused: isolating 0-7 leaves no CPU"), "{text}");
-    }
-
-    #[test]
-    fn lines_are_as_long_as_words_allow() {
-        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
-        assert_eq!(wrapped("", 8), Vec::<String>::new());
     }
 }
