@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tactus_audit::{Source, all};
 
-const TABLE: &str = include_str!("../../../../docs/design/audit-sources.md");
+const TABLE: &str = include_str!("../../../../docs/reference/audit-sources.md");
 
 /// The verdict of each check.
 fn verdicts() -> BTreeMap<&'static str, &'static str> {

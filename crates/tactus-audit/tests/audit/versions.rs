@@ -10,7 +10,7 @@ use tactus_model::finding::Role;
 use crate::machines::{MACHINES, machine};
 
 /// Every parameter that a check may ask for at boot, and the version of Linux that first knew it; (0, 0): older
-/// than 3.10, or not the kernel's own. Of `Documentation/admin-guide/kernel-parameters.txt` and `docs/design/audit-sources.md`.
+/// than 3.10, or not the kernel's own. Of `Documentation/admin-guide/kernel-parameters.txt` and `docs/reference/audit-sources.md`.
 const KNOWN_SINCE: &[(&str, (u32, u32))] = &[
     ("amd_pstate", (6, 1)),
     ("audit", (0, 0)),
