@@ -107,17 +107,28 @@ fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
-/// The first file of a finished bundle that lies where readers look, and that its manifest does not name: it came later,
-/// and no checksum holds it.
+/// The first file of a finished bundle that lies where readers look, and that its manifest does not name: it was added
+/// later, and no checksum covers it. A directory in which the manifest names no file was added, too: a reader would take it
+/// for a row.
 pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
     manifest.finished.as_ref()?;
     let refused = |path: &Path, reason: String| BundleError::Altered { path: dir.path().join(path), reason };
-    let unnamed = |path: &Path| {
-        let named = manifest.files.contains_key(&*path.to_string_lossy());
-        (!named).then(|| refused(path, "the manifest does not name it".into()))
+    let is_named = |path: &Path, kind: Kind| {
+        let path = path.to_string_lossy();
+        match kind {
+            Kind::Directory => {
+                let beneath = format!("{path}/");
+                let mut from = manifest.files.range(beneath.clone()..);
+                from.next().is_some_and(|(name, _)| name.starts_with(&beneath))
+            }
+            _ => manifest.files.contains_key(&*path),
+        }
+    };
+    let unnamed = |path: &Path, kind: Kind| {
+        (!is_named(path, kind)).then(|| refused(path, "the manifest does not name it".into()))
     };
     let alone = [SOURCE, PLAN, EVENTS, LOG].into_iter().filter(|name| dir.entry(name).is_ok());
-    let alone = alone.filter_map(|name| unnamed(Path::new(name))).next();
+    let alone = alone.filter_map(|name| unnamed(Path::new(name), Kind::File)).next();
     alone.or_else(|| {
         [SCENARIOS, FACTS, AUDIT, CONSOLES].into_iter().find_map(|sub| {
             match dir.beneath(sub).and_then(|own| own.walk()) {
@@ -125,8 +136,8 @@ pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
                 Err(error) => Some(refused(Path::new(sub), error.to_string())),
                 Ok(all) => all
                     .into_iter()
-                    .filter(|entry| entry.kind != Kind::Directory && !is_hidden(&entry.path))
-                    .find_map(|entry| unnamed(&Path::new(sub).join(entry.path))),
+                    .filter(|entry| !is_hidden(&entry.path))
+                    .find_map(|entry| unnamed(&Path::new(sub).join(entry.path), entry.kind)),
             }
         })
     })

@@ -111,10 +111,11 @@ fn read_rows(
         damage.push(format!("{more} of its rows exceed the number in any plan: they are left out"));
     }
     // Numbers are given without gaps.
-    let (there, last) = (dirs.len(), dirs.keys().next_back().map_or(0, |last| last.saturating_add(1)));
+    let (mut there, last) = (dirs.len(), dirs.keys().next_back().map_or(0, |last| last.saturating_add(1)));
     for (number, name) in dirs.into_iter().take(MOST_MEASURED) {
-        if let Some(result) = result(dir, &name, &mut memory, &mut damage) {
-            results.insert(number, (name, result));
+        match result(dir, &name, &mut memory, &mut damage) {
+            Some(result) => drop(results.insert(number, (name, result))),
+            None => there -= 1,
         }
     }
     let Happened { mut rows_of, notes, planned, .. } =
@@ -470,7 +471,11 @@ impl Happened {
 }
 
 /// The directories of the rows by their number, from 0. A run that died as soon as it began has none.
+///
+/// # Errors
+/// When they cannot be listed, or two have one number: one of them is not the run's.
 fn row_dirs(dir: &Directory, damage: &mut Vec<String>) -> Result<BTreeMap<usize, String>, BundleError> {
+    let not = |reason: String| BundleError::NotABundle { path: dir.path().to_owned(), reason };
     let names = match dir.beneath(SCENARIOS).and_then(|dir| dir.names()) {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -478,15 +483,21 @@ fn row_dirs(dir: &Directory, damage: &mut Vec<String>) -> Result<BTreeMap<usize,
             return Ok(BTreeMap::new());
         }
         Err(error) => {
-            let reason = format!("{SCENARIOS}: {error}");
-            return Err(BundleError::NotABundle { path: dir.path().to_owned(), reason });
+            return Err(not(format!("{SCENARIOS}: {error}")));
         }
     };
     let numbered = |name: String| {
         let number = name.split('-').next()?.parse::<usize>().ok()?.checked_sub(1)?;
         Some((number, name))
     };
-    Ok(names.into_iter().filter_map(|name| numbered(name.into_string().ok()?)).collect())
+    let mut dirs = BTreeMap::new();
+    for (number, name) in names.into_iter().filter_map(|name| numbered(name.into_string().ok()?)) {
+        if let Some(before) = dirs.insert(number, name.clone()) {
+            let (one, other) = (names::words(&before), names::words(&name));
+            return Err(not(format!("{SCENARIOS} has two directories of row {}: {one} and {other}", number + 1)));
+        }
+    }
+    Ok(dirs)
 }
 
 fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<String>) -> Option<RowResult> {

@@ -18,7 +18,7 @@ use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Repeats, RowEnd, Se
 use tactus_model::plan::{MOST_MEASURED, Plan};
 use tactus_model::series::SeriesKey;
 
-use super::{BundleError, Trust, Writer, read};
+use super::{BundleError, Trust, Writer, read, verify};
 
 const TICK_NS: u64 = 1_000_000_000;
 
@@ -284,6 +284,34 @@ fn a_row_that_was_taken_out_of_a_finished_bundle_is_missed() {
         assert_eq!(said, missing > 0, "{told:?} {taken}: {:?}", damaged.damage);
         assert!(damaged.rows.iter().all(|row| row.result.damaged == (missing > 0)), "{told:?} {taken}");
         assert_eq!(read(&dir, Trust::Whole).is_err(), missing > 0, "{told:?} {taken}");
+    }
+}
+
+/// A reader would take it for the row whose number it has.
+#[test]
+fn a_directory_that_was_added_to_a_finished_bundle_replaces_no_row() {
+    let home = tempfile::tempdir().unwrap();
+    for (number, added) in ["scenarios/02-x", "scenarios/2", "scenarios/03-x", "scenarios/02-x/.hidden", "facts/x"]
+        .into_iter()
+        .enumerate()
+    {
+        let dir = home.path().join(number.to_string());
+        let rows = [row(1), row(1)];
+        let mut writer = Writer::create(&dir, &Plan::default(), &rows, Machine::default()).unwrap();
+        for (number, row) in rows.iter().enumerate() {
+            writer.begin_row(number, row, TICK_NS).unwrap().finish().unwrap();
+        }
+        writer.finish(RunStatus::Complete).unwrap();
+        assert_eq!(read(&dir, Trust::Whole).unwrap().damage, Vec::<String>::new());
+        fs::create_dir_all(dir.join(added)).unwrap();
+        assert!(read(&dir, Trust::Whole).is_err(), "{added}");
+        assert!(verify(&tactus_system::Directory::open(&dir).unwrap()).is_err(), "{added}");
+        let Ok(damaged) = read(&dir, Trust::Damaged) else {
+            // Which of two directories is the run's is unknown.
+            assert!(added.starts_with("scenarios/02") || added == "scenarios/2", "{added}");
+            continue;
+        };
+        assert!(damaged.rows.iter().all(|row| row.result.damaged), "{added}: {:?}", damaged.damage);
     }
 }
 

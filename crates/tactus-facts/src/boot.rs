@@ -9,11 +9,14 @@ const SECRET_PARTS: [&str; 5] = ["pass", "pw", "auth", "sig", "signature"];
 /// How the variables of GRUB begin that are parameters of the kernel.
 const GRUB_LINE: &str = "GRUB_CMDLINE_LINUX";
 
-/// Whether a file has parameters of the kernel.
+/// Services whose file of arguments may contain any argument.
+const SERVICES: [&str; 2] = ["/irqbalance", "/stalld"];
+
+/// Whether a file has parameters of the kernel, or of a service: TuneD's variables become parameters of the kernel.
 pub fn is_of_boot(path: &str) -> bool {
-    path.starts_with(GRUB)
-        || path.starts_with("/boot/")
-        || ["/proc/cmdline", "/etc/kernel/cmdline", "/etc/tuned/bootcmdline"].contains(&path)
+    ["/boot/", "/etc/tuned/", GRUB].iter().any(|beginning| path.starts_with(beginning))
+        || ["/proc/cmdline", "/etc/kernel/cmdline"].contains(&path)
+        || path.starts_with("/etc/") && SERVICES.iter().any(|name| path.ends_with(name))
 }
 
 /// The lines that have parameters, and no value of one whose name says that it is a secret.
@@ -116,6 +119,12 @@ will be passed to user space.";
         assert_eq!(kept, "GRUB_CMDLINE_LINUX=\"isolcpus=1 rd.iscsi.password=(not kept) quiet\"");
         let last = without_secrets("/proc/cmdline", "rd.iscsi.password=HUNTER2");
         assert_eq!(last, "rd.iscsi.password=(not kept)");
+        let variables = "isolated_cores=2-23\ncmdline_add=rd.iscsi.password=HUNTER2 quiet\n";
+        let kept = "isolated_cores=2-23\ncmdline_add=(not kept) quiet";
+        assert_eq!(without_secrets("/etc/tuned/realtime-variables.conf", variables), kept);
+        for path in ["/etc/tuned/realtime-variables.conf", "/etc/default/irqbalance", "/etc/sysconfig/stalld"] {
+            assert!(is_of_boot(path), "{path}");
+        }
     }
 
     #[test]

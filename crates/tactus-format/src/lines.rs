@@ -137,7 +137,8 @@ impl Fields<'_> {
     }
 
     fn is_empty(&self) -> bool {
-        self.0.trim().is_empty()
+        // Blanks up to the next word: those at the end of a long line would be looked at once for each status on it.
+        self.0.trim_start().is_empty()
     }
 }
 

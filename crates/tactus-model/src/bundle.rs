@@ -542,9 +542,12 @@ pub fn environment_key(environment: &str, state: Option<&str>) -> String {
 pub const LONGEST_NAME: usize = 100;
 
 /// What an environment is called, as a file's name: no two share one. What cannot stand there, or would hide the file,
-/// is written as in a URL.
+/// is written as in a URL. No name at all is `%`, which no other name becomes.
 #[must_use]
 pub fn file_name(environment: &str) -> String {
+    if environment.is_empty() {
+        return "%".to_owned();
+    }
     let mut name = String::new();
     for (at, c) in environment.char_indices() {
         if c == '/' || c == '%' || c.is_control() || (c == '.' && at == 0) {

@@ -7,7 +7,7 @@ mod text;
 
 use tactus_model::finding::Audit;
 
-pub use crate::row::{intended, judged_as, summary};
+pub use crate::row::{intended, judged_as, read_nothing, summary};
 pub use json::{AuditDocument, document};
 pub use junit::junit;
 pub use markdown::markdown;

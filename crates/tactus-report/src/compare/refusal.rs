@@ -249,13 +249,16 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why a run cannot be held against any other; none: it can.
+/// Why a run cannot be compared with any other; none: it can.
 pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     let result: &RowResult = &run.row.result;
     let condition = condition.to_owned();
     let why = || result.reason.clone().unwrap_or_else(|| "no reason was kept".into());
     if result.status != RowStatus::Measured || result.outcome.is_empty() {
         return Some(Refusal::Unmeasured { condition, why: why() });
+    }
+    if result.damaged {
+        return Some(Refusal::Incomplete { condition, why: "its bundle is damaged".into() });
     }
     let is_judged = match result.evidence {
         Some(Evidence::BareMetal | Evidence::VirtualHost) => true,

@@ -179,7 +179,14 @@ fn card(out: &mut String, card: &Card) {
 /// Text from a bundle as Markdown that shows it as it is.
 pub(crate) fn text(raw: &str) -> String {
     let mut safe = String::new();
+    let mut in_word = false;
     for c in clean(raw).chars() {
+        // A name behind it would be told that somebody mentioned it.
+        if c == '@' && !in_word {
+            safe.push_str("&#64;");
+            continue;
+        }
+        in_word = c.is_alphanumeric() || c == '_';
         if matches!(c, '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~') {
             safe.push('\\');
         }

@@ -2,6 +2,8 @@
 
 use tactus_model::finding::{Audit, By, Severity, State};
 
+use super::conditions::judges;
+
 /// "4 blockers, 12 major, 9 minor, 3 info; 23 ok, 30 not visible here, 4 read failed, 40 not applicable".
 #[must_use]
 pub fn summary(audit: &Audit) -> String {
@@ -13,7 +15,11 @@ pub fn summary(audit: &Audit) -> String {
             found.push(format!("{count} {severity}{plural}"));
         }
     }
-    let found = if found.is_empty() { "nothing found".into() } else { found.join(", ") };
+    let found = match &found[..] {
+        [] if read_nothing(audit) => "nothing could be judged, because no reading of a check is there".into(),
+        [] => "nothing found".into(),
+        found => found.join(", "),
+    };
     let others: Vec<String> = [State::Ok, State::Unknowable, State::Unreadable, State::NotApplicable]
         .into_iter()
         .map(|state| (audit.count(state), state))
@@ -21,6 +27,12 @@ pub fn summary(audit: &Audit) -> String {
         .map(|(count, state)| format!("{count} {state}"))
         .collect();
     if others.is_empty() { found } else { format!("{found}; {}", others.join(", ")) }
+}
+
+/// Whether checks lacked their readings and no other check could be judged: "nothing found" would be praise.
+#[must_use]
+pub fn read_nothing(audit: &Audit) -> bool {
+    !judges(audit) && audit.count(State::Unreadable) > 0
 }
 
 /// What an environment is judged as, where its name does not say it: " as a guest".

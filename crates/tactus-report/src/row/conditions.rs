@@ -25,7 +25,7 @@ fn audited<'a>(contents: &'a Contents, environment: &str) -> Option<&'a Audit> {
 
 /// Whether anything could be judged: of what does not speak a probe's language nothing was read, and "nothing found"
 /// would be praise.
-fn judges(audit: &Audit) -> bool {
+pub(super) fn judges(audit: &Audit) -> bool {
     audit.findings.iter().any(|finding| matches!(finding.state, State::Ok | State::Finding))
 }
 

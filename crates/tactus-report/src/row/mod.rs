@@ -29,7 +29,7 @@ mod verdict;
 
 pub use asked::{MOST_ROWS, apart, asked, named, rows_of, state, title_of};
 pub use attribution::{Attribution, attribution};
-pub use audit_summary::{intended, judged_as, summary};
+pub use audit_summary::{intended, judged_as, read_nothing, summary};
 pub use blame::{blame, owner_name};
 pub use broke::broke;
 pub use complete::{CYCLES_FOR_A_VERDICT, PassNeeds, bounded_rate, pass_needs, rate_words};

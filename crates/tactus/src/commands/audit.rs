@@ -9,7 +9,7 @@ use tactus_bundle::{self as bundle, Trust};
 use tactus_environment as environment;
 use tactus_model::bundle::environment_key;
 use tactus_model::finding::{Audit as Audits, By, Role, Severity};
-use tactus_report::audit::{Audited, Detail, document, junit, markdown, text};
+use tactus_report::audit::{Audited, Detail, document, junit, markdown, read_nothing, text};
 use tactus_report::render::text::Style;
 use tactus_system::{Real, System};
 
@@ -179,8 +179,12 @@ fn threshold(threshold: Threshold) -> Option<Severity> {
     }
 }
 
-fn exit<'a>(mut audits: impl Iterator<Item = &'a Audits>, limit: Threshold) -> Exit {
+fn exit<'a>(audits: impl Iterator<Item = &'a Audits>, limit: Threshold) -> Exit {
     let Some(limit) = threshold(limit) else { return Exit::Good };
-    let fails = |audit: &Audits| audit.worst().is_some_and(|worst| worst >= limit);
-    if audits.any(fails) { Exit::Findings } else { Exit::Good }
+    let of = |audit: &Audits| match audit.worst() {
+        Some(worst) if worst >= limit => Exit::Findings,
+        _ if read_nothing(audit) => Exit::Inconclusive,
+        _ => Exit::Good,
+    };
+    audits.map(of).fold(Exit::Good, Exit::and)
 }

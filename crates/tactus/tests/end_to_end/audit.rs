@@ -180,3 +180,16 @@ fn a_run_keeps_its_audits_and_they_can_be_made_again_from_its_facts() {
     let result = output(tactus().args(["audit", "--from"]).arg(&cut));
     assert!(stderr(&result).contains("cut.json") && result.status.code() == Some(2), "{}", stderr(&result));
 }
+
+#[test]
+fn an_audit_that_could_read_nothing_does_not_pass() {
+    let _turn = beside_others();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("empty.json");
+    for facts in ["{}", r#"{"nothing/known": {"text": "1"}}"#] {
+        fs::write(&file, facts).unwrap();
+        let result = output(tactus().args(["audit", "--from"]).arg(&file));
+        assert_eq!(result.status.code(), Some(3), "{facts}: {}{}", stdout(&result), stderr(&result));
+        assert!(stdout(&result).contains("nothing could be judged"), "{}", stdout(&result));
+    }
+}
