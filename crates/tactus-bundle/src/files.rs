@@ -108,8 +108,8 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 /// The first file of a finished bundle that lies where readers look, and that its manifest does not name: it was added
-/// later, and no checksum covers it. A directory in which the manifest names no file was added, too: a reader would take it
-/// for a row.
+/// later, and no checksum covers it. The same holds for a directory in which the manifest names no file: a reader would take
+/// it for a row.
 pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
     manifest.finished.as_ref()?;
     let refused = |path: &Path, reason: String| BundleError::Altered { path: dir.path().join(path), reason };
@@ -134,10 +134,13 @@ pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
             match dir.beneath(sub).and_then(|own| own.walk()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => Some(refused(Path::new(sub), error.to_string())),
-                Ok(all) => all
-                    .into_iter()
-                    .filter(|entry| !is_hidden(&entry.path))
-                    .find_map(|entry| unnamed(&Path::new(sub).join(entry.path), entry.kind)),
+                Ok(all) => {
+                    let shown = all.into_iter().filter(|entry| !is_hidden(&entry.path));
+                    let (directories, files): (Vec<_>, Vec<_>) =
+                        shown.partition(|entry| entry.kind == Kind::Directory);
+                    let mut all = files.into_iter().chain(directories);
+                    all.find_map(|entry| unnamed(&Path::new(sub).join(entry.path), entry.kind))
+                }
             }
         })
     })
