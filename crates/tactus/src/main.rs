@@ -74,19 +74,18 @@ const ASK: &str = "For more information, try '--help'.";
 /// Begins a line of clap's errors that names the most similar word.
 const TIP: &str = "  tip: ";
 
-/// An error of clap in the form of the others: the hint stands last.
-fn complaint(text: &str) -> String {
+/// An error of clap in the form of the others: what is wrong, and the hints, each a separate line.
+fn complaint(text: &str) -> (String, Vec<String>) {
     let text = text.trim_end().strip_suffix(ASK).unwrap_or(text).trim_end();
-    let (tips, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with(TIP));
-    let mut lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+    let (tips, mut lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with(TIP));
     // Each part of clap's has an empty line before it, which the tip leaves behind.
     lines.dedup_by(|one, before| one.is_empty() && before.is_empty());
-    let hints = tips.iter().filter_map(|tip| tip.strip_prefix(TIP)).map(|tip| format!("hint: {tip}"));
-    lines.extend(hints);
-    if tips.is_empty() {
-        lines.push("hint: for more information, try --help".to_owned());
+    let mut hints: Vec<String> =
+        tips.iter().filter_map(|tip| tip.strip_prefix(TIP)).map(|tip| format!("hint: {tip}")).collect();
+    if hints.is_empty() {
+        hints.push("hint: for more information, try --help".to_owned());
     }
-    lines.join("\n")
+    (lines.join("\n"), hints)
 }
 
 /// Help and version are told as they are; an error repeats words of the command line, which may be anybody's.
@@ -105,7 +104,9 @@ fn told(answer: &clap::Error) -> ExitCode {
             return exit::Failure::from(unwritten).report().into();
         }
     } else {
-        say::say(complaint(&answer.render().to_string()));
+        let (what, hints) = complaint(&answer.render().to_string());
+        say::say(what);
+        hints.into_iter().for_each(say::say);
     }
     ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
 }

@@ -268,6 +268,7 @@ fn runs_that_are_not_whole_or_carry_no_verdict_are_refused() {
     assert_eq!(changed(&|own| own.end(Ending::because(RowEnd::Failed, "it broke"))), "unmeasured");
     assert_eq!(changed(&|own| own.end(Ending::because(RowEnd::Broke, "above the limit"))), "incomplete");
     assert_eq!(changed(&|own| own.threads = None), "incomplete");
+    assert_eq!(changed(&|own| own.damaged = true), "incomplete");
     assert_eq!(changed(&|own| own.control[0].seen_ns = 1), "unproven");
     for evidence in [Evidence::Emulated, Evidence::Imported] {
         let of = |seed| {
