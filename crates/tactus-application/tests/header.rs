@@ -205,7 +205,7 @@ int main(int count, char **words)
 fn no_cycle_calls_the_system() {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let clock = fs::read_to_string(source).unwrap_or_default();
-    // Others are read by a system call, whoever reads them.
+    // Reading any other clock source is a system call.
     if !["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"].contains(&clock.trim()) {
         return;
     }

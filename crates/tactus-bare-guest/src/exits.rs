@@ -19,8 +19,8 @@ pub const MOST: u64 = 20_000;
 /// How long after it is told the timer is to wake the CPU, in ns.
 const HALT_NS: u64 = 50_000;
 
-/// An item: its name in the catalogue, why it cannot be measured, and how so many operations are done. That returns the
-/// ticks of the time stamp counter that belong to the value.
+/// An item: its name in the catalogue, why it cannot be measured, and a function that does a number of operations.
+/// That function returns the ticks of the time stamp counter that belong to the value.
 struct Item {
     name: &'static str,
     obstacle: fn() -> Option<&'static str>,
@@ -81,7 +81,7 @@ impl Measured {
         }
     }
 
-    /// Whether there are half as many repeats again as when it was said last.
+    /// Whether there are at least half as many repeats again as at the last report.
     pub fn has_more_to_say(&self) -> bool {
         self.said == 0 || self.repeats.len() >= self.said + self.said.div_ceil(2)
     }
@@ -101,7 +101,7 @@ fn batch_of(clock: &Clock, run: fn(&Clock, u64) -> u64) -> u64 {
     }
 }
 
-/// Ticks that so many operations take, without what reading the counter takes.
+/// Ticks that `n` operations take, without the cost of reading the counter.
 fn timed(n: u64, operation: impl Fn()) -> u64 {
     let began = cpu::tsc();
     let cost = cpu::tsc() - began;
@@ -140,7 +140,7 @@ fn halt(clock: &Clock, n: u64) -> u64 {
     (0..n).map(|_| timer::nap(clock.ticks(HALT_NS))).sum()
 }
 
-/// Why there is nobody to call.
+/// The reason why there is no hypervisor to call.
 fn no_hypercall() -> Option<&'static str> {
     let is_kvm = hypervisor().is_some_and(|(name, _)| &name == b"KVMKVMKVM\0\0\0");
     (!is_kvm).then_some("KVM alone answers it, and what is below this guest is not KVM")

@@ -17,7 +17,7 @@ pub struct Histogram {
     counts: [u32; BUCKETS],
     /// How many.
     pub cycles: u64,
-    /// The smallest, in ns; 0 while there is none.
+    /// The smallest value, in ns; 0 without values.
     pub min_ns: u64,
     /// The largest, in ns.
     pub max_ns: u64,

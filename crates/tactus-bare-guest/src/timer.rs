@@ -73,8 +73,8 @@ pub fn due() -> u64 {
     DUE.load(Ordering::Relaxed)
 }
 
-/// Sleeps for so many ticks of the time stamp counter, and returns how late the interrupt came that ended it. Nothing may be
-/// measured meanwhile.
+/// Sleeps for `ticks` ticks of the time stamp counter, and returns how late the interrupt came that ended it. Must
+/// not be called while a measurement runs.
 pub fn nap(ticks: u64) -> u64 {
     let due = cpu::tsc() + ticks;
     loop {
@@ -87,8 +87,8 @@ pub fn nap(ticks: u64) -> u64 {
     }
 }
 
-/// Waits about so many ticks of the time stamp counter. Other interrupts that come meanwhile are handled, and the timer is
-/// not told anew for them: it is no part of what they take.
+/// Waits about `ticks` ticks of the time stamp counter. Other interrupts are handled meanwhile. The timer is not set
+/// again for them, so that setting it adds nothing to what they take.
 pub fn rest(ticks: u64) {
     let began = cpu::tsc();
     arm(began + ticks, began);

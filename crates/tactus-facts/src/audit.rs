@@ -39,7 +39,7 @@ pub fn keep(it: &mut Collector) {
     {
         let reading = match answer {
             Ok(text) => Reading::Text(text),
-            // A kernel without audit has no such protocol, or nobody who listens.
+            // A kernel without audit has no such protocol, or no process that listens to it.
             Err(rustix::io::Errno::PROTONOSUPPORT) => Reading::Absent,
             Err(rustix::io::Errno::CONNREFUSED) => Reading::Unreadable(
                 "the kernel does not answer here (no audit, or a separate namespace)".into(),

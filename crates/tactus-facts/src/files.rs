@@ -83,7 +83,7 @@ pub const FILES: &[&str] = &[
 /// Readings that are there on some systems: a directory, and names below it. A directory is listed
 /// once for all its names.
 pub const PATTERNS: &[(&str, &[&str])] = &[
-    // What the next boot is told.
+    // Parameters of the next boot.
     ("/boot/", &["firmware/cmdline.txt", "cmdline.txt", "loader/entries/*.conf"]),
     (
         "/etc/",
@@ -283,7 +283,7 @@ pub const ABOVE_CGROUP: &[&str] = &[
     "memory.max",
 ];
 
-/// Directories whose entries are named: `list:<directory>`. What is below them is not read.
+/// Directories whose entries are listed by name: `list:<directory>`. The entries themselves are not read.
 pub const LISTS: &[&str] = &[
     "/etc/systemd/system/multi-user.target.wants",
     "/etc/systemd/system/timers.target.wants",

@@ -20,7 +20,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Keeps a file, `absent` when there is none.
+    /// Keeps a file, as `absent` if it does not exist.
     pub fn file(&mut self, path: &str) {
         self.facts.0.insert(path.to_owned(), read(path).unwrap_or(Reading::Absent));
     }
@@ -78,7 +78,7 @@ impl Collector {
 
     /// The names in a directory, in no order; none when it cannot be listed.
     pub fn list(&mut self, directory: &str) -> Rc<[String]> {
-        // Searched from the end: whoever asks again asks soon.
+        // Search from the end: the same directory is usually asked for again soon.
         if let Some((_, names)) = self.listings.iter().rev().find(|(listed, _)| listed == directory) {
             return Rc::clone(names);
         }
@@ -87,7 +87,7 @@ impl Collector {
         names
     }
 
-    /// Keeps `text`, or why there is none.
+    /// Keeps `text`, or the error instead of it.
     pub fn keep_result(&mut self, name: impl Into<String>, text: io::Result<impl Into<String>>) {
         match text {
             Ok(text) => self.facts.keep(name, text),
@@ -111,7 +111,7 @@ pub fn refused(error: &io::Error) -> Reading {
     if is_absent(error) { Reading::Absent } else { Reading::Unreadable(error.to_string()) }
 }
 
-/// Reads a file; `None` when there is none.
+/// Reads a file; `None` if it does not exist.
 pub fn read(path: &str) -> Option<Reading> {
     // The device answers with four bytes, not with text.
     if path == "/dev/cpu_dma_latency" {

@@ -126,8 +126,8 @@ fn virtual_cpus(pid: u32, left: &mut usize) -> io::Result<String> {
     Ok(numbers.to_string())
 }
 
-/// The number of a vCPU by the name of its file. Nobody but KVM makes a file of this name: that of a file that lies
-/// somewhere begins with a slash.
+/// The number of a vCPU by the name of its file. Only KVM makes a file of this name: the name of a file in a
+/// directory begins with a slash.
 fn virtual_cpu(file: &str) -> Option<u32> {
     file.strip_prefix("anon_inode:kvm-vcpu:")?.parse().ok()
 }
@@ -142,8 +142,8 @@ fn kilobytes(value: &str) -> Option<u64> {
     value.split_whitespace().next()?.parse().ok()
 }
 
-/// Resident memory by page size, in kB, from the lines of smaps: `Rss` has no hugetlb pages, which
-/// have two lines of their own (Documentation/filesystems/proc.rst). `left` bytes may be read.
+/// Resident memory by page size, in kB, from the lines of smaps. `Rss` does not contain hugetlb pages, which have two
+/// separate lines (Documentation/filesystems/proc.rst). At most `left` bytes are read.
 fn by_page_size(map: impl Read, left: &mut u64) -> io::Result<String> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     let mut size = 0;

@@ -62,7 +62,7 @@ pub fn inl(port: u16) -> u32 {
 
 /// Writes four bytes to an I/O port: the address and the data of a device's configuration.
 pub fn outl(port: u16, value: u32) {
-    // SAFETY: what is configured here is where a device's interrupts go, which is a vector that has a handler.
+    // SAFETY: this only configures where a device's interrupts go, which is a vector that has a handler.
     unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack)) };
 }
 
@@ -148,7 +148,7 @@ pub fn power_off() -> ! {
 /// interrupts off meanwhile.
 pub struct Single<T>(T);
 
-// SAFETY: there is one CPU; what is inside sees to it that nobody has it twice (`RefCell`).
+// SAFETY: there is one CPU; the inner type (`RefCell`) prevents a second borrow.
 unsafe impl<T> Sync for Single<T> {}
 
 impl<T> Single<T> {
