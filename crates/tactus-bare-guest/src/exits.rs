@@ -81,7 +81,7 @@ impl Measured {
         }
     }
 
-    /// Whether there are at least half as many repeats again as at the last report.
+    /// Whether the number of repeats has grown by half since the last report.
     pub fn has_more_to_say(&self) -> bool {
         self.said == 0 || self.repeats.len() >= self.said + self.said.div_ceil(2)
     }

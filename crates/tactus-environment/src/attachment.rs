@@ -15,7 +15,7 @@ pub struct Attachment {
     pub address: Ipv4Addr,
     /// That of the other end.
     pub other: Ipv4Addr,
-    /// What a guest has there.
+    /// The NIC of a guest.
     pub nic: Option<GuestNic>,
 }
 

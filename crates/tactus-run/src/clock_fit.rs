@@ -96,7 +96,7 @@ mod tests {
         })
     }
 
-    /// Ticks of a clock that this machine's outruns by so many parts per million.
+    /// Ticks of a clock that is slower than this machine's by `ppm` parts per million.
     fn ticks(seconds: u64, ppm: f64, seed: u64) -> Arrivals {
         let mut arrivals = Arrivals::default();
         for (n, delay) in (1..=seconds).zip(delays(seed)) {

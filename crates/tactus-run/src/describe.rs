@@ -5,7 +5,7 @@ use tactus_system::System;
 
 use crate::machine_id;
 
-/// What the user calls the machine, where several have one host name, or a container has one of its own.
+/// The user's name for the machine, where several have one host name, or a container has another one.
 const NAME: &str = "TACTUS_MACHINE";
 /// The longest name, in characters.
 const LONGEST: usize = 64;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::{Remote, System};
 
-/// What an environment needs that lies inside another one.
+/// The means by which an environment runs inside another one.
 pub struct Nest {
     /// The system of the outer one.
     pub system: Remote,

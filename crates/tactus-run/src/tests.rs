@@ -1,5 +1,5 @@
-//! The engine against environments whose probes follow a script: what they say is written here, word
-//! by word, so that every way of going wrong can be played.
+//! The engine against environments whose probes follow a script: their messages are written here, word by word, so
+//! that every failure can be played.
 
 mod arrival;
 mod day;

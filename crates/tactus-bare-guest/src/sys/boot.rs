@@ -5,11 +5,13 @@
 //! there in 32-bit protected mode, without paging, and with interrupts off. `ebx` points at a *start info* (the
 //! command line, the memory map). The guest does not need the memory map: it uses only the memory that its image
 //! asked for. There is no firmware, no boot loader and no real mode.
+//!
 //! <https://xenbits.xen.org/docs/unstable/misc/pvh.html>
 //!
 //! On bare metal a boot loader does the same by Multiboot2 (GRUB's `multiboot2`). It looks for a header within the
 //! first 32 KiB of the file, and begins at the image's entry, in the same state; `eax` tells which of the two it was.
 //! Both hand over a command line ([`crate::boot_info`]).
+//!
 //! <https://www.gnu.org/software/grub/manual/multiboot2/multiboot.html>
 //!
 //! From there to 64 bits it takes four things: page tables, PAE, the long mode bit of EFER, and paging switched on.

@@ -159,7 +159,7 @@ writes such a pod), and let it run as root",
         let (sender, sent) = channel();
         std::thread::spawn(move || {
             let outcome = writer.write_all(bytes).and_then(|()| writer.flush());
-            // Nobody waits for it after its time.
+            // After the timeout the receiver is gone.
             let _ = sender.send(outcome.map(|()| writer));
         });
         let mut client = Piped::new(child, Vec::new(), Vec::new());
@@ -231,7 +231,7 @@ fn refused(name: &str, words: &str) -> StartError {
         ("can hold a program", "mount an emptyDir with `medium: Memory` on /tmp"),
     ];
     let hint = hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned());
-    // What its client tried before is no news.
+    // Only the last line: the client's earlier attempts do not matter.
     let last = last_lines(words, 1);
     StartError { reason: format!("the pod `{name}` cannot be attached to: {last}"), hint }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Spec {
     cpus: Vec<u32>,
 }
 
-/// What the line is.
+/// The ways to open the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Way {
     Device { path: String, baud: Option<u32> },
@@ -136,7 +136,7 @@ which gets no verdict."
         true
     }
 
-    /// Before the line is open nobody can be asked: there are the CPUs that the plan names, else CPU 0.
+    /// The CPUs cannot be read before the line is open: assume those that the plan names, else CPU 0.
     fn topology(&self, spec: &plan::Environment, _system: &dyn System) -> Result<Topology, StartError> {
         let online = match &spec.cpus {
             Some(CpuRequest::List(cpus)) => cpus.clone(),

@@ -1,5 +1,6 @@
-//! A network namespace, held by a process of its own: with that it ends, and with it everything in it. The process bears
-//! the mark of the run, so the guardian ends it; and it ends by itself when the run does, with the pipe that it reads.
+//! A network namespace, held by a separate process: it ends with that process, and everything in it as well. The
+//! process has the mark of the run, so the guardian ends it. It also ends by itself with the run, because the pipe
+//! that it reads closes.
 
 use std::io::{Read, Write};
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub fn promise_removal(
     groups: impl IntoIterator<Item = PathBuf>,
 ) -> Result<Vec<Promise>, StartError> {
     let groups: Vec<PathBuf> = groups.into_iter().collect();
-    // What is promised last is taken back first.
+    // Promises are fulfilled in reverse order: the last one first.
     let promises = groups.into_iter().rev().map(|group| super::promise(setting, Undo::RemoveEmpty(group)));
     let mut promises: Vec<Promise> = promises.collect::<Result<_, _>>()?;
     promises.reverse();

@@ -98,7 +98,7 @@ impl Profiled {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// What its probe is to set, from its facts; what is so already is among them.
+    /// The changes for its probe, by its facts; settings that already have the wanted value are included.
     #[must_use]
     pub fn changes(&self, facts: &Facts) -> Vec<Change> {
         let intent = Intent { isolated: Some(self.isolated.clone()), ..Intent::default() };

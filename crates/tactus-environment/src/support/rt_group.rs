@@ -40,7 +40,7 @@ impl RtGroup {
         Some(Self { hidden: std::iter::once(cpu.to_owned()).chain(unified).collect() })
     }
 
-    /// The same command in a mount namespace of its own in which those mounts are not there.
+    /// The same command in a separate mount namespace without those mounts.
     pub fn wrap(&self, command: Vec<String>) -> Vec<String> {
         without_mounts(&self.hidden, command)
     }

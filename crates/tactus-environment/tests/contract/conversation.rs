@@ -24,7 +24,7 @@ use super::leftovers;
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The writing end of a stream: for messages, and for what is none.
+/// The writing end of a stream: for messages, and for other bytes.
 #[derive(Clone)]
 struct Mouth(Arc<Mutex<Box<dyn Write + Send>>>);
 

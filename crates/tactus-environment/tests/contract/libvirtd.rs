@@ -115,7 +115,7 @@ fn machines() -> Vec<PathBuf> {
 
 impl Drop for Libvirtd {
     fn drop(&mut self) {
-        // Those that a test has not come to end.
+        // Domains that a test has not ended.
         for name in self.virsh(&["list", "--name"]).1.split_whitespace() {
             self.virsh(&["destroy", name]);
         }
@@ -128,7 +128,7 @@ impl Drop for Libvirtd {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
         for dir in machines().into_iter().filter(|dir| !self.before.contains(dir)) {
-            // Only an empty one goes: another libvirt's domains are none of ours.
+            // Only an empty one is removed: it may hold another libvirt's domains.
             let _ = fs::remove_dir(dir);
         }
     }

@@ -188,7 +188,7 @@ for f in $(grep -l TACTUS_RUN= /proc/[0-9]*/environ 2>/dev/null); do echo tactus
         lines.map(str::to_owned).collect()
     }
 
-    /// Waits until nothing of ours is left in it; it goes on as it was.
+    /// Waits until nothing of ours is left in it; the container or guest itself runs as before.
     fn is_as_it_was(&self, when: &str) {
         let until = Instant::now() + Duration::from_secs(20);
         while let left @ [_, ..] = &self.holds()[..] {
@@ -246,7 +246,7 @@ fn a_running_domain_is_measured_by_way_of_its_agent_and_left_as_it_was() {
         .unwrap_or_else(|left| panic!("libvirt leaves {left}"));
     domain.is_as_it_was("after its end");
 
-    // Whoever is at its end before anything was said.
+    // The stream may end before the first word.
     let talk = Conversation::begin(environment, &domain.spec).unwrap_or_else(|error| panic!("{error}"));
     drop(talk);
     domain.is_as_it_was("before the first word");

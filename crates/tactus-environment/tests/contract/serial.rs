@@ -57,7 +57,7 @@ fn carry(mut from: File, mut to: File, baud: u32) {
         loop {
             match from.read(&mut buffer) {
                 Ok(read @ 1..) if to.write_all(&buffer[..read]).is_ok() => {}
-                // Nobody has opened the other side yet, or nobody has any more.
+                // The other side is not open yet, or not any more.
                 Err(_) => {}
                 _ => return,
             }

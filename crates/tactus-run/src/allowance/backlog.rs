@@ -40,8 +40,8 @@ impl Backlog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room for some bytes; what is larger than all room waits until nothing else does. None:
-    /// nobody takes anything any more.
+    /// Waits until there is room for some bytes; a message larger than the whole room waits until it is the only one.
+    /// `None`: the receiver has closed.
     pub fn wait_for(self: &Arc<Self>, bytes: usize) -> Option<Share> {
         let full = |state: &mut State| {
             !state.closed && state.waiting > 0 && state.waiting.saturating_add(bytes) > MOST
@@ -55,7 +55,7 @@ impl Backlog {
         Some(Share { of: Arc::clone(self), bytes })
     }
 
-    /// Nothing is taken any more: who waits goes on at once.
+    /// The receiver takes nothing any more: senders that wait return at once.
     pub fn close(&self) {
         self.state().closed = true;
         self.changed.notify_all();
@@ -133,7 +133,7 @@ fn contents(message: &FromProbe) -> usize {
         FromProbe::Breakdown(of) => of_breakdown(&of.breakdown),
         FromProbe::Total(total) => total.series.kind.len(),
         FromProbe::Outlier(outlier) => of_outlier(outlier),
-        // Only those that nobody asked for come here.
+        // Only unexpected answers come here.
         FromProbe::Answer(answer) => answer.data.len() + list(answer.words.iter().map(String::len)),
         FromProbe::Output(output) => output.data.len(),
         FromProbe::Card(_) | FromProbe::Clock(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,

@@ -1,4 +1,4 @@
-//! What a probe may report of its job: as many ticks, of as many series, as the plan asks for. Pure.
+//! Limits on a probe's reports of its job: the plan determines how many ticks and series there can be. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -41,8 +41,8 @@ const MOST_NAMED: usize = 64;
 /// Counts of all kinds of interrupts in one phase: thirty-two kinds on 1024 CPUs. What a row keeps of its phases must be
 /// read again.
 const MOST_COUNTS: usize = 1 << 15;
-/// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
-/// are all values from 1 ns to 150 us, or eight octaves beyond 2 us.
+/// The most numbers of histograms (a value or a count each) that a tick of one series has on average. 8192 buckets
+/// hold all values from 1 ns to 150 us, or eight octaves beyond 2 us.
 const NUMBERS_PER_TICK: u64 = 2 * 8192;
 /// Numbers of a histogram of every bucket.
 const MOST_NUMBERS: usize = 2 * BUCKETS;
@@ -72,7 +72,7 @@ pub(super) struct Reports {
     counted: u64,
 }
 
-/// What was reported of a job before its environment died: another start of it goes on with that, in the same rows.
+/// The reports of a job before its environment died: the next start continues with them, in the same rows.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     series: BTreeMap<(u32, Thread), SeriesKey>,
@@ -99,7 +99,7 @@ struct Reported {
 enum Threads {
     /// These, each as one series.
     Planned(BTreeSet<Thread>),
-    /// So many.
+    /// A number of threads, with any ids.
     AsMany(usize),
 }
 
@@ -146,7 +146,7 @@ impl Reports {
         let numbers = |ticks: u64| NUMBERS_PER_TICK.saturating_mul(ticks).saturating_mul(series);
         let most_numbers = before.map_or_else(
             || numbers(ticks),
-            // What it still has to measure is its own word.
+            // The probe itself says how much is left to measure: that is not trusted.
             |before| before.most_numbers.saturating_add(numbers(MORE_TICKS)),
         );
         for ((activity, thread), key) in before.iter().flat_map(|before| &before.series) {
@@ -173,7 +173,7 @@ impl Reports {
         }
     }
 
-    /// What another start of its environment goes on with; none: it was given no job.
+    /// The state that the next start of its environment continues with; `None`: it was given no job.
     pub fn before(&self) -> Option<Before> {
         let series = self.activities.iter().flat_map(|(activity, reported)| {
             reported.series.iter().map(|(thread, own)| ((*activity, *thread), own.key.clone()))
@@ -307,7 +307,7 @@ impl Reports {
         *ns = (*ns).min(self.longest_ns);
         *switches = (*switches).min(MOST_COUNTED);
         phase.iter_mut().for_each(|phase| clip(phase, LONGEST_NAME));
-        // What is cut off is given back: it waits on, for a disk or a follower that takes nothing.
+        // Free the memory of the rest: the message may wait long, for a slow disk or follower.
         cpus.truncate(MOST_CPUS);
         cpus.shrink_to_fit();
         threads.truncate(MOST_NAMED);
@@ -409,7 +409,7 @@ impl Reports {
         }
     }
 
-    /// Those of a thread, too; times of a long job may be more than a thread counts.
+    /// Counters of a thread included; times of a long job may be more than a thread counts.
     fn counters(&self, counters: &mut ThreadCounters) {
         let most = MOST_COUNTED.max(self.longest_ns);
         let ThreadCounters {
@@ -460,7 +460,7 @@ impl Threads {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Whether a thread may report where so many others have.
+    /// Whether a thread may report where `others` others have.
     fn have(&self, thread: Thread, others: usize) -> bool {
         match self {
             Self::Planned(threads) => threads.contains(&thread),

@@ -25,7 +25,7 @@ use super::*;
 const S: u64 = 1_000_000_000;
 const HOUR: u64 = 3600 * S;
 
-/// A moment at which time stands still: what a flood may have does not depend on how fast the machine is.
+/// A fixed moment: the limits of a flood must not depend on how fast the machine is.
 fn now() -> Instant {
     static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
     *NOW

@@ -24,7 +24,7 @@ impl Text {
         Self { level: 0, at: now }
     }
 
-    /// A line of so many bytes has arrived.
+    /// A line of `bytes` bytes has arrived.
     pub fn take(&mut self, bytes: usize, now: Instant) -> Result<(), Excess> {
         let passed = now.saturating_duration_since(self.at).min(Duration::from_secs(3600));
         let leaked = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX).saturating_mul(RATE) / 1_000_000;

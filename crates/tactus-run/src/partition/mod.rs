@@ -113,7 +113,7 @@ impl<P> Divided<P> {
         uses
     }
 
-    /// What there was before it was made.
+    /// The use of the caches before the partition was made.
     pub const fn before(&self) -> &CacheUse {
         &self.before
     }
@@ -218,7 +218,7 @@ fn domains(system: &dyn System, level: u32, cpus: &CpuSet) -> Option<BTreeSet<u3
     cpus.iter().map(of).collect()
 }
 
-/// What a group holds of all caches together; a number that one of them does not give is none.
+/// The use of a group, summed over all caches; `None` for a number that one of them does not report.
 fn used(system: &dyn System, group: &Path, name: &str, cpus: &CpuSet, phase: Phase) -> CacheUse {
     let caches = system.list(&group.join("mon_data")).unwrap_or_default();
     let caches: Vec<PathBuf> = caches

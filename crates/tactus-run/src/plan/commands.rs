@@ -1,6 +1,6 @@
-//! What a plan has done on the word of whoever wrote it, beyond measuring: programs that run, with the rights of who
-//! runs tactus, machines, devices, interfaces and files that are reached, and settings that are made. A plan is a program;
-//! a stranger's is looked at first.
+//! The actions of a plan beyond measuring, which its author chooses. It runs programs with the rights of the user who
+//! runs tactus, reaches machines, devices, interfaces and files, and makes settings. A plan is a program: a
+//! stranger's should be read first.
 
 use serde_json::Value;
 use tactus_model::catalogue::{Load, Measure};

@@ -1,4 +1,4 @@
-//! The plan for a machine that nobody wrote one for.
+//! The plan for a machine without a plan.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tactus_model::scheduling::Policy;
 use tactus_environment::{self as environment, Usable};
 use tactus_system::System;
 
-/// How long a scenario measures where nobody says.
+/// How long a scenario measures by default.
 pub const QUICK_DURATION: Nanos = Nanos::from_secs(10);
 
 /// Kinds that stand for the same thing: the first usable one is measured.

@@ -1,4 +1,4 @@
-//! What this machine can do of a plan.
+//! A plan, resolved on this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,7 @@ pub struct Choices {
     pub require: BTreeMap<String, Require>,
     /// The state that the machine is in, where the plan declares states.
     pub state: Option<Present>,
-    /// What decides draws by lot, where the plan does not say it: moments of faults, the order of repeats.
+    /// The seed of all random choices that the plan does not fix: moments of faults, the order of repeats.
     pub seed: u64,
 }
 
@@ -120,7 +120,7 @@ impl ResolvedEnvironment {
 pub struct ResolvedActivity {
     /// Name of the environment.
     pub environment: String,
-    /// What the probe there is told.
+    /// The activity as the probe gets it.
     pub activity: Activity,
     /// The way to its peer: a path of the plan.
     pub path: Option<String>,
@@ -163,7 +163,7 @@ pub struct ResolvedScenario {
     pub control: ControlBy,
     /// Whether the system is left as it is.
     pub no_side_effects: bool,
-    /// Whether misses of the last-level cache are counted; left out: nobody asks for them.
+    /// Whether misses of the last-level cache are counted; `None`: the plan does not ask for them.
     pub cache_misses: Option<bool>,
     /// Whether exits of guests to KVM are counted by reason.
     pub kvm_exits: bool,
@@ -179,9 +179,9 @@ pub struct ResolvedScenario {
     pub skip: Option<String>,
     /// The state of the machine that it is for.
     pub host: Option<String>,
-    /// It is complete in the bundle that the run goes on with, and is left alone.
+    /// It is complete in the resumed bundle, and is left alone.
     pub kept: bool,
-    /// What this machine has less of than the plan asks for, in sentences.
+    /// Resources of which this machine has less than the plan asks for, in sentences.
     pub reduced: Vec<String>,
     /// What runs together.
     pub activities: Vec<ResolvedActivity>,
@@ -220,7 +220,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What is to be known of its limits before it is measured, a sentence each.
+    /// Limits of the plan that the user should know before it is measured, a sentence each.
     #[must_use]
     pub fn cautions(&self) -> BTreeSet<String> {
         self.rows.iter().filter_map(|row| beyond_the_period(&row.result)).collect()
@@ -240,8 +240,8 @@ impl Resolved {
         measured_in(environment, activities, &self.environments)
     }
 
-    /// The environments that a scenario needs up: those that it is performed in, their peers, and those left alone. What is around
-    /// others comes before them.
+    /// The environments that a scenario needs up: those that it is performed in, their peers, and those left alone.
+    /// An outer environment comes before the ones inside it.
     #[must_use]
     pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
         let active = scenario.activities.iter().flat_map(ResolvedActivity::environments);

@@ -1,5 +1,5 @@
-//! What a plan says of results must fit what its scenarios yield: bounds and published figures of latencies belong
-//! to measurements of latency, those of values name an item and a unit of it.
+//! Checks that the results in a plan fit its scenarios. Bounds and published figures of latencies belong to
+//! measurements of latency; those of values name an item and its unit.
 
 use tactus_model::Nanos;
 use tactus_model::bundle::RowResult;

@@ -93,8 +93,8 @@ fn page(
     there.then(|| Page { scenarios, ..own.clone() })
 }
 
-/// What is left of a figure when only some scenarios are: those with a place for each scenario of its own
-/// stand without the others, those that compare several do not.
+/// The rest of a figure when only some scenarios are left. A figure with a separate place for each scenario works
+/// without the others; one that compares several does not.
 fn left_of(figure: &Figure, has: impl Fn(&String) -> bool) -> Option<Figure> {
     let scenarios: Vec<String> = figure.scenarios.iter().filter(|name| has(name)).cloned().collect();
     let stands = match figure.kind {

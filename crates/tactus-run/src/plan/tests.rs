@@ -199,7 +199,7 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
 #[test]
 fn a_study_for_many_cores_runs_reduced_on_two_and_not_at_all_on_one() {
     let text = STUDIES.iter().find(|s| s.name == "intel-xeon-2015").unwrap().text;
-    // Which scenario is measured first in a round is drawn by lot.
+    // The order within a round is random: find scenarios by name.
     let of = |resolved: &Resolved, name: &str| -> ResolvedScenario {
         resolved.scenarios.iter().find(|own| own.name == name).unwrap().clone()
     };

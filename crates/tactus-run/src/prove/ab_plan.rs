@@ -31,7 +31,7 @@ pub struct Request {
     pub load: bool,
     /// The lot that decides the order within the pairs.
     pub seed: u64,
-    /// Whether the environment boots a kernel of its own, so that boot parameters can be tested too.
+    /// Whether the environment boots its own kernel, so that boot parameters can be tested too.
     pub boots: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a setting is when nobody tuned it: the kernel's own default, for settings that hold already.
+//! The value of a setting on an untuned system: the kernel's default, for settings that are already made.
 
 use tactus_model::change::Target;
 
@@ -32,7 +32,7 @@ const PATTERNS: &[(&str, &str, &str)] = &[
     ("/sys/devices/system/cpu/cpu", "/disable", "0"),
 ];
 
-/// The default of a setting; `None` where it is not known.
+/// The default of a setting; `None` if it is unknown.
 pub fn default_value(target: &Target) -> Option<&'static str> {
     let Target::File { path, .. } = target else { return None };
     let exact = DEFAULTS.iter().find(|(known, _)| known == path).map(|(_, value)| *value);

@@ -10,7 +10,7 @@ use super::default_value::default_value;
 pub struct Found {
     /// What the check wants.
     pub with: Vec<Change>,
-    /// What it is without.
+    /// The changes that unset it.
     pub without: Vec<Change>,
     /// Whether it is made here already.
     pub holds: bool,
@@ -42,7 +42,7 @@ fn at_run_time(change: &Change) -> bool {
     can && change.effect == Effect::Runtime
 }
 
-/// What the setting of a check is on this system.
+/// The setting of a check on this system.
 ///
 /// # Errors
 /// Why it cannot be tested here.

@@ -84,7 +84,7 @@ impl ScenarioRun<'_> {
         Ending::because(RowEnd::Failed, reason)
     }
 
-    /// Ends every row; those of which it is not known yet end like this.
+    /// Ends every row; rows without an ending yet get this one.
     pub(super) fn end_all(&mut self, context: &mut Context<'_>, ending: &Ending) -> Result<(), RunError> {
         for row in self.rows.clone() {
             self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns: None });

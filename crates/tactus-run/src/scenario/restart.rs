@@ -59,8 +59,8 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Whether an environment that has said nothing for so long is waited for, because who runs it says that it is paused:
-    /// once more as long as it was to measure, and ten minutes at the least.
+    /// Whether to wait for an environment that has been silent for `silence`, because its runtime reports it as
+    /// paused. It is waited for as long again as it was to measure, and at least ten minutes.
     pub(super) fn waits_for(
         &mut self,
         context: &mut Context<'_>,
@@ -180,7 +180,7 @@ impl ScenarioRun<'_> {
     /// Ends what is left of an environment, and takes back what its probe changed on a machine that lives on.
     fn end_dead(&mut self, context: &mut Context<'_>, session: Session) -> Result<(), Failure> {
         let (number, name) = (session.number, session.name.clone());
-        // What the host recorded of its virtual CPUs is of this start alone.
+        // The host's recordings of its virtual CPUs belong to this start alone.
         while let Some(at) = self.watches.iter().position(|(of, _)| *of == number) {
             drop(self.watches.remove(at));
         }
@@ -208,7 +208,7 @@ impl ScenarioRun<'_> {
             self.sessions.insert(at.min(self.sessions.len()), session);
         }
         let Some(at) = self.sessions.iter().position(|session| session.name == name) else { return Ok(()) };
-        // What holds its CPUs to prove it would be a latency of whoever measures there meanwhile.
+        // The proof holds its CPUs: that would add latency to environments that measure there meanwhile.
         let proves = !self.shares_cpus(context, name);
         self.give_job(context, at, left, proves)?;
         self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)?;

@@ -79,7 +79,7 @@ impl Splice {
         self.restarts > 0
     }
 
-    /// What comes from here on is another probe's, which measures after a gap of so many ns.
+    /// Data from here on is another probe's, which measures after a gap of `gap_ns`.
     pub fn begin(&mut self, gap_ns: u64, reason: &str) -> Restart {
         self.before = self.now.clone();
         self.restarts = self.restarts.saturating_add(1);

@@ -7,7 +7,7 @@ use tactus_model::message::Outlier;
 
 use super::*;
 
-/// What it does once it was told to go, until nobody listens any more.
+/// The harm that it does from the order to go until the stream is closed.
 #[derive(Clone, Copy)]
 enum Harm {
     /// One short line after the other.
@@ -23,7 +23,7 @@ enum Harm {
     Notes,
     /// A word now and then, and never an end.
     Talk,
-    /// It goes on after its end.
+    /// It continues after its end.
     AfterTheEnd,
 }
 

@@ -1,4 +1,4 @@
-//! Runs that go on with a bundle.
+//! Runs that resume a bundle.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 use std::fs;
@@ -44,7 +44,7 @@ impl Bench {
         perform_into(writer, &resolved, self.place.path(), stop).1
     }
 
-    /// The writer and the plan of a run that goes on.
+    /// The writer and the plan of a resumed run.
     fn again(&self, state: Option<&str>, scripts: Scripts<'_>) -> (Writer, Resolved, usize) {
         let choices = Self::choices(state);
         let resumed = Resumed::open(&self.bundle()).unwrap();

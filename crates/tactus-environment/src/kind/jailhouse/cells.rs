@@ -61,7 +61,7 @@ pub struct Cell {
     pub id: u32,
     /// Its name, as its configuration says.
     pub name: String,
-    /// What it does.
+    /// Its state.
     pub state: State,
     /// Its CPUs, as the machine numbers them.
     pub assigned: CpuSet,

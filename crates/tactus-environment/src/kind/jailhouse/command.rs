@@ -1,4 +1,4 @@
-//! The jailhouse command: what it is told, and what its refusals mean.
+//! The jailhouse command: its arguments, and the meaning of its refusals.
 
 use std::path::PathBuf;
 use std::sync::Arc;

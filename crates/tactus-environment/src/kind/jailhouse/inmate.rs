@@ -1,5 +1,5 @@
-//! A Linux inmate: a kernel, and an initramfs that holds the probe, what its channel is, and where
-//! nothing can be said to it, what would have been said.
+//! A Linux inmate: a kernel, and an initramfs that contains the probe and the name of its channel. If the inmate
+//! cannot receive, the initramfs also contains the messages for it.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ impl Inmate {
         })
     }
 
-    /// Boots it, anew if it runs. `said`: what it is told where it hears nothing.
+    /// Boots it, anew if it runs. `said`: the messages for an inmate that cannot receive.
     ///
     /// # Errors
     /// When the initramfs cannot be written, or Jailhouse does not start it.

@@ -102,7 +102,7 @@ fn interpreter(script: &[u8]) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// What the processor must have, and nobody else hold.
+/// The processor must have virtualization, and no other hypervisor may use it.
 fn processor(system: &dyn System) -> Result<(), Obstacle> {
     let info = system.text("/proc/cpuinfo").unwrap_or_default();
     let flags =
@@ -127,7 +127,7 @@ fn processor(system: &dyn System) -> Result<(), Obstacle> {
     Ok(())
 }
 
-/// What the plan's own words need on this machine.
+/// Checks what the plan's options need on this machine.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -220,7 +220,8 @@ fn memory(start: u64, size: u64, system: &dyn System) -> Result<(), Obstacle> {
         let mut memory = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("System RAM"));
         memory.any(|(_, first, last, _)| *first <= last_byte && *last >= start)
     };
-    // The kernel's own reservations lie there, too: only one that holds all of it was made for it.
+    // The kernel's own reservations are listed there as well: only one that covers the whole range was made for the
+    // hypervisor.
     let set_aside = || {
         let mut reserved = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("reserved"));
         reserved.any(|(_, first, last, _)| *first <= start && *last >= last_byte)
@@ -240,7 +241,7 @@ reserved-memory node in the device tree"
     }
     let cmdline = Cmdline::parse(&system.text("/proc/cmdline").unwrap_or_default());
     let reserved = system.list(Path::new("/proc/device-tree/reserved-memory")).unwrap_or_default();
-    // Every such node has properties of its own beside its children.
+    // Every such node has properties beside its children.
     let children = reserved
         .iter()
         .any(|path| path.to_string_lossy().contains('@') || path.to_string_lossy().contains("jailhouse"));

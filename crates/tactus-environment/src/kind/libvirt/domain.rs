@@ -111,7 +111,8 @@ impl Domain {
             }
             created => created?,
         };
-        // Nobody has known its number before; where several have it all the same, none of them is believed.
+        // The UUID is new, so only one process should have it; if several have it all the same, none of them is
+        // believed.
         let process = threads::process(&name, &virsh.uuid(&name)?, system).ok().flatten();
         let mut domain = Self {
             system: system.share(),

@@ -1,5 +1,5 @@
-//! The threads of a domain: which they are, where they may run and with which right, as the kernel says.
-//! libvirt is not asked: what it was told need not be what holds.
+//! The threads of a domain: their roles, where they may run, and their scheduling, as the kernel reports them.
+//! The kernel is asked, and not libvirt: libvirt repeats what it was told, which need not be so.
 
 use std::path::Path;
 
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(process("vm", "aa-bb", &machine), Err(vec![100, 1007]));
         let machine = machine.file("/run/libvirt/qemu/vm.pid", "100\n");
         assert_eq!(process("vm", "aa-bb", &machine), Ok(Some(100)));
-        // Another domain's number is none of this one.
+        // 7 is the process of another domain.
         let machine = machine.file("/run/libvirt/qemu/vm.pid", "7\n");
         assert_eq!(process("vm", "aa-bb", &machine), Err(vec![100, 1007]));
     }

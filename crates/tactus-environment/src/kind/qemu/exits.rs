@@ -15,20 +15,20 @@ const TOTAL: &str = "exits";
 const MOST: usize = 12;
 /// The longest name of one: the answer comes from a process that the guest may have taken over.
 const LONGEST: usize = 32;
-/// What a virtual CPU waits for that has nothing to do: it polls, and then sleeps.
+/// Time of a virtual CPU without work: it polls, and then sleeps.
 const HALTED: [&str; 3] = ["halt-poll-success-ns", "halt-poll-fail-ns", "halt-wait-ns"];
 
 /// The counters of each virtual CPU, in QEMU's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exits(Vec<BTreeMap<String, u64>>);
 
-/// What the command is told.
+/// The arguments of the command.
 pub fn arguments() -> Value {
     json!({"target": "vcpu", "providers": [{"provider": "kvm"}]})
 }
 
 impl Exits {
-    /// What the answer says of so many virtual CPUs; none where there is nobody who counts.
+    /// The counters of the first `vcpus` virtual CPUs in an answer; `None` without any, as when KVM does not count.
     pub fn of(answer: &Value, vcpus: usize) -> Option<Self> {
         #[derive(Deserialize)]
         struct Cpu {

@@ -19,7 +19,7 @@ pub enum Line {
     Return(serde_json::Value),
     /// A command failed; QEMU's words.
     Error(String),
-    /// A greeting or an event, which nobody asked for.
+    /// A greeting or an event: not a reply.
     Other,
 }
 

@@ -15,7 +15,7 @@ use tactus_format::lines::{Figure, Reading, Status};
 const MOST_LOST: u64 = 1_000_000;
 /// The most numbers of a histogram that are kept: 64 threads by 100000 values, and more.
 const MOST_NUMBERS: usize = 8_000_000;
-/// What a row of a histogram takes beside its counts, as so many numbers.
+/// The size of a histogram's row beside its counts, in numbers.
 const ROW: usize = 7;
 /// The most threads of which anything is kept, where the plan names no more CPUs: each takes half a MB.
 const MOST_THREADS: usize = 64;
@@ -259,7 +259,7 @@ impl Standing {
 impl Series {
     fn sample(&mut self, cycle: Option<u64>, value_ns: u64, at_ns: u64, smi: Option<u64>) {
         let expected = self.cycle.and_then(|last| last.checked_add(1));
-        // What its own numbers say is missing was measured, and did not arrive.
+        // Samples that are missing in its sequence numbers were measured, but did not arrive.
         if let (Some(cycle), Some(expected)) = (cycle, expected)
             && let Some(lost) = cycle.checked_sub(expected).filter(|lost| *lost < MOST_LOST)
         {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tactus_format::lines::{self, Format};
 
-/// The longest line that is looked at, in bytes; what is longer is nobody's reading.
+/// The longest line that is looked at, in bytes; a longer one cannot be a reading.
 pub const LONGEST_LINE: usize = 4096;
 
 /// How many pieces of at most 4 KB may wait to be looked at: 1 MB. Then who sends has to wait.
@@ -67,8 +67,8 @@ impl Source {
         }
     }
 
-    /// Takes the whole lines that arrive within `time` and returns them: they may be older than whoever asks. When
-    /// the stream ends meanwhile it is a recording, of which everything comes again.
+    /// Takes the whole lines that arrive within `time` and returns them: they may be older than this call. If the
+    /// stream ends meanwhile it is a recording, and everything is put back.
     pub fn skip_older(&mut self, time: Duration) -> Vec<u8> {
         let until = Instant::now() + time;
         let mut older: Vec<u8> = Vec::new();

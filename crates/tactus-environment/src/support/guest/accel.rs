@@ -22,10 +22,10 @@ pub enum Accel {
 /// Words of the key `accel`.
 const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
-/// The word of a plan.
+/// The plan's accelerator.
 ///
 /// # Errors
-/// When it is none of those that there are.
+/// When the word is unknown.
 pub fn wanted(spec: &plan::Environment) -> Result<&str, OptionError> {
     Ok(support::word(spec, "accel", &ACCELS)?.unwrap_or("auto"))
 }

@@ -73,7 +73,7 @@ impl Boot {
 /// The architecture that a plan wants.
 ///
 /// # Errors
-/// When there is no such guest.
+/// When no guest has this architecture.
 pub fn arch(spec: &plan::Environment) -> Result<&'static str, OptionError> {
     let wanted = support::word(spec, "arch", &ARCHS)?.unwrap_or(OWN);
     Ok(ARCHS.into_iter().find(|arch| *arch == wanted).unwrap_or(OWN))
@@ -94,7 +94,7 @@ fn mebibytes(text: &str) -> Option<u64> {
 /// The guest's memory, in MiB.
 ///
 /// # Errors
-/// When the plan's size is none.
+/// When the plan's size cannot be parsed.
 pub fn memory(spec: &plan::Environment) -> Result<u64, OptionError> {
     let text = support::text(spec, "memory", MEMORY_HINT)?.unwrap_or(MEMORY);
     mebibytes(text).ok_or_else(|| OptionError {

@@ -28,7 +28,7 @@ pub enum GuestPci {
 /// The devices that a plan names.
 ///
 /// # Errors
-/// What is none, too many of them, or one of this machine's twice.
+/// A word that is not a device, too many devices, or one of this machine's twice.
 pub fn named(spec: &plan::Environment) -> Result<Vec<GuestPci>, OptionError> {
     let wrong = |message: String| OptionError { key: "pci".into(), message, hint: HINT.into() };
     let words = support::list(spec, "pci", HINT)?;

@@ -1,4 +1,4 @@
-//! What an environment cannot do, whatever the machine: a plan that asks for it is wrong.
+//! The limits of an environment on any machine: a plan that exceeds them is wrong.
 
 use tactus_model::message::What;
 use tactus_model::plan;

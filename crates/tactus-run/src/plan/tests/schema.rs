@@ -1,4 +1,5 @@
-//! The schema by which editors and CI check plans: it is made from the types, takes what is a plan, and refuses what is none.
+//! The schema by which editors and CI check plans: it is made from the types, accepts plans, and refuses other
+//! documents.
 
 use std::path::Path;
 use std::process::Command;
@@ -62,7 +63,7 @@ fn validated(plans: &[String]) -> Option<Vec<Option<String>>> {
     Some(serde_json::from_slice(&said.stdout).unwrap())
 }
 
-/// The plans in the guide: what stands between ```toml and ``` and has an environment and a scenario.
+/// The plans in the guide: blocks between ```toml and ``` that have an environment and a scenario.
 #[expect(clippy::disallowed_methods, reason = "the guide is read")]
 fn of_the_guide() -> Vec<String> {
     let guide = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide"));
