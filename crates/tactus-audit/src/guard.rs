@@ -1,8 +1,8 @@
-//! What watches over a machine, protects it or rescues it. Nothing takes of that unasked: tuning withholds such a change,
-//! with what it would give up, and the audit has it in no line that is to be copied.
+//! Guards: settings that watch over a machine, protect it or rescue it. Without a request no guard is weakened:
+//! tuning leaves such a change out and says what it would give up, and the audit puts it in no line to be copied.
 //!
-//! Not among them is `watchdog_cpumask`: without the isolated CPUs it is what the kernel itself makes of
-//! it with nohz_full= (`lockup_detector_init` in kernel/watchdog.c), and the others stay watched.
+//! `watchdog_cpumask` is not among them. The kernel itself leaves the isolated CPUs out of it with nohz_full=
+//! (`lockup_detector_init` in kernel/watchdog.c), and the others stay watched.
 
 use tactus_model::change::{Change, Target, flag};
 
@@ -11,7 +11,7 @@ use super::{Subject, rescued};
 
 /// Something that watches over a machine, protects it or rescues it.
 pub struct Guard {
-    /// What it is.
+    /// The name of the guard.
     pub name: &'static str,
     /// What is given up without it.
     pub gives_up: &'static str,
@@ -143,7 +143,7 @@ reaches that work later",
     },
 ];
 
-/// What protects an interrupt that was placed: the last of the table.
+/// The guard of an interrupt that was placed: the last of the table.
 pub const PLACE: &Guard = &GUARDS[GUARDS.len() - 1];
 
 /// Where the throttling of real-time threads is set.

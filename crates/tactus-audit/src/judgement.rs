@@ -59,7 +59,7 @@ impl Judgement {
         Self::new(State::Unreadable, why)
     }
 
-    /// [`Judgement::ok`] if it `holds`, else [`Judgement::finding`].
+    /// [`Judgement::ok`] if `holds`, else [`Judgement::finding`].
     #[must_use]
     pub fn when(holds: bool, good: impl Into<String>, bad: impl Into<String>) -> Self {
         if holds { Self::ok(good) } else { Self::finding(bad) }

@@ -13,7 +13,7 @@ pub enum Impossible {
     /// None is named, and none is isolated.
     #[error("no CPU is isolated; this system has {}", cpus_or_none(.online))]
     Nothing {
-        /// What there is.
+        /// The CPUs of this system.
         online: CpuSet,
         /// What tactus would choose.
         better: CpuSet,
@@ -23,7 +23,7 @@ pub enum Impossible {
     NotOnline {
         /// What is missing.
         missing: CpuSet,
-        /// What there is.
+        /// The CPUs of this system.
         online: CpuSet,
         /// What tactus would choose.
         better: CpuSet,
@@ -88,7 +88,7 @@ impl Impossible {
     }
 }
 
-/// What is wrong with the CPUs that are meant for real-time work, the worst first.
+/// The problems of the CPUs that are meant for real-time work, the worst first.
 #[must_use]
 pub fn impossible(subject: &Subject<'_>) -> Vec<Impossible> {
     let (isolated, online) = (subject.isolated(), &subject.topology.online);

@@ -42,7 +42,7 @@ pub fn amd(readings: &[(&str, &str)]) -> System {
     x86("AuthenticAMD", "fpu tsc constant_tsc nonstop_tsc svm").with(readings)
 }
 
-/// The same as a guest: a hypervisor lies below, whoever makes the processor.
+/// The same as a guest: a hypervisor lies below, for any maker of the processor.
 pub fn guest(readings: &[(&str, &str)]) -> System {
     x86("GenuineIntel", "fpu tsc constant_tsc hypervisor").role(Role::Guest).with(readings)
 }
@@ -93,7 +93,7 @@ impl System {
         self
     }
 
-    /// With a reading of which it is known that there is none.
+    /// With a file that is known not to exist.
     pub fn absent(mut self, name: &str) -> Self {
         self.facts.0.insert(name.to_owned(), Reading::Absent);
         self
@@ -178,8 +178,8 @@ pub const HOSTILE: &[&str] = &[
     "\t\t\t\t\t\t\t\t\t\n\t\t",
 ];
 
-/// Arbitrary texts under these names, in every part, on every processor: nothing panics. What an audit
-/// says is not looked at, only that it says something of every check, and that every change names one.
+/// Arbitrary texts under these names, in every role, on every processor: nothing panics. The messages of the audit
+/// are not checked, only that it judges every check, and that every change names one.
 pub fn survives(names: &'static [&'static str]) {
     use proptest::prelude::*;
     let text = prop_oneof![

@@ -42,8 +42,8 @@ const MOST_REMARKED: usize = 64 << 10;
 const REMARKED_PER_THREAD: usize = 1 << 10;
 /// Most messages of each kind that there is one of in a job, or one for each time that somebody takes a line anew.
 const MOST_TURNS: u64 = 64;
-/// Most answers that nothing awaits any more. They answer a call that took too long, or are the output that a child
-/// was still allowed to send when it was given up, which may come byte by byte.
+/// Most answers that nothing awaits any more. They answer a call that took too long, or carry output of a child that
+/// was given up. A child may send the rest of what it was allowed, and that may come byte by byte.
 const MOST_UNASKED: u64 = 2 * WINDOW;
 /// Most clocks that one clock is compared with.
 const MOST_CLOCKS: usize = 16;

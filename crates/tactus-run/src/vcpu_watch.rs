@@ -194,7 +194,7 @@ impl Watch {
         }
     }
 
-    /// Why it is not known who had the CPUs, where that was asked for and is not.
+    /// Why it is unknown who had the CPUs, if that was asked for.
     pub fn blind(&self) -> Option<String> {
         self.said().blind
     }

@@ -29,7 +29,7 @@ pub struct Reverted {
     pub left: Vec<(Entry, Undone)>,
 }
 
-/// Takes back what is in force: run-time values of this boot, and every file of ours.
+/// Reverts the applied settings: run-time values of this boot, and every file of ours.
 ///
 /// # Errors
 /// When nothing is applied, another call is at work, or the journal cannot be read.
@@ -56,7 +56,7 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
         if recovered.is_none() {
             return Err(nothing(damage));
         }
-        // What was left unfinished has just been taken back, and no line that can be read names anything else.
+        // The unfinished steps have just been taken back, and no readable line names another one.
         journal.close()?;
         return Ok(Reverted { recovered, ..Reverted::default() });
     }

@@ -38,7 +38,7 @@ fn is_roots(status: &str) -> bool {
         && values("NSpid:").is_some_and(|numbers| numbers.len() == 1)
 }
 
-/// Where profiles of the administrator's lie: since TuneD 2.24 in a directory of their own.
+/// The directory of the administrator's profiles: since TuneD 2.24 a separate one.
 fn dir(system: &dyn System) -> &'static str {
     own_files::PROFILES[usize::from(system.exists(Path::new("/usr/lib/tuned/profiles")))]
 }
@@ -60,7 +60,7 @@ pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<V
     let automatic = system.text("/etc/tuned/profile_mode").is_some_and(|mode| mode.trim() == "auto");
     let step = |action| Step { check: "tuned".into(), action };
     if chosen == NAME {
-        // Ours is in force: only what is new is done.
+        // Our profile is active: only make new changes.
         return Ok(match former.as_deref() == Some(then.as_str()) {
             true => Vec::new(),
             false => {

@@ -15,9 +15,9 @@ use super::{persist, tuned};
 pub struct Difference {
     /// Id of the check, or the profile's word.
     pub check: String,
-    /// What it is about.
+    /// The subject of the setting.
     pub target: String,
-    /// What it is.
+    /// Its present value.
     pub now: Option<String>,
     /// What it should be.
     pub then: String,
@@ -25,10 +25,10 @@ pub struct Difference {
     pub needs: &'static str,
 }
 
-/// What was asked for and is in force.
+/// The order that is applied.
 ///
 /// # Errors
-/// When nothing is, or the journal cannot be read.
+/// When nothing is applied, or the journal cannot be read.
 pub fn in_force(system: &dyn System) -> Result<Begin, TuneError> {
     let (journal, log) = Journal::open(system, &dir(system))?;
     let begin = log.begin.filter(|_| log.phase != Phase::Nothing);

@@ -1,4 +1,5 @@
-//! The lines that an audit prints to be copied, on all recorded machines: what one is said to fix, it fixes.
+//! The lines of an audit that are meant to be copied, on all recorded machines: each fixes the findings that it
+//! claims to fix.
 
 mod machines;
 

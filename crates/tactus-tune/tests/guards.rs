@@ -14,8 +14,8 @@ use tactus_tune::profile::{self, PROFILES, Profile};
 
 use machines::machines;
 
-/// What must never be in a plan that nobody asked for it: what is set, and the values that weaken it. A `*`
-/// stands for anything. Written here once more, and not taken from the planner.
+/// Settings that a plan must not contain without a request, and the values that weaken them. A `*` stands for
+/// anything. The list is written here once more, and not taken from the planner.
 const GUARDS: &[(&str, &[&str])] = &[
     ("/proc/sys/kernel/sched_rt_runtime_us", &["-1", "1000000"]),
     ("/sys/kernel/debug/sched/fair_server/*/runtime", &["0"]),

@@ -1,4 +1,5 @@
-//! Whatever a plan sets on any recorded machine, and keeps for the next boot, is carried out, gone on with, and taken back.
+//! Everything that a plan sets on any recorded machine, and keeps for the next boot, is applied, applied again, and
+//! taken back.
 
 mod machines;
 

@@ -61,7 +61,7 @@ impl Exit {
         killed.map_or(Self::Good, |error| Failure::without_guardian(error).report())
     }
 
-    /// How it ends by its verdicts, of which none is needed. `whole`: what was to be measured was.
+    /// The exit of a run by its verdicts; a run without verdicts is good. `whole`: all planned rows were measured.
     fn judged(verdicts: &[Outcome], whole: bool) -> Self {
         if verdicts.contains(&Outcome::Fail) {
             Self::Findings
@@ -87,7 +87,7 @@ pub fn is_measured(contents: &Contents) -> bool {
 }
 
 impl Exit {
-    /// How the program ends that ends for two reasons: by the graver one. What could not be done is the gravest.
+    /// The exit of a program with two results: the worse one, and [`Exit::Unable`] is the worst.
     pub const fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unable, _) | (_, Self::Unable) => Self::Unable,

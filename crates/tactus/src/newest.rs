@@ -12,7 +12,7 @@ use tactus_system::{Directory, System};
 use crate::exit::Failure;
 use crate::say::say;
 
-/// What a bundle's directory has.
+/// A file that every bundle contains.
 pub const MANIFEST: &str = "manifest.json";
 
 /// What is asked of a manifest.
@@ -68,7 +68,7 @@ fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<Pa
     Ok(newest.map(|(_, name)| if dir == Path::new(".") { name.into() } else { dir.join(name) }))
 }
 
-/// When somebody began to write this bundle, or to go on with it.
+/// The time of the last session of this bundle, in which it was begun or resumed.
 pub fn session(bundle: &Path, system: &dyn System) -> Option<jiff::Timestamp> {
     let bytes = system.read_regular(&bundle.join(MANIFEST), limits::PLAN).ok()?;
     let begun: Begun = serde_json::from_slice(&bytes).ok()?;

@@ -9,7 +9,7 @@ use tactus_model::message::Note;
 use tactus_model::text::{no_order, quoted};
 use tactus_report::units::clean;
 
-/// What was said while the live screen was there; none: it is not there.
+/// Messages held back while the live screen is shown; `None`: no screen.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 /// Most lines that are held; the bundle has all that happened.
 const MOST_HELD: usize = 10_000;
@@ -29,7 +29,7 @@ pub fn alone() {
     *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// What is said from now on is held until [`release`].
+/// Holds messages back until [`release`].
 pub fn hold() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }

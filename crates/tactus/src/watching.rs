@@ -31,12 +31,12 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Nobody does.
+    /// Without a screen and without metrics.
     pub fn nobody() -> Self {
         Self { shared: Shared::new(Watched::default()), screen: false, metrics: None }
     }
 
-    /// As the command line says. `screen`: where a terminal can show one, and nobody asked for lines.
+    /// As the command line says. `screen`: a terminal can show one, and the user did not ask for lines.
     pub fn of(resolved: &Resolved, options: &Options, screen: bool) -> Self {
         let rows = resolved.rows.iter().enumerate().map(|(number, row)| planned(resolved, number, row));
         let shared = Shared::new(Watched::new(&resolved.plan.name, rows));
@@ -66,7 +66,7 @@ impl Watching {
         Ok(())
     }
 
-    /// What takes in a run's events for them; none: nobody watches.
+    /// The sink for a run's events; `None` without screen and metrics.
     pub fn sink(&self, resolved: &Resolved) -> Option<Box<dyn Sink>> {
         let left = TimeLeft::of(resolved);
         let (shared, audits) = (self.shared.clone(), Audits::of(resolved));
@@ -92,7 +92,7 @@ impl Watching {
 
 /// Shows the screen until what this returns is dropped; none: the terminal cannot be set, which is said.
 pub fn shown(shared: &Shared, view: View, ask: impl FnMut(Asked) + Send + 'static) -> Option<Shown> {
-    // First: what sets the terminal back if all else is killed.
+    // Start the guard first: it restores the terminal if all else is killed.
     let guard = TerminalGuard::start();
     say::hold();
     match Screen::open(shared.clone(), view, look(), ask) {

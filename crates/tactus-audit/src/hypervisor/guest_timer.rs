@@ -121,8 +121,8 @@ fn haltpoll(subject: &Subject<'_>) -> Verdict {
     Ok(judgement.read(IDLE, short(driver)))
 }
 
-/// Why there is no such driver: it is for guests of KVM (`haltpoll_init`), and its configuration
-/// depends on x86 (drivers/cpuidle/Kconfig).
+/// The reason why the driver is missing: it is for guests of KVM (`haltpoll_init`), and its configuration depends on
+/// x86 (drivers/cpuidle/Kconfig).
 fn unable(subject: &Subject<'_>) -> Result<(), Judgement> {
     let built = subject.facts.text("config:CONFIG_HALTPOLL_CPUIDLE");
     let why = if built == Some("n") || !subject.is(Arch::X86) && !matches!(built, Some("y" | "m")) {

@@ -91,7 +91,7 @@ jitters by the difference.",
 hot.",
         judge: halt_poll,
         changes: |subject| {
-            // What somebody chose is not proposed to be changed.
+            // A value that an administrator chose is left alone.
             let change = subject.set("halt-poll", HALT_POLL, Form::Plain, "0");
             let left = halt_poll(subject).is_ok_and(|judgement| judgement.state == State::Finding);
             change

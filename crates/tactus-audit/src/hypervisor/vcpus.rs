@@ -156,8 +156,8 @@ fn halves(subject: &Subject<'_>, vm: &Vm) -> CpuSet {
         .fold(CpuSet::default(), |all, vcpus| all.or(&vcpus))
 }
 
-/// A free isolated CPU for each vCPU that has none for itself; nothing where there are too few. Threads that only say that
-/// they are vCPUs are left alone: whoever names his as QEMU does would be given CPUs that are kept free.
+/// A free isolated CPU for each vCPU that shares its CPU; nothing if there are too few. Threads that only have the
+/// name of a vCPU are left alone: otherwise any user could get reserved CPUs by naming a thread as QEMU does.
 fn pins(subject: &Subject<'_>) -> Vec<Change> {
     let (vms, _) = realtime(subject);
     let mut taken = CpuSet::default();

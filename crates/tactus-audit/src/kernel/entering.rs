@@ -256,7 +256,7 @@ fn console(subject: &Subject<'_>) -> Verdict {
         }
     };
     let good = level <= 3 && serial.is_empty();
-    // What is as bad as level 2 is rarely written.
+    // Messages below level 3 are rare.
     let severity = if level > 3 { Severity::Minor } else { Severity::Info };
     if good && consoles.is_none() {
         return Err(Judgement::unreadable("the active consoles are unknown").read(PRINTK, text));
@@ -278,7 +278,7 @@ fn has(subject: &Subject<'_>, flag: &str) -> bool {
 enum Mode {
     Off,
     Fatal,
-    /// So many bus locks a second.
+    /// At most this number of bus locks per second.
     Rate(usize),
 }
 

@@ -99,7 +99,7 @@ fn runs<'a>(subject: &'a Subject<'_>, name: &str) -> Option<&'a Thread> {
     subject.threads.user().find(|thread| thread.tid == thread.pid && thread.name == name)
 }
 
-/// What irqbalance is told to leave out: file, name and value of the last line that says so.
+/// The CPUs that irqbalance leaves out: file, name and value of the last line that sets them.
 fn banned<'a>(subject: &'a Subject<'_>) -> Option<(&'static str, &'static str, &'a str)> {
     SETTINGS.iter().find_map(|file| {
         let lines = subject.facts.text(file)?.lines().rev();

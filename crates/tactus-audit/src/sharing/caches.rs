@@ -82,8 +82,8 @@ fn shared(subject: &Subject<'_>) -> BTreeMap<(u32, CpuSet), CpuSet> {
     caches
 }
 
-/// Without a reading of its own the level follows from the index, as on every common processor: two
-/// caches of level 1, then one of each level.
+/// The level of a cache. Without a reading the level follows from the index, as on every common processor: two caches
+/// of level 1, then one of each level.
 fn level(subject: &Subject<'_>, dir: &str, index: u32) -> Option<u32> {
     match subject.facts.text(&format!("{dir}/level")) {
         Some(text) => text.parse().ok(),

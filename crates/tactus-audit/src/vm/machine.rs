@@ -16,11 +16,11 @@ use super::Arguments;
 pub struct Vm {
     /// Its process.
     pub pid: u32,
-    /// What it is called: the guest's name, else the process's.
+    /// The guest's name, else the process's.
     pub name: String,
     /// Why nothing of root's is given to its threads; `None` where a user who is believed runs it by KVM.
     pub distrust: Option<Distrust>,
-    /// What program it is.
+    /// The program that runs it.
     pub monitor: Monitor,
     /// Whether the processor is emulated (QEMU's TCG); `None` when nothing tells.
     pub emulated: Option<bool>,

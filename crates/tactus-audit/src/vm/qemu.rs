@@ -35,7 +35,7 @@ impl Vm {
     /// The text of one of its readings: `VmLck`.
     ///
     /// # Errors
-    /// Unreadable, when there is none.
+    /// Unreadable, if the reading is missing.
     pub fn reading<'a>(&self, subject: &Subject<'a>, key: &str) -> Result<&'a str, Judgement> {
         let name = format!("vm:{}:{key}", self.pid);
         subject.facts.text(&name).ok_or_else(|| {

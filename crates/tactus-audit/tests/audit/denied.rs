@@ -1,6 +1,6 @@
-//! What the kernel's own documents and code deny is found on no machine: each recorded machine, as a host and as a guest,
-//! put into the state of which the document speaks. Put into the other state, some machine has the finding, so that no line
-//! of the table holds because nothing is ever said.
+//! Findings that the kernel's documents and code rule out must not appear on any machine. Each recorded machine, as a
+//! host and as a guest, is put into the state that the document describes. In the opposite state some machine must
+//! have the finding, so that no line of the table passes only because the check never reports anything.
 
 use tactus_audit::{Intent, Subject, audit};
 use tactus_model::facts::Facts;

@@ -9,13 +9,13 @@
 //! <https://xenbits.xen.org/docs/unstable/misc/pvh.html>
 //!
 //! On bare metal a boot loader does the same by Multiboot2 (GRUB's `multiboot2`). It looks for a header within the
-//! first 32 KiB of the file, and begins at the image's entry, in the same state; `eax` tells which of the two it was.
-//! Both hand over a command line ([`crate::boot_info`]).
+//! first 32 KiB of the file, and begins at the image's entry, in the same state. `eax` tells which of the two loaded
+//! the guest. Both hand over a command line ([`crate::boot_info`]).
 //!
 //! <https://www.gnu.org/software/grub/manual/multiboot2/multiboot.html>
 //!
-//! From there to 64 bits it takes four things: page tables, PAE, the long mode bit of EFER, and paging switched on.
-//! (Intel SDM, volume 3, 10.8.5 "Initializing IA-32e Mode".)
+//! From there to 64 bits it takes four things: page tables, PAE, the long mode bit of EFER, and paging switched on
+//! (Intel SDM, volume 3, 10.8.5 "Initializing IA-32e Mode").
 
 use crate::boot_info;
 

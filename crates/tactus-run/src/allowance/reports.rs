@@ -41,8 +41,8 @@ const MOST_NAMED: usize = 64;
 /// Counts of all kinds of interrupts in one phase: thirty-two kinds on 1024 CPUs. What a row keeps of its phases must be
 /// read again.
 const MOST_COUNTS: usize = 1 << 15;
-/// The most numbers of histograms (a value or a count each) that a tick of one series has on average. 8192 buckets
-/// hold all values from 1 ns to 150 us, or eight octaves beyond 2 us.
+/// The most numbers of histograms (a value or a count each) that a tick of one series has on average. The 8192
+/// buckets hold all values from 1 ns to 150 us, or eight octaves beyond 2 us.
 const NUMBERS_PER_TICK: u64 = 2 * 8192;
 /// Numbers of a histogram of every bucket.
 const MOST_NUMBERS: usize = 2 * BUCKETS;

@@ -97,9 +97,9 @@ fn of_device(
     Ok(())
 }
 
-/// The card's CPU: the first requested one that its guest does not use, because a card polls and would keep its guest
-/// from answering. With `auto` it may be any other CPU of this machine. `None`: the guest has them all. A CPU on
-/// which no `other` environment of the scenario runs comes before one that is shared.
+/// The card's CPU: the first requested one without a virtual CPU of its guest, because a card polls and would keep
+/// its guest from answering. With `auto` it may be any other CPU of this machine. A CPU on which no `other`
+/// environment of the scenario runs comes before one that is shared. `None`: the guest has them all.
 pub(super) fn cpu(
     cpus: &CpuSet,
     auto: bool,

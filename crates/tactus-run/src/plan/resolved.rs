@@ -240,8 +240,8 @@ impl Resolved {
         measured_in(environment, activities, &self.environments)
     }
 
-    /// The environments that a scenario needs up: those that it is performed in, their peers, and those left alone.
-    /// An outer environment comes before the ones inside it.
+    /// The environments that must be up for a scenario: its places, their peers, and the environments left alone. An
+    /// outer environment comes before the ones inside it.
     #[must_use]
     pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
         let active = scenario.activities.iter().flat_map(ResolvedActivity::environments);

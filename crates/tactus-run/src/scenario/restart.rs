@@ -60,7 +60,8 @@ impl ScenarioRun<'_> {
     }
 
     /// Whether to wait for an environment that has been silent for `silence`, because its runtime reports it as
-    /// paused. It is waited for as long again as it was to measure, and at least ten minutes.
+    /// paused.
+    /// The longest wait is the planned duration of the scenario, and at least ten minutes.
     pub(super) fn waits_for(
         &mut self,
         context: &mut Context<'_>,

@@ -17,8 +17,8 @@ struct Latest {
 }
 
 impl Values {
-    /// Takes in a value, and says whether to report it: the first one, and one with at least half as many repeats
-    /// again as the last report.
+    /// Takes in a value, and says whether to report it: the first one, and one whose number of repeats has grown by
+    /// half since the last report.
     pub fn take(&mut self, row: usize, value: &ValueResult) -> bool {
         let entry = self.0.entry((row, value.item.clone(), value.at));
         let latest = entry.or_insert_with(|| Latest { value: value.clone(), told: 0 });

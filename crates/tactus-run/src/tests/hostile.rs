@@ -16,7 +16,7 @@ enum Harm {
     BadFrames,
     /// Ticks, each of another CPU.
     NewCpus,
-    /// Ticks of its own CPU, far more than planned.
+    /// Ticks of one CPU, far more than planned.
     Ticks,
     Outliers,
     Facts,

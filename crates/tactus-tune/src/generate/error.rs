@@ -65,7 +65,7 @@ hardware threads"
     TooMuchMemory {
         /// The amount.
         memory: String,
-        /// What there is.
+        /// The machine's memory.
         total: String,
     },
     /// The plan sets nothing that this generator writes.
@@ -106,7 +106,7 @@ hardware threads"
 }
 
 impl GenerateError {
-    /// What the user can do.
+    /// The remedy for the user.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {

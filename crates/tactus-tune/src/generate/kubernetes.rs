@@ -231,7 +231,7 @@ const SET_BY_OPERATOR: [&str; 20] = [
     "intel_idle.max_cstate",
 ];
 
-/// What tells CRI-O that a pod's CPUs are its own.
+/// Annotations that reserve a pod's CPUs in CRI-O.
 pub fn annotations(indent: &str) -> String {
     [
         ("isolcpus", "its CPUs are not balanced", "cpu-load-balancing.crio.io: \"disable\""),

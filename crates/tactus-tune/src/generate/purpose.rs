@@ -1,8 +1,8 @@
-//! What generated files are for, which decides what the user does not say.
+//! The purpose of generated files: it sets the defaults.
 
 use super::Page;
 
-/// What files are for.
+/// The purpose of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The machine itself.

@@ -1,4 +1,4 @@
-//! What a generator is given.
+//! The request to a generator.
 
 use tactus_audit::Subject;
 use tactus_model::change::{Change, Target};
@@ -30,9 +30,9 @@ pub struct GuestOptions {
     pub accel: Option<Accel>,
 }
 
-/// A guest's memory when nobody says: 4 GiB, or half of the machine's where that is less.
+/// The default of a guest's memory: 4 GiB, or half of the machine's if that is less.
 const MEMORY: Size = Size(4 << 30);
-/// What such a half is a multiple of, in bytes.
+/// Such a half is rounded to a multiple of this, in bytes.
 const STEP: u64 = 64 << 20;
 
 impl Default for GuestOptions {
@@ -41,7 +41,7 @@ impl Default for GuestOptions {
     }
 }
 
-/// What a generator is given.
+/// The request to a generator.
 pub struct GenerateRequest<'a> {
     /// The system that it is for.
     pub subject: &'a Subject<'a>,
@@ -49,7 +49,7 @@ pub struct GenerateRequest<'a> {
     pub profile: &'a str,
     /// What the plan would change, in its request.
     pub changes: &'a [Change],
-    /// What the profile wants and the plan withholds, because it would weaken what guards the system.
+    /// Changes of the profile that the plan leaves out, because they would weaken a guard of the system.
     pub withheld: &'a [Withheld],
     /// What the user wants.
     pub options: &'a GuestOptions,
@@ -107,7 +107,7 @@ impl GenerateRequest<'_> {
         total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024).map(Size)
     }
 
-    /// The withheld kernel parameters: the word, its check, and what it would give up.
+    /// The kernel parameters that are left out: the word, its check, and the guard that it would weaken.
     #[must_use]
     pub fn withheld_parameters(&self) -> Vec<(String, &str, String)> {
         self.withheld

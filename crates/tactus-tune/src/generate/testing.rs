@@ -17,7 +17,7 @@ pub struct Machine {
     intent: Intent,
     /// What the plan would change.
     pub changes: Vec<Change>,
-    /// What it withholds.
+    /// The changes that it leaves out.
     pub withheld: Vec<Withheld>,
     /// What the user wants.
     pub options: GuestOptions,

@@ -21,7 +21,7 @@ pub struct Look<'a> {
 pub struct Machine<'a> {
     /// Threads that run its CPUs.
     pub vcpus: Vec<&'a Thread>,
-    /// All others of its process, and vhost and PIT threads of its own.
+    /// All others of its process, and its vhost and PIT threads.
     pub others: Vec<&'a Thread>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What a kernel parameter is after the next boot with the plan.
+    /// The value of a kernel parameter after the next boot with the plan.
     pub fn parameter(&self, name: &str) -> Option<&'a str> {
         self.plans_parameter(name).or_else(|| {
             let last = self.subject.cmdline.all(name).last()?;

@@ -35,7 +35,7 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
     let heard = own.iter().map(|id| (id.as_str(), Layer::Profile));
     for (id, layer) in beyond.chain(asked).chain(heard) {
         let Some(check) = audit::find(id).filter(|check| concerns(check, subject)) else { continue };
-        // What a virtual machine sees of the hardware is its hypervisor's invention.
+        // A virtual machine sees hardware that its hypervisor invents.
         if layer == Layer::Beyond && check.hardware && subject.virtualized {
             continue;
         }

@@ -1,5 +1,5 @@
-//! No profile takes of what guards a machine unasked: a change that does is withheld, with what it would give up, until it
-//! is asked for by name.
+//! Guards in a plan: a change that would weaken a guard of the machine is left out, with the guard that it would
+//! weaken, until the user asks for it by name.
 
 use serde::Serialize;
 use tactus_audit::guard::{PLACE, RT_RUNTIME, interrupt, stops_fair_server, stops_throttling, weakened};

@@ -33,7 +33,7 @@ pub struct Plan {
     pub isolation: Isolation,
     /// The changes, at run time first, then those that need a restart or a boot.
     pub entries: Vec<PlannedChange>,
-    /// What the profile wants and the plan does not have, because it would weaken what guards the system.
+    /// Changes of the profile that the plan leaves out, because they would weaken a guard of the system.
     pub withheld: Vec<Withheld>,
     /// Why it must not be carried out. Empty: it may.
     pub refusals: Vec<PlanRefusal>,
@@ -41,7 +41,7 @@ pub struct Plan {
     pub pitfalls: Vec<Warning>,
     /// Where the profile and an audit check want different things; the profile's value is planned.
     pub contradictions: Vec<Contradiction>,
-    /// What is worth knowing and is no pitfall.
+    /// Remarks that are worth knowing but are not pitfalls.
     pub remarks: Vec<String>,
 }
 

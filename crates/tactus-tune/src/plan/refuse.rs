@@ -1,4 +1,4 @@
-//! What a plan must not do.
+//! The changes that a plan must not contain.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a profile is made of.
+//! The parts of a profile.
 
 use tactus_model::change::Form;
 
@@ -7,7 +7,7 @@ use tactus_model::change::Form;
 pub struct Profile {
     /// Its name, as TuneD has it.
     pub name: &'static str,
-    /// What it is for.
+    /// The purpose of the profile.
     pub summary: &'static str,
     /// The profile whose settings it begins with.
     pub parent: Option<&'static Profile>,

@@ -384,7 +384,7 @@ proptest! {
             prop_assert_eq!(after.get(path), Some(text), "the other tool's value stands");
             after.insert(path.clone(), before[path].clone());
         }
-        // What is left is our own record of the value that is another's now.
+        // Only our own record of the value that another tool set remains.
         after.retain(|path, _| !path.starts_with("/var/lib/tactus/"));
         prop_assert_eq!(after, before);
     }

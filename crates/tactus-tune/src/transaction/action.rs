@@ -1,4 +1,4 @@
-//! One step: what it does, and what was there before.
+//! One step: its action, and the former value.
 
 use std::fmt;
 use std::io;
@@ -115,7 +115,7 @@ impl Action {
         matches!(self, Self::Write { .. } | Self::Schedule { .. } | Self::Place { .. })
     }
 
-    /// What it is about; two actions about the same thing have the same subject.
+    /// The subject of the action: two actions on the same thing have the same one.
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
@@ -168,7 +168,7 @@ impl Action {
         }
     }
 
-    /// What it is about, as it is now; `None` when it is not there (any more).
+    /// The present value of its subject; `None` if it does not exist (any more).
     #[must_use]
     pub fn current(&self, system: &dyn System) -> Option<String> {
         match self {

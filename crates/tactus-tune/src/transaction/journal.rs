@@ -1,7 +1,7 @@
-//! The journal: what is about to be done is written down before it is done, with what was there.
+//! The journal: every step is written down before it is made, with the former value.
 //!
-//! JSON lines, each on the disk before the next step. A line that is cut at the end was followed by no
-//! step. What is in force is what the journal says that was done and not undone.
+//! JSON lines, each on the disk before the next step. If the last line is cut, its step was not made. The applied
+//! steps are those that the journal has as done and not as undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -96,7 +96,7 @@ pub struct Entry {
     pub boot: String,
     /// What.
     pub action: Action,
-    /// What was read when it was done; `None`: nobody knows whether it was.
+    /// The value that was read after it was done; `None`: it is unknown whether it was done.
     pub reads: Option<String>,
     /// Whether it belongs to a transaction that was not finished.
     pub unfinished: bool,
@@ -131,7 +131,7 @@ impl Kept {
 /// How far a journal is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing is in force.
+    /// Nothing is applied.
     #[default]
     Nothing,
     /// Something was being done, and not finished.
@@ -147,7 +147,7 @@ pub enum Phase {
 pub struct Log {
     /// What was asked for last.
     pub begin: Option<Begin>,
-    /// What is in force, oldest first.
+    /// The applied steps, oldest first.
     pub entries: Vec<Entry>,
     /// How far it is.
     pub phase: Phase,
@@ -199,7 +199,7 @@ impl Log {
                     (log.begin, log.phase) = (Some(begin), Phase::Applying);
                 }
                 Line::Intent { id, boot, action } => {
-                    // Every transaction begins with a line of its own: that of this one could not be read.
+                    // Every transaction begins with a separate line: that of this one could not be read.
                     log.earlier = log.phase == Phase::Applied || log.earlier;
                     log.phase = Phase::Applying;
                     log.next = log.next.max(id.saturating_add(1));
@@ -271,7 +271,7 @@ impl<'a> Journal<'a> {
             serde_json::to_writer(&mut bytes, line)?;
             bytes.push(b'\n');
         }
-        // What is appended before an error comes is a cut line, too.
+        // An append that fails may leave a cut line.
         self.cut = true;
         self.system.append(&self.path, &bytes).map_err(|error| at(&self.path, &error))?;
         self.cut = false;
@@ -337,7 +337,7 @@ impl<'a> Journal<'a> {
         self.write(&lines)
     }
 
-    /// Nothing is in force any more. What could not be read of it may be needed yet.
+    /// Nothing is applied any more. A damaged journal is kept, because its unreadable lines may be needed yet.
     ///
     /// # Errors
     /// When the file cannot be removed, or moved.

@@ -1,5 +1,5 @@
-//! Which steps tactus makes. A journal names steps to take back, and is no program: what else it names is somebody else's
-//! word, and is said and not done.
+//! The steps that tactus makes. A journal names steps to take back, and is not a program: an unknown step was written
+//! by another program, and is reported and not made.
 
 use tactus_audit::settable;
 

@@ -1,5 +1,5 @@
-//! After a kill or a power cut: what was not finished is taken back, what was being taken back is
-//! taken back to the end.
+//! Recovery after a kill or a power cut: an unfinished transaction is taken back, and an unfinished revert is
+//! completed.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{Damage, Entry, Journal, Phase};
 /// What was found and done.
 #[derive(Debug)]
 pub struct Recovered {
-    /// How far the earlier call had come.
+    /// The phase that the earlier call had reached.
     pub phase: Phase,
     /// What was taken back now.
     pub undone: Vec<(Entry, Undone)>,
@@ -46,7 +46,7 @@ pub fn recover(system: &dyn System, dir: &Path, boot: &str) -> io::Result<Option
     if left.is_empty() && (log.phase == Phase::Reverting || !log.earlier) {
         journal.close()?;
     } else if log.phase == Phase::Applying {
-        // What was in force before stays; what could not be taken back can be taken back with it.
+        // Earlier settings stay applied; steps that could not be taken back can be taken back with them.
         journal.commit()?;
     }
     Ok(Some(Recovered { phase: log.phase, undone, left, damage }))

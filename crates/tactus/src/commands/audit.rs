@@ -75,7 +75,7 @@ fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
     };
     let subject = Subject::new(&system.facts, role, &intent);
     if arguments.isolate.is_some() {
-        // What can be looked at is a finding.
+        // Anything that this system can have is a finding.
         possible(&subject, Impossible::is_nonsense)?;
     }
     let mut audit = audit::audit(&subject);

@@ -318,7 +318,7 @@ fn control_line(control: &Control, of_device: bool) -> String {
     let place = if control.by == STAND_IN {
         String::new()
     } else if of_device {
-        // Its thread is the handler's: what a control holds is who raises.
+        // The series is the handler's, but the control held the CPU of the program that raises the interrupt.
         " on the CPU that raises the interrupt".into()
     } else {
         format!(" on CPU {}", control.series.cpu)

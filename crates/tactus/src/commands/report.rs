@@ -146,7 +146,7 @@ pub fn after(
     let path = run.dir.path().join(PAGE);
     let said = match run.dir.replace(PAGE, &draw(format(HTML)?, &run.contents)?) {
         Ok(()) => format!("page: {}", path.display()),
-        // What was measured is there all the same.
+        // The bundle itself is complete all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             let bundle = typed(run.dir.path());
             format!(

@@ -42,7 +42,7 @@ fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
     exits_are_told_or_unknowable(entry);
 }
 
-/// KVM has seen each wake-up leave and come back; an emulator has no exits, and nobody says that there were none.
+/// KVM sees each wake-up leave and come back. An emulator has no exits: the number is unknown, not zero.
 fn exits_are_told_or_unknowable(entry: &Value) {
     let exits = &entry["exits"];
     if entry["evidence"] == "emulated" {

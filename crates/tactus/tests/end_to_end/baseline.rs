@@ -1,4 +1,4 @@
-//! A run that is kept under a name, and runs that are held against it.
+//! A run that is kept under a name, and runs that are compared with it.
 
 use std::fs;
 

@@ -51,7 +51,7 @@ pub fn output(command: &mut Command) -> Output {
     command.output().expect("tactus starts")
 }
 
-/// A command that goes on, whose words nobody reads.
+/// A command that runs in the background, without output.
 pub fn started(command: &mut Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("tactus starts")
 }
@@ -129,7 +129,7 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// The ids of runs that other tests and other users make on this machine: their guardians live as long.
+/// The ids of runs that other tests and other users make on this machine: a run exists as long as its guardian.
 fn others() -> Vec<String> {
     let guardians = Process::all().filter(|process| !process.is_of_this_test());
     guardians.filter_map(|process| process.guards().map(str::to_owned)).collect()
@@ -150,7 +150,7 @@ pub fn marked() -> Vec<Process> {
     Process::all().filter(is_own).collect()
 }
 
-/// Guardians, which carry no mark and outlive their run: what they take back, they take back last.
+/// Guardians, which have no mark and end after their run, because they take back changes last.
 fn guardians() -> Vec<String> {
     let guardians = Process::all().filter(|process| process.guards().is_some() && process.is_of_this_test());
     guardians.map(|process| process.to_string()).collect()

@@ -1,4 +1,4 @@
-//! Two bundles of repeated runs held against each other, and what cannot be.
+//! Two bundles of repeated runs are compared, and some that cannot be.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn run(plan: &Path, out: &Path, more: &[&str]) {
     assert!(out.join("manifest.json").exists(), "{}", stderr(&result));
 }
 
-/// A bundle of eight runs that nobody measured: its latencies are so many hundredths of the usual ones, and those of each run
+/// A made-up bundle of eight runs: its latencies are `hundredths` hundredths of the usual ones, and those of each run
 /// a little different.
 fn made(dir: &Path, hundredths: u64) {
     const SECONDS: u64 = 10;

@@ -89,7 +89,7 @@ fn each_example_runs(commands: &[&str]) {
             if NOT_RUN.iter().any(|(line, _)| *line == example) {
                 continue;
             }
-            // What is watched goes on meanwhile.
+            // The watched run continues meanwhile.
             let mut watched = (*command == "watch").then(|| {
                 let night = dir.join("night");
                 let _ = fs::remove_dir_all(&night);

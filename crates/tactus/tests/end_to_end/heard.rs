@@ -1,4 +1,4 @@
-//! What is said is clean for a terminal, and nobody has to listen for a measurement to end well.
+//! Messages are clean for a terminal, and a measurement ends well without a reader.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
             run(dir.path(), &format!("stderr-{name}")).stdout(Stdio::null()).stderr(stream).status().unwrap();
         assert_eq!(ended.code(), usual, "stderr {name}");
     }
-    // Data that nobody wants changes nothing; data that cannot be written is one, and the bundle is whole.
+    // Data without a reader changes nothing; data that cannot be written is an error, and the bundle is complete.
     for (name, stream, right) in [("full", full(), Some(2)), ("gone", gone(), usual)] {
         let ended =
             run(dir.path(), &format!("stdout-{name}")).stdout(stream).stderr(Stdio::null()).status().unwrap();

@@ -190,7 +190,7 @@ fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
         assert_eq!(run.status.code(), Some(2), "{words}");
         assert!(words.contains(said) && words.contains("hint:"), "{words}");
     }
-    // There is no such card in this machine.
+    // This machine has no such card.
     let run = measure(&shipped("edu.toml"), &[]);
     let entry = &json(&run)["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"skipped".into(), &"refused".into()), "{entry:#}");

@@ -39,7 +39,7 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
     assert!(beside.status.success(), "{}", stderr(&beside));
     let events = fs::read_to_string(other.join("events.jsonl")).unwrap();
     assert!(events.contains("measured this machine at the same time"), "{events}");
-    // Who waits goes on when the first one is gone, however it went.
+    // A waiting run starts when the first one is gone, even if that one was killed.
     let waiting = std::thread::spawn({
         let mut command = tactus();
         command.args(["measure", "-D", "1", "-q", "--no-self-test", "--json", "--wait", "2m"]);

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::common::{output, skipped, stderr, tactus};
 
-/// Digits become one `9`, blanks one blank: what is left is the form of a line. Rows of a histogram are the same many
-/// times.
+/// The form of each line: digits become one `9`, blanks one blank. Rows of a histogram are the same many times.
 pub fn form(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text
         .lines()

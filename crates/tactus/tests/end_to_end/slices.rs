@@ -1,4 +1,4 @@
-//! Scenarios in slices that take turns, killed in the middle and gone on with.
+//! Scenarios in slices that take turns, killed in the middle and resumed.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -36,7 +36,7 @@ have at least min_cbm_bits.",
 
 const WHAT: &str = "reserve parts of its caches (cat_l3, cat_l2)";
 
-/// Whether the last-level cache is divided so that real-time work has a part of its own.
+/// Whether the last-level cache is divided so that real-time work has a separate part.
 pub fn partitioned(subject: &Subject<'_>) -> bool {
     matches!(judge(subject), Ok(judgement) if judgement.state == State::Ok)
 }

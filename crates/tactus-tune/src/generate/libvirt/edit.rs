@@ -15,7 +15,7 @@ pub struct Setting {
     pub check: &'static str,
     /// Why, in a sentence, without the check's name.
     pub why: String,
-    /// What it is.
+    /// The content of the setting.
     pub what: What,
 }
 

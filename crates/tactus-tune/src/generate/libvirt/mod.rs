@@ -72,7 +72,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     Ok(Output { files: vec![File { name: format!("{name}.xml"), belongs, mode: 0o644, text }], notes })
 }
 
-/// What any guest has, in the request in which libvirt writes it.
+/// The parts of any guest, in the order in which libvirt writes them.
 fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usize) -> String {
     let name = &request.options.name;
     let x86 = request.subject.is(Arch::X86);

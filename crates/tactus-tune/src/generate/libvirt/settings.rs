@@ -10,7 +10,7 @@ use crate::generate::{Accel, GenerateError, GenerateRequest, Page, Placement, Si
 /// in the middle of its life.
 pub const OVERHEAD: u64 = 2 << 30;
 
-/// What is known before the elements are written.
+/// The values that must be known before the elements are written.
 pub struct Guest<'a> {
     pub request: &'a GenerateRequest<'a>,
     pub placement: Placement,

@@ -213,7 +213,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
         measurement,
         interval_ns: recording.interval_ns.unwrap_or(0),
         priority: priority.unwrap_or(0),
-        // SCHED_FIFO at priority 0, which no thread has, where it is not known.
+        // SCHED_FIFO at priority 0, which no thread has, if the policy is unknown.
         policy: recording.policy.unwrap_or(Policy::Fifo),
         planned_ns: duration_ns,
         measured_ns: duration_ns,
@@ -293,7 +293,7 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     for series in &recording.series {
         let key = key(&recording, series);
         let latency = series.latency();
-        // As of an instrument that tells totals alone: what is not known is no figure of a tick either.
+        // As for an instrument that reports totals alone: unknown figures are unknown in the tick as well.
         let is_known = series.knows_min && latency.totals.sum_ns < u64::MAX;
         let min_ns = if is_known { latency.totals.min_ns } else { u64::MAX };
         let tick = Tick {

@@ -7,7 +7,7 @@ use tactus_model::scheduling::Policy;
 
 use super::options::Thread;
 
-/// What a thread has measured so far, in ns.
+/// The figures of a thread so far, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     pub cycles: u64,
@@ -56,7 +56,7 @@ pub fn block(policy: Policy, loadavg: &str, lines: &str) -> String {
     format!("policy: {word}: loadavg: {}          \n\n{lines}", loadavg.trim_end())
 }
 
-/// Back to the first line of a block of so many threads.
+/// Back to the first line of a block of `threads` threads.
 pub fn back(threads: usize) -> String {
     let mut text = String::new();
     let _ = write!(text, "\x1b[{}A", threads + 2);

@@ -74,8 +74,8 @@ fn known(classes: &[Class], name: &str) -> Result<(), Failure> {
     ))
 }
 
-/// Whether every environment is fit for what is required; what is published is nobody's environment. Of what was skipped
-/// nothing is asked; what failed leaves it open.
+/// Whether every environment is fit for the required classes; published figures are left out. A skipped row does not
+/// count; a failed one leaves the answer open.
 fn required(rows: &[Row], all: &[FitnessEntry], required: &[String]) -> Exit {
     if required.is_empty() {
         return Exit::Good;

@@ -1,5 +1,5 @@
-//! A cluster of Slurm on this machine: a controller and six nodes, each a slurmd of its own, with a munged of its own. None
-//! has to do with a Slurm that the machine may have.
+//! A cluster of Slurm on this machine: a controller and six nodes, each with a separate slurmd and munged. The
+//! machine's own Slurm, if it has one, is not used.
 
 use std::collections::BTreeMap;
 use std::fs;
