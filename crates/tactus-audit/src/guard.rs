@@ -1,5 +1,5 @@
-//! Guards: settings that watch over a machine, protect it or rescue it. Without a request no guard is weakened:
-//! tuning leaves such a change out and says what it would give up, and the audit puts it in no line to be copied.
+//! Guards: settings that watch over a machine, protect it or rescue it. Without a request no guard is weakened.
+//! Tuning leaves such a change out and says what it would give up. The audit puts it in no line to be copied.
 //!
 //! `watchdog_cpumask` is not among them. The kernel itself leaves the isolated CPUs out of it with nohz_full=
 //! (`lockup_detector_init` in kernel/watchdog.c), and the others stay watched.

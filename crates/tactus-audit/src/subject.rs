@@ -412,8 +412,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The CPUs that tactus would choose: all but the first core of each NUMA node, which serves as housekeeping core
-/// there; if that leaves no CPU, all but the first core.
+/// The CPUs that tactus would choose: all but the first core of each NUMA node, which is left for housekeeping. If
+/// that leaves no CPU, all but the first core.
 pub(super) fn assumed(facts: &Facts, topology: &Topology) -> CpuSet {
     let all = topology.measuring();
     let firsts = facts

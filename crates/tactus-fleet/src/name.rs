@@ -8,9 +8,9 @@ const LONGEST: usize = 100;
 /// The longest name of a machine that a bundle keeps, in characters.
 const LONGEST_TOLD: usize = 64;
 
-/// The name of a machine as that of a file: letters, digits, `_`, and inside of it `-` and `.`, stay; all other bytes
-/// become `=` and their two hexadecimal digits. Two names never become one; none leads elsewhere, is hidden, or is an
-/// option. Of a long name the end is its SHA-256.
+/// The name of a machine as a file name. Letters, digits and `_` stay, and within the name also `-` and `.`; every
+/// other byte becomes `=` and its two hexadecimal digits. Two names never become one; none leads elsewhere, is
+/// hidden, or is an option. A long name ends with its SHA-256.
 #[must_use]
 pub fn file_name(machine: &str) -> String {
     let mut name = String::new();

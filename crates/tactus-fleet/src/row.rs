@@ -156,7 +156,8 @@ impl Row {
         (self.state, self.reason, self.bundle) = (State::Measured, None, Some(bundle));
     }
 
-    /// What came is refused. While a job is under way, that is what is told: it may bring a better one.
+    /// The bundle that came is refused. While a job is under way, only the reason is kept: the job may bring a better
+    /// bundle.
     pub fn refused(&mut self, reason: String) {
         if !self.state.is_under_way() {
             self.state = State::Refused;

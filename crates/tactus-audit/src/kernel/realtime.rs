@@ -145,7 +145,7 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
 }
 
 /// The processes with a thread that is confined to isolated CPUs, each with its topmost ancestor of that kind. So a
-/// container or a service counts as one owner, not as many.
+/// container or a service counts as one owner, however many processes it has.
 fn owners(subject: &Subject<'_>) -> HashMap<u32, u32> {
     let isolated = subject.isolated();
     let mut parents: HashMap<u32, u32> = HashMap::new();

@@ -17,7 +17,7 @@ use crate::status::Status;
 const NAMES: [&str; 5] = ["n1", "../../x", "$(id)", "a\nb", "-w"];
 const PLAN: &[u8] = b"name = \"lab\"\n";
 
-/// Its jobs end as soon as they are looked at; what they leave is `leaves`.
+/// An engine whose jobs end as soon as they are looked at; `leaves` makes the files that they leave.
 struct Fake {
     leaves: RefCell<fn(&Site<'_>, &Row)>,
     ends: RefCell<JobState>,
@@ -202,7 +202,7 @@ fn hostile_names_are_measured_in_waves_and_nothing_lies_elsewhere() {
     assert!(text.starts_with("5 machines: 5 measured\n") && !text.contains("a\nb"), "{text}");
     assert!(text.contains("have one machine-id"), "{text}");
 
-    // Opened again, nobody is measured a second time.
+    // Opened again, no machine is measured a second time.
     drop(store);
     let mut store = Store::open(&path).unwrap();
     assert_eq!(campaign(&mut store, &fake(nothing, JobState::Running(None)), 9), 1);
@@ -219,7 +219,7 @@ fn a_half_done_bundle_stays_to_be_gone_on_with_and_comes_home_late() {
     assert_eq!(store.rows()[0].reason.as_deref(), Some("drained"));
     assert_eq!(states(&store)[1..], [State::Failed; 4]);
     assert_eq!(store.rows()[1].reason.as_deref(), Some("NODE_FAIL; its bundle is not finished"));
-    // It went on without its agent.
+    // The run continued without its agent.
     let system = Memory::new();
     whole(&store.site(&system), &store.rows()[1].clone());
     assert_eq!(Advance::new(&engine, &system).look(&mut store, true).unwrap(), 1);

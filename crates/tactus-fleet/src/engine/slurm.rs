@@ -192,8 +192,8 @@ fn machines(said: &str, feature: Option<&str>) -> Vec<Machine> {
     found
 }
 
-/// A node's state as sinfo writes it, with its flags: `*` does not answer, `~` and `#` are powered down and up, `$` is in
-/// maintenance, `@` and `^` are rebooted, `!` and `%` are powered down.
+/// The readiness of a node, from its state as sinfo writes it, with its flags. `*` does not answer; `~` and `#` are
+/// powered down and up; `$` is in maintenance; `@` and `^` are rebooted; `!` and `%` are powered down.
 fn readiness(state: &str, reason: &str) -> Ready {
     let base = state.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
     let said = || if matches!(reason, "" | "none") { state.to_owned() } else { format!("{state}: {reason}") };
@@ -281,8 +281,8 @@ fn remembered(site: &Site<'_>, row: &Row) -> JobState {
     }
 }
 
-/// The batch script. Options stand in it, so that `sbatch FILE` by hand gives the same job; what the job says goes to a
-/// file that the script opens itself, because sbatch reads more than a name in that of its output.
+/// The batch script. It contains its options, so that `sbatch FILE` by hand gives the same job. The script opens the
+/// file for the job's output itself, because sbatch expands patterns in the name of an output file.
 fn batch(site: &Site<'_>, row: &Row) -> String {
     let order = site.order;
     let mut text = format!(

@@ -98,8 +98,8 @@ fn of_device(
 }
 
 /// The card's CPU: the first requested one without a virtual CPU of its guest, because a card polls and would keep
-/// its guest from answering. With `auto` it may be any other CPU of this machine. A CPU on which no `other`
-/// environment of the scenario runs comes before one that is shared. `None`: the guest has them all.
+/// its guest from answering. With `auto`, any other CPU of this machine will do. A CPU on which no `other`
+/// environment of the scenario runs comes before one that is shared. If the guest has them all: `None`.
 pub(super) fn cpu(
     cpus: &CpuSet,
     auto: bool,

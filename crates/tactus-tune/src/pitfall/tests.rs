@@ -282,8 +282,8 @@ fn none_fires_where_it_does_not() {
     }
 }
 
-/// The shortest of three times in which a machine with `threads` vCPUs and as many helpers is checked. All vCPUs but
-/// the first are planned to be FIFO.
+/// The shortest of three times in which a machine with `threads` vCPUs and `threads` helpers is checked. All vCPUs
+/// but the first are planned to be FIFO.
 fn time(threads: u32) -> Duration {
     let mut facts = Facts::default();
     facts.keep("/sys/devices/system/cpu/online", "0-3");

@@ -1,5 +1,5 @@
-//! Guards in a plan: a change that would weaken a guard of the machine is left out, with the guard that it would
-//! weaken, until the user asks for it by name.
+//! Guards in a plan. A change that would weaken a guard of the machine is left out, and the plan says which guard. It
+//! is made only if the user asks for it by name.
 
 use serde::Serialize;
 use tactus_audit::guard::{PLACE, RT_RUNTIME, interrupt, stops_fair_server, stops_throttling, weakened};

@@ -69,8 +69,8 @@ impl Profile {
         changes
     }
 
-    /// All settings on a system: files, the kernel's threads, interrupts, modules, services, drop-ins, and the
-    /// command line. Those that the system does not have are left out.
+    /// All settings of the profile: files, the kernel's threads, interrupts, modules, services, drop-ins, and the
+    /// command line. Settings without a counterpart on the system are left out.
     #[must_use]
     pub fn changes(&self, subject: &Subject<'_>) -> Vec<Change> {
         if subject.role == Role::Container {

@@ -1,4 +1,4 @@
-//! On what ansible-core 2.19.14 printed, and on some that nobody should.
+//! Tests with lines that ansible-core 2.19.14 printed, and with lines that it should never print.
 
 use tactus_system::{Memory, System};
 

@@ -1,4 +1,5 @@
-//! On lines that sinfo, squeue and sacct of Slurm 22.05.8 printed, and on some that nobody should.
+//! Tests with lines that sinfo, squeue and sacct of Slurm 22.05.8 printed, and with lines that they should never
+//! print.
 
 use tactus_system::Memory;
 
