@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_container_that_tactus_starts_nobody_is_told_to_change_the_options() {
+    fn a_container_that_tactus_starts_needs_no_other_options() {
         let mut system = intel(&[
             ("/proc/self/status", "CapEff:\t0000000000000000"),
             ("/proc/self/uid_map", "0 0 4294967295"),

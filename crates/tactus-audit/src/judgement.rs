@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_reads_is_not_listed_and_that_is_said() {
+    fn a_long_list_of_readings_is_cut_and_says_so() {
         let found =
             (0..100_000).fold(Judgement::finding("threads"), |found, n| found.read(n.to_string(), "FIFO 1"));
         assert_eq!(found.read.len(), MOST_READ + 1);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_makes_nobody_a_guest() {
+    fn rubbish_does_not_make_a_guest() {
         for text in HOSTILE {
             assert_eq!(of(&intel(&[("/proc/cpuinfo", text)])), Role::Host, "{text}");
             assert_eq!(of(&guest(&[NESTED, ("device:kvm", text)])), Role::Host, "{text}");

@@ -113,7 +113,7 @@ mod tests {
         ["what=Measure", "measure=timer", "interval_ns=200000", "priority=95", "policy=fifo"];
 
     #[test]
-    fn a_hog_and_a_fault_are_blocks_and_nothing_is_none() {
+    fn a_hog_and_a_fault_are_controls_and_nothing_is_not() {
         let control = |row: &[&str]| Job::of(&message(&TIMER, row)).unwrap().control;
         assert_eq!(control(&["what=Hog"]), Some(Control::Hog));
         assert_eq!(

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_none_and_a_directory_neither() {
+    fn a_missing_file_and_a_directory_give_no_reading() {
         assert_eq!(read("/proc/no/such/file"), None);
         assert_eq!(read("/proc/self"), None);
         assert!(matches!(read("/proc/self/mem"), Some(Reading::Unreadable(_))));

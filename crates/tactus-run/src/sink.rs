@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_recorded_is_an_error_and_is_told_to_nobody() {
+    fn an_event_that_cannot_be_recorded_is_an_error_and_reaches_no_follower() {
         struct Full;
         impl Record for Full {
             fn record(&mut self, _: &Stamped) -> Result<(), BundleError> {

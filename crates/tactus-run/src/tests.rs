@@ -162,7 +162,7 @@ fn garbage_between_frames_costs_what_was_garbled_and_says_so() {
 }
 
 #[test]
-fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_goes_on() {
+fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_continues() {
     let dir = tempfile::tempdir().unwrap();
     let scripts: &[(&str, &'static Scripted)] =
         &[("dies", &DIES), ("refuses", &REFUSES), ("mute", &MUTE), ("other", &FOREIGN), ("good", &GOOD)];

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_by_the_gravest_of_its_verdicts_and_a_warning_is_none() {
+    fn a_run_ends_by_the_worst_of_its_verdicts_and_a_warning_does_not_count() {
         use Outcome::{Fail, Inconclusive, Pass, Warn};
         for (verdicts, whole, part) in [
             (&[][..], Exit::Good, Exit::Unable),

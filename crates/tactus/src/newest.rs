@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bundle_is_none() {
+    fn a_directory_without_a_valid_manifest_is_not_a_bundle() {
         assert_eq!(with(&[]), None);
         let found = with(&[
             ("cut", r#"{"started": "2026-03-0"#),

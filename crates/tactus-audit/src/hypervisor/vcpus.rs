@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn each_vcpu_has_an_isolated_cpu_of_its_own() {
+    fn each_vcpu_has_an_isolated_cpu_for_itself() {
         let id = "vcpu-pin";
         let good = host();
         assert_eq!(

@@ -375,7 +375,7 @@ LOC:          9          9          9          9   Local timer interrupts";
     }
 
     #[test]
-    fn where_irqbalance_puts_an_interrupt_nobody_has_placed_it() {
+    fn an_interrupt_on_the_cpu_where_irqbalance_put_it_was_not_placed() {
         // Isolated by a word and not at boot: irqbalance knows nothing of it, and puts queues onto single CPUs.
         let running = "700\t700\t1\t400100\tOTHER\t0\t0-1\tirqbalance";
         let single = machine(&[(24, "0", "0"), (26, "1", "1")]).isolate("1-3");

@@ -175,10 +175,10 @@ fn hints(subject: &Subject<'_>) -> Verdict {
     Ok(both)
 }
 
-/// Whether the driver sets the preference together with the governor. Under `performance` it refuses every other
-/// preference with EBUSY (intel_pstate_set_energy_pref_index() and its counterpart of amd-pstate). That includes the
-/// former one, so that a change could not be reverted. There the governor's change (cpufreq-governor) sets and
-/// reverts the preference.
+/// Whether the driver sets the preference together with the governor. With the governor `performance`, every other
+/// preference is refused with EBUSY (intel_pstate_set_energy_pref_index() and its counterpart of amd-pstate). That
+/// includes the former one, so that a change could not be reverted. There the governor's change (cpufreq-governor)
+/// sets and reverts the preference.
 fn bound_to_the_governor(subject: &Subject<'_>, cpu: u32) -> bool {
     let driver = subject.facts.text(&DRIVER.replace("{cpu}", &cpu.to_string()));
     matches!(driver, Some("intel_pstate" | "amd-pstate-epp"))

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_firmware_forbids_or_nobody_loads_is_found() {
+    fn virtualization_off_in_firmware_or_without_its_module_is_found() {
         for (system, said) in [
             (intel(&[KVM, ("msr:0:0x3a", "0x1")]), "msr:0:0x3a is 0x1"),
             (amd(&[KVM, ("msr:0:0xc0010114", "0x18")]), "msr:0:0xc0010114 is 0x18"),

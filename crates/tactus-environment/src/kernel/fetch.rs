@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_of_another_architecture_comes_from_lists_of_its_own() {
+    fn a_kernel_of_another_architecture_comes_from_separate_lists() {
         let mut said = Vec::new();
         let machine = debian().answer(&["apt-get"], 100, "", "E: The repository does not have arm64");
         let other = if OWN == "x86_64" { "aarch64" } else { "x86_64" };

@@ -83,7 +83,7 @@ fn every_environment_refuses_wrong_values_of_its_keys_and_accepts_none() {
 }
 
 #[test]
-fn a_layout_uses_the_given_cpus_and_measures_on_some_of_its_own() {
+fn a_layout_uses_the_given_cpus_and_measures_on_some_of_them() {
     let mut facts = Facts::default();
     facts.keep("/sys/devices/system/cpu/online", "0-7");
     facts.keep("/sys/devices/system/cpu/isolated", "4-7");

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_enters_its_groups_and_goes_on_with_its_own_words() {
+    fn a_command_enters_its_groups_and_keeps_its_words() {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("a group");
         Real.make_dir(&group).unwrap();

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_another_holds_and_what_is_none_are_refused_by_name() {
+    fn a_terminal_in_use_and_a_file_that_is_not_one_are_refused_by_name() {
         let (_master, name) = pty();
         with_setting(|setting| {
             let open = |path: &str| Tty::device(setting, Path::new(path), None).map(|_| ());

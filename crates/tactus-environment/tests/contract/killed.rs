@@ -236,7 +236,7 @@ fn another_runs_block_is_left(guest: &Remote, first: &mut Conversation) {
 }
 
 #[test]
-fn what_timerlat_sets_for_the_whole_machine_is_put_back_whoever_set_it_is_killed() {
+fn settings_of_timerlat_are_put_back_when_any_of_its_processes_is_killed() {
     in_a_traced_guest(&[the_reader_alone, the_worker_that_traces_alone, reader_and_worker]);
 }
 

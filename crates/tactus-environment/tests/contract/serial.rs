@@ -252,7 +252,7 @@ fn what_a_followed_console_still_holds_of_a_cell_that_is_gone_is_not_measured() 
 }
 
 #[test]
-fn a_line_on_which_nobody_answers_is_given_up_with_what_came() {
+fn a_line_without_an_answer_is_given_up_with_what_came() {
     let _turn = beside_others();
     let (mut master, name) = pty();
     master.write_all(b"login: \n").unwrap();

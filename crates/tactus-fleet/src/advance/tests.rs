@@ -336,7 +336,7 @@ fn who_ended_between_bringing_a_bundle_home_and_writing_it_down_finds_it_there()
 }
 
 #[test]
-fn a_machine_that_is_called_as_the_archive_of_another_is_in_nobodys_way() {
+fn a_machine_with_the_name_of_anothers_archive_is_measured_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("fleet");
     let order = Order { machines: ["n1", "n1.tar.gz"].map(str::to_owned).into(), ..order() };
@@ -405,7 +405,7 @@ fn who_looks_where_no_fleet_is_leaves_nothing_and_a_fleet_may_begin_where_one_wa
 }
 
 #[test]
-fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
+fn a_fleet_is_resumed_unchanged_and_by_one_process() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("fleet");
     let store = Store::create(&path, order(), PLAN).unwrap();

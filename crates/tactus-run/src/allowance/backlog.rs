@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_waits_for_room_and_goes_on_when_there_is() {
+    fn a_sender_waits_for_room_and_continues_when_there_is() {
         let backlog = Arc::new(Backlog::default());
         let first = backlog.wait_for(MOST - 10).unwrap();
         let small = backlog.wait_for(10).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_all_room_passes_alone_and_nobody_waits_for_one_who_has_gone() {
+    fn a_message_larger_than_all_room_passes_alone_and_closing_ends_every_wait() {
         let backlog = Arc::new(Backlog::default());
         let large = backlog.wait_for(3 * MOST).unwrap();
         let other = Arc::clone(&backlog);

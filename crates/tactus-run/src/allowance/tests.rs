@@ -231,7 +231,7 @@ fn what_comes_with_an_outlier_is_cut_to_what_a_probe_keeps_and_ends_before_a_dis
 }
 
 #[test]
-fn no_kind_of_message_goes_on_for_ever() {
+fn every_kind_of_message_has_a_limit() {
     let total = |_| {
         FromProbe::Total(Total {
             activity: 0,
@@ -465,7 +465,7 @@ fn answers_that_nobody_asked_for_are_counted_and_have_an_end() {
 }
 
 #[test]
-fn another_start_goes_on_with_the_series_of_the_first_and_with_no_other() {
+fn another_start_continues_the_series_of_the_first_and_no_other() {
     let mut first = ten_seconds();
     send(&mut first, FromProbe::Tick(tick(1, 0, 2))).unwrap();
     let half = job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 5 * S, S);

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_has_a_cpu_of_its_own_beside_its_guest() {
+    fn the_card_has_another_cpu_than_its_guest() {
         let cpus = |keys: &str, machine: &str| {
             let scenario = activity(&format!("in = \"host\"\nto = \"guest\"\n{keys}"));
             let plan = resolved_on(machine, &scenario).unwrap();

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_dies_again_goes_on_again_and_one_that_dies_at_once_loses_nothing() {
+    fn a_second_restart_continues_the_row_and_an_immediate_one_loses_nothing() {
         let mut row = Splice::default();
         row.tick(tick(1, 0, None));
         row.begin(S, "once");

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_isolated_core_of_one_node_has_a_vcpu_when_nobody_says_how_many() {
+    fn every_isolated_core_of_one_node_has_a_vcpu_by_default() {
         let here = placed(8, false, 2, "2-7", None).unwrap();
         assert_eq!((here.cpus.clone(), here.node, here.threads), (vec![4, 5, 6, 7], Some(1), 1));
         // The node has no housekeeping CPU.

@@ -129,7 +129,7 @@ fn an_interrupt_that_is_allowed_on_isolated_cpus_only_stays_unless_it_is_named()
 }
 
 #[test]
-fn queues_that_irqbalance_or_the_kernel_spread_are_nobodys_own() {
+fn queues_that_irqbalance_or_the_kernel_spread_are_not_planned() {
     let running = "700\t700\t1\t400100\tOTHER\t0\t0-7\tirqbalance";
     let balanced = with_interrupts().and("threads:0", running);
     let planned = plan(&balanced, "realtime", "2-3,6-7", &Choice::default());

@@ -46,7 +46,7 @@ fn refused<T>(result: Result<T, TuneError>) -> Damage {
 }
 
 #[test]
-fn steps_of_which_nobody_can_read_what_was_applied_are_taken_back_and_it_is_said() {
+fn steps_without_a_readable_profile_are_taken_back_and_that_is_said() {
     let (machine, before) = damaged(|lines| garble(&mut lines[0]));
     let dry = revert(&machine, Back { dry_run: true, ..Back::default() }).unwrap();
     let reverted = revert(&machine, Back::default()).unwrap();

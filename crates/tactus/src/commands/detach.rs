@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_that_goes_on_has_the_same_words_but_one() {
+    fn the_detached_process_has_the_same_words_but_one() {
         let words = |given: &str| words(given.split(' ').map(OsString::from));
         assert_eq!(words("run --detach --out a"), ["run", "--detached", "--out", "a"]);
         assert_eq!(words("run --detach -- --detach"), ["run", "--detached", "--", "--detach"]);

@@ -136,7 +136,7 @@ fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
 }
 
 #[test]
-fn a_gate_ends_with_one_on_a_regression_and_each_condition_is_held_against_the_first() {
+fn a_gate_ends_with_one_on_a_regression_and_each_condition_is_compared_with_the_first() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     for (name, hundredths) in [("base", 100), ("same", 100), ("slower", 140)] {

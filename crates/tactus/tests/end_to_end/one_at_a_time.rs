@@ -9,7 +9,7 @@ use crate::common::{
 };
 
 #[test]
-fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_the_bundle() {
+fn a_second_run_is_refused_or_waits_or_measures_beside_with_a_note_in_the_bundle() {
     let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first");

@@ -126,7 +126,7 @@ fn what_is_no_file_is_not_replaced_by_one() {
 }
 
 #[test]
-fn a_run_writes_only_where_nobody_else_can() {
+fn a_run_writes_only_where_no_other_user_can() {
     let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     let plan = home.path().join("plan.toml");

@@ -242,7 +242,7 @@ fn without_a_terminal_or_where_lines_are_asked_for_there_is_no_screen() {
 }
 
 #[test]
-fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves() {
+fn a_run_is_followed_from_another_terminal_and_continues_when_the_follower_leaves() {
     let Some(_turn) = measures_beside_others() else { return };
     let Some(tmux) = Tmux::open("follow", 80, 24) else { return };
     let dir = tempfile::tempdir().unwrap();

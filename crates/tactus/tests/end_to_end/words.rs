@@ -111,7 +111,7 @@ fn figures_and_verdicts_are_explained_like_all_other_words() {
 }
 
 #[test]
-fn what_runs_already_is_measured_by_its_address_and_goes_on() {
+fn a_running_container_is_measured_by_its_address_and_keeps_running() {
     let Some(_turn) = measures_beside_others() else { return };
     let Some(busybox) =
         ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists())

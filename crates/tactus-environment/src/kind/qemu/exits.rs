@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_guest_has_nobody_who_counts() {
+    fn the_exits_of_an_emulated_guest_are_unknown() {
         // What QEMU 7.2 answers of a guest of TCG.
         assert_eq!(Exits::of(&json!([]), 2), None);
         assert_eq!(Exits::of(&json!([{"provider": "tcg", "stats": []}]), 2), None);

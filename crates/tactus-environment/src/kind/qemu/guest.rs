@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_is_none_of_qemus_is_neither_placed_nor_made_real_time() {
+    fn a_thread_outside_of_qemu_is_neither_placed_nor_made_real_time() {
         let machine = Memory::new().file("/proc/40/task/41/comm", "CPU 0/TCG").file("/proc/40/task/41", "");
         assert_eq!(own_threads(40, vec![(0, 41)], &machine).unwrap(), [(0, 41)]);
         let error = own_threads(40, vec![(0, 41), (1, 1)], &machine).unwrap_err();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn kvm_on_request_is_an_error_where_there_is_none() {
+    fn kvm_on_request_is_an_error_without_kvm() {
         let (accel, note) = choose("auto", OWN, &Memory::new()).unwrap();
         assert_eq!(accel, Accel::Tcg);
         assert!(note.unwrap().text.contains("/dev/kvm"));

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_this_machine_must_be_there_and_nobody_elses() {
+    fn a_device_of_this_machine_must_exist_and_be_bound_to_vfio() {
         let devices = of(json!(["edu", "0000:03:00.0"])).unwrap();
         let why = |machine: &Memory| match obstacle(&devices, machine) {
             Some(Usable::No { reason, remedy }) => format!("{reason}; {remedy}"),

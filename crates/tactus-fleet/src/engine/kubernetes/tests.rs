@@ -272,7 +272,7 @@ fn with_log(pods: &Value, log: &str) -> Memory {
 }
 
 #[test]
-fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_answers_for_nobody() {
+fn a_pod_with_the_labels_of_a_job_must_be_the_jobs_and_on_its_machine() {
     let own = pod("n1", "1", &terminated(0, ""));
     let ended = [("Complete", "True")].map(|(kind, status)| json!({"type": kind, "status": status}));
     let mut made = pod("n1", "2", &terminated(7, ""));
@@ -303,7 +303,7 @@ fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_ans
 }
 
 #[test]
-fn a_log_without_an_end_or_without_an_answer_is_an_obstacle_of_its_own_machine_alone() {
+fn a_log_without_an_end_or_without_an_answer_stops_one_machine_only() {
     let order = order(&[]);
     let pods = json!({"items": [pod("n1", "1", &terminated(0, "")), pod("n2", "1", &terminated(0, ""))]});
     // n2 does not answer: its client ends with an error.

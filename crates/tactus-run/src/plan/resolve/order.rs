@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_has_every_repeated_scenario_once_in_an_order_of_its_own() {
+    fn each_round_has_every_repeated_scenario_once_in_a_new_order() {
         let turns = runs(&[1, 8, 8, 1, 8], 7);
         assert_eq!((turns[0], turns[25]), ((0, None), (3, None)));
         let rounds: Vec<Vec<usize>> =

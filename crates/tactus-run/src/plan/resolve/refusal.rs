@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_an_operating_system_is_refused_where_there_is_none() {
+    fn activities_that_need_an_operating_system_are_refused_without_one() {
         assert_eq!(refused("environment = \"floor\"\n"), None);
         assert_eq!(
             refused(
