@@ -22,9 +22,9 @@ pub struct Attachment {
 /// The network device of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestNic {
-    /// What the guest sees.
+    /// The device that the guest sees.
     pub device: GuestDevice,
-    /// What is behind it.
+    /// The interface behind it.
     pub tap: Tap,
 }
 
@@ -42,6 +42,6 @@ pub enum Tap {
 pub struct TakenCard {
     /// Where it is to be had.
     pub socket: PathBuf,
-    /// Who in the guest answers it.
+    /// The code in the guest that answers it.
     pub by: AnswerBy,
 }

@@ -23,14 +23,14 @@ use crate::attachment::{Attachment, TakenCard};
 pub enum Usable {
     /// Yes; perhaps with a remark (emulated, for instance).
     Yes {
-        /// What the user should know.
+        /// A remark for the user.
         remark: Option<String>,
     },
     /// No.
     No {
         /// Why not.
         reason: String,
-        /// What would make it usable.
+        /// The remedy.
         remedy: String,
     },
 }
@@ -53,9 +53,9 @@ pub const BOOT_TIMEOUT: &str = "boot_timeout";
 pub struct OptionError {
     /// The key.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// The correct form.
     pub hint: String,
 }
 
@@ -63,7 +63,7 @@ pub struct OptionError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct StartError {
-    /// What happened, with the words of the tool that failed.
+    /// The failure, with the words of the tool that failed.
     pub reason: String,
     /// A remedy for the user.
     pub hint: Option<String>,
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// What an environment gets in order to start.
+/// The input of an environment's start.
 pub struct Setting<'a> {
     /// The machine.
     pub system: &'a dyn System,
@@ -199,7 +199,7 @@ pub trait Environment {
         true
     }
 
-    /// Why none of its kind can do this; none: it can.
+    /// Why no environment of this kind can do this; `None` if some can.
     fn refuses(&self, _what: &What) -> Option<String> {
         None
     }
@@ -214,7 +214,7 @@ pub trait Environment {
         false
     }
 
-    /// Why one of this table cannot answer a card so on this machine, and what would fix it; none: it can.
+    /// Why one of this table cannot answer a card so on this machine, and the remedy; `None` if it can.
     fn obstacle_to_answer(
         &self,
         _by: AnswerBy,

@@ -29,7 +29,7 @@ use text::Text;
 /// Most bytes of readings, each with what it takes beside its name and text: all are said when a probe begins, and once
 /// more when it has made settings. A machine of 512 CPUs with 8192 threads has some 6 MB.
 const MOST_FACTS: usize = 16 << 20;
-/// What a reading takes beside its name and text, in bytes.
+/// The size of a reading beside its name and text, in bytes.
 const READING: usize = 128;
 /// Most remarks in one job beside those of its threads: a probe has some twenty, and one more for each worker that ends
 /// early.
@@ -145,7 +145,7 @@ impl Allowance {
             FromProbe::Proven(proven) => {
                 count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
                 proven.clock.rates.truncate(MOST_CLOCKS);
-                // Whose clock stands still does not know it.
+                // An environment whose clock stands still cannot know it.
                 proven.clock.holes.clear();
                 proven.clock.jump_ns = proven.clock.jump_ns.min(LATEST_NS);
                 proven.clock.step_ns.iter_mut().for_each(|step_ns| *step_ns = (*step_ns).min(LATEST_NS));
@@ -174,7 +174,7 @@ impl Allowance {
     }
 }
 
-/// What readings take, in bytes.
+/// The size of readings, in bytes.
 pub(crate) fn size(readings: &Facts) -> usize {
     let text = |reading: &Reading| match reading {
         Reading::Text(text) | Reading::Cut(text) | Reading::Unreadable(text) => text.len(),

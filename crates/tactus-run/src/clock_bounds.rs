@@ -26,14 +26,14 @@ struct Moment {
     there: u64,
 }
 
-/// What was said and heard so far.
+/// The messages so far, with their times on both clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClockBounds {
     /// The last moment of the probe that was heard of.
     heard: Option<Moment>,
     /// When it was told to prove itself.
     told: Option<u64>,
-    /// The first time that it was told something, of which it said when.
+    /// The first time that it was told something and reported when.
     first_told: Option<Moment>,
     /// How long it stood still in all, and how long of it before the last moment that was heard of, in ns.
     stood: u64,

@@ -22,14 +22,14 @@ pub const MANY: u32 = 64;
 pub const FEW: u32 = 2;
 /// Answers further apart than this do not belong together, in ns.
 const APART_NS: u64 = 3_000_000_000;
-/// Answers that are kept, of which nearly all are from ticks: one of two in ten seconds, 14 hours.
+/// Answers that are kept. Nearly all are from ticks: two in ten seconds, so 14 hours.
 const MOST: usize = 10_000;
 /// Bounds that contradict each other by more are those of no clock, in ns.
 const CROSSED_NS: f64 = 1_000_000.0;
 /// How often the rate is taken from what it gives.
 const ROUNDS: usize = 4;
 
-/// What was asked and answered.
+/// Questions and answers.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// The number of the next question.
@@ -54,7 +54,7 @@ struct Answered {
     back: u64,
 }
 
-/// What the answers of one time leave open, as offsets of this machine's clock from the environment's.
+/// The bounds by the answers of one time, as offsets of this machine's clock from the environment's.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// When, on the environment's clock.
@@ -174,8 +174,8 @@ impl Bounds {
     }
 }
 
-/// What answers leave open, where this machine's clock runs so much faster: offsets of time here since `here` from time there
-/// since `there`.
+/// The bounds by some answers, if this machine's clock is faster by `rate`: offsets of the time here since `here`
+/// from the time there since `there`.
 fn bounds(group: &[Answered], here: u64, there: u64, rate: f64) -> Bounds {
     let offset = |own: u64, other: u64| difference(own, here) - difference(other, there) * (1.0 + rate);
     let each =

@@ -16,7 +16,7 @@ use crate::plan::Resolved;
 use crate::session::{Arrival, Session};
 use crate::sink::Emitter;
 
-/// What a run works with, beside its plan.
+/// The resources of a run, beside its plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Resources<'a> {
     pub system: &'a dyn System,
@@ -33,7 +33,7 @@ pub(crate) struct Resources<'a> {
 /// Why a run could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// What happens cannot be recorded.
+    /// An event cannot be recorded.
     #[error(transparent)]
     Record(#[from] BundleError),
 }
@@ -47,7 +47,7 @@ pub(crate) struct Context<'a> {
     pub workspace: &'a Path,
     pub consoles: &'a Directory,
     pub interrupt: &'a Interrupt,
-    /// What the probes of all environments say, with the number of their session.
+    /// The messages from the probes of all environments, with the number of their session.
     pub arrivals: Receiver<(usize, Arrival)>,
     sender: Sender<(usize, Arrival)>,
     /// Environments of the last scenario that are still up: the next one may use them again.

@@ -23,17 +23,17 @@ use crate::resume::resumed_writer;
 use crate::scenario;
 use crate::sink::{Emitter, Sink};
 
-/// What is to be run, and where its results go.
+/// The run, and where its results go.
 pub struct Request<'a> {
     /// The plan as this machine can do it.
     pub resolved: &'a Resolved,
-    /// What was chosen beside the plan.
+    /// The user's choices beside the plan.
     pub choices: &'a Choices,
     /// Where the results go.
     pub into: Destination<'a>,
     /// Ends the run early.
     pub interrupt: &'a Interrupt,
-    /// What users mark meanwhile.
+    /// Marks that users set meanwhile.
     pub marks: &'a Marks,
     /// The machine's CPUs.
     pub machine: &'a Topology,
@@ -83,7 +83,7 @@ pub enum ExecuteError {
     /// Two would write the same files.
     #[error("{0} is being written by another run")]
     Busy(PathBuf),
-    /// What happens cannot be recorded, or read back.
+    /// An event cannot be recorded, or read back.
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
@@ -165,7 +165,7 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
     Ok(writer)
 }
 
-/// What is known of a run beside its events.
+/// Facts of a run beside its events.
 pub(crate) struct Ran {
     /// How many events sinks missed.
     pub dropped: u64,

@@ -49,7 +49,7 @@ pub fn levels(text: &str) -> Result<Targets, String> {
     text.parse::<Targets>().map_err(|error| error.to_string())
 }
 
-/// The last lines, oldest first; none: nothing was logged.
+/// The last lines, oldest first; `None`: nothing was logged.
 #[must_use]
 pub fn last_lines() -> Option<String> {
     let text = |kept: &Kept| kept.lines().iter().fold(String::new(), |text, line| text + line + "\n");

@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// What systemd-id128 252 of Debian 12 said of this one.
+    /// The number that systemd-id128 252 of Debian 12 printed for this one.
     #[test]
     fn the_installed_system_is_named_as_systemd_names_it() {
         let of = |text: &str| installed(&Memory::new().file("/etc/machine-id", text));

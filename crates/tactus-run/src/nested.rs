@@ -1,5 +1,5 @@
-//! An environment as the ground for others: its system by way of its probe, who takes back what is made
-//! there, and a place for files.
+//! An environment in which others run: its system by way of its probe, a guardian that takes back changes made there,
+//! and a place for files.
 
 use std::io;
 use std::path::PathBuf;

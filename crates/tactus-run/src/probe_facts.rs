@@ -16,7 +16,7 @@ use crate::plan::Resolved;
 /// Why an environment could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeFactsError {
-    /// What happens cannot be told.
+    /// An event cannot be reported.
     #[error(transparent)]
     Run(#[from] RunError),
     /// Without a guardian the changes would not be taken back.

@@ -32,7 +32,7 @@ pub struct Recorder {
     /// Remarks about an environment that no row of it has taken yet.
     remarks: Vec<(String, Note)>,
     lost: BTreeMap<String, u64>,
-    /// What is known of the clocks of environments since their scenario began.
+    /// The state of the clocks of environments since their scenario began.
     clocks: BTreeMap<String, ClockCheck>,
     audits: Audits,
 }
@@ -102,7 +102,7 @@ impl Recorder {
             state.result.start_up_ms = Some(*after_ms);
         }
         state.result.started = jiff::Timestamp::from_millisecond(at_ms).ok().map(|at| at.to_string());
-        // What a reader finds if the run dies now.
+        // For a reader, if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
         state.proven = state.result.control.len();

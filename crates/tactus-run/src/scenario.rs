@@ -111,7 +111,7 @@ pub(super) struct ScenarioRun<'a> {
     rows: Range<usize>,
     sessions: Vec<Session>,
     ended: BTreeMap<usize, Ended>,
-    /// What the items of rows of values came to so far.
+    /// The values of items of rows so far.
     values: Values,
     /// Its number in the plan.
     number: usize,
@@ -121,13 +121,13 @@ pub(super) struct ScenarioRun<'a> {
     dead: VecDeque<Dead>,
     /// How often each environment was started again.
     restarts: BTreeMap<String, u32>,
-    /// What those reported before they died.
+    /// The reports of environments before they died.
     reported: BTreeMap<String, Before>,
     /// How far each row has come, over all starts of its environment.
     splices: BTreeMap<usize, Splice>,
     /// Until when each row was measured, in ns of measured time.
     reached: BTreeMap<usize, u64>,
-    /// Rows of which a number has arrived.
+    /// Rows with at least one number.
     counted: BTreeSet<usize>,
     /// Frames of environments that did not arrive.
     lost: Losses,
@@ -183,8 +183,8 @@ impl<'a> ScenarioRun<'a> {
 }
 
 impl ScenarioRun<'_> {
-    /// After a refusal: takes the job back from everybody else, so that the next scenario may use them. What
-    /// is said meanwhile belongs to no measurement.
+    /// After a refusal: takes the job back from all other environments, so that the next scenario may use them.
+    /// Messages that arrive meanwhile belong to no measurement.
     fn withdraw(&mut self, context: &Context<'_>) {
         for session in self.sessions.iter_mut().filter(|session| !session.done && !session.ended) {
             // A broken stream shows itself as an end of the stream.

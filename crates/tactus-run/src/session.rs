@@ -25,7 +25,7 @@ use super::clock_fit::Arrivals;
 use super::nested::Nest;
 use super::standstill::Standstills;
 
-/// What arrives from an environment.
+/// An arrival from an environment.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are items")]
 #[derive(Debug)]
 pub enum Arrival {
@@ -49,9 +49,9 @@ pub struct Session {
     pub measured: CpuSet,
     /// The environment.
     pub running: Box<dyn Running>,
-    /// What the probe said of itself.
+    /// The probe's description of itself.
     pub hello: Option<Hello>,
-    /// What the probe read.
+    /// The facts that the probe read.
     pub facts: Facts,
     /// Whether all facts have arrived.
     pub facts_complete: bool,
@@ -61,7 +61,7 @@ pub struct Session {
     pub proven: bool,
     /// Its job has a control, before measuring and after it.
     pub proves: bool,
-    /// What its clock and that of this machine say of each other.
+    /// The bounds on its clock by that of this machine.
     pub clocks: ClockBounds,
     /// The evidence of its numbers, once that is known.
     pub evidence: Option<Evidence>,
@@ -79,7 +79,7 @@ pub struct Session {
     pub ended: bool,
     /// When its ticks arrived: they compare its clock with this machine's.
     pub arrivals: Arrivals,
-    /// What its clock answered, which is heard by who listens to it.
+    /// The answers of its clock, which the reader's thread takes in.
     exchange: Arc<Mutex<Exchange>>,
     /// It is asked while it measures, too, and when it last was.
     asks: bool,
@@ -98,7 +98,7 @@ pub struct Session {
     pub heard_ns: u64,
     /// The last lines that were no frames.
     pub foreign: Vec<String>,
-    /// What it may send, and has.
+    /// The messages that it has sent, and their limits.
     allowance: Allowance,
     /// Bytes that have arrived and are not handled yet.
     backlog: Arc<Backlog>,
@@ -220,7 +220,7 @@ impl Session {
         self.allowance.before()
     }
 
-    /// Gives the probe its job, of which earlier starts of it may have reported.
+    /// Gives the probe its job, for which earlier starts of it may have sent reports.
     ///
     /// # Errors
     /// When the stream is broken.

@@ -98,8 +98,9 @@ pub fn not_made<'a>(changes: &'a [Change], facts: &Facts) -> Option<&'a Change> 
     })
 }
 
-/// How a setting of this machine is taken back, from what it is now. What was changed, and what it was, a container's probe
-/// says: the machine is asked, and nothing is promised of a thread that is another one here.
+/// How to restore a setting of this machine, from its present value. A container's probe reports the change and the
+/// former value, so it is not trusted: the machine is read, and nothing is promised for a thread that is another one
+/// here.
 fn former(change: &Change, system: &dyn System) -> Option<Undo> {
     match &change.target {
         Target::File { path, form } => {

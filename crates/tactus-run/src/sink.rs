@@ -1,5 +1,5 @@
-//! Who listens to a run. The recorder takes events in line: what cannot be recorded ends the run. Everybody else
-//! stands behind a bounded channel: who is slow misses events, and the run does not wait.
+//! The listeners of a run. The recorder takes events in line: an event that cannot be recorded ends the run. All
+//! others are behind a bounded channel: a slow one misses events, and the run does not wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

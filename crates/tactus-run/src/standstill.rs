@@ -16,7 +16,7 @@ const SURE_NS: u64 = 10_000_000_000;
 const SURE_TICKS: u32 = 3;
 /// Those that are told one by one.
 const TOLD: usize = 5;
-/// The ticks before, of which the soonest counts.
+/// The number of earlier ticks; the soonest of them counts.
 const BEFORE: usize = 16;
 
 /// The standstills of a clock.
@@ -26,7 +26,7 @@ pub struct Standstills {
     before: VecDeque<i128>,
     /// When the last tick ended.
     last_ns: u64,
-    /// What may be one.
+    /// Possible standstills.
     open: Vec<Open>,
     found: Vec<Hole>,
 }
@@ -91,7 +91,7 @@ impl Standstills {
     }
 }
 
-/// What is said of them.
+/// The sentence about them.
 pub fn sentence(holes: &[Hole]) -> String {
     let seconds = |ns: u64| format!("{:.1} s", Nanos(ns).seconds());
     let mut told: Vec<String> = holes

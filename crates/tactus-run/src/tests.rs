@@ -65,7 +65,7 @@ fn what_a_probe_measures_is_in_the_bundle() {
     assert_eq!(row.result.measured_ns, 3_000_000_000);
     assert_eq!(contents.facts["a"].text("/proc/version"), Some("Linux scripted"));
     assert!(matches!(events.first(), Some(Event::RunStarted { rows: 1, .. })));
-    // What was counted outside says which scenario it is of: here it is called as its environment.
+    // A count from outside names its scenario, which has the name of its environment here.
     let counted = |event: &Event| matches!(event, Event::Noted { note, .. } if note.text.starts_with("a: CPU 2 entered"));
     assert!(events.iter().any(counted), "{events:?}");
     assert!(matches!(events.last(), Some(Event::RunFinished { .. })));

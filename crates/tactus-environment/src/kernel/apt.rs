@@ -72,7 +72,7 @@ impl<'a> Apt<'a> {
         Invocation::new(words).within(patience).with_env(("LC_ALL", "C"))
     }
 
-    /// What the package lists say; empty where they say nothing.
+    /// The answer from the package lists; empty without one.
     pub fn ask(&self, words: &[&str]) -> String {
         let all = ["apt-cache"].into_iter().chain(self.options.iter().map(String::as_str));
         let all: Vec<&str> = all.chain(words.iter().copied()).collect();
@@ -94,7 +94,7 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// What is parsed must be English.
+/// A call whose output is parsed: it must be in English.
 fn question(words: &[&str]) -> Invocation {
     Invocation::new(words.iter().copied()).within(QUESTION).with_env(("LC_ALL", "C"))
 }

@@ -15,14 +15,14 @@ use super::{Kernel, KernelError, Module};
 const NAME: &str = "tactus_card";
 /// Its source.
 const SOURCE: &str = include_str!("../../module/tactus_card.c");
-/// What the kernel's makefiles read.
+/// The file that the kernel's makefiles read.
 const KBUILD: &str = "obj-m := tactus_card.o\n";
 /// It takes a second or two on a machine that does nothing else.
 const BUILDING: Duration = Duration::from_secs(180);
 /// One has 300 KB, most of it to debug it.
 const LARGEST: u64 = 16 << 20;
 
-/// Why it cannot be built for a kernel, and what would fix that; none: it can be tried.
+/// Why it cannot be built for a kernel, and the remedy; `None` if it can be tried.
 #[must_use]
 pub fn obstacle(kernel: &Kernel, system: &dyn System) -> Option<String> {
     let (reason, remedy) = missing(kernel, system)?;

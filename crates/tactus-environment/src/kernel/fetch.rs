@@ -87,7 +87,7 @@ fn first(apt: &Apt<'_>, names: &[String]) -> Option<Vec<String>> {
     })
 }
 
-/// What a package that only stands for the newest kernel stands for.
+/// The real package behind one that only stands for the newest kernel.
 fn concrete(apt: &Apt<'_>, name: &str) -> Option<String> {
     let dependencies = depends(apt, name);
     let image = dependencies.into_iter().find(|other| is_versioned(other));

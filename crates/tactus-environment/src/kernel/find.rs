@@ -28,7 +28,7 @@ pub enum Origin {
 /// A kernel that a guest can boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kernel {
-    /// What a plan calls it: its release, or its path.
+    /// Its name in a plan: its release, or its path.
     pub name: String,
     /// The image.
     pub path: PathBuf,
@@ -168,8 +168,8 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
     })
 }
 
-/// Whether what an image says of itself can be a release. It becomes a part of paths, of which the guest gets the files: an
-/// image must not name another place of this machine.
+/// Whether a word in an image can be a release. It becomes part of paths to files that the guest gets: an image must
+/// not name another place of this machine.
 fn is_release(word: &str) -> bool {
     !word.contains('/') && !word.starts_with('.')
 }

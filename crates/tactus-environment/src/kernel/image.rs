@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What a file turned out to be.
+/// The kind of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// An x86 bzImage.

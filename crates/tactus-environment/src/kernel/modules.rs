@@ -180,7 +180,7 @@ mod tests {
         let file = |tree: Memory, name: &String| {
             tree.file(format!("/m/kernel/drivers/virtio/{name}.ko"), module_with(info.as_bytes()))
         };
-        // Every way through them, one after the other, would take longer than anybody lives.
+        // Following every way through them would take longer than a lifetime.
         let tree = names.iter().fold(Memory::new(), file);
         let modules = needed(Some(Path::new("/m")), &["m0"], &tree).unwrap();
         let found: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();

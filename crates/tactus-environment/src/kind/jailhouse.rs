@@ -130,7 +130,7 @@ struct Cell {
     id: u32,
     stream: Option<Stream>,
     heard: Arc<Heard>,
-    /// What carries the console, as long as it is read.
+    /// The carrier of the console, as long as it is read.
     console: Console,
     /// Bytes per second of a console that is a terminal.
     budget: Option<u64>,

@@ -26,7 +26,7 @@ const CLIENT: &str = "kubectl";
 const ANSWER: Duration = Duration::from_secs(30);
 /// CAP_SYS_NICE, without which a container's threads get no real-time priority.
 const CAP_SYS_NICE: u32 = 23;
-/// What is asked of a container: which machine it is on, and what a process that is executed in it has.
+/// The questions to a container: which machine it is on, and the rights of a process that is executed in it.
 const ASKED: &str = "uname -m; cat /proc/sys/kernel/random/boot_id; cat /proc/self/status";
 /// Takes the probe in and becomes it: into the first directory that can hold a program, whose name is
 /// removed before the program begins.
@@ -189,7 +189,7 @@ fn executing<'w>(spec: &plan::Environment, words: impl IntoIterator<Item = &'w s
     command
 }
 
-/// What a container says of itself.
+/// The answers of a container.
 struct Found {
     arch: String,
     boot: String,

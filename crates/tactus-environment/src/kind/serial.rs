@@ -32,7 +32,7 @@ const UNITS: [&str; 2] = ["us", "ns"];
 /// How long a line whose format is not said may take to show it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the plan says of a line.
+/// The plan's options of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spec {
     way: Way,
@@ -50,7 +50,7 @@ enum Way {
     Command(String),
 }
 
-/// What it carries.
+/// The kind of data that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carries {
     Unknown,
@@ -242,8 +242,8 @@ impl Spec {
     }
 }
 
-/// What pieces of a recorded line add up to, as one tick of each series. A recording has no times: all of
-/// it is one stretch.
+/// The sum of a recorded line's pieces, as one tick of each series. A recording has no times: all of it is one
+/// stretch.
 pub fn read_all<'a>(format: Format, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Tick> {
     let rules = collect::Rules { activity: 0, cpus: Vec::new(), priority: 0, unit_ns: 1_000 };
     let mut collector = collect::Collector::new(rules);

@@ -115,7 +115,7 @@ mod tests {
         dir
     }
 
-    /// What the interrupts 16, 17, 24 and 25 are sent to.
+    /// The present CPUs of the interrupts 16, 17, 24 and 25.
     fn now(dir: &tempfile::TempDir) -> [String; 4] {
         let of = |irq: u32| dir.path().join(format!("proc/irq/{irq}/smp_affinity_list"));
         [16, 17, 24, 25].map(|irq| Real.text(of(irq).to_str().unwrap()).unwrap().trim().to_owned())

@@ -33,7 +33,7 @@ pub struct Network {
     nic: Option<GuestNic>,
     far: Namespace,
     _machine: Option<Namespace>,
-    /// What the reader of its results must know.
+    /// Notes for the reader of its results.
     pub notes: Vec<Note>,
 }
 

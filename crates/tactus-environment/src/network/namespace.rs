@@ -34,7 +34,7 @@ impl Namespace {
         let (Some(mut stdin), Some(mut stdout)) = (holder.take_stdin(), holder.take_stdout()) else {
             return Err(cannot("no network namespace", "its process has no pipes"));
         };
-        // What comes back comes from within.
+        // The byte comes back from within the namespace.
         let answered = stdin.write_all(b"\n").and_then(|()| stdin.flush());
         let answered = answered.and_then(|()| stdout.read_exact(&mut [0; 1]));
         if let Err(error) = answered {

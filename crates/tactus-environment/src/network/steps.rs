@@ -1,4 +1,4 @@
-//! What is done to make a path. Pure.
+//! The steps to make a path. Pure.
 
 use std::net::Ipv4Addr;
 

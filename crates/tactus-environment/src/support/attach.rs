@@ -40,7 +40,7 @@ pub fn layout(name: &str, pid: u32, system: &dyn System, machine: &Topology) -> 
 pub struct Delivered {
     /// Its path as the container sees it, by which its process is called.
     pub inside: String,
-    /// Takes it away; none: there is no file.
+    /// The promise to remove it; `None`: there is no file.
     promise: Option<Promise>,
 }
 

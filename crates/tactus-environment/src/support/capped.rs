@@ -1,4 +1,4 @@
-//! What somebody else writes for as long as he likes: its beginning and its end are kept.
+//! Caps output of any length from another program: its beginning and its end are kept.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What Docker and Podman have in common: containers with names, which an engine inspects and executes in.
+//! Common parts of Docker and Podman: containers with names, which an engine inspects and executes in.
 
 use std::time::Duration;
 

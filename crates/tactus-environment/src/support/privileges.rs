@@ -98,7 +98,7 @@ impl Privileges {
         given.chain(self.unfiltered.then(|| "--security-opt=seccomp=unconfined".to_owned()))
     }
 
-    /// What the reader must know; none: nothing is given.
+    /// The note for the reader; `None` if no privilege is added.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
         let given: Vec<String> = self.capabilities().collect();

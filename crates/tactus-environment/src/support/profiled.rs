@@ -53,7 +53,7 @@ pub fn of(spec: &plan::Environment, layout: &Layout) -> Result<Option<Profiled>,
     Ok(Some(Profiled { profile, isolated, housekeeping }))
 }
 
-/// What the plan says, as far as it can be checked without a machine.
+/// The plan's words, as far as they can be checked without a machine.
 pub(crate) fn written(
     spec: &plan::Environment,
 ) -> Result<Option<(&'static Profile, Option<CpuSet>)>, OptionError> {

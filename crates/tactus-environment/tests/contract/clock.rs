@@ -1,4 +1,4 @@
-//! What a guest answers for its clock, on the real QEMU.
+//! Answers of a guest for its clock, on the real QEMU.
 
 use std::time::{Duration, Instant};
 

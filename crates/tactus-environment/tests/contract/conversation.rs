@@ -74,7 +74,7 @@ pub fn listen(mut reader: Box<dyn Read + Send>, connection: Arc<Connection>) -> 
 pub struct Conversation {
     /// The environment.
     pub running: Box<dyn Running>,
-    /// What is said to the probe, and asked of its system.
+    /// Sends to the probe, and to its system.
     pub connection: Arc<Connection>,
     mouth: Option<Mouth>,
     heard: Receiver<FromProbe>,

@@ -52,7 +52,7 @@ const FILES: [(&str, Form, &str); 13] = [
 /// The tracers' instances, which are gone afterwards.
 const INSTANCES: [&str; 4] = ["hwlat", "osnoise", "timerlat", "blame"];
 
-/// What a job brought.
+/// The messages of a job.
 pub struct Heard {
     /// Values of at least [`SEEN`], by CPU, in ns.
     pub blocks: [Vec<u64>; 2],

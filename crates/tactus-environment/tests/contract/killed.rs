@@ -365,7 +365,7 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
         let kinds = |of: fn(u64, u64) -> bool| -> Vec<EventKind> {
             trace.events().filter(|(at, ..)| of(*at, *value)).map(|(_, kind, _)| kind).collect()
         };
-        // Who leaves the CPU next had it at the end.
+        // The thread that leaves the CPU next had it at the end.
         let (kinds, later) = (kinds(|at, value| at <= value), kinds(|at, value| at > value));
         assert!(later.len() <= 1 && later.iter().all(|kind| kind.is_switch()), "{value}: {trace:?}");
         interrupts += usize::from(kinds.iter().any(|kind| {
@@ -396,7 +396,7 @@ fn who_keeps_alone(guest: &Remote, first: &mut Conversation) {
     assert_undone(first);
 }
 
-/// Who made the instance removes it at the end, as ever.
+/// The process that made the instance removes it at the end, as ever.
 fn who_removes_alone(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.keep(true);

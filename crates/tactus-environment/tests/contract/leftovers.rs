@@ -1,4 +1,4 @@
-//! What a run may have left on the machine.
+//! Leftovers of a run on the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};

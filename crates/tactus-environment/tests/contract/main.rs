@@ -1,6 +1,5 @@
-//! What every kind of environment must keep, on this machine: with the real Podman, crun and QEMU. An
-//! environment that cannot be used here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does)
-//! that is a failure.
+//! Rules for every kind of environment, on this machine: with the real Podman, crun and QEMU. An environment that
+//! cannot be used here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does) that is a failure.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod altered;

@@ -88,7 +88,7 @@ fn until_done(talk: &mut Conversation) -> (Vec<Tick>, Vec<Note>, Done) {
     }
 }
 
-/// What the ticks of one series add up to.
+/// The sum of the ticks of one series.
 fn sum(ticks: &[Tick], thread: u32) -> Latency {
     let mut all = Latency::new();
     for tick in ticks.iter().filter(|tick| tick.series.thread == thread) {

@@ -59,7 +59,7 @@ UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRoo
         self.dir.path().join(name)
     }
 
-    /// What it logged.
+    /// Its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).unwrap_or_default()
     }

@@ -9,8 +9,8 @@ const PART: u32 = 4;
 /// seconds to end its loads and to restore its settings.
 const MORE: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 120 });
 
-/// The longest that a job may take of which so much was planned; `times`: how many times longer everything takes
-/// beside its duration (a narrow channel).
+/// The longest time for a job of the duration `planned`; `times`: how many times longer everything beside its
+/// duration takes (on a narrow channel).
 pub(crate) fn longest(planned: Duration, times: u32) -> Duration {
     planned.saturating_add(planned / PART).saturating_add(MORE.saturating_mul(times))
 }

@@ -100,7 +100,7 @@ fn flood(allowance: &mut Allowance, message: impl Fn(u64) -> FromProbe) -> (u64,
     panic!("it is never refused")
 }
 
-/// What is allowed grows with the duration as what is measured does: what holds for an hour holds for a day.
+/// The limits grow with the duration as the measurements do: an hour shows the same as a day.
 #[test]
 fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
     let mut allowance = Allowance::new(now());
@@ -144,7 +144,7 @@ fn a_series_that_the_plan_does_not_have_is_refused_by_its_name() {
     assert!(send(&mut nothing, FromProbe::Tick(tick(1, 0, 2))).is_err(), "it has no job");
 }
 
-/// Who reads the bundle would take it for a line that cannot be read.
+/// A reader of the bundle would take it for an unreadable line.
 #[test]
 fn a_tick_comes_after_those_before_it_and_once() {
     let mut allowance = ten_seconds();

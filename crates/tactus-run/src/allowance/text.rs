@@ -9,7 +9,7 @@ use super::Excess;
 const RATE: u64 = 2 << 20;
 /// Bytes that may come at once: all that a kernel says while it boots, with every driver's debug messages, is 2 MB.
 const AT_ONCE: u64 = 16 << 20;
-/// What a line costs beside its length.
+/// The cost of a line beside its length, in bytes.
 const LINE: u64 = 32;
 
 /// A bucket that leaks: text fills it, and time empties it.

@@ -29,7 +29,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 /// A partition that is on. Dropping it takes it back, newest first.
 pub(super) struct Divided<P> {
     promises: Vec<P>,
-    /// What is on, in words for the reader.
+    /// The partition in words, for the reader.
     pub words: Vec<String>,
     groups: [(PathBuf, &'static str, CpuSet); 2],
     /// The least and the most that each group held of the cache, in bytes.
@@ -100,7 +100,7 @@ pub(super) fn make<P>(
 }
 
 impl<P> Divided<P> {
-    /// What every group holds of the cache now.
+    /// The present use of the cache by every group.
     pub fn uses(&mut self, system: &dyn System) -> Vec<CacheUse> {
         let now = |(path, name, cpus): &(PathBuf, &str, CpuSet)| used(system, path, name, cpus, Phase::With);
         let uses: Vec<CacheUse> = self.groups.iter().map(now).collect();
@@ -147,7 +147,7 @@ impl<P> Divided<P> {
         (after, note)
     }
 
-    /// What the reader of the result must know.
+    /// Notes for the reader of the result.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes: Vec<Note> =
             self.words.iter().map(|words| Note::side_effect(format!("cache partition: {words}"))).collect();

@@ -120,7 +120,7 @@ mod tests {
 
     use crate::plan::{Choices, Resolved, Source, check, parse, resolve};
 
-    /// What becomes of a scenario with one activity or more.
+    /// Resolves a scenario with one activity or more.
     fn resolved(scenario: &str) -> Result<Resolved, String> {
         resolved_on("0-3", scenario)
     }

@@ -1,4 +1,4 @@
-//! What a plan must satisfy on any machine.
+//! Checks of a plan that do not depend on the machine.
 
 use std::collections::BTreeSet;
 

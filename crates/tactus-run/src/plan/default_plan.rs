@@ -18,7 +18,7 @@ pub const QUICK_DURATION: Nanos = Nanos::from_secs(10);
 /// Kinds that stand for the same thing: the first usable one is measured.
 pub const CONTAINERS: [&str; 5] = ["podman", "docker", "oci", "lxc", "nspawn"];
 
-/// What is measured of a machine, where that is asked for.
+/// The scope of the measurement, if the user gave one.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Environments by their names; empty: the host, a container and a virtual machine.

@@ -71,7 +71,7 @@ fn in_order<'s>(plan: &Plan, scenarios: &'s [ResolvedScenario]) -> Vec<&'s Resol
     own
 }
 
-/// What is left of a technology: nothing where its environments are not used.
+/// The rest of a technology: nothing if its environments are not used.
 fn technology(
     own: &Technology,
     environments: &BTreeMap<String, ResolvedEnvironment>,
@@ -82,7 +82,7 @@ fn technology(
     there.then(|| Technology { alike, ..own.clone() })
 }
 
-/// What is left of a page: the document's words stay, whatever is measured.
+/// The rest of a page: the document's words stay in any case.
 fn page(
     own: &Page,
     environments: &BTreeMap<String, ResolvedEnvironment>,

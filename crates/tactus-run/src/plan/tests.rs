@@ -356,7 +356,7 @@ fn a_peer_is_up_in_the_same_scenario_and_the_probe_is_told_of_it() {
     let text = values::VALUES.replacen("in = \"host\"\n", "in = \"host\"\nto = \"other\"\n", 1);
     let complaint = complaint(&text);
     assert!(complaint.contains("`os` has no key `to`") && complaint.contains("explain os"), "{complaint}");
-    // What a word that takes one becomes.
+    // The resolved form of a measurement with a peer.
     let source = Source::new("plan.toml", &text);
     let plan = parse(&source).unwrap();
     let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &Real).unwrap();

@@ -14,7 +14,7 @@ use crate::plan::Lot;
 
 use super::setting::{SettingError, find};
 
-/// What is to be proven, where and how.
+/// The settings to be tested, where and how.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Ids of checks; empty: every one that can be set.
@@ -121,7 +121,7 @@ fn parameter(change: &Change) -> Option<String> {
 /// One half of a pair.
 struct Half<'a> {
     environment: &'a str,
-    /// A word of the scenario's settings; none: the environment as it is.
+    /// A word of the scenario's settings; `None`: the environment as it is.
     setting: Option<String>,
 }
 

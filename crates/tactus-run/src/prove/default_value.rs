@@ -2,9 +2,9 @@
 
 use tactus_model::change::Target;
 
-/// Defaults of mainline kernels: kernel/sysctl documentation (admin-guide/sysctl/{kernel,vm}.rst),
-/// mm/huge_memory.c, mm/ksm.c, arch/x86/kernel/cpu/mce, kernel/sched. What a distribution or the
-/// machine decides (governors, masks, priorities) has none here.
+/// Defaults of mainline kernels: kernel/sysctl documentation (admin-guide/sysctl/{kernel,vm}.rst), mm/huge_memory.c,
+/// mm/ksm.c, arch/x86/kernel/cpu/mce, kernel/sched. Settings whose default depends on the distribution or the machine
+/// (governors, masks, priorities) are not in the table.
 const DEFAULTS: &[(&str, &str)] = &[
     ("/proc/sys/kernel/sched_rt_runtime_us", "950000"),
     ("/proc/sys/kernel/timer_migration", "1"),

@@ -8,7 +8,7 @@ use super::default_value::default_value;
 /// A setting that can be made and taken back while the system runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What the check wants.
+    /// The changes of the check.
     pub with: Vec<Change>,
     /// The changes that unset it.
     pub without: Vec<Change>,
@@ -92,7 +92,7 @@ pub fn changes(word: &str, subject: &Subject<'_>) -> Result<Vec<Change>, Setting
 }
 
 impl Found {
-    /// What is compared, in words: the first of its settings, and how many more there are.
+    /// The comparison in words: the first of its settings, and the number of the others.
     #[must_use]
     pub fn what(&self) -> String {
         let pair = self.with.iter().zip(&self.without).find(|(with, without)| with.then != without.then);

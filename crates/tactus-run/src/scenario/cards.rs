@@ -80,7 +80,7 @@ impl ScenarioRun<'_> {
         Some(TakenCard { socket: served.card.socket().to_owned(), by })
     }
 
-    /// Who in an environment answers its card.
+    /// The code in an environment that answers its card.
     fn answers_by(&self, name: &str) -> Option<AnswerBy> {
         let mut to_it = self.planned.activities.iter().filter(|at| at.card_goes_to() == Some(name));
         to_it.find_map(|at| match &at.activity.what {

@@ -1,4 +1,4 @@
-//! What the probes say, from the beginning of the measurement to its end.
+//! Handling of the probes' messages, from the beginning of the measurement to its end.
 
 use std::time::{Duration, Instant};
 

@@ -158,7 +158,7 @@ impl ScenarioRun<'_> {
         }
         let housekeeping = context.resolved.housekeeping(context.machine);
         for session in self.sessions.iter_mut().filter(|session| session.measures) {
-            // Who has CPUs of the machine has no virtual ones.
+            // An environment that uses the machine's CPUs has no virtual ones.
             if !context.resolved.environments[&session.name].kind.numbers_cpus() {
                 continue;
             }
@@ -240,7 +240,7 @@ impl ScenarioRun<'_> {
     }
 }
 
-/// What is to be done to the virtual CPUs of an environment.
+/// The holds of an environment's virtual CPUs.
 pub(super) fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item = Hold> + 'a {
     planned.activities.iter().filter(move |at| at.environment == name).filter_map(|at| {
         match &at.activity.what {

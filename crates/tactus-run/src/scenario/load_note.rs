@@ -1,4 +1,4 @@
-//! What a load did, in words: so much a second, or nothing at all.
+//! The work of a load, in words: an amount per second, or nothing at all.
 
 use tactus_model::catalogue::Load;
 use tactus_model::message::Note;

@@ -191,7 +191,7 @@ impl ScenarioRun<'_> {
                 self.receive(context)?;
             }
             if !self.sessions[at].proven {
-                // What it says of this scenario must not be heard in the next one.
+                // Its messages on this scenario must not count for the next one.
                 self.sessions[at].proves_late();
             }
         }
@@ -224,7 +224,7 @@ fn as_there(activity: &Activity, emulated: bool) -> Activity {
     }
 }
 
-/// What proves the instrument of a probe.
+/// The proof for the instrument of a probe.
 fn control(planned: &ControlBy, latency: bool, emulated: bool) -> ControlBy {
     match planned {
         _ if !latency => ControlBy::Nothing,

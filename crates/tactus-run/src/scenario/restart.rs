@@ -91,7 +91,7 @@ impl ScenarioRun<'_> {
         Ok(true)
     }
 
-    /// Why what an environment measures cannot be continued in another start of it; none: it can.
+    /// Why another start of an environment cannot continue its measurement; `None` if it can.
     fn obstacle(&self, context: &Context<'_>, at: usize) -> Option<&'static str> {
         let session = &self.sessions[at];
         let name = &session.name;
@@ -272,7 +272,7 @@ impl ScenarioRun<'_> {
         if clock.holes.is_empty() { Ok(()) } else { self.clock_checked(context, environment, clock) }
     }
 
-    /// What is known of the clock of an environment at its end; `jump_ns` is what its probe says of that.
+    /// The state of the clock of an environment at its end; `jump_ns` is its probe's report.
     pub(super) fn stood_still(&mut self, context: &Context<'_>, at: usize, jump_ns: u64) -> ClockCheck {
         let mut holes = self.sessions[at].stood_still();
         let rows = self.rows_in(context, &self.sessions[at].name);

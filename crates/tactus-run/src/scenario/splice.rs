@@ -1,5 +1,5 @@
-//! What a probe reports that measures on where another one died, as of one measurement: ticks are numbered on, times are
-//! of measured time, totals are of both. Pure.
+//! Joins the reports of a probe to those of the probe that died before it, as one measurement: ticks continue to
+//! count, times are measured time, totals are the sum of both. Pure.
 
 use std::collections::BTreeMap;
 

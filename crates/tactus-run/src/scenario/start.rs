@@ -95,7 +95,7 @@ impl ScenarioRun<'_> {
                 hello.protocol
             )));
         }
-        // What lies inside stands on the ground of what is around it.
+        // An inner environment has the evidence of the outer one.
         let evidence = inherited.unwrap_or_else(|| {
             let own = session.running.evidence(&session.facts);
             on_this_machine(own, environment.kind, context.system)

@@ -1,5 +1,5 @@
-//! What probes say of values: each tick a word on every item. A day of them would be a million events, and
-//! each word takes the place of the one before: those are told after which something has changed.
+//! Values from probes: each tick reports every item. A day of them would be a million events, and each report
+//! replaces the one before. So only reports with a substantial change are passed on.
 
 use std::collections::BTreeMap;
 

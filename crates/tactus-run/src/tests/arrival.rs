@@ -1,4 +1,4 @@
-//! What of a measurement and of its self-test arrives, and what follows where it does not.
+//! Data of a measurement and of its self-test that arrives or is lost, and the effects of a loss.
 
 use super::*;
 

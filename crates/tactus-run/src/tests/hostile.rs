@@ -197,7 +197,7 @@ fn what_is_out_of_all_proportion_ends_its_environment_by_name_and_keeps_what_cam
         assert!(why.contains(words), "{why}");
         assert!(result.all().is_some_and(|all| all.cycles >= 3), "what came before is kept: {why}");
         assert!(events.len() < 1_000, "{words}: {} events", events.len());
-        // What was let in, what waited, and what was on its way.
+        // The accepted bytes, those that waited, and those on their way.
         assert!(sent < 64 << 20, "{words}: {sent} bytes");
     }
 }

@@ -1,4 +1,4 @@
-//! What a configuration (.cell) says of itself, as far as every revision of the format agrees. Pure.
+//! Reads a configuration (.cell), as far as every revision of the format agrees. Pure.
 //!
 //! A cell's begins with `JHCELL` and a revision, or since revision 14 with `JHCLL`, an architecture and a
 //! revision: eight bytes, then 32 of the name. A system's begins with `JHSYST` or `JHSYS`; its first memory

@@ -1,4 +1,4 @@
-//! What Jailhouse's driver writes to the kernel's log while it is told something.
+//! Lines of Jailhouse's driver in the kernel's log during a command.
 
 use std::time::Duration;
 

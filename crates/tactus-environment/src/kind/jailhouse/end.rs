@@ -17,7 +17,7 @@ const TRIES: u32 = 3;
 /// How long it is left alone in between.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is to be taken back.
+/// Everything that is to be taken back.
 pub struct Ends {
     jailhouse: Jailhouse,
     cell: Option<(String, Promise)>,

@@ -36,7 +36,7 @@ impl Exits {
         Self(cpus)
     }
 
-    /// What was counted since, a sentence for each CPU; the kinds by their number.
+    /// The exits since, a sentence for each CPU; the kinds by their number.
     pub fn since(&self, before: &Self) -> Vec<String> {
         self.0.iter().map(|(cpu, now)| sentence(*cpu, now, before.0.get(cpu))).collect()
     }

@@ -17,7 +17,7 @@ const ARCH: &str = std::env::consts::ARCH;
 /// it ten times a second.
 const LOG_RATE: u32 = 8000;
 
-/// What is needed to boot it, any number of times.
+/// Everything that is needed to boot it, any number of times.
 pub struct Inmate {
     jailhouse: Jailhouse,
     config: String,
@@ -78,7 +78,7 @@ impl Inmate {
     }
 }
 
-/// The plan's words; the hypervisor's console is one only where the kernel is told so.
+/// The plan's parameters; the kernel must be told to use the hypervisor's console.
 fn cmdline(own: &str, log: bool) -> String {
     match log && !own.split(' ').any(|word| word.starts_with("console=")) {
         true => format!("console=jailhouse {own}").trim_end().to_owned(),

@@ -6,7 +6,7 @@ const PANICKED: &str = "---[ end Kernel panic";
 /// The first words of a cell that is started anew, or of its kernel.
 const BEGINS: [&str; 2] = ["Started cell", "Booting Linux"];
 
-/// What a line says of the inmate's kernel: `true`, it has panicked; `false`, one begins; nothing otherwise.
+/// The state of the inmate's kernel by a line: `true`, it has panicked; `false`, one begins; `None` otherwise.
 pub fn panicked(line: &str) -> Option<bool> {
     if line.contains(PANICKED) {
         return Some(true);

@@ -32,7 +32,7 @@ const WAITING: usize = 4096;
 /// The first frame of a probe.
 const FIRST: &[u8] = br#"{"q":0,"#;
 
-/// What is known of a console beside the frames on it.
+/// The state of a console beside the frames on it.
 #[derive(Default)]
 pub struct Heard {
     lines: Mutex<VecDeque<String>>,
@@ -112,7 +112,7 @@ type Log = Box<dyn Write + Send>;
 pub struct Piece {
     /// The line; empty: the console has ended.
     bytes: Vec<u8>,
-    /// What has come to its end with it.
+    /// The stages that end with it.
     ends: u8,
 }
 
@@ -300,7 +300,7 @@ impl Mailbox {
             self.heard.boots(false);
             return Err(io::Error::other(refused.said));
         }
-        // What its console still holds would be heard after its end.
+        // The rest of its console's output would otherwise be taken for output after its end.
         self.heard.greeted.store(false, Ordering::Release);
         let measured_ns = self.heard.reached.load(Ordering::Acquire);
         let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new(), jump_ns: 0 };

@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_socket_of_a_port_is_found_by_its_alias() {
-        // What libvirt 9.0 said.
+        // The output of libvirt 9.0.
         let domain = "<domain type='qemu' id='2'><devices>
 <channel type='unix'><source mode='bind' path='/var/lib/libvirt/qemu/channel/target/domain-2-plc/org.qemu.guest_agent.0'/>
 <target type='virtio' name='org.qemu.guest_agent.0' state='connected'/><alias name='channel0'/></channel>

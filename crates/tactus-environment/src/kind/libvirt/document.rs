@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// What libvirt 9.0 said, but for its guests.
+    /// The output of libvirt 9.0, without its guests.
     const CAPABILITIES: &str = "<capabilities>
   <host>
     <uuid>2ca9da0c-4f5a-4a0d-8be7-cbd5d9b9f0c0</uuid>

@@ -70,12 +70,12 @@ impl<'a> Virsh<'a> {
         Undo::Tool(Tool::DomainDevice { uri: self.uri.clone(), domain: domain.into(), alias: alias.into() })
     }
 
-    /// What libvirt answers.
+    /// The answer of libvirt.
     ///
     /// # Errors
     /// When it refuses, in its own words.
     pub fn ask(&self, words: &[&str]) -> Result<String, StartError> {
-        // What is parsed must be English.
+        // The output is parsed: it must be in English.
         let command = Invocation::new(self.words(words)).within(ANSWER).with_env(("LC_ALL", "C"));
         let what = format!("virsh {}", words.first().unwrap_or(&""));
         let finished = self.system.run(&command).map_err(|error| cannot(&what, error))?;

@@ -113,12 +113,12 @@ impl Machine {
             // Without hpet the guest's clock is the TSC, which an emulated guest reads without an exit.
             (_, Accel::Tcg) => ("q35,hpet=off", "tcg,thread=multi", "max"),
         };
-        // Who is to have a device without the kernel needs something that keeps it in.
+        // A guest whose programs drive a device without the kernel needs an IOMMU that confines it.
         let kept_in = self.card.is_some() || !self.pci.is_empty();
         let split = if kept_in { ",kernel-irqchip=split" } else { "" };
         add(&["-machine", &format!("{machine}{memory}{split}"), "-accel", accel, "-cpu", cpu]);
         if kept_in {
-            // What the guest lets a device of this machine reach QEMU must hear of, to let it there, too.
+            // QEMU must learn which memory the guest lets a device of this machine reach, to allow it as well.
             let own = self.pci.iter().any(|device| matches!(device, GuestPci::Own(_)));
             let heard = if own { ",caching-mode=on" } else { "" };
             add(&["-device", &format!("intel-iommu,intremap=on{heard}")]);

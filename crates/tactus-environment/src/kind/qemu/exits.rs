@@ -55,7 +55,7 @@ impl Exits {
         (!cpus.is_empty()).then_some(Self(cpus))
     }
 
-    /// What was counted since, a sentence for each virtual CPU; the kinds by their number.
+    /// The exits since, a sentence for each virtual CPU; the kinds by their number.
     pub fn since(&self, before: &Self) -> Vec<String> {
         let both = self.0.iter().zip(&before.0).enumerate();
         both.map(|(cpu, (now, before))| sentence(cpu, now, before)).collect()
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_exits_of_an_emulated_guest_are_unknown() {
-        // What QEMU 7.2 answers of a guest of TCG.
+        // The answer of QEMU 7.2 for a guest of TCG.
         assert_eq!(Exits::of(&json!([]), 2), None);
         assert_eq!(Exits::of(&json!([{"provider": "tcg", "stats": []}]), 2), None);
         assert_eq!(Exits::of(&json!({"return": 1}), 2), None);

@@ -58,7 +58,7 @@ pub struct Guest {
 /// The options of QEMU whose support shows only when they are tried: not every build has them.
 #[derive(Clone, Copy)]
 pub struct Build<'a> {
-    /// What executes the guest.
+    /// The accelerator of the guest.
     pub accel: Accel,
     /// Whether QEMU has its sandbox.
     pub sandbox: bool,
@@ -74,7 +74,7 @@ pub struct Launch<'a> {
     pub shows_clock: bool,
     /// Where they say that QEMU's ends are.
     pub sockets: &'a Sockets,
-    /// What the plan wants of it, and what that is here.
+    /// The plan's accelerator, and the one that is used here.
     pub wanted: &'a str,
     pub accel: Accel,
     /// How long its first word is awaited, where the plan says it.

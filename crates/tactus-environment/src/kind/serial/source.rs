@@ -22,7 +22,7 @@ pub struct Source {
     waiting: VecDeque<u8>,
 }
 
-/// What a line carries.
+/// The kind of data on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// A probe's frames.
@@ -94,8 +94,8 @@ impl Source {
         older
     }
 
-    /// What the line carries, from the first line that says it; what was heard until then comes again. An
-    /// error: what was heard instead.
+    /// The kind of data on the line, by the first line that shows it; the lines until then are put back. An error:
+    /// the lines that came instead.
     pub fn tell(&mut self, patience: Duration) -> Result<Carries, String> {
         let until = Instant::now() + patience;
         let mut heard: Vec<u8> = Vec::new();

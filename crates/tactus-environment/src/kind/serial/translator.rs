@@ -54,7 +54,7 @@ pub trait Instrument: Send {
     fn ended_well(&mut self) -> bool;
 }
 
-/// What is known of the lines before they come.
+/// The description of the lines before they come.
 #[derive(Clone, Debug)]
 pub struct About {
     /// The format.
@@ -382,7 +382,7 @@ fn planned(job: &Job) -> u64 {
     }
 }
 
-/// What the reader must know of such numbers.
+/// Notes for the reader of such numbers.
 fn remarks(collector: &Collector, format: Format, planned_ns: u64) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(interval_ns) = collector.interval_ns.filter(|interval_ns| *interval_ns != planned_ns) {

@@ -1,4 +1,4 @@
-//! What executes the guest's code: the processor itself (KVM), or QEMU (TCG).
+//! The accelerator of a guest: the processor itself (KVM), or QEMU (TCG).
 
 use std::path::Path;
 
@@ -32,14 +32,14 @@ pub fn wanted(spec: &plan::Environment) -> Result<&str, OptionError> {
 
 const DEVICE: &str = "/dev/kvm";
 
-/// What keeps a machine from KVM, and what would fix it.
+/// An obstacle to KVM, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     pub reason: String,
     pub remedy: &'static str,
 }
 
-/// What keeps a guest of this architecture from KVM.
+/// The obstacle to KVM for a guest of this architecture.
 pub fn obstacle_to(arch: &str, system: &dyn System) -> Option<Obstacle> {
     if arch == OWN {
         return obstacle(system);
@@ -53,8 +53,8 @@ const ENABLE: &str =
     "enable virtualization in the firmware, or nested virtualization in the hypervisor below";
 const ALLOW: &str = "add this user to the group kvm, or run as root";
 
-/// What keeps this machine from KVM, if anything does. That /dev/kvm is there says little: on a
-/// virtual machine without nested virtualization it may open, and every guest hangs in it.
+/// The obstacle to KVM on this machine, if there is one. An existing /dev/kvm proves little: on a virtual machine
+/// without nested virtualization it may open, and every guest hangs in it.
 pub fn obstacle(system: &dyn System) -> Option<Obstacle> {
     let device = Path::new(DEVICE);
     if !system.exists(device) {

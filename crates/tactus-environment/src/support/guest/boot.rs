@@ -1,4 +1,4 @@
-//! What a guest boots: a kernel, an initramfs that holds the probe, and the kernel's words.
+//! The parts that a guest boots: a kernel, an initramfs that contains the probe, and the kernel's parameters.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,10 +35,10 @@ const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 
 /// Drivers by which a process has a device.
 const CARD_MODULES: [&str; 2] = ["vfio_iommu_type1", "vfio_pci"];
-/// What switches on the unit that keeps it in.
+/// The parameter that switches on the IOMMU, which confines the card.
 const CARD_WORDS: &str = "intel_iommu=on";
 
-/// What a guest boots.
+/// The parts that a guest boots.
 #[derive(Clone, Debug)]
 pub struct Boot {
     /// `x86_64` or `aarch64`.

@@ -49,7 +49,7 @@ pub fn named(spec: &plan::Environment) -> Result<Vec<GuestPci>, OptionError> {
     Ok(devices)
 }
 
-/// Why a guest cannot have these devices here; none: it can.
+/// Why a guest cannot have these devices here; `None` if it can.
 pub fn obstacle(devices: &[GuestPci], system: &dyn System) -> Option<Usable> {
     let own = devices.iter().filter_map(|device| match device {
         GuestPci::Own(address) => Some(address),

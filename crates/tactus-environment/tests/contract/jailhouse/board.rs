@@ -117,7 +117,7 @@ impl Board {
         self.dir.join(file).display().to_string()
     }
 
-    /// What sysfs says in a file.
+    /// The text of a file in sysfs.
     pub fn sysfs(&self, file: &str) -> String {
         fs::read_to_string(self.dir.join("sysfs").join(file)).unwrap_or_default().trim().to_owned()
     }

@@ -74,7 +74,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
     assert!(said.contains("for other CPUs") && !said.contains("its driver said"), "{said}");
     off(&board);
 
-    // What the helper of `cell linux` refuses, and its absence.
+    // Refusals of the helper of `cell linux`, and its absence.
     std::fs::write(board.dir.join("no-space"), "").unwrap();
     assert!(refused(&board, &spec).contains("do not fit into the memory regions"));
     off(&board);

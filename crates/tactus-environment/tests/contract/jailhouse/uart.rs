@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a hypervisor and a root kernel write meanwhile.
+/// Lines that a hypervisor and a root kernel write meanwhile.
 const NOISE: &[u8] = b"[   14.574028] Jailhouse: not of the inmate\r\n<missed 312 bytes of console log>\r\n";
 
 /// Dropping it ends it.

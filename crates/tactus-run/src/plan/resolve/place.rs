@@ -26,7 +26,8 @@ impl Resolver<'_> {
         let outer = spec.inside.as_ref().map(|outer| self.environment(outer)).transpose()?;
         let around = outer.as_ref().map(|outer| self.inside(outer));
         let (elsewhere, unreachable) = self.elsewhere(kind, &spec);
-        // `auto` leaves out what a partition will take; who names CPUs gets them, or an error that says why not.
+        // `auto` leaves out the CPUs of a future partition. CPUs that the user names are used, or the error says why
+        // not.
         let here = match asked == CpuRequest::Auto && !kind.takes_cpus() {
             true => self.machine.without(&self.taken()),
             false => self.machine.clone(),

@@ -34,7 +34,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What a scenario asks of the operating system where it measures.
+/// The feature of an operating system that a scenario needs where it measures.
 fn asked_of_a_system(scenario: &ResolvedScenario) -> Option<String> {
     let asked = [
         (!scenario.settings.is_empty(), "`settings` need an operating system"),
@@ -52,7 +52,7 @@ mod tests {
 
     use crate::plan::{Choices, Source, check, parse, resolve};
 
-    /// Why a plan with a bare guest is refused; none: it is not.
+    /// Why a plan with a bare guest is refused; `None` if it is accepted.
     fn refused(scenario: &str) -> Option<String> {
         let text = format!(
             "name = \"p\"\n[environment.floor]\nkind = \"bare\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"s\"\n{scenario}"

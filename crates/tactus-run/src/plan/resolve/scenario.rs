@@ -183,8 +183,8 @@ impl Resolver<'_> {
         measure
     }
 
-    /// What keeps a scenario from being made here, whatever is done in it: the state of the machine, or one of the
-    /// environments that are left alone in it.
+    /// An obstacle to the whole scenario on this machine: the state of the machine, or one of the environments that
+    /// are left alone in it.
     fn obstacle(&self, scenario: &Scenario) -> Option<String> {
         let state = |host: String| {
             state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
@@ -278,7 +278,7 @@ impl Resolver<'_> {
                         // Its thread reads; the program's own is the program's.
                         Yields::Latency if measure.only_reads() => Policy::Other,
                         Yields::Latency => Policy::Fifo,
-                        // What a service costs those who ask for it as everybody does.
+                        // A service is measured as an ordinary program would use it.
                         Yields::Values => Policy::Other,
                     },
                 ),
@@ -302,7 +302,7 @@ impl Resolver<'_> {
         let is_machine = environment.kind.role() == Role::Host && place.cpuset.is_some();
         let cpus = match place.resolve(&asked) {
             Ok(cpus) => cpus,
-            // What a study asks for may exceed a machine; what a plan names must be there.
+            // A study may ask for more than a machine has; CPUs that a plan names must exist.
             Err(error) if matches!(asked, CpuRequest::List(_) | CpuRequest::Not(_)) => {
                 let hint = match &error {
                     CpuRequestError::NotAllowed { .. } if is_machine => error.hint(),
@@ -440,7 +440,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The threads that measure latency on these CPUs; none: it yields none.
+/// The threads that measure latency on these CPUs; `None` if it yields values.
 pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
     if measure.yields() == Yields::Values {
         return None;

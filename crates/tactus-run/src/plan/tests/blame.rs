@@ -1,4 +1,4 @@
-//! Who had the CPU: where it is asked for, in a plan or on the command line.
+//! Blame of latencies, requested in a plan or on the command line.
 
 use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;

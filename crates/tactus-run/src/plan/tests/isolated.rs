@@ -6,7 +6,7 @@ use tactus_model::finding::{By, Role};
 use super::*;
 use crate::audits::Audits;
 
-/// Four CPUs, of which a partition isolates two, seen from a cgroup that has these.
+/// Four CPUs: a partition isolates two of them; seen from a cgroup that has `cpus`.
 fn partitioned(cgroup: &str, cpus: &str) -> Topology {
     let mut facts = Facts::default();
     facts.keep("/sys/devices/system/cpu/online", "0-3");

@@ -11,7 +11,7 @@ use super::*;
 
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/plan.schema.json");
 
-/// What validates a list of documents by a schema: for each the first thing that is wrong, or nothing.
+/// A script that validates a list of documents by a schema: for each the first error, or nothing.
 const VALIDATOR: &str = "
 import json, sys
 import jsonschema
@@ -33,7 +33,7 @@ fn the_published_schema_of_plans_is_that_of_the_types() {
     assert!(published == made, "docs/schema/plan.schema.json is out of date: run with UPDATE_DOCS=1");
 }
 
-/// What a validator says of each of these plans; none where there is no validator, which is said.
+/// The answers of a validator for these plans; `None` without a validator, which is printed.
 #[expect(clippy::disallowed_methods, reason = "another program validates")]
 fn validated(plans: &[String]) -> Option<Vec<Option<String>>> {
     use std::io::Write as _;
