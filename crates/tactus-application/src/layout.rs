@@ -26,7 +26,7 @@ pub const CLOSED: u32 = 2;
 /// No CPU is known.
 pub const NO_CPU: u32 = u32::MAX;
 
-/// The beginning of a file. What comes before `written` never changes.
+/// The beginning of a file. The fields before `written` never change.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Header {

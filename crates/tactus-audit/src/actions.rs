@@ -1,4 +1,4 @@
-//! What fixes the findings of an audit: few actions for many findings.
+//! The fixes for the findings of an audit: few actions for many findings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("latency-tracers", "preempt-rt"),
     ("kernel-config", "preempt-rt"),
     ("efi-runtime", "preempt-rt"),
-    // Who mounts resctrl for its groups has its counters.
+    // With resctrl mounted for its groups, its counters exist as well.
     ("resctrl-monitor", "resctrl-cat"),
 ];
 
@@ -99,7 +99,7 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
     let Some(check) = find(id) else { return own() };
     let set = |by: SetBy| check.set.first() == Some(&by);
     if subject.role == Role::Container {
-        // Who starts it by hand has options to change.
+        // A user who starts it by hand can change its options.
         return if set(SetBy::ContainerFlag) && !subject.started { Way::Container } else { own() };
     }
     let decided = DECIDED.contains(&id) && !(id == "nohz-full" && severity >= Severity::Major);

@@ -135,7 +135,8 @@ pub struct Tuned {
     pub cpus: CpuSet,
 }
 
-/// Reads it, where the profile's variables name CPUs. What TuneD computes (`${f:calc_isolated_cores:1}`) only TuneD knows.
+/// Reads it, if the profile's variables name CPUs. Values that TuneD computes (`${f:calc_isolated_cores:1}`) are
+/// unknown here.
 pub fn tuned(facts: &Facts, online: &CpuSet) -> Option<Tuned> {
     profiles(facts)?.split_whitespace().find_map(|profile| {
         let file = format!("/etc/tuned/{profile}-variables.conf");

@@ -30,15 +30,15 @@ pub struct Check {
     /// Whether it is about the hardware. In a virtual machine the answer is then unknown, because a guest sees what
     /// its hypervisor invents.
     pub hardware: bool,
-    /// What is read.
+    /// The readings.
     pub reads: &'static str,
-    /// What is expected there.
+    /// Their expected values.
     pub expected: &'static str,
     /// Why it matters.
     pub why: &'static str,
     /// How it is fixed. `{isolated}` and `{housekeeping}` stand for the CPUs.
     pub fix: &'static str,
-    /// What the fix risks.
+    /// The risk of the fix.
     pub risk: &'static str,
     /// The rule. It is asked only where the check applies.
     pub judge: fn(&Subject<'_>) -> Verdict,

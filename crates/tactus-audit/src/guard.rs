@@ -13,7 +13,7 @@ use super::{Subject, rescued};
 pub struct Guard {
     /// The name of the guard.
     pub name: &'static str,
-    /// What is given up without it.
+    /// The protection that is lost without it.
     pub gives_up: &'static str,
     /// Whether a change weakens it on this system.
     weakened_by: fn(&Subject<'_>, &Change) -> bool,
@@ -190,12 +190,12 @@ pub fn interrupt(change: &Change) -> Option<u32> {
     path.strip_prefix("/proc/irq/")?.strip_suffix("/smp_affinity_list")?.parse().ok()
 }
 
-/// What a change sets this file to.
+/// The value that a change gives this file.
 fn file<'a>(change: &'a Change, name: &str) -> Option<&'a str> {
     matches!(&change.target, Target::File { path, .. } if path == name).then_some(change.then.as_str())
 }
 
-/// What a change sets this kernel parameter to.
+/// The value that a change gives this kernel parameter.
 fn parameter<'a>(change: &'a Change, name: &str) -> Option<&'a str> {
     matches!(&change.target, Target::Kernel { parameter } if parameter == name)
         .then_some(change.then.as_str())

@@ -1,20 +1,20 @@
-//! What a rule says.
+//! The judgement of a rule.
 
 use tactus_model::finding::{Read, Severity, State};
 
-/// What a rule comes to. Both arms are judgements: `?` ends a rule with "not there" or "unreadable".
+/// The result of a rule. Both arms are judgements: `?` ends a rule with "not applicable" or "unreadable".
 pub type Verdict = Result<Judgement, Judgement>;
 
-/// What a check says of a subject.
+/// The judgement of a check on a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What it came to.
+    /// The state.
     pub state: State,
     /// Another severity than the check's own.
     pub severity: Option<Severity>,
     /// One sentence about this system.
     pub said: String,
-    /// What was read.
+    /// The readings.
     pub read: Vec<Read>,
     /// How to fix it here, where that differs from the check's own words.
     pub fix: Option<String>,
@@ -74,7 +74,7 @@ impl Judgement {
         }
     }
 
-    /// Adds something that was read, unless there is more than anybody reads.
+    /// Adds a reading, up to a limit.
     #[must_use]
     pub fn read(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
         match self.read.len() {

@@ -15,31 +15,31 @@ pub enum Impossible {
     Nothing {
         /// The CPUs of this system.
         online: CpuSet,
-        /// What tactus would choose.
+        /// The CPUs that tactus would choose.
         better: CpuSet,
     },
     /// CPUs that are not there.
     #[error("{} not online; this system has {online}", are(.missing))]
     NotOnline {
-        /// What is missing.
+        /// The missing CPUs.
         missing: CpuSet,
         /// The CPUs of this system.
         online: CpuSet,
-        /// What tactus would choose.
+        /// The CPUs that tactus would choose.
         better: CpuSet,
     },
     /// All CPUs.
     #[error("isolating {isolated} leaves no CPU for everything else")]
     NoHousekeeping {
-        /// What was asked for.
+        /// The requested CPUs.
         isolated: CpuSet,
-        /// What tactus would choose.
+        /// The CPUs that tactus would choose.
         better: CpuSet,
     },
     /// CPU 0.
     #[error("isolating {isolated} isolates CPU 0: timekeeping and unmovable interrupts run there")]
     CpuZero {
-        /// What was asked for.
+        /// The requested CPUs.
         isolated: CpuSet,
     },
     /// Cores in part.
@@ -57,7 +57,7 @@ fn half((inside, outside): &(CpuSet, CpuSet)) -> String {
 }
 
 impl Impossible {
-    /// What would help.
+    /// The remedy.
     #[must_use]
     pub fn hint(&self) -> String {
         let instance = |better: &CpuSet| match better.is_empty() {

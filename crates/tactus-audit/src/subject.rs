@@ -1,4 +1,4 @@
-//! What a check looks at: the facts of one system, understood once.
+//! The subject of a check: the facts of one system, parsed once.
 
 use std::collections::BTreeMap;
 
@@ -336,7 +336,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What CPUID answers in a register (`eax`) for a leaf (`0x6:0`).
+    /// The answer of CPUID in a register (`eax`) for a leaf (`0x6:0`).
     #[must_use]
     pub fn cpuid(&self, leaf: &str, register: &str) -> Option<u32> {
         let text = self.facts.text(&format!("cpuid:{leaf}"))?;

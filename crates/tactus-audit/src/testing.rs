@@ -32,7 +32,7 @@ pub fn blank(readings: &[(&str, &str)]) -> System {
     system.with(readings)
 }
 
-/// An Intel host on the metal with CPUs 0-3, of which 2 and 3 are isolated, and these readings.
+/// An Intel host on bare metal with CPUs 0-3 (2 and 3 are isolated), and these readings.
 pub fn intel(readings: &[(&str, &str)]) -> System {
     x86("GenuineIntel", "fpu tsc constant_tsc nonstop_tsc vmx").with(readings)
 }
@@ -47,7 +47,7 @@ pub fn guest(readings: &[(&str, &str)]) -> System {
     x86("GenuineIntel", "fpu tsc constant_tsc hypervisor").role(Role::Guest).with(readings)
 }
 
-/// A 64-bit Arm host with CPUs 0-3, of which 2 and 3 are isolated, and these readings.
+/// A 64-bit Arm host with CPUs 0-3 (2 and 3 are isolated), and these readings.
 pub fn arm(readings: &[(&str, &str)]) -> System {
     blank(&[
         ("uname:machine", "aarch64"),
@@ -129,7 +129,7 @@ impl System {
         self
     }
 
-    /// What an audit says of it under this name.
+    /// The finding of an audit under this name.
     pub fn finding(&self, id: &str) -> Finding {
         let audit = audit(&Subject::new(&self.facts, self.role, &self.intent));
         audit.findings.into_iter().find(|finding| finding.id == id).unwrap_or_else(|| panic!("no check {id}"))

@@ -16,7 +16,7 @@ const INTERVAL_NS: u64 = 1_000_000;
 const DURATION_NS: u64 = 60_000_000_000;
 /// The longest that is measured, in ns: 30 days. The counts of a tick have 32 bits.
 const LONGEST_NS: u64 = 30 * 86_400 * 1_000_000_000;
-/// What an interval can be, in ns.
+/// The range of intervals, in ns.
 const INTERVALS_NS: RangeInclusive<u64> = 10_000..=1_000_000_000;
 
 /// The word that means: with what stands above.

@@ -1,7 +1,7 @@
-//! What each operation costs for which a guest exits to its hypervisor.
+//! The cost of operations that exit to the hypervisor.
 //!
-//! An operation is done in batches of about a millisecond; what reading the counter around a batch takes is taken off.
-//! Items take turns, so that all of them have seen the same minutes (docs/design/values.md).
+//! An operation is done in batches of about a millisecond. The cost of reading the counter around a batch is
+//! subtracted. Items take turns, so that all of them have seen the same minutes (docs/design/values.md).
 
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ const BATCH_NS: u64 = 1_000_000;
 const MOST_IN_A_BATCH: u64 = 1 << 24;
 /// The most repeats of an item that are kept; where there would be more, they keep a distance.
 pub const MOST: u64 = 20_000;
-/// How long after it is told the timer is to wake the CPU, in ns.
+/// How long after it is armed the timer wakes the CPU, in ns.
 const HALT_NS: u64 = 50_000;
 
 /// An item: its name in the catalogue, why it cannot be measured, and a function that does a number of operations.
@@ -48,13 +48,14 @@ pub struct Measured {
     run: fn(&Clock, u64) -> u64,
     /// How often it is done in each repeat.
     pub batch: u64,
-    /// What one took in each repeat, in ps.
+    /// The time of one operation in each repeat, in ps.
     pub repeats: Vec<u64>,
     /// How many there were when they were said last.
     pub said: usize,
 }
 
-/// Makes the items ready that can be measured; `not` is told of each that cannot, and why. That warms everything up, too.
+/// Makes the measurable items ready, which also warms everything up. `not` gets each of the other items, with the
+/// reason.
 pub fn ready(clock: &Clock, mut not: impl FnMut(&str, &str)) -> Vec<Measured> {
     let mut ready = Vec::new();
     for Item { name, obstacle, run } in &ITEMS {
@@ -112,7 +113,7 @@ fn timed(n: u64, operation: impl Fn()) -> u64 {
     (cpu::tsc() - began).saturating_sub(cost)
 }
 
-/// The timer is told a time that is so late that it never comes.
+/// Arms the timer for a time so late that it never comes.
 fn arm(clock: &Clock, n: u64) -> u64 {
     let late = cpu::tsc() + clock.ticks(3_600_000_000_000);
     let ticks = match timer::way() {

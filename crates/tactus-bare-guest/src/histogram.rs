@@ -8,11 +8,11 @@ use crate::json::Object;
 
 const FINE: u64 = 2048;
 const HALF_BITS: u32 = 10;
-/// The longest latency that is told apart, in ns.
+/// The longest latency that the histogram distinguishes, in ns.
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 const BUCKETS: usize = 33_421;
 
-/// What was counted, with its totals.
+/// The counts, with their totals.
 pub struct Histogram {
     counts: [u32; BUCKETS],
     /// How many.
@@ -57,7 +57,7 @@ impl Histogram {
     }
 }
 
-/// What was counted, without its histogram.
+/// The totals, without the histogram.
 #[derive(Clone, Copy)]
 pub struct Totals {
     cycles: u64,

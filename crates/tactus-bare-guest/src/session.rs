@@ -46,7 +46,7 @@ enum Stage {
     After,
 }
 
-/// What was said while it measured.
+/// A message that arrived during a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -118,7 +118,7 @@ impl Session {
             }
             match self.card {
                 Some(card) => card.serve(self.clock.ticks(ANSWERS_NS)),
-                // Who waits is not to keep others from the CPU.
+                // Waiting must not keep others from the CPU.
                 None => _ = timer::nap(self.clock.ticks(NAP_NS)),
             }
         }
@@ -144,7 +144,7 @@ impl Session {
         self.say(Object::message("facts").json("readings", readings).json("last", true));
     }
 
-    /// What is known of this machine: the processor's and the hypervisor's own words, and what is made of them.
+    /// The facts of this machine: the processor's and the hypervisor's own words, and conclusions from them.
     fn readings(&self) -> String {
         let mut readings = Object::new();
         let mut keep = |name: &str, text: &str| {
@@ -227,7 +227,7 @@ impl Session {
         }
     }
 
-    /// What is told of a job's measurement begins so.
+    /// The beginning of every message on a job's measurement.
     fn of(job: &Job, word: &str) -> Object {
         let series =
             Object::new().json("cpu", 0).json("thread", 0).json("priority", 0).text("kind", "interrupt");
@@ -317,7 +317,7 @@ impl Session {
         told
     }
 
-    /// What was said meanwhile.
+    /// The message that arrived meanwhile.
     fn told(&mut self) -> Told {
         match self.heard() {
             Some(message) if message["t"] == "stop" => Told::Stop,

@@ -10,7 +10,7 @@ use crate::sys::apic::{self, TIMER, Way};
 use crate::sys::cpu::{self, Single};
 use crate::sys::interrupts;
 
-/// What is measured between two ticks, and since the beginning.
+/// The measurements between two ticks, and since the beginning.
 pub struct Counted {
     /// Latencies, in ns.
     pub seen: Histogram,
@@ -51,7 +51,7 @@ pub fn begin(clock: Clock) {
     apic::timer(way());
 }
 
-/// How the timer is told when to fire.
+/// How the timer is armed.
 pub fn way() -> Way {
     if apic::has_deadline() { Way::Deadline } else { Way::OneShot }
 }

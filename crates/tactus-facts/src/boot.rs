@@ -1,7 +1,7 @@
 //! Facts of the boot: the command line and the like, without secrets. A bundle is read by more people than these
 //! files.
 
-/// Files of GRUB: a shell's assignments, of which the lines of parameters are kept.
+/// Files of GRUB: assignments of a shell. Only the lines with parameters are kept.
 const GRUB: &str = "/etc/default/grub";
 /// A parameter is secret if its name contains one of these words.
 const SECRET: [&str; 8] = ["passw", "passphrase", "secret", "token", "pwd", "sshpw", "credential", "psk"];

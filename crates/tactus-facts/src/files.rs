@@ -187,7 +187,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
         &["min_freq_khz", "max_freq_khz", "initial_min_freq_khz", "initial_max_freq_khz"],
     ),
     ("/sys/devices/system/cpu/vulnerabilities/", &["*"]),
-    // Hybrid processors: which CPUs are of which sort.
+    // Hybrid processors: the CPUs of each kind.
     ("/sys/devices/", &["cpu_core/cpus", "cpu_atom/cpus", "cpu_lowpower/cpus"]),
     ("/sys/devices/system/edac/mc/mc*/", &["sdram_scrub_rate"]),
     ("/sys/devices/system/machinecheck/machinecheck*/", &["check_interval", "ignore_ce"]),

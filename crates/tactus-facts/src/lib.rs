@@ -40,7 +40,7 @@ pub struct Door {
     pub affinity: fn(u32) -> io::Result<Vec<u64>>,
     /// The kernel's log, with levels and times.
     pub kernel_log: fn() -> io::Result<Vec<u8>>,
-    /// What CPUID answers.
+    /// The answers of CPUID.
     pub cpuid: fn() -> Leaves,
     /// CPUs that the process was given.
     pub allowed: CpuSet,

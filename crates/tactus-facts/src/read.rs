@@ -11,7 +11,7 @@ use tactus_model::process_files;
 
 use crate::boot;
 
-/// What is collected, and the directories that were listed for it.
+/// The collected facts, and the directories that were listed for them.
 #[derive(Default)]
 pub struct Collector {
     /// The readings so far.
@@ -128,7 +128,7 @@ pub fn read(path: &str) -> Option<Reading> {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             let mut kept = Facts::default();
-            // What the kernel's printf makes of a set of CPUs that was never made, as in nohz_full.
+            // The kernel's printf writes this for a set of CPUs that was never allocated, as in nohz_full.
             let text = text.trim_end_matches(['\n', '\0']);
             let boots;
             let text = if boot::is_of_boot(path) {

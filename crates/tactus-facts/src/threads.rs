@@ -30,7 +30,7 @@ pub struct Group {
     pub virtual_cpu: bool,
 }
 
-/// What /proc/PID/stat says (proc_pid_stat(5)).
+/// The fields of /proc/PID/stat (proc_pid_stat(5)).
 #[derive(Debug, PartialEq)]
 struct Stat<'a> {
     name: &'a str,

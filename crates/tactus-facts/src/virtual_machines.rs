@@ -26,7 +26,7 @@ const MOST_SMALL_PAGES: u64 = 4 << 20;
 /// Bytes of such a map that are read, for the same: about 10,000 mappings, and QEMU has some hundred.
 const MOST_MAP: u64 = 8 << 20;
 
-/// What may still be spent on processes of the same users: whatever an ordinary user has running, it takes nothing from
+/// The rest of the budget for processes of the same users: the processes of one ordinary user use up no budget of
 /// others.
 struct Purse {
     machines: usize,
@@ -132,7 +132,7 @@ fn virtual_cpu(file: &str) -> Option<u32> {
     file.strip_prefix("anon_inode:kvm-vcpu:")?.parse().ok()
 }
 
-/// What is kept of the arguments, with blanks between.
+/// The part of the arguments that is kept, separated by blanks.
 fn arguments(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     kept(text.trim_end_matches('\0').split('\0'))

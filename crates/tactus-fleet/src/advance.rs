@@ -1,5 +1,5 @@
-//! One step of a fleet: ask the engine, bring home what has come, and give it the next jobs. Who calls it waits between
-//! two steps.
+//! One step of a fleet: ask the engine, bring home finished bundles, and give it the next jobs. The caller waits
+//! between two steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::row::{Row, State};
 use crate::store::Store;
 use crate::waves;
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Jobs that the engine was given.

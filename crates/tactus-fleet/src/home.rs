@@ -22,7 +22,7 @@ const MOST_SOURCE: u64 = 4 << 20;
 /// How many seconds the clock of a machine may be behind.
 const MOST_BEHIND: i64 = 3600;
 
-/// What has come of a machine.
+/// The bundle that has come from a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Nothing.

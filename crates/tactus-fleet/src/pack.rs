@@ -1,5 +1,5 @@
-//! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. What comes back may be anybody's:
-//! regular files of plain names alone are taken, and no more than a bundle has.
+//! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. An archive that comes back
+//! is not trusted: only regular files of plain names are taken, and no more than a bundle has.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ const MOST_MANIFEST: u64 = 16 << 20;
 /// The most files and directories of an archive, and the most headers.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// Writes the files of a bundle, but for reports (which anybody can draw from the rest) and what is hidden.
+/// Writes the files of a bundle, except for reports (which can be drawn again from the rest) and hidden files.
 ///
 /// # Errors
 /// Those of the file system, and of `out`.

@@ -221,8 +221,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts what there is under a name into `refused`, so that it is neither lost nor in the way. What was refused of this
-    /// machine before goes: it may send as much again and again.
+    /// Moves the file or directory of a name into `refused`, so that it is neither lost nor in the way. An earlier
+    /// refused one of this machine is removed: the machine could send any amount again and again.
     ///
     /// # Errors
     /// When it cannot be moved.

@@ -1,4 +1,4 @@
-//! Whose turn is next. Pure.
+//! Chooses the machines that get the next jobs. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -99,8 +99,8 @@ pub fn not_made<'a>(changes: &'a [Change], facts: &Facts) -> Option<&'a Change> 
 }
 
 /// How to restore a setting of this machine, from its present value. A container's probe reports the change and the
-/// former value, so it is not trusted: the machine is read, and nothing is promised for a thread that is another one
-/// here.
+/// former value, and is not trusted: the machine is read instead. Nothing is promised for a thread that is another
+/// one here.
 fn former(change: &Change, system: &dyn System) -> Option<Undo> {
     match &change.target {
         Target::File { path, form } => {

@@ -17,7 +17,7 @@ use super::{persist, tuned};
 /// How a plan is to be carried out.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOptions {
-    /// What was asked for, for `verify` and `apply --again`.
+    /// The order, for `verify` and `apply --again`.
     pub begin: Begin,
     /// Overwrite what another tool has set since.
     pub force: bool,
@@ -25,10 +25,10 @@ pub struct ApplyOptions {
     pub dry_run: bool,
 }
 
-/// What was done.
+/// The result of applying a plan.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// What an earlier call had left unfinished.
+    /// Unfinished steps of an earlier call.
     pub recovered: Option<Recovered>,
     /// Each step and what became of it.
     pub steps: Vec<(Step, Outcome)>,
@@ -126,7 +126,7 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
     if prepared.steps.is_empty() && log.phase == Phase::Applied {
         return Ok(prepared);
     }
-    // What was set in an earlier boot went with it.
+    // The settings of an earlier boot ended with it.
     let kept = Kept::of(&log.entries);
     let gone: Vec<u64> = log
         .entries
@@ -156,7 +156,7 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
     }
 }
 
-/// The journal, of which everything must be readable: nothing is done on top of what is not known.
+/// The journal, if all of it is readable: nothing is done on top of unknown steps.
 fn whole(system: &dyn System) -> Result<(Journal<'_>, Log), TuneError> {
     let (journal, log) = Journal::open(system, &dir(system))?;
     match journal.damage().cloned() {

@@ -16,16 +16,16 @@ pub struct Back {
     pub dry_run: bool,
 }
 
-/// What was taken back.
+/// The result of a revert.
 #[derive(Debug, Default)]
 pub struct Reverted {
-    /// What could not be read of the journal: it may have named more.
+    /// The unreadable part of the journal: it may have named more steps.
     pub damage: Option<Damage>,
-    /// What an earlier call had left unfinished.
+    /// Unfinished steps of an earlier call.
     pub recovered: Option<Recovered>,
-    /// What was taken back, newest first. With `dry_run`: what would be.
+    /// Steps that were taken back, newest first; with `dry_run`: those that would be.
     pub undone: Vec<(Entry, Undone)>,
-    /// What was not: somebody else's now, or refused by the system.
+    /// Steps that were not taken back: another program has changed the value, or the system refused.
     pub left: Vec<(Entry, Undone)>,
 }
 
@@ -82,7 +82,7 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
     if left.is_empty() {
         journal.close()?;
     } else {
-        // What is left can still be taken back by another call.
+        // Another call can still take back the steps that are left.
         journal.commit()?;
     }
     Ok(Reverted { damage, recovered, undone, left })

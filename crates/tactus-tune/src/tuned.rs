@@ -12,8 +12,8 @@ use super::plan::{Plan, PlanRefusal};
 use super::transaction::own_files::{self, MARK, PROFILE as NAME};
 use super::transaction::{Action, Step};
 
-/// Whether TuneD's daemon runs. Its pid file may be there without it, and its number then be anybody's: it is root's process
-/// outside of containers.
+/// Whether TuneD's daemon runs. Its pid file may remain after it, and its number may then belong to any process: so
+/// it must be root's process outside of containers.
 #[must_use]
 pub fn is_active(system: &dyn System) -> bool {
     let Some(pid) = system.text("/run/tuned/tuned.pid") else { return false };

@@ -19,9 +19,9 @@ pub struct Difference {
     pub target: String,
     /// Its present value.
     pub now: Option<String>,
-    /// What it should be.
+    /// Its planned value.
     pub then: String,
-    /// What has to happen for it to be so.
+    /// The remedy.
     pub needs: &'static str,
 }
 
@@ -87,8 +87,8 @@ fn is_interrupt(target: &Target) -> bool {
     matches!(target, Target::File { path, .. } if path.starts_with("/proc/irq/") && path.ends_with("/smp_affinity_list"))
 }
 
-/// What the kernel made of its command line: of two isolcpus= it takes the first, and it takes neither
-/// from CPUs that it does not have.
+/// Differences between the plan's CPUs and those that the kernel took from its command line. The kernel uses the
+/// first isolcpus= of two, and leaves out CPUs that it does not have.
 fn effective(subject: &Subject<'_>, plan: &Plan) -> Vec<Difference> {
     let sets: [(&str, &str, &CpuSet); 2] = [
         ("isolcpus", "/sys/devices/system/cpu/isolated", &subject.topology.booted),

@@ -108,7 +108,7 @@ fn no_profile_weakens_a_guard_of_any_machine_unasked() {
             }
         }
     }
-    // What the profiles want of the list, and so what this test has seen: none of it for nothing.
+    // The guards in the profiles, which this test must have seen: so no entry is tested in vain.
     let wanted = [
         "/proc/sys/kernel/hung_task_timeout_secs",
         "/proc/sys/kernel/nmi_watchdog",
@@ -183,7 +183,7 @@ fn no_interrupt_that_is_allowed_on_isolated_cpus_only_is_moved() {
         let isolated = Subject::new(&facts, Role::Host, &Intent::default()).isolated().clone();
         let Some(cpu) = isolated.first() else { continue };
         facts.keep("/proc/irq/77/smp_affinity_list", cpu.to_string());
-        // Whatever irqbalance places, it is told not to place this one.
+        // irqbalance is configured not to place this one.
         facts.keep("/etc/default/irqbalance", "IRQBALANCE_ARGS=--banirq=77");
         for (profile, role) in every_profile().take(1) {
             let plan = plan(&facts, role, profile, &Choice::default());

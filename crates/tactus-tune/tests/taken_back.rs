@@ -53,7 +53,7 @@ fn plan(subject: &Subject<'_>, profile: &Profile, without: &[String]) -> Plan {
     };
     let mut plan = Plan::new(subject, profile, &choice);
     plan.refusals.clear();
-    // What is on the command line with another value already is refused by name.
+    // A parameter on the command line with another value is refused by name.
     let twice = |change: &Change| match &change.target {
         Target::Kernel { parameter } => {
             ["isolcpus", "nohz_full"].contains(&parameter.as_str())

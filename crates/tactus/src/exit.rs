@@ -132,7 +132,7 @@ impl Failure {
         Self::new(error, "run it again; `dmesg` shows whether the kernel killed it for lack of memory")
     }
 
-    /// What it says, without the hint.
+    /// The message, without the hint.
     #[cfg(test)]
     pub fn words(&self) -> String {
         format!("{:#}", self.error)
@@ -187,7 +187,7 @@ impl From<KernelError> for Failure {
     }
 }
 
-/// How a process of this program ended, by its exit code; none: a signal ended it.
+/// The exit of a process of this program, by its exit code; `None`: a signal ended it.
 impl From<Option<i32>> for Exit {
     fn from(code: Option<i32>) -> Self {
         match code {
@@ -199,7 +199,7 @@ impl From<Option<i32>> for Exit {
     }
 }
 
-/// What is needed of the place where tactus keeps its files.
+/// The hint for the directory of tactus's files.
 pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of yours, on a file system that may be written to and is \
 not mounted noexec, below which no other user may write";
 

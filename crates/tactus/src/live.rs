@@ -1,4 +1,4 @@
-//! What a user sees while it runs.
+//! The display of a run in progress.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -24,7 +24,7 @@ pub struct Progress {
     bar: ProgressBar,
     /// Name of each row.
     rows: Vec<String>,
-    /// What the rows that run have measured so far.
+    /// The figures of the running rows so far.
     running: BTreeMap<usize, Measured>,
     /// When the running rows began to measure, in ms since the epoch.
     measuring_ms: i64,
@@ -34,7 +34,7 @@ pub struct Progress {
 /// The figures of a row so far.
 #[derive(Default)]
 struct Measured {
-    /// Largest latency, in ns; none: it has none yet.
+    /// Largest latency, in ns; `None` without any.
     max_ns: Option<u64>,
     values: Vec<ValueResult>,
 }

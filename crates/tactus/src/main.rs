@@ -72,7 +72,8 @@ fn words(mut words: Vec<OsString>) -> Vec<OsString> {
 /// The last line of what clap says of an error: its own, and no word of the command line.
 const ASK: &str = "For more information, try '--help'.";
 
-/// Help and version are told as they are; an error repeats words of the command line, which may be anybody's.
+/// Prints an answer of clap. Help and version are printed as they are; an error repeats words of the command line,
+/// which are not trusted.
 fn told(answer: &clap::Error) -> ExitCode {
     if let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(name))) =
         (answer.kind(), answer.get(ContextKind::InvalidSubcommand))

@@ -15,7 +15,7 @@ use crate::say::say;
 /// A file that every bundle contains.
 pub const MANIFEST: &str = "manifest.json";
 
-/// What is asked of a manifest.
+/// The fields of a manifest that are needed here.
 #[derive(Deserialize)]
 struct Begun {
     started: String,
@@ -53,9 +53,9 @@ pub fn complete(dir: &Path) -> Option<PathBuf> {
     newest(dir, |begun| begun.status == Some(RunStatus::Complete)).ok()?
 }
 
-/// The directory below `dir` whose manifest says that it was begun last; of those that say the same, the last by name.
-/// Where all may write, anybody could have put one there that says so: links and what is neither this user's nor root's
-/// are passed over.
+/// The directory below `dir` whose manifest has the latest beginning; of equal ones, the last by name. Where all
+/// users may write, another user could put one there: links, and files that belong to neither this user nor root, are
+/// passed over.
 fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<PathBuf>> {
     let above = Directory::open(dir)?;
     let begun = |name: OsString| -> Option<(jiff::Timestamp, OsString)> {

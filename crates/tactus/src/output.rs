@@ -18,7 +18,7 @@ use crate::exit::Failure;
 pub struct Unwritten(pub io::Error);
 
 impl Unwritten {
-    /// What writing to stdout came to. A reader who left is no failure.
+    /// The result of writing to stdout. A reader that left is not a failure.
     pub fn of(written: io::Result<()>) -> Result<(), Self> {
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Self(error)),
@@ -47,7 +47,7 @@ pub fn bytes(data: &[u8]) -> Result<(), Unwritten> {
     Unwritten::of(out.write_all(data).and_then(|()| out.flush()))
 }
 
-/// Writes text to stdout whose words may be anybody's, without what drives a terminal.
+/// Writes text that is not trusted to stdout, without control characters for a terminal.
 pub fn text(text: &str) -> Result<(), Unwritten> {
     data(&lines(text))
 }

@@ -41,7 +41,7 @@ pub fn exports() -> Vec<&'static str> {
     EXPORTS.iter().map(|format| format.name).collect()
 }
 
-/// What starts jobs on many machines.
+/// The engines that start jobs on many machines.
 pub fn engines() -> Vec<&'static str> {
     ENGINES.iter().map(|engine| engine.name()).collect()
 }

@@ -1,5 +1,5 @@
-//! Who watches a run: the live screen, and the metrics. Both stand behind the run's bounded channel and, as all threads of
-//! the command, on CPUs that are not measured; neither can hold anything up.
+//! The viewers of a run: the live screen, and the metrics. Both are behind the run's bounded channel and, as all
+//! threads of the command, on CPUs that are not measured. So neither can hold anything up.
 
 mod terminal_guard;
 
@@ -90,7 +90,7 @@ impl Watching {
     }
 }
 
-/// Shows the screen until what this returns is dropped; none: the terminal cannot be set, which is said.
+/// Shows the screen until the returned value is dropped; `None`: the terminal cannot be set, which is printed.
 pub fn shown(shared: &Shared, view: View, ask: impl FnMut(Asked) + Send + 'static) -> Option<Shown> {
     // Start the guard first: it restores the terminal if all else is killed.
     let guard = TerminalGuard::start();
@@ -120,7 +120,7 @@ impl Drop for Shown {
     }
 }
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 fn look() -> Look {
     let set = |name: &str| Real.variable(name).filter(|value| !value.is_empty());
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();

@@ -161,7 +161,7 @@ fn changes(subject: &Subject<'_>, check: &str, which: impl Fn(&Vm) -> &Vec<Threa
     let threads = known.flat_map(|vm| which(vm).clone()).filter(|thread| !thread.bound);
     threads
         .map(|thread| {
-            // What is within these CPUs already stays where it is.
+            // A thread that is within these CPUs already stays where it is.
             let within = thread.cpus.minus(house).is_empty();
             let cpus = if within { &*thread.cpus } else { house };
             subject.place(check, &thread, cpus)

@@ -68,11 +68,11 @@ vhost: pin those to other CPUs first. A guest whose vCPUs are all FIFO and spin 
     },
 ];
 
-/// Which vCPUs, of whatever machine, may run on a CPU alone or at all.
+/// How many vCPUs, of all machines, are bound to each CPU alone.
 fn users(subject: &Subject<'_>) -> BTreeMap<u32, usize> {
     let mut users = BTreeMap::new();
     for vcpu in subject.vms.iter().flat_map(|vm| &vm.vcpus) {
-        // A machine that may run everywhere is told of itself, not of all others.
+        // A vCPU that may run on several CPUs has its own finding, and is not counted for each of them.
         if vcpu.thread.cpus.len() == 1 {
             vcpu.thread.cpus.iter().for_each(|cpu| *users.entry(cpu).or_default() += 1);
         }
@@ -80,7 +80,7 @@ fn users(subject: &Subject<'_>) -> BTreeMap<u32, usize> {
     users
 }
 
-/// What a rule says of a machine whose vCPUs cannot be told from its other threads.
+/// The judgement of a machine whose vCPUs cannot be told from its other threads.
 ///
 /// # Errors
 /// Unreadable, always, when it has no known vCPU.

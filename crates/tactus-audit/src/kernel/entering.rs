@@ -1,4 +1,4 @@
-//! What each entry into the kernel costs, and what is written while real-time work runs.
+//! The cost of each entry into the kernel, and output of the kernel while real-time work runs.
 
 use tactus_model::change::Form;
 use tactus_model::facts::Reading;
@@ -151,7 +151,7 @@ kvm.nx_huge_pages, unless that is force. A guest can then halt a processor with 
     },
 ];
 
-/// What is known of the audit's rules.
+/// The audit's rules.
 #[derive(Default)]
 struct Rules {
     count: usize,
@@ -274,7 +274,7 @@ fn has(subject: &Subject<'_>, flag: &str) -> bool {
     subject.flag(flag) == Some(true)
 }
 
-/// What split_lock_detect= asks for beside the default, which warns.
+/// The modes of split_lock_detect= beside the default, which warns.
 enum Mode {
     Off,
     Fatal,

@@ -1,5 +1,5 @@
-//! What the cgroup, service or session of tactus itself may not do: its measurements, and programs that are started beside it,
-//! have the same limits.
+//! Limits of the cgroup, service or session of tactus itself: its measurements, and programs that are started beside
+//! it, have the same limits.
 
 use tactus_model::finding::{Role, Severity};
 use tactus_model::isolation::own_cpuset;

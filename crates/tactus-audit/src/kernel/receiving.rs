@@ -1,4 +1,4 @@
-//! Who handles received packets on new interfaces, and who waits for them how.
+//! The CPUs that handle received packets on new interfaces, and how threads wait for packets.
 
 use tactus_model::change::{self, Change, Form};
 use tactus_model::finding::Severity;

@@ -1,4 +1,4 @@
-//! What rescues threads that real-time threads keep off their CPU.
+//! The rescue of threads that real-time threads keep off their CPU.
 
 use tactus_model::finding::{Severity, State};
 use tactus_model::threads::Thread;

@@ -1,4 +1,4 @@
-//! What takes time from real-time threads so that others get some.
+//! Mechanisms that take time from real-time threads so that others get some.
 
 use tactus_model::CpuSet;
 use tactus_model::change::{Change, Effect, Form, Target};
@@ -77,8 +77,8 @@ and the machine hangs: see no-rescue. The kernel warns when you turn it off.",
     },
 ];
 
-/// Whether a kernel that has RT_GROUP_SCHED does not use it: so it is told at boot, or built since 6.16
-/// (`rt_group_sched=` of kernel-parameters.txt).
+/// Whether a kernel that has RT_GROUP_SCHED does not use it, because of its command line or, since 6.16, its
+/// configuration (`rt_group_sched=` of kernel-parameters.txt).
 pub(super) fn groups_are_off(subject: &Subject<'_>) -> bool {
     if subject.cmdline.has("rt_group_sched") {
         return !subject.cmdline.flag("rt_group_sched");

@@ -30,7 +30,7 @@ bandwidth, and writers wait until it ends.",
     changes,
 }];
 
-/// One limit: its two settings, of which the one that is in use is not 0, and what is good, in percent.
+/// One limit: its two settings (the unused one is 0), and the good value, in percent.
 struct Limit {
     ratio: &'static str,
     bytes: &'static str,

@@ -81,7 +81,7 @@ pub struct Idle<'a> {
     pub state: u32,
     /// `C6`, `POLL`.
     pub name: &'a str,
-    /// What it takes to leave it, in microseconds; `None`: not told.
+    /// The time to leave it, in microseconds; `None`: unknown.
     pub latency: Option<u64>,
     /// Whether it may not be entered; `None`: not told.
     pub disabled: Option<bool>,
@@ -146,7 +146,7 @@ pub fn of<'a>(subject: &Subject<'a>, cpu: u32) -> Vec<Idle<'a>> {
 pub enum Depth<'a> {
     /// No driver offers states: idle CPUs halt in C1 or WFI, or poll.
     NoDriver,
-    /// CPUs of which no state is told.
+    /// CPUs without a known state.
     Untold(CpuSet),
     /// All states are shallow: the driver's name, the deepest of them.
     Shallow(u64),

@@ -97,7 +97,8 @@ mod tests {
 
     use crate::testing::{HOSTILE, System, blank, guest, intel};
 
-    /// CPUs 2 and 3 are for real-time work; who shares their caches of level 2 and 3.
+    /// CPUs 2 and 3 are for real-time work; `second` and `third` are the CPUs that share their caches of level 2 and
+    /// 3.
     fn machine(second: [&str; 2], third: &str) -> System {
         let mut system = intel(&[]);
         for (cpu, second) in [2, 3].into_iter().zip(second) {

@@ -36,13 +36,13 @@ pub struct Vm {
     pub helpers: Vec<Thread>,
 }
 
-/// Why the threads of a process that looks like a virtual machine get no CPUs and no priority of root's: anybody may call
-/// his threads as QEMU calls its vCPUs.
+/// Why the threads of a process that looks like a virtual machine get no CPUs and no priority from root: any user may
+/// name threads as QEMU names its vCPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distrust {
     /// It is this ordinary user's.
     OrdinaryUser(u32),
-    /// Whose it is no reading tells.
+    /// No reading shows the owner.
     UnknownUser,
     /// KVM does not run, or is not known to run, each of the vCPUs that its threads are called after.
     NotOfKvm,

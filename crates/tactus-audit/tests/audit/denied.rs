@@ -13,7 +13,7 @@ use crate::machines::{MACHINES, machine};
 struct Denied {
     /// The file, and what it says.
     says: &'static str,
-    /// Puts a system into the state of which it speaks.
+    /// Puts a system into the state of the document.
     so: fn(&mut Facts),
     /// Puts it into another.
     otherwise: fn(&mut Facts),
@@ -45,7 +45,7 @@ fn each_cpu(facts: &mut Facts, pattern: &str, text: &str) {
 
 /// Has CPU 1 isolated at boot, as nothing else is.
 fn isolated(facts: &mut Facts) {
-    // irqbalance goes by what was isolated at boot where it is told nothing else.
+    // By default irqbalance goes by the CPUs that were isolated at boot.
     facts.0.retain(|name, _| !name.ends_with("/irqbalance"));
     keep(
         facts,

@@ -44,7 +44,7 @@ const DIVIDE_BY_ONE: u32 = 0b1011;
 /// Whether it is spoken to by model specific registers.
 static X2: AtomicBool = AtomicBool::new(false);
 
-/// How its timer is told when to fire.
+/// How its timer is armed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// Fires after a number of ticks of the APIC timer's clock.

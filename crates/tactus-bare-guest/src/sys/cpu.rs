@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 pub use core::arch::x86_64::CpuidResult;
 
-/// What the processor says of itself.
+/// The processor's description of itself.
 pub fn cpuid(leaf: u32, subleaf: u32) -> CpuidResult {
     __cpuid_count(leaf, subleaf)
 }
@@ -144,8 +144,8 @@ pub fn power_off() -> ! {
     }
 }
 
-/// What the session and handlers of interrupts share on the one CPU that there is. Who takes it and can be interrupted has
-/// interrupts off meanwhile.
+/// A value that the session and handlers of interrupts share on the one CPU. Code that takes it and can be
+/// interrupted must switch interrupts off meanwhile.
 pub struct Single<T>(T);
 
 // SAFETY: there is one CPU; the inner type (`RefCell`) prevents a second borrow.
@@ -157,7 +157,7 @@ impl<T> Single<T> {
         Self(inside)
     }
 
-    /// What it holds.
+    /// The value.
     pub const fn get(&self) -> &T {
         &self.0
     }

@@ -151,10 +151,10 @@ pub fn begin() {
 /// The alignment of exception entries, in bytes.
 const ENTRY_BYTES: usize = 32;
 
-/// What is called for each vector from [`TIMER`] on, with the time stamp of its beginning; 0: nothing.
+/// The handler of each vector from [`TIMER`] on, which gets the time stamp of its beginning; 0: none.
 static HANDLERS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
-/// What handles an interrupt: it gets the time stamp counter as it was before anything else. It must not allocate.
+/// A handler of an interrupt. It gets the time stamp counter as it was before anything else. It must not allocate.
 pub type Handler = fn(u64);
 
 /// Has `handler` called for an interrupt from now on.

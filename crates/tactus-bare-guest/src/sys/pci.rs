@@ -59,7 +59,7 @@ impl Device {
         (at != 0 && high == 0).then_some(at)
     }
 
-    /// Has its first interrupt (MSI-X) come to this CPU as `vector`; none: it has none that could.
+    /// Sends its first interrupt (MSI-X) to this CPU as `vector`; `None` if it has no such interrupt.
     pub fn interrupts(self, vector: u8) -> Option<()> {
         self.write(COMMAND, self.read(COMMAND) | COMMAND_MEMORY_AND_MASTER);
         let capability = self.msi_x()?;

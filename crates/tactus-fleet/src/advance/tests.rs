@@ -427,7 +427,7 @@ fn a_fleet_is_resumed_unchanged_and_by_one_process() {
     assert!(Store::open(&dir.path().join("none")).is_err());
 }
 
-/// On the directory that nodes of Slurm share, who is root on one of them may exchange all that jobs write to.
+/// In the directory that nodes of Slurm share, root on one of them may exchange all files that jobs write to.
 #[test]
 fn a_link_in_the_place_of_what_machines_write_to_moves_and_removes_nothing_elsewhere() {
     let dir = tempfile::tempdir().unwrap();

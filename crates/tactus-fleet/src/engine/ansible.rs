@@ -56,10 +56,10 @@ const LIMITED: &str = "ulimit -f 2097152 && exec \"$@\"";
 const NOT_FOUND: i32 = 127;
 /// How long one task may take on one machine, in seconds, or all others would wait for one that hangs. Plays have up to four.
 const TASK_S: &str = "600";
-/// What the lines of our callback begin with.
+/// The beginning of our callback's lines.
 const MARK: &str = "TACTUS ";
 
-/// What the plays know of a wave.
+/// The file with a wave's data for the plays.
 const WAVE: &str = "wave.json";
 /// Where Ansible finds our callback.
 const PLUGINS: &str = "callback_plugins";
@@ -278,7 +278,7 @@ fn written(site: &Site<'_>, rows: &[&Row]) -> io::Result<PathBuf> {
     Ok(dir)
 }
 
-/// What the plays know of these machines. Names are keys, which Ansible takes for nothing else; values are ours.
+/// The data of these machines for the plays. Names are keys, which Ansible takes for nothing else; values are ours.
 fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
     let order = site.order;
     let by_machine = |value: &dyn Fn(&Row) -> Value| -> Value {

@@ -261,8 +261,8 @@ fn refused(machine: &str) -> Option<String> {
     (!holds).then(|| format!("{machine:?} is not a name of a node: nothing is started there"))
 }
 
-/// The last pod of a Job, on its machine or on none yet. Labels are anybody's who may make pods: the Job's controller owns what
-/// it has made, by the Job's own number.
+/// The last pod of a Job, on its machine or on none yet. Any user who may make pods can set labels. So the Job's
+/// controller must own the pod, by the Job's uid.
 fn newest<'a>(pods: &'a [Value], job: &Value, machine: &str) -> Option<&'a Value> {
     let uid = text(job, "/metadata/uid");
     let owns = |owner: &Value| {

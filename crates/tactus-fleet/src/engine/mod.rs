@@ -74,7 +74,7 @@ pub struct OptionEntry {
 pub struct Site<'a> {
     /// The fleet's directory; absolute.
     pub dir: PathBuf,
-    /// What is done.
+    /// The order of the fleet.
     pub order: &'a Order,
     /// Commands go through it.
     pub system: &'a dyn System,
@@ -129,8 +129,8 @@ pub trait Engine {
     /// # Errors
     /// Those of its client.
     fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError>;
-    /// Brings what there is of these machines' bundles to `incoming`: a directory of the key's name, or its archive. What
-    /// stood in the way, by the key of the machine.
+    /// Brings the bundles of these machines, as far as they exist, to `incoming`: a directory with the key as its
+    /// name, or its archive. Returns the obstacles, by the key of the machine.
     ///
     /// # Errors
     /// Those of its client.

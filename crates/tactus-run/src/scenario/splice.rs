@@ -1,4 +1,4 @@
-//! Joins the reports of a probe to those of the probe that died before it, as one measurement: ticks continue to
+//! Joins the reports of a probe to those of the probe that died before it, as one measurement. Ticks continue to
 //! count, times are measured time, totals are the sum of both. Pure.
 
 use std::collections::BTreeMap;

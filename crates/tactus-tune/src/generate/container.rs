@@ -1,4 +1,4 @@
-//! What docker and podman have in common: the flags of a real-time container, each with its check.
+//! Common parts of docker and podman: the flags of a real-time container, each with its check.
 
 use tactus_audit::Subject;
 use tactus_model::text::quoted;

@@ -157,7 +157,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// What to know beside the check's own words.
+/// A caution beside the check's own words.
 fn caution(name: &str) -> &'static str {
     match name {
         "nohz_full" => "The tick stops only while one thread runs; POSIX CPU timers keep it.",

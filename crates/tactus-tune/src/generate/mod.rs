@@ -41,7 +41,7 @@ pub use request::{Accel, GenerateRequest, GuestOptions};
 pub struct Generator {
     /// Its word.
     pub name: &'static str,
-    /// What it writes, in a paragraph, for `tactus explain`.
+    /// Its files, in a paragraph, for `tactus explain`.
     pub about: &'static str,
     /// The purpose of its files.
     pub purpose: Purpose,

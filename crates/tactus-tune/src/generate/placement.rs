@@ -35,11 +35,11 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Places `wanted` vCPUs (without a number: one on every isolated core of the node that has most of
-    /// them), of which there must be at least `least`.
+    /// Places `wanted` vCPUs, and at least `least`. Without a number there is one on every isolated core of the node
+    /// that has most of them.
     ///
-    /// A core's second hardware thread is left idle while there are enough cores; only then whole cores
-    /// with all their threads are given.
+    /// A core's second hardware thread is left idle while there are enough cores; only then whole cores with all
+    /// their threads are given.
     ///
     /// # Errors
     /// When the isolation is of no use, or the vCPUs do not fit into it.
@@ -121,7 +121,7 @@ impl Placement {
         self.cpus.len()
     }
 
-    /// What the user should know of a processor with several kinds of cores.
+    /// A note on a processor with several kinds of cores.
     #[must_use]
     pub fn mixture(&self) -> Option<String> {
         match self.mixed[..] {

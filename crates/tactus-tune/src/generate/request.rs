@@ -6,7 +6,7 @@ use tactus_model::change::{Change, Target};
 use super::{GenerateError, Page, Placement, Size};
 use crate::plan::Withheld;
 
-/// What executes a guest's code.
+/// The accelerator of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accel {
     /// The processor.
@@ -15,7 +15,7 @@ pub enum Accel {
     Tcg,
 }
 
-/// What the user wants of a guest or a container.
+/// The user's options for a guest or a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestOptions {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct GuestOptions {
     pub memory: Option<Size>,
     /// Pages of the memory; `None`: the largest that the machine has.
     pub page: Option<Page>,
-    /// What executes a guest's code; `None`: the processor, or what a given domain says.
+    /// The accelerator; `None`: KVM, or that of a given domain.
     pub accel: Option<Accel>,
 }
 
@@ -47,18 +47,18 @@ pub struct GenerateRequest<'a> {
     pub subject: &'a Subject<'a>,
     /// The profile's name.
     pub profile: &'a str,
-    /// What the plan would change, in its request.
+    /// The changes of the plan, in its order.
     pub changes: &'a [Change],
     /// Changes of the profile that the plan leaves out, because they would weaken a guard of the system.
     pub withheld: &'a [Withheld],
-    /// What the user wants.
+    /// The user's options.
     pub options: &'a GuestOptions,
-    /// What is said of a check by its id: [`super::of_check`].
+    /// The words on a check by its id: [`super::of_check`].
     pub says: fn(&str) -> String,
 }
 
 impl GenerateRequest<'_> {
-    /// What executes the guest's code.
+    /// The accelerator of the guest.
     #[must_use]
     pub fn accel(&self) -> Accel {
         self.options.accel.unwrap_or(Accel::Kvm)

@@ -127,7 +127,7 @@ mask. Linux 5.6 or newer.",
     text
 }
 
-/// What a line begins with, in the place of a check, that keeps a guard which TuneD's profile takes away.
+/// The beginning of a line, in place of a check, that keeps a guard which TuneD's profile takes away.
 const GUARD: &str = "guard:";
 
 /// Lines against what TuneD's own profile would weaken: it is included, and what comes later wins.

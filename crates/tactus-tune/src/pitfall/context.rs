@@ -1,4 +1,4 @@
-//! What the pitfalls look at: a system, and what is planned for it.
+//! The input of the pitfalls: a system, and the plan for it.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl<'a> Look<'a> {
         Self { subject, changes, policies }
     }
 
-    /// What the plan sets a kernel parameter to.
+    /// The plan's value of a kernel parameter.
     pub fn plans_parameter(&self, name: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::Kernel { parameter } if parameter == name => Some(change.then.as_str()),
@@ -52,7 +52,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What the plan sets files to whose path ends so, and that do not say it already.
+    /// The plan's value of files whose path ends so, and that have another one.
     pub fn plans_file(&self, end: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::File { path, .. } if path.ends_with(end) => Some(change.then.as_str()),
@@ -60,7 +60,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What the plan sets a module's parameter to.
+    /// The plan's value of a module's parameter.
     pub fn plans_module(&self, name: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::Module { parameter, .. } if parameter == name => Some(change.then.as_str()),

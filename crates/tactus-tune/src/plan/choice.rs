@@ -1,4 +1,4 @@
-//! What the user chooses of a plan.
+//! The user's choices for a plan.
 
 /// The user's choices, by the ids of audit checks (or the profile's word if no check answers).
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use tactus_audit::{self as audit, Applies, Check, Subject};
 
 use crate::profile::Profile;
 
-/// What came of it.
+/// The chosen steps.
 pub(super) struct Chosen {
     pub steps: Vec<PlannedChange>,
     pub withheld: Vec<Withheld>,
@@ -106,7 +106,7 @@ fn step(change: Change, layer: Layer) -> PlannedChange {
     PlannedChange { change, layer, risk, gives_up: "", pitfalls: Vec::new(), holds }
 }
 
-/// What a setting risks that no check answers for.
+/// The risk of a setting without a check.
 fn risk(word: &str) -> &'static str {
     match word {
         "tcp_fastopen" => "The first packet of a connection may carry data, which some middleboxes drop.",

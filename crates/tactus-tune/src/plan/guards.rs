@@ -13,9 +13,9 @@ use super::{Choice, PlannedChange};
 pub struct Withheld {
     /// The change.
     pub change: Change,
-    /// What it would weaken.
+    /// The guard that it would weaken.
     pub guard: &'static str,
-    /// What would be given up.
+    /// The protection that would be given up.
     pub gives_up: &'static str,
     /// How it is asked for.
     pub ask: String,

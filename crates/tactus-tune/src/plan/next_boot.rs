@@ -1,4 +1,4 @@
-//! What a plan sets now and the next boot will not have.
+//! Changes of a plan that the next boot will undo.
 
 use tactus_model::change::{Change, Target};
 

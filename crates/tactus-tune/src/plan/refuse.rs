@@ -13,9 +13,9 @@ use crate::profile::Profile;
 /// Why a plan is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlanRefusal {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What would help.
+    /// The remedy.
     pub hint: String,
 }
 

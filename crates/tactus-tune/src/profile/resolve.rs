@@ -61,7 +61,7 @@ impl Profile {
             .collect()
     }
 
-    /// What it puts on the kernel's command line, as changes of a system.
+    /// Its parameters on the kernel's command line, as changes of a system.
     #[must_use]
     pub fn kernel_parameters(&self, subject: &Subject<'_>) -> Vec<Change> {
         let mut changes = self.changes(subject);

@@ -39,7 +39,7 @@ impl Profile {
 /// One setting of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// What is set.
+    /// The thing that is set.
     pub what: What,
     /// To what.
     pub value: Value,
@@ -47,7 +47,7 @@ pub struct Setting {
     pub check: &'static str,
 }
 
-/// What a setting sets.
+/// The thing that a setting sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A file, or all files of a pattern: each `*` stands for part of one name.

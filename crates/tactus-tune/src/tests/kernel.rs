@@ -11,7 +11,7 @@ use tactus_model::threads::Policy;
 
 use tactus_system::{Child, Finished, Invocation, Memory, System, UNPLACED};
 
-/// What happens at a step.
+/// The fate of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The step is refused, and the others continue.

@@ -66,9 +66,9 @@ pub enum Action {
     Install {
         /// Where.
         path: String,
-        /// What we had there before.
+        /// Our former text there.
         former: Option<String>,
-        /// What is written.
+        /// The new text.
         then: String,
     },
     /// Run a command now, and another one when it is taken back.
@@ -92,11 +92,11 @@ pub enum Action {
 /// Why a step could not be done, or undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What was to be done.
+    /// The action.
     pub what: String,
     /// The system's word.
     pub word: String,
-    /// What would help.
+    /// The remedy.
     pub hint: String,
     /// Whether the rest may be done without it.
     pub bearable: bool,
@@ -140,7 +140,7 @@ impl Action {
         }
     }
 
-    /// What was there before, where that is a text.
+    /// The former value, if it is a text.
     #[must_use]
     pub fn former(&self) -> Option<&str> {
         match self {
@@ -154,7 +154,7 @@ impl Action {
         }
     }
 
-    /// What it sets, where that is a text.
+    /// The new value, if it is a text.
     #[must_use]
     pub fn then(&self) -> Option<&str> {
         match self {

@@ -32,7 +32,7 @@ enum Line {
         id: u64,
         /// The boot in which.
         boot: String,
-        /// What.
+        /// The action.
         action: Action,
     },
     /// It was done, and this is what is read then.
@@ -54,7 +54,7 @@ enum Line {
     },
 }
 
-/// What was asked for.
+/// The order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     /// The version of the lines.
@@ -94,7 +94,7 @@ pub struct Entry {
     pub id: u64,
     /// The boot in which it was done.
     pub boot: String,
-    /// What.
+    /// The action.
     pub action: Action,
     /// The value that was read after it was done; `None`: it is unknown whether it was done.
     pub reads: Option<String>,
@@ -102,7 +102,7 @@ pub struct Entry {
     pub unfinished: bool,
 }
 
-/// What files of ours set again at every boot: parts of /proc and /sys by their paths.
+/// The settings that files of ours make again at every boot: parts of /proc and /sys by their paths.
 #[derive(Debug, Default)]
 pub struct Kept(BTreeSet<String>);
 
@@ -142,10 +142,10 @@ pub enum Phase {
     Reverting,
 }
 
-/// What a journal says.
+/// The contents of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// What was asked for last.
+    /// The last order.
     pub begin: Option<Begin>,
     /// The applied steps, oldest first.
     pub entries: Vec<Entry>,
@@ -155,7 +155,7 @@ pub struct Log {
     pub earlier: bool,
     /// The numbers of its whole lines that cannot be read.
     pub unreadable: Vec<usize>,
-    /// How many steps were done of which no line says what they were.
+    /// How many steps were done whose description cannot be read.
     pub lost: usize,
     next: u64,
 }
@@ -227,7 +227,7 @@ impl Log {
         Ok(log)
     }
 
-    /// What of it cannot be read, where that matters. A line that was cut, and went before no step, does not.
+    /// The unreadable part, if it matters. A line that was cut before its step was made does not.
     fn damage(&self, path: &Path) -> Option<Damage> {
         let nameless = self.begin.is_none();
         let damaged = !self.unreadable.is_empty() && (nameless || self.lost > 0);
@@ -259,7 +259,7 @@ impl<'a> Journal<'a> {
         Ok((Self { system, path, next: log.next, cut, damage }, log))
     }
 
-    /// What of it cannot be read, where that matters.
+    /// The unreadable part, if it matters.
     #[must_use]
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()

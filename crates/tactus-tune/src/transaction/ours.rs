@@ -35,7 +35,7 @@ fn is_tuned(names: &str) -> bool {
     names.split(' ').all(is_name) && !names.contains(char::is_control)
 }
 
-/// What makes others read files of ours, and grubby.
+/// Whether the command makes another program read files of ours, or is grubby.
 fn is_command(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {

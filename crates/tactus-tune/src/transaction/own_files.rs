@@ -8,13 +8,13 @@ use tactus_model::cmdline::Cmdline;
 
 /// The first line of every file of ours.
 pub const MARK: &str = "# Written by tactus tune; `tactus tune revert` removes it.";
-/// What Debian's GRUB reads.
+/// The file for Debian's GRUB.
 pub const GRUB: &str = "/etc/default/grub.d/50-tactus.cfg";
-/// What modprobe reads.
+/// The file for modprobe.
 pub const MODPROBE: &str = "/etc/modprobe.d/tactus.conf";
-/// What systemd-sysctl reads.
+/// The file for systemd-sysctl.
 pub const SYSCTL: &str = "/etc/sysctl.d/90-tactus.conf";
-/// What systemd-tmpfiles reads.
+/// The file for systemd-tmpfiles.
 pub const TMPFILES: &str = "/etc/tmpfiles.d/tactus.conf";
 /// A drop-in of systemd's, and the environment that it names.
 pub const DROP_IN: [&str; 2] = ["50-tactus.conf", "50-tactus.env"];
@@ -119,7 +119,7 @@ fn is_tmpfiles(line: &str) -> bool {
     parts.is_some_and(|(path, _)| is_file(path))
 }
 
-/// What systemd gives irqbalance for its environment.
+/// Whether a line is one of irqbalance's environment, as systemd sets it.
 fn is_environment(line: &str) -> bool {
     line.strip_prefix("IRQBALANCE_BANNED_CPULIST=").is_some_and(|cpus| cpus.parse::<CpuSet>().is_ok())
 }
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// What the files of ours hold, and what must not be in them.
+    /// Lines that our files contain, and lines that they must not contain.
     #[test]
     fn only_lines_that_tactus_writes_are_put_back_into_its_own_files() {
         let unit = "/etc/systemd/system/irqbalance.service.d/50-tactus.conf";

@@ -10,16 +10,16 @@ use super::journal::FILE;
 use super::undo::{Undone, undo_all};
 use super::{Damage, Entry, Journal, Phase};
 
-/// What was found and done.
+/// The result of a recovery.
 #[derive(Debug)]
 pub struct Recovered {
     /// The phase that the earlier call had reached.
     pub phase: Phase,
-    /// What was taken back now.
+    /// Steps that were taken back now.
     pub undone: Vec<(Entry, Undone)>,
-    /// What could not be, or is somebody else's now.
+    /// Steps that could not be, or whose value another program has changed.
     pub left: Vec<(Entry, Undone)>,
-    /// What could not be read of its journal.
+    /// The unreadable part of its journal.
     pub damage: Option<Damage>,
 }
 

@@ -7,7 +7,7 @@ use tactus_system::{System, UNPLACED};
 use super::ours::is_ours;
 use super::{Action, Entry, Failed, Journal, Kept};
 
-/// What became of taking something back.
+/// The result of taking a step back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// The former value is there again.

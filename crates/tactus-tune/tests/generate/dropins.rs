@@ -131,7 +131,7 @@ fn systemd_sysctl_writes_every_value() {
         return;
     }
     each("/etc/sysctl.d/90-tactus.conf", |root, text| {
-        // What it writes to lies over /proc/sys.
+        // The directory that it writes to is mounted over /proc/sys.
         let values: Vec<(&str, &str)> = lines(text).map(|line| line.split_once(" = ").unwrap()).collect();
         assert!(values.len() > 5, "{text}");
         for (name, _) in &values {
@@ -175,7 +175,7 @@ fn systemd_tmpfiles_writes_every_value_and_makes_no_file() {
     });
 }
 
-/// What systemd says of a unit below a root.
+/// systemd's verdict on a unit below a root.
 fn verified(root: &Path, unit: &str) -> Output {
     run(Command::new("systemd-analyze")
         .arg(format!("--root={}", root.display()))

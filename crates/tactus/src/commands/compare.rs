@@ -125,14 +125,14 @@ fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
     Ok(bundles)
 }
 
-/// What is compared of a bundle: with all of it the memory of many would be that of their sum.
+/// The parts of a bundle that are compared: keeping all of many bundles would need the memory for their sum.
 pub fn reduced(dir: &Directory) -> Result<Contents, Failure> {
     let mut contents = super::report::read(dir, false)?;
     Condition::reduce(&mut contents);
     Ok(contents)
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 pub struct Gated {
     /// All of it.
     pub document: CompareDocument,

@@ -18,7 +18,7 @@ use crate::say::{say, typed};
 const STEP: Duration = Duration::from_millis(50);
 /// How the name of a log begins that is not beside its bundle yet, behind a dot.
 const UNPLACED: &str = "tactus-log";
-/// Most bytes that are told at one look, and of one line: the rest of a longer one is told as another.
+/// The most bytes that are shown at a time, and of one line: the rest of a longer line becomes another line.
 const LOOK: usize = 256 << 10;
 const LINE: usize = 64 << 10;
 
@@ -75,7 +75,7 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// What came of its beginning.
+/// How the start of the run ended.
 enum Begun {
     Bundle(PathBuf),
     Ended(Option<i32>),
@@ -99,8 +99,8 @@ fn begun(run: &mut Again, interrupt: &Interrupt, told: &mut Told) -> Result<Begu
     }
 }
 
-/// What the run says, as it comes. The descriptor is the run's, too, whose writing moves where it stands: it is read by
-/// places.
+/// Shows the run's output as it comes. The run shares the descriptor, and its writes move the position: so the file
+/// is read by offsets.
 struct Told {
     log: File,
     /// How far it was read, in bytes.

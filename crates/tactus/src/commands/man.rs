@@ -38,7 +38,7 @@ fn pages(command: &Command, dir: &Directory) -> io::Result<()> {
     output::file(dir, Path::new(&name), &page(command)?, 0o644)
 }
 
-/// What clap knows of a command, then what it does not: examples, exit status, files, other pages.
+/// The page of a command: the parts that clap knows, then examples, exit status, files, other pages.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();

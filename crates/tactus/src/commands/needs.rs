@@ -11,7 +11,7 @@ use crate::say::say;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A measurement of which something is required.
+/// A measurement with limits.
 struct Asked {
     name: String,
     planned_ns: u64,
@@ -43,7 +43,7 @@ pub fn say_needs(resolved: &Resolved, words: Option<impl Iterator<Item = String>
     }
 }
 
-/// What is said, and how long it must last where it is too short now.
+/// The sentence, and how long it must last if it is too short now.
 fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
     let most = asked.iter().max_by_key(|one| one.needs.ns)?;
     let needed = |of: &Asked| of.needs.ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS);

@@ -35,7 +35,7 @@ const FEWEST: u32 = 10;
 const MOST: u32 = 60;
 /// The effect that the usual number of pairs shows, in standard deviations of a pair's difference.
 const TWO_SIGMA: f64 = 2.0;
-/// What `--quick` measures each time.
+/// The duration of each measurement with `--quick`.
 const QUICK: Nanos = Nanos::from_secs(1);
 
 pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {

@@ -114,7 +114,7 @@ pub fn print(format: &Format, contents: &Contents) -> Result<(), Failure> {
     Ok(output::bytes(&draw(format, contents)?)?)
 }
 
-/// What opens files by their kind on a desktop.
+/// The program that opens files by their kind on a desktop.
 const OPENER: &str = "xdg-open";
 
 /// Shows a page to the user.

@@ -161,7 +161,7 @@ fn place(arguments: &Run, plan: &str) -> Result<Location, Failure> {
     Ok(Location::Fresh(baseline::directory(name)?.join(fresh(plan))))
 }
 
-/// What a long run will take; none: it is over before anybody wonders.
+/// The time and size of a long run; `None` for a short one.
 fn size_of(resolved: &Resolved) -> Option<String> {
     let ns = resolved.expected_ns();
     if (LONG_NS..HUGE_NS).contains(&ns) {
@@ -240,7 +240,7 @@ fn sentence(state: &Present) -> String {
     format!("host state: {name} ({})", lacks.join("; "))
 }
 
-/// What is said where threads of `SCHED_OTHER` measure.
+/// The note for measurements with threads of `SCHED_OTHER`.
 const ORDINARY: &str = "note: this user may not use real-time threads: SCHED_OTHER is measured, which is not \
                         real-time and never passes. `sudo tactus run` adds real-time threads, the self-test \
                         and the host's settings";
@@ -314,7 +314,7 @@ fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
     ))
 }
 
-/// What a plan runs, reaches or sets, a line each; nothing where it only measures.
+/// The programs, places and settings of a plan, a line each; `None` if it only measures.
 fn told(plan: &Plan) -> Option<String> {
     let all = commands(plan);
     let (most, columns) = SHOWN;

@@ -126,7 +126,7 @@ fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_syst
     assert_eq!(bare_has.contains(&"hypercall".to_owned()), bare["evidence"] != "emulated", "{bare_has:?}");
 }
 
-/// What a boot loader's menu starts, as `grub.cfg`.
+/// The menu of a boot loader, as `grub.cfg`.
 fn disc(dir: &Path, words: &str) -> Option<std::path::PathBuf> {
     if !Path::new("/usr/lib/grub/i386-pc").exists() {
         skipped("this needs GRUB for PCs");

@@ -1,4 +1,4 @@
-//! Who had the CPU: known causes are named, and no cause is invented.
+//! Blame of latencies: known causes are named, and no cause is invented.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -60,7 +60,7 @@ fn laid(row: &Value, to: &str, from_ns: u64) -> (usize, usize) {
     (large.iter().filter(|one| one["cause"].as_str().unwrap().contains(to)).count(), large.len())
 }
 
-/// Why it cannot be known here; none: it can.
+/// Why blame is impossible here; `None` if it is possible.
 fn obstacle(row: &Value) -> Option<String> {
     let told = [&row["blame"]["unavailable"], &row["reason"]];
     told.into_iter().find_map(Value::as_str).map(str::to_owned)

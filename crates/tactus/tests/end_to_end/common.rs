@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the real command, and a look at what it leaves behind.
+//! Common parts of the end-to-end tests: the real command, and a look at its leftovers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,9 @@ fn lock() -> String {
     test[end..].to_owned()
 }
 
-/// A copy of the program that anybody may start, in `place`. Another process makes it: a file that this one has open for
-/// writing is held by each child that another test forks meanwhile, and cannot be started ("Text file busy").
+/// A copy of the program in `place` that every user may start. Another process makes it. If this one had the file
+/// open for writing, children that other tests fork meanwhile would have it open, too, and it could not be started
+/// ("Text file busy").
 pub fn copied_into(place: &Path) -> PathBuf {
     let program = place.join("tactus");
     let (made, other) = (env!("CARGO_BIN_EXE_tactus"), &program);
@@ -64,7 +65,7 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What it printed as JSON; on failure with everything it said.
+/// Its JSON output; on failure the panic has all of its output.
 pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}\nstdout: {}\nstderr: {}", stdout(output), stderr(output)))
@@ -114,7 +115,8 @@ impl Process {
         std::iter::successors(Some(self.pid), parent).take(100).any(|pid| pid == other)
     }
 
-    /// What loses its environment on the way (a job of sshd or of Slurm) is at least a process of these tests.
+    /// A process that loses its environment on the way (a job of sshd or of Slurm) is at least a process of these
+    /// tests.
     fn is_of_this_test(&self) -> bool {
         match self.variable(TESTED_BY) {
             Some(test) => test == this_test(),
@@ -156,7 +158,7 @@ fn guardians() -> Vec<String> {
     guardians.map(|process| process.to_string()).collect()
 }
 
-/// The guardian of a run that a test has started, once it is there; none: the run ends without one.
+/// The guardian of a run that a test has started, once it runs; `None`: the run ends without one.
 pub fn guardian_of(run: &mut Child) -> Option<Process> {
     loop {
         let found = Process::all().find(|own| own.guards().is_some() && own.descends_from(run.id()));

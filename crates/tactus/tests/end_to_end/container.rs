@@ -20,7 +20,7 @@ pub struct Container {
     process: Child,
     /// Asks for its state.
     asks: Vec<String>,
-    /// What is answered of one that runs.
+    /// The answer for a running one.
     answer: &'static str,
     removes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What a run writes to comes to its end: a disk that fills, and one that cannot be written any more.
+//! Runs on a failing disk: one that fills, and one that cannot be written any more.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::common::{
 struct Disk(tempfile::TempDir);
 
 impl Disk {
-    /// One in memory of this size, as mount(8) takes it, that is soon full; none: nothing can be mounted here, which is
-    /// said.
+    /// A disk in memory of this size, as mount(8) takes it, that is soon full; `None`: nothing can be mounted here,
+    /// which is printed.
     fn of(size: &str) -> Option<Self> {
         Self::mounted(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
     }

@@ -1,4 +1,4 @@
-//! What tactus keeps on a machine cannot be forged by somebody else.
+//! Another user cannot forge the files that tactus keeps on a machine.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};

@@ -8,7 +8,7 @@ use crate::common::{
     beside_others, json, measures_beside_others, nothing_is_left, output, stderr, stdout, tactus,
 };
 
-/// What would drive a terminal, as characters: escape, C1, and one that reorders a line.
+/// Characters that would drive a terminal: escape, C1, and one that reorders a line.
 const DRIVING: [char; 6] = ['\u{1b}', '\u{7}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{2066}'];
 const HOSTILE: &str = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb\\u2066";
 

@@ -66,7 +66,7 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
 
 struct Suffered {
     document: Value,
-    /// What the run said.
+    /// The run's output.
     said: String,
     /// The most memory that tactus had.
     kib: u64,

@@ -42,7 +42,7 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
 }
 
-/// What `rtla timerlat hist -u -T 1` writes that stops before user space ran.
+/// The output of `rtla timerlat hist -u -T 1` that stops before user space ran.
 const STOPPED: &str = "\
 # RTLA timerlat histogram
 # Time unit is microseconds (us)

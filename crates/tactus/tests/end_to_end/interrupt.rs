@@ -13,7 +13,7 @@ use crate::common::{
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
 
-/// What was said of the one row of a bundle.
+/// The notes of the one row of a bundle.
 fn notes(bundle: &Path) -> Vec<String> {
     let mut rows = fs::read_dir(bundle.join("scenarios")).expect("rows").flatten();
     let result = fs::read(rows.next().expect("a row").path().join("result.json")).expect("a result");

@@ -31,7 +31,7 @@ pub fn form(text: &str) -> Vec<String> {
     lines
 }
 
-/// The instrument and tactus, in the same directory, with the same options; none: it is not installed.
+/// The instrument and tactus, in the same directory, with the same options; `None`: the instrument is not installed.
 pub fn both(name: &str, dir: &Path, options: &[&str]) -> Option<(Output, Output)> {
     let Ok(real) = Command::new(name).args(options).current_dir(dir).output() else {
         skipped(&format!("{name} is not installed"));

@@ -21,7 +21,7 @@ struct Serving {
     child: Child,
     /// Address and port of this machine.
     at: String,
-    /// What stands behind the address, as it was printed.
+    /// The rest behind the address, as it was printed.
     rest: String,
 }
 

@@ -1,5 +1,5 @@
-//! What others have planted where tactus writes, and what they have written into a bundle's plan: nothing is written
-//! through a link, and nothing of theirs is run.
+//! Links that other users plant where tactus writes, and commands in a bundle's plan: tactus writes through no link,
+//! and runs none of these commands.
 
 use std::fs;
 use std::io::Read;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{alone, output, skipped, stderr, stdout, tactus};
 
-/// What is set and compared; none of it can harm a machine for a moment.
+/// The settings that are made and compared; none of them can harm a machine for a moment.
 const ONLY: &str = "swap,vmstat-interval,dirty-writeback,rt-throttling,timer-migration,hung-task,thp,\
                     workqueue-cpumask,irq-default-affinity,irq-affinity";
 const FILES: [&str; 12] = [

@@ -18,7 +18,7 @@ struct Tmux {
 }
 
 impl Tmux {
-    /// One of this size; none: there is no tmux, which is said.
+    /// A terminal of this size; `None`: tmux is not installed, which is printed.
     fn open(name: &str, columns: u16, lines: u16) -> Option<Self> {
         let own = Self { socket: format!("tactus-{name}-{}", std::process::id()) };
         let (columns, lines) = (columns.to_string(), lines.to_string());
@@ -40,7 +40,7 @@ impl Tmux {
         command
     }
 
-    /// What is on the screen now.
+    /// The present text of the screen.
     fn screen(&self) -> String {
         stdout(&output(&mut self.command(&["capture-pane", "-p"])))
     }

@@ -99,7 +99,7 @@ fn domains(subject: &Subject<'_>, level: u32) -> Option<BTreeSet<u32>> {
     (!domains.is_empty()).then_some(domains)
 }
 
-/// What a group shares with one of the others.
+/// The part of a cache that a group shares with one of the others.
 fn overlap(group: &Group, others: &[&Group], level: u32, domains: Option<&BTreeSet<u32>>) -> Option<String> {
     for (&(of, id), &ways) in &group.ways {
         if of != level || domains.is_some_and(|domains| !domains.contains(&id)) {

@@ -15,7 +15,7 @@ use crate::order::Order;
 use crate::pack::MOST_UNPACKED;
 use crate::row::Row;
 
-/// What stands before the name of a claim.
+/// The prefix of a claim's name.
 const CLAIM: &str = "claim:";
 /// Where bundles are made on a node.
 const ON_NODE: &str = "/var/lib/tactus-fleet";

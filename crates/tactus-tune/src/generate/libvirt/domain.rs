@@ -170,8 +170,8 @@ impl Pages {
         }
     }
 
-    /// The pages that it is to have: its own, where they fit; else those of which the host has enough. `None`: what is best, had
-    /// the host enough of it.
+    /// The pages for the domain: its own, if they fit; else those that the host has enough of. `None`: the best ones,
+    /// if the host had enough of them.
     fn choose(self, facts: &Facts, memory: Size, node: Option<u32>) -> Option<Page> {
         let fits = |page: &Page| memory.0.is_multiple_of(page.bytes());
         let own = match self {

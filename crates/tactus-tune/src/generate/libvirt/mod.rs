@@ -117,7 +117,7 @@ fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usi
     )
 }
 
-/// What the user should know of where the guest stands.
+/// Notes on the placement of the guest.
 pub(super) fn placement_notes(placement: &Placement) -> Vec<String> {
     let mut notes = Vec::new();
     if !placement.idle.is_empty() {

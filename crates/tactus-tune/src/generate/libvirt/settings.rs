@@ -1,4 +1,4 @@
-//! What a real-time guest's domain says, element by element, after libvirt's own guide
+//! The settings of a real-time guest's domain, element by element, after libvirt's own guide
 //! (docs/kbase/kvm-realtime.rst).
 
 use tactus_audit::Arch;
@@ -35,7 +35,7 @@ pub fn settings(guest: &Guest<'_>) -> Vec<Setting> {
     all
 }
 
-/// What an emulated guest cannot have, a sentence each.
+/// The features that an emulated guest cannot have, a sentence each.
 pub fn drops(request: &GenerateRequest<'_>) -> Vec<String> {
     let mut dropped = vec![
         "cpu-passthrough: TCG has no host-passthrough; the guest gets every feature that QEMU can emulate (mode \

@@ -99,7 +99,7 @@ fn disks_are_put_on_the_thread_that_is_made_for_them() {
     )
     .unwrap();
     assert!(notes.iter().any(|note| note.starts_with("iothread-pin: no disk")), "{notes:?}");
-    // Who has put disks on threads keeps them there.
+    // A user who has put disks on threads keeps them there.
     let chosen = NOVA
         .replace("cache='none'", "cache='none' iothread='2'")
         .replace("<cputune>", "<iothreads>2</iothreads><cputune>");

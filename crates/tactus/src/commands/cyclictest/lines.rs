@@ -46,7 +46,7 @@ pub const fn unit_ns(in_ns: bool) -> u64 {
     if in_ns { 1 } else { 1_000 }
 }
 
-/// What is written again and again: policy and load of the machine, and the lines.
+/// The block that is written again and again: policy and load of the machine, and the lines.
 pub fn block(policy: Policy, loadavg: &str, lines: &str) -> String {
     let word = match policy {
         Policy::Rr => "rr",

@@ -32,7 +32,7 @@ const MOST_THREADS: usize = 512;
 const MOST_ROWS: u64 = 1_000_000;
 const MOST_US: u64 = 1 << 40;
 
-/// What is asked for.
+/// The request of the options.
 #[derive(Debug)]
 pub struct Asked {
     /// Every thread, in its order.
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    /// What the words ask for on a machine of four CPUs.
+    /// The request of these words on a machine of four CPUs.
     fn asked(words: &str) -> Result<Asked, String> {
         let words = ["tactus", "cyclictest"].into_iter().chain(words.split_whitespace());
         let Command::Cyclictest(options) =

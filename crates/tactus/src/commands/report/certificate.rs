@@ -15,7 +15,7 @@ use crate::say::say;
 /// The certificate beside the files of a bundle, in both of its formats.
 const FILES: [(&str, Write); 2] = [("certificate.pdf", pdf), ("certificate.html", page)];
 
-/// What writes a certificate in a format.
+/// Writes a certificate in a format.
 type Write = fn(&Certificate) -> Result<Vec<u8>, CertificateError>;
 
 /// Writes the certificate of the bundle in an open directory. It goes into the file that the user named, as PDF or as

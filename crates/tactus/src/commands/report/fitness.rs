@@ -20,12 +20,12 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// All classes, of which none is required.
+/// The word for all classes; none of them is required.
 const ALL: &str = "all";
 /// The longest file of classes that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// What `--json` prints.
+/// The document of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
     classes: &'a [Class],

@@ -13,11 +13,11 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// What makes and verifies signatures.
+/// The tool that makes and verifies signatures.
 const TOOL: &str = "ssh-keygen";
 /// The purpose of the signature: one with another namespace does not count for a bundle.
 const NAMESPACE: &str = "tactus";
-/// What the tool makes beside the file that it signs.
+/// The file that the tool makes beside the signed file.
 const MADE: &str = "SHA256SUMS.sig";
 /// Longest signature, in bytes: that of the largest RSA key is 3 KiB.
 const LONGEST: u64 = 64 * 1024;
@@ -105,7 +105,7 @@ pub fn verify(bundle: &Directory, signers: Option<&Path>) -> Result<Exit, Failur
     }
 }
 
-/// What was signed, and what lies beside it and was not.
+/// The signed files, and the unsigned files beside them.
 fn told(Covered { certificates, unsigned }: &Covered) -> String {
     let mut said = "All files of the manifest are as they were signed".to_owned();
     if !certificates.is_empty() {
@@ -118,7 +118,7 @@ fn told(Covered { certificates, unsigned }: &Covered) -> String {
     said
 }
 
-/// Who signed these bytes, in a sentence. The inner error: no allowed signer did.
+/// The signer of these bytes, in a sentence. The inner error: no allowed signer signed them.
 fn signed_by(bytes: &[u8], file: &str, signers: Option<&Path>) -> Result<Result<String, String>, Failure> {
     let key = fed(&["-Y", "check-novalidate", "-n", NAMESPACE, "-s", file], bytes)?;
     if !key.success() {

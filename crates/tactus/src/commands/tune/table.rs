@@ -149,7 +149,7 @@ fn how(change: &Change) -> &'static str {
     }
 }
 
-/// What the profile wants and the plan leaves as it is, by what guards the system.
+/// Lists the changes of the profile that the plan leaves out, by the guard that they would weaken.
 fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
     if plan.withheld.is_empty() {
         return;

@@ -111,7 +111,7 @@ impl Cluster {
         }
     }
 
-    /// What a daemon logged.
+    /// The log of a daemon.
     pub fn log(&self, name: &str) -> String {
         fs::read_to_string(self.path(&format!("log/{name}.log"))).unwrap_or_default()
     }
@@ -172,7 +172,7 @@ SlurmdTimeout=5\nSchedulerParameters=batch_sched_delay=0,sched_interval=2\n",
         fs::write(self.path("slurm.conf"), text).unwrap();
     }
 
-    /// What jobs start: tactus, with a lock for each node. The nodes are one machine.
+    /// The program that jobs start: tactus, with a lock for each node. The nodes are one machine.
     fn program(&self) {
         let text = format!(
             "#!/bin/sh\nTACTUS_LOCK=$SLURM_CONF-$SLURMD_NODENAME\nTACTUS_CACHE_DIR={}\nexport TACTUS_LOCK TACTUS_CACHE_DIR\n\

@@ -102,7 +102,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     cluster.start_node("n3");
     let fleet = Fleet::new(&cluster, "fleet");
     let job = row(&dir, "n3")["job"].as_str().unwrap().to_owned();
-    // Slurm lets two minutes pass before it starts a requeued job, unless it is told otherwise.
+    // By default Slurm waits two minutes before it starts a requeued job.
     fleet.await_that("n3's job is requeued", |_| {
         let told = cluster.control(&["show", "job", &job]);
         let text = String::from_utf8_lossy(&told.stdout).into_owned();

@@ -1,4 +1,4 @@
-//! What a guest saw of itself.
+//! A guest's look at itself.
 
 use std::collections::BTreeMap;
 
