@@ -52,7 +52,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// The plan's value of files whose path ends so, and that have another one.
+    /// The plan's value of the first file whose path ends so.
     pub fn plans_file(&self, end: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::File { path, .. } if path.ends_with(end) => Some(change.then.as_str()),
