@@ -5,7 +5,7 @@ fn main() {
     println!("cargo::rerun-if-changed=image.ld");
     if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "none") {
         println!("cargo::rustc-link-arg-bins=-T{here}/image.ld");
-        // Nobody maps the file: its parts need not begin where pages do.
+        // The file is never mapped: its parts need not begin at page boundaries.
         println!("cargo::rustc-link-arg-bins=--nmagic");
     }
 }

@@ -1,5 +1,5 @@
-//! What lies where in the shared file. `include/tactus.h` says the same, and a test holds one against the other;
-//! docs/design/application.md says why it is so.
+//! Layout of the shared file. `include/tactus.h` contains the same layout, and a test compares the two;
+//! docs/design/application.md gives the reasons.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -26,7 +26,7 @@ pub const CLOSED: u32 = 2;
 /// No CPU is known.
 pub const NO_CPU: u32 = u32::MAX;
 
-/// The beginning of a file. What comes before `written` never changes.
+/// The beginning of a file. The fields before `written` never change.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Header {
@@ -48,7 +48,7 @@ pub struct Header {
     pub period_ns: u64,
     /// Zero.
     pub reserved: [u64; 2],
-    /// What the owner is called, in UTF-8, with zeros behind it.
+    /// Name of the owner, in UTF-8, padded with zeros.
     pub name: [u8; NAME_BYTES],
     /// Zero.
     pub reserved_too: [u64; 4],

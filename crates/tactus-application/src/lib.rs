@@ -18,10 +18,10 @@
 //! ```
 //!
 //! Between two calls nothing waits, allocates or calls the system: a cycle costs two readings of the clock and a few
-//! stores to memory that is already there. Nobody who reads can hold the program up: a ring that is full is written
-//! over, and the reader counts what it missed. `include/tactus.h` is the same for C and C++.
+//! stores to memory that is already there. A reader cannot hold the program up: a full ring is overwritten, and the
+//! reader counts the cycles it missed. `include/tactus.h` is the same for C and C++.
 //!
-//! It touches the one file that it is told to make.
+//! The library touches one file: the one whose path the program gives it.
 #![expect(clippy::disallowed_methods, reason = "it is a part of other people's programs: there is no door")]
 
 pub mod layout;
@@ -52,11 +52,11 @@ pub struct Application {
 }
 
 impl Application {
-    /// Makes the file at `path` anew and opens it, for cycles that are due every `period_ns` (0: they have no period).
-    /// Who looks for it finds it whole or not at all; one that another program left there is replaced.
+    /// Makes the file at `path` anew and opens it, for cycles that are due every `period_ns` (0: they have no
+    /// period). A reader finds the whole file or none; a file left by another program is replaced.
     ///
     /// # Errors
-    /// Those of the file, its memory above all: `ENOSPC` where there is none left.
+    /// Those of the file, above all `ENOSPC` when no memory is left for it.
     pub fn open(path: impl AsRef<Path>, period_ns: u64) -> io::Result<Self> {
         let path = path.as_ref();
         let mut beside = path.as_os_str().to_owned();

@@ -51,7 +51,7 @@ impl Mapping {
         // SAFETY: a new mapping touches no other memory.
         let at = unsafe { mmap(core::ptr::null_mut(), bytes, protection, flags, file, 0)? };
         let mapping = Self { at, bytes, mask: capacity - 1 };
-        // SAFETY: the mapping has so many bytes, and is this value's own until it is known to others.
+        // SAFETY: the mapping has `bytes` bytes, and no reader knows of it yet.
         unsafe {
             core::ptr::write_bytes(at.cast::<u8>(), 0, bytes);
             let _ = mlock(at, bytes);
@@ -72,7 +72,7 @@ impl Mapping {
             state: AtomicU32::new(OPEN),
             reserved_at_last: 0,
         };
-        // SAFETY: a page is aligned for it and larger than it, and nobody borrows from it yet.
+        // SAFETY: a page is aligned for it and larger than it, and there is no borrow of it yet.
         unsafe { at.cast::<Header>().write(header) };
         Ok(mapping)
     }
@@ -86,7 +86,7 @@ impl Mapping {
         // read, from other processes.
         let record = unsafe { &*self.at.cast::<u8>().add(place).cast::<Record>() };
         record.number.store(0, Ordering::Relaxed);
-        // Who sees anything of what follows sees that the record is none.
+        // A reader that sees any of the stores below also sees that the record is invalid.
         fence(Ordering::Release);
         record.due.store(due, Ordering::Relaxed);
         record.start.store(start, Ordering::Relaxed);
@@ -109,12 +109,12 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody borrows from it any more.
+        // SAFETY: the mapping belongs to this value, and there is no borrow of it any more.
         let _ = unsafe { munmap(self.at, self.bytes) };
     }
 }
 
-/// What this program is called.
+/// The name of this program.
 fn name() -> [u8; NAME_BYTES] {
     let mut name = [0; NAME_BYTES];
     let said = std::env::args_os().next().unwrap_or_default();

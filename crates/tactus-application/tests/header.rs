@@ -97,7 +97,7 @@ fn the_header_and_the_crate_say_the_same_of_every_field() {
     assert_eq!(ran(&program, &[]), expected);
 }
 
-/// Three cycles, of which one has no due time; the file stays open.
+/// Three cycles, one of them without a due time; the file stays open.
 const THREE: &str = r#"#include "tactus.h"
 int main(int count, char **words)
 {
@@ -143,7 +143,7 @@ fn what_c_and_cpp_write_is_what_the_crate_writes() {
     files.push(fs::read(&file).unwrap());
     drop(own);
     assert!(!file.exists());
-    // What no two runs have in common.
+    // The parts that differ in every run.
     let differs = [
         (offset_of!(Header, session), 8),
         (offset_of!(Header, process), 4),
@@ -205,7 +205,7 @@ int main(int count, char **words)
 fn no_cycle_calls_the_system() {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let clock = fs::read_to_string(source).unwrap_or_default();
-    // Others are read by a system call, whoever reads them.
+    // Reading any other clock source is a system call.
     if !["tsc", "kvm-clock", "hyperv_clocksource_tsc_page"].contains(&clock.trim()) {
         return;
     }

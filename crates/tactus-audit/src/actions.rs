@@ -1,4 +1,4 @@
-//! What fixes the findings of an audit: few actions for many findings.
+//! The fixes for the findings of an audit: few actions for many findings.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -27,12 +27,12 @@ const FOLLOWS: &[(&str, &str)] = &[
     ("latency-tracers", "preempt-rt"),
     ("kernel-config", "preempt-rt"),
     ("efi-runtime", "preempt-rt"),
-    // Who mounts resctrl for its groups has its counters.
+    // With resctrl mounted for its groups, its counters exist as well.
     ("resctrl-monitor", "resctrl-cat"),
 ];
 
-/// Findings whose fix is a decision of its own: another kind of work wants it otherwise, as TuneD's profiles want turbo, a
-/// milder fix comes first, or it is to be measured first.
+/// Findings whose fix is a separate decision. Other kinds of work want the opposite (as TuneD's profiles want turbo),
+/// a milder fix comes first, or the effect should be measured first.
 const DECIDED: &[&str] = &["halt-poll", "idle-poll", "nohz-full", "smt", "threadirqs", "turbo"];
 
 /// How a finding is fixed.
@@ -70,9 +70,9 @@ pub fn actions(subject: &Subject<'_>, findings: &[Finding]) -> Vec<Action> {
     actions
 }
 
-/// What an action is expected to gain, for comparison. Without a fully preemptible kernel no bound can be given, whatever
-/// else is set: that comes first. Then the worst that is fixed, and how much of what is grave. What has to be decided one by
-/// one is no single action, however much of it there is.
+/// The order of actions by expected gain. A fully preemptible kernel comes first: without it no other setting gives a
+/// bound. Then come the worst severity that is fixed, and the number of grave findings. A group of findings that the
+/// user decides one by one comes last, however large it is.
 fn gain(action: &Action, found: &[&Finding]) -> impl Ord + use<> {
     let single = match action.title.as_str() {
         KNOWN => 0,
@@ -99,13 +99,13 @@ fn way(subject: &Subject<'_>, id: &str, severity: Severity) -> Way {
     let Some(check) = find(id) else { return own() };
     let set = |by: SetBy| check.set.first() == Some(&by);
     if subject.role == Role::Container {
-        // Who starts it by hand has options to change.
+        // A user who starts it by hand can change its options.
         return if set(SetBy::ContainerFlag) && !subject.started { Way::Container } else { own() };
     }
     let decided = DECIDED.contains(&id) && !(id == "nohz-full" && severity >= Severity::Major);
     let changes = wanted(subject, id);
-    // Nobody gives up what guards his machine with a line that he copies: tuning withholds the same, unless it is asked for
-    // by the name of its check. An interrupt is asked for by its number alone.
+    // A line to be copied must not give up a guard of the machine: tuning leaves such a change out, too, unless the
+    // user names its check. An interrupt is asked for by its number alone.
     let by_name = |change: &Change| interrupt(change).is_none() && weakened(subject, change).is_some();
     let guarded = changes.iter().any(by_name);
     let has = |fits: fn(&Target) -> bool| changes.iter().any(|change| fits(&change.target));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_container_that_tactus_starts_nobody_is_told_to_change_the_options() {
+    fn a_container_that_tactus_starts_needs_no_other_options() {
         let mut system = intel(&[
             ("/proc/self/status", "CapEff:\t0000000000000000"),
             ("/proc/self/uid_map", "0 0 4294967295"),

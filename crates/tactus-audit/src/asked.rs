@@ -1,5 +1,5 @@
-//! What is asked for at boot, and where: on the command line as it is written, in the files that make the next one, and by the
-//! active profile of TuneD. Whether it is in effect only the kernel can say.
+//! The requests of a boot, and their places: the command line as written, the files that make the next one, and the
+//! active profile of TuneD. Only the kernel can say whether a request is in effect.
 
 use tactus_model::CpuSet;
 use tactus_model::cmdline::{Cmdline, Parameter};
@@ -46,7 +46,7 @@ pub fn places(facts: &Facts) -> Vec<Place> {
         let asked = assigned(text, &["TUNED_BOOT_CMDLINE"]);
         keep(format!("TuneD's profile {profile}"), BOOTCMDLINE, &asked);
     }
-    // GRUB's files are read one after the other, and a later one goes on with what an earlier one has said.
+    // GRUB's files are read one after the other, and a later one can extend the variables of an earlier one.
     let files = [GRUB].into_iter().chain(named(facts, GRUB_DROP_INS));
     let (mut all, mut last) = (String::new(), GRUB);
     for (file, text) in files.filter_map(|file| Some((file, facts.text(file)?))) {
@@ -135,7 +135,8 @@ pub struct Tuned {
     pub cpus: CpuSet,
 }
 
-/// Reads it, where the profile's variables name CPUs. What TuneD computes (`${f:calc_isolated_cores:1}`) only TuneD knows.
+/// Reads it, if the profile's variables name CPUs. Values that TuneD computes (`${f:calc_isolated_cores:1}`) are
+/// unknown here.
 pub fn tuned(facts: &Facts, online: &CpuSet) -> Option<Tuned> {
     profiles(facts)?.split_whitespace().find_map(|profile| {
         let file = format!("/etc/tuned/{profile}-variables.conf");

@@ -1,4 +1,4 @@
-//! What a check is.
+//! The definition of a check.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Check {
     pub title: &'static str,
     /// Which documents name it, and what else it rests on.
     pub sources: &'static [Source],
-    /// Whom it concerns.
+    /// The systems that it concerns.
     pub applies: &'static [Applies],
     /// How bad it is when it fails.
     pub severity: Severity,
@@ -27,18 +27,18 @@ pub struct Check {
     pub set: &'static [SetBy],
     /// How a fix is taken back.
     pub reversible: Reversible,
-    /// What it tells of the machine below, so that inside a virtual machine it cannot be known:
-    /// what a guest sees there is the hypervisor's invention.
+    /// Whether it is about the hardware. In a virtual machine the answer is then unknown, because a guest sees what
+    /// its hypervisor invents.
     pub hardware: bool,
-    /// What is read.
+    /// The readings.
     pub reads: &'static str,
-    /// What is expected there.
+    /// Their expected values.
     pub expected: &'static str,
     /// Why it matters.
     pub why: &'static str,
     /// How it is fixed. `{isolated}` and `{housekeeping}` stand for the CPUs.
     pub fix: &'static str,
-    /// What the fix risks.
+    /// The risk of the fix.
     pub risk: &'static str,
     /// The rule. It is asked only where the check applies.
     pub judge: fn(&Subject<'_>) -> Verdict,
@@ -74,7 +74,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Whether it is none of the five documents.
+    /// Whether the source is not one of the five documents.
     #[must_use]
     pub fn is_beyond(self) -> bool {
         matches!(self, Self::Kernel(_) | Self::Tuned(_) | Self::Guide(_))
@@ -103,7 +103,7 @@ impl Serialize for Source {
     }
 }
 
-/// Whom a check concerns.
+/// The kinds of systems that a check can concern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Applies {

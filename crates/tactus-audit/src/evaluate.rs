@@ -28,7 +28,7 @@ fn order(state: State) -> u8 {
     }
 }
 
-/// What a check says of a subject.
+/// The judgement of a check on a subject.
 fn judge(check: &Check, subject: &Subject<'_>) -> Judgement {
     if !check.applies.iter().any(|applies| concerns(*applies, subject.role)) {
         return Judgement::not_applicable(format!("it does not apply to a {}", subject.role));

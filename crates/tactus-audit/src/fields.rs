@@ -24,7 +24,7 @@ impl Check {
     }
 }
 
-/// What stands for CPUs in a text that is of no machine: in capitals, as manuals have it.
+/// The placeholders for CPUs in a text for any machine: in capitals, as in manuals.
 fn named(text: &str) -> String {
     text.replace("{isolated}", "ISOLATED")
         .replace("{housekeeping}", "HOUSEKEEPING")

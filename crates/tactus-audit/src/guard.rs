@@ -1,8 +1,8 @@
-//! What watches over a machine, protects it or rescues it. Nothing takes of that unasked: tuning withholds such a change,
-//! with what it would give up, and the audit has it in no line that is to be copied.
+//! Guards: settings that watch over a machine, protect it or rescue it. Without a request no guard is weakened.
+//! Tuning leaves such a change out and says what it would give up. The audit puts it in no line to be copied.
 //!
-//! Not among them is `watchdog_cpumask`: without the isolated CPUs it is what the kernel itself makes of
-//! it with nohz_full= (`lockup_detector_init` in kernel/watchdog.c), and the others stay watched.
+//! `watchdog_cpumask` is not among them. The kernel itself leaves the isolated CPUs out of it with nohz_full=
+//! (`lockup_detector_init` in kernel/watchdog.c), and the others stay watched.
 
 use tactus_model::change::{Change, Target, flag};
 
@@ -11,9 +11,9 @@ use super::{Subject, rescued};
 
 /// Something that watches over a machine, protects it or rescues it.
 pub struct Guard {
-    /// What it is.
+    /// The name of the guard.
     pub name: &'static str,
-    /// What is given up without it.
+    /// The protection that is lost without it.
     pub gives_up: &'static str,
     /// Whether a change weakens it on this system.
     weakened_by: fn(&Subject<'_>, &Change) -> bool,
@@ -143,7 +143,7 @@ reaches that work later",
     },
 ];
 
-/// What protects an interrupt that was placed: the last of the table.
+/// The guard of an interrupt that was placed: the last of the table.
 pub const PLACE: &Guard = &GUARDS[GUARDS.len() - 1];
 
 /// Where the throttling of real-time threads is set.
@@ -190,12 +190,12 @@ pub fn interrupt(change: &Change) -> Option<u32> {
     path.strip_prefix("/proc/irq/")?.strip_suffix("/smp_affinity_list")?.parse().ok()
 }
 
-/// What a change sets this file to.
+/// The value that a change gives this file.
 fn file<'a>(change: &'a Change, name: &str) -> Option<&'a str> {
     matches!(&change.target, Target::File { path, .. } if path == name).then_some(change.then.as_str())
 }
 
-/// What a change sets this kernel parameter to.
+/// The value that a change gives this kernel parameter.
 fn parameter<'a>(change: &'a Change, name: &str) -> Option<&'a str> {
     matches!(&change.target, Target::Kernel { parameter } if parameter == name)
         .then_some(change.then.as_str())

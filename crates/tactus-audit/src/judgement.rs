@@ -1,20 +1,20 @@
-//! What a rule says.
+//! The judgement of a rule.
 
 use tactus_model::finding::{Read, Severity, State};
 
-/// What a rule comes to. Both arms are judgements: `?` ends a rule with "not there" or "unreadable".
+/// The result of a rule. Both arms are judgements: `?` ends a rule with "not applicable" or "unreadable".
 pub type Verdict = Result<Judgement, Judgement>;
 
-/// What a check says of a subject.
+/// The judgement of a check on a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// What it came to.
+    /// The state.
     pub state: State,
     /// Another severity than the check's own.
     pub severity: Option<Severity>,
     /// One sentence about this system.
     pub said: String,
-    /// What was read.
+    /// The readings.
     pub read: Vec<Read>,
     /// How to fix it here, where that differs from the check's own words.
     pub fix: Option<String>,
@@ -59,7 +59,7 @@ impl Judgement {
         Self::new(State::Unreadable, why)
     }
 
-    /// [`Judgement::ok`] if it `holds`, else [`Judgement::finding`].
+    /// [`Judgement::ok`] if `holds`, else [`Judgement::finding`].
     #[must_use]
     pub fn when(holds: bool, good: impl Into<String>, bad: impl Into<String>) -> Self {
         if holds { Self::ok(good) } else { Self::finding(bad) }
@@ -74,7 +74,7 @@ impl Judgement {
         }
     }
 
-    /// Adds something that was read, unless there is more than anybody reads.
+    /// Adds a reading, up to a limit.
     #[must_use]
     pub fn read(mut self, path: impl Into<String>, value: impl Into<String>) -> Self {
         match self.read.len() {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_reads_is_not_listed_and_that_is_said() {
+    fn a_long_list_of_readings_is_cut_and_says_so() {
         let found =
             (0..100_000).fold(Judgement::finding("threads"), |found, n| found.read(n.to_string(), "FIFO 1"));
         assert_eq!(found.read.len(), MOST_READ + 1);

@@ -13,33 +13,33 @@ pub enum Impossible {
     /// None is named, and none is isolated.
     #[error("no CPU is isolated; this system has {}", cpus_or_none(.online))]
     Nothing {
-        /// What there is.
+        /// The CPUs of this system.
         online: CpuSet,
-        /// What tactus would choose.
+        /// The CPUs that tactus would choose.
         better: CpuSet,
     },
     /// CPUs that are not there.
     #[error("{} not online; this system has {online}", are(.missing))]
     NotOnline {
-        /// What is missing.
+        /// The missing CPUs.
         missing: CpuSet,
-        /// What there is.
+        /// The CPUs of this system.
         online: CpuSet,
-        /// What tactus would choose.
+        /// The CPUs that tactus would choose.
         better: CpuSet,
     },
     /// All CPUs.
     #[error("isolating {isolated} leaves no CPU for everything else")]
     NoHousekeeping {
-        /// What was asked for.
+        /// The requested CPUs.
         isolated: CpuSet,
-        /// What tactus would choose.
+        /// The CPUs that tactus would choose.
         better: CpuSet,
     },
     /// CPU 0.
     #[error("isolating {isolated} isolates CPU 0: timekeeping and unmovable interrupts run there")]
     CpuZero {
-        /// What was asked for.
+        /// The requested CPUs.
         isolated: CpuSet,
     },
     /// Cores in part.
@@ -57,7 +57,7 @@ fn half((inside, outside): &(CpuSet, CpuSet)) -> String {
 }
 
 impl Impossible {
-    /// What would help.
+    /// The remedy.
     #[must_use]
     pub fn hint(&self) -> String {
         let instance = |better: &CpuSet| match better.is_empty() {
@@ -88,7 +88,7 @@ impl Impossible {
     }
 }
 
-/// What is wrong with the CPUs that are meant for real-time work, the worst first.
+/// The problems of the CPUs that are meant for real-time work, the worst first.
 #[must_use]
 pub fn impossible(subject: &Subject<'_>) -> Vec<Impossible> {
     let (isolated, online) = (subject.isolated(), &subject.topology.online);

@@ -1,4 +1,4 @@
-//! The part that a system plays when nobody says which.
+//! The default role of a system.
 
 use tactus_model::facts::{Facts, Reading};
 use tactus_model::finding::Role;
@@ -16,9 +16,9 @@ pub fn role_in(environment: Role, facts: &Facts) -> Role {
     }
 }
 
-/// What a system most likely is: a container where its cgroup says so; a guest where a hypervisor lies below and gives its
-/// processor no virtualization to hand on (neither vmx nor svm; on Arm: no /dev/kvm), as the machines of most clouds are;
-/// else a host. One that runs virtual machines, were they emulated, is their host.
+/// The most likely role of a system. It is a container if its cgroup says so. It is a guest if it has a hypervisor
+/// below, no nested virtualization (neither vmx nor svm; on Arm: no /dev/kvm), and no virtual machines. Most machines
+/// in clouds are such guests. Everything else is a host, also a system that runs emulated machines.
 #[must_use]
 pub fn likely_role(facts: &Facts) -> Role {
     if facts.text("container:kind").is_some() {
@@ -90,7 +90,7 @@ mod tests {
             let finding = said.findings.iter().find(|finding| finding.id == id).unwrap();
             assert_ne!(finding.state, State::Finding, "{id}: {}", finding.message);
         }
-        // Called a host it is told once, and once only, what it is.
+        // As a host it is told once, and only once, that it is a guest.
         let called = audit(&Subject::new(&cloud.facts, Role::Host, &intent));
         let told: Vec<(&str, Severity)> = called
             .found()
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_makes_nobody_a_guest() {
+    fn rubbish_does_not_make_a_guest() {
         for text in HOSTILE {
             assert_eq!(of(&intel(&[("/proc/cpuinfo", text)])), Role::Host, "{text}");
             assert_eq!(of(&guest(&[NESTED, ("device:kvm", text)])), Role::Host, "{text}");

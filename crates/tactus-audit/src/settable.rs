@@ -1,5 +1,5 @@
-//! Everything that a check or a profile may set on a system. Whoever carries changes out, or takes them back, refuses
-//! what is not here: a journal is a list of values of these settings, and of nothing else.
+//! Everything that a check or a profile may set on a system. The code that makes or reverts changes refuses every
+//! other setting: a journal is a list of values of these settings, and of nothing else.
 
 use tactus_model::change::Target;
 

@@ -1,4 +1,4 @@
-//! What a check looks at: the facts of one system, understood once.
+//! The subject of a check: the facts of one system, parsed once.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ fn as_it_is(thread: &Thread) -> change::Thread {
     change::Thread { tid: thread.tid, name: thread.name.clone(), started: thread.started }
 }
 
-/// What the user has in mind with a system.
+/// The user's intent for a system.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
     /// CPUs for real-time work; `None`: those that are isolated, else what tactus would choose.
@@ -34,9 +34,8 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// What a run has in mind with a system that it measures on these CPUs: those that are isolated where
-    /// they hold all of them, else the measured ones. Where these are what tactus would choose by itself nobody has asked for
-    /// them, as in an audit alone.
+    /// The intent of a run that measures on these CPUs. If tactus itself would choose them, the user has not asked
+    /// for them, as in an audit alone: then no CPUs are named.
     #[must_use]
     pub fn measuring(facts: &Facts, measured: CpuSet) -> Self {
         let topology = Topology::of(facts);
@@ -63,7 +62,7 @@ pub struct Subject<'a> {
     pub role: Role,
     /// Its CPUs.
     pub topology: Topology,
-    /// What they are for.
+    /// The CPUs for real-time work, and the others.
     pub isolation: Isolation,
     /// Whether a hypervisor lies below it.
     pub virtualized: bool,
@@ -73,7 +72,7 @@ pub struct Subject<'a> {
     pub vendor: String,
     /// The kernel that runs it.
     pub kernel: Kernel,
-    /// What that kernel was told at boot.
+    /// The command line of that kernel.
     pub cmdline: Cmdline,
     /// Its threads.
     pub threads: Threads,
@@ -145,8 +144,8 @@ impl<'a> Subject<'a> {
     /// The text of a reading.
     ///
     /// # Errors
-    /// The judgement that a rule ends with when there is none: not applicable where the kernel has no
-    /// such file, unreadable with the reason where it has.
+    /// The judgement of a rule without this reading: not applicable if the kernel has no such file, unreadable with
+    /// the reason if it has.
     pub fn value(&self, path: &str) -> Result<&'a str, Judgement> {
         match self.facts.0.get(path) {
             Some(Reading::Text(text) | Reading::Cut(text)) => Ok(text.trim()),
@@ -188,10 +187,10 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What the kernel was told at boot.
+    /// The kernel's command line.
     ///
     /// # Errors
-    /// The judgement "unreadable" where that is not known.
+    /// The judgement "unreadable" if it is unknown.
     pub fn told(&self) -> Result<&Cmdline, Judgement> {
         self.need("/proc/cmdline").map(|_| &self.cmdline)
     }
@@ -207,8 +206,7 @@ impl<'a> Subject<'a> {
         Err(Judgement::unreadable("the facts do not include the threads"))
     }
 
-    /// A judgement over all threads: what is good in those that were seen says nothing of those that
-    /// were not.
+    /// A judgement over all threads: a good result for the threads that were read proves nothing for the others.
     #[must_use]
     pub fn over_all_threads(&self, judgement: Judgement) -> Judgement {
         let unseen = self.threads.left_out.saturating_add(self.threads.damaged as u64);
@@ -338,7 +336,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// What CPUID answers in a register (`eax`) for a leaf (`0x6:0`).
+    /// The answer of CPUID in a register (`eax`) for a leaf (`0x6:0`).
     #[must_use]
     pub fn cpuid(&self, leaf: &str, register: &str) -> Option<u32> {
         let text = self.facts.text(&format!("cpuid:{leaf}"))?;
@@ -399,7 +397,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// A change of a file at run time; `None` where the file is not there, or is none of [`settable`].
+    /// A change of a file at run time; `None` if the file does not exist, or is not in [`settable`].
     #[must_use]
     pub fn set(&self, check: &str, path: &str, form: Form, then: impl Into<String>) -> Option<Change> {
         let now = form.value(self.facts.text(path).filter(|_| settable::is_file(path))?);
@@ -414,8 +412,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What tactus would choose: all but the first core of each NUMA node, which keeps house there; where
-/// that leaves none, all but the first core.
+/// The CPUs that tactus would choose: all but the first core of each NUMA node, which is left for housekeeping. If
+/// that leaves no CPU, all but the first core.
 pub(super) fn assumed(facts: &Facts, topology: &Topology) -> CpuSet {
     let all = topology.measuring();
     let firsts = facts

@@ -32,7 +32,7 @@ pub fn blank(readings: &[(&str, &str)]) -> System {
     system.with(readings)
 }
 
-/// An Intel host on the metal with CPUs 0-3, of which 2 and 3 are isolated, and these readings.
+/// An Intel host on bare metal with CPUs 0-3 (2 and 3 are isolated), and these readings.
 pub fn intel(readings: &[(&str, &str)]) -> System {
     x86("GenuineIntel", "fpu tsc constant_tsc nonstop_tsc vmx").with(readings)
 }
@@ -42,12 +42,12 @@ pub fn amd(readings: &[(&str, &str)]) -> System {
     x86("AuthenticAMD", "fpu tsc constant_tsc nonstop_tsc svm").with(readings)
 }
 
-/// The same as a guest: a hypervisor lies below, whoever makes the processor.
+/// The same as a guest: a hypervisor lies below, for any maker of the processor.
 pub fn guest(readings: &[(&str, &str)]) -> System {
     x86("GenuineIntel", "fpu tsc constant_tsc hypervisor").role(Role::Guest).with(readings)
 }
 
-/// A 64-bit Arm host with CPUs 0-3, of which 2 and 3 are isolated, and these readings.
+/// A 64-bit Arm host with CPUs 0-3 (2 and 3 are isolated), and these readings.
 pub fn arm(readings: &[(&str, &str)]) -> System {
     blank(&[
         ("uname:machine", "aarch64"),
@@ -93,7 +93,7 @@ impl System {
         self
     }
 
-    /// With a reading of which it is known that there is none.
+    /// With a file that is known not to exist.
     pub fn absent(mut self, name: &str) -> Self {
         self.facts.0.insert(name.to_owned(), Reading::Absent);
         self
@@ -129,7 +129,7 @@ impl System {
         self
     }
 
-    /// What an audit says of it under this name.
+    /// The finding of an audit under this name.
     pub fn finding(&self, id: &str) -> Finding {
         let audit = audit(&Subject::new(&self.facts, self.role, &self.intent));
         audit.findings.into_iter().find(|finding| finding.id == id).unwrap_or_else(|| panic!("no check {id}"))
@@ -178,8 +178,8 @@ pub const HOSTILE: &[&str] = &[
     "\t\t\t\t\t\t\t\t\t\n\t\t",
 ];
 
-/// Arbitrary texts under these names, in every part, on every processor: nothing panics. What an audit
-/// says is not looked at, only that it says something of every check, and that every change names one.
+/// Arbitrary texts under these names, in every role, on every processor: nothing panics. The messages of the audit
+/// are not checked, only that it judges every check, and that every change names one.
 pub fn survives(names: &'static [&'static str]) {
     use proptest::prelude::*;
     let text = prop_oneof![

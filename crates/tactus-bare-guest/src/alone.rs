@@ -1,4 +1,4 @@
-//! Alone on a machine, with nobody who gives it a job: what its command line asks for.
+//! A machine without a host side: the job comes from the command line.
 //!
 //! ```text
 //! multiboot2 /boot/tactus-bare-guest.elf interval=1ms duration=10m
@@ -11,22 +11,22 @@ use core::ops::RangeInclusive;
 use crate::control::Control;
 use crate::job::{Job, Measure};
 
-/// What is measured where the command line does not say, in ns.
+/// Defaults of the command line, in ns.
 const INTERVAL_NS: u64 = 1_000_000;
 const DURATION_NS: u64 = 60_000_000_000;
 /// The longest that is measured, in ns: 30 days. The counts of a tick have 32 bits.
 const LONGEST_NS: u64 = 30 * 86_400 * 1_000_000_000;
-/// What an interval can be, in ns.
+/// The range of intervals, in ns.
 const INTERVALS_NS: RangeInclusive<u64> = 10_000..=1_000_000_000;
 
 /// The word that means: with what stands above.
 const ALONE: &str = "alone";
 
-/// The job that a command line asks for, in words `alone`, `interval=TIME`, `duration=TIME`, `tick=TIME`. Words that are
-/// none of them are a boot loader's own. None: it asks for nothing, and somebody else will.
+/// The job of a command line, in the words `alone`, `interval=TIME`, `duration=TIME`, `tick=TIME`. Other words belong
+/// to the boot loader. `None`: the command line contains no job, and the host side will send one.
 ///
 /// # Errors
-/// When a time cannot be; with the word.
+/// When a time is invalid; with the word.
 pub fn job(command_line: &str) -> Option<Result<Job, String>> {
     let (mut interval_ns, mut duration_ns, mut tick_ns) = (INTERVAL_NS, DURATION_NS, None);
     let mut asked = false;
@@ -52,8 +52,7 @@ pub fn job(command_line: &str) -> Option<Result<Job, String>> {
             _ => tick_ns = Some(time),
         }
     }
-    // Saying disturbs what is measured meanwhile, on a serial line more than anywhere: once, at the end, if nobody wants it
-    // oftener.
+    // Printing disturbs the measurement, most of all on a serial line. By default it happens once, at the end.
     asked.then_some(Ok(Job {
         measure: Measure::Timer,
         activity: 0,

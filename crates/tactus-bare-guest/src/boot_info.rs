@@ -1,8 +1,8 @@
-//! What a loader tells of itself: where the command line is. By Multiboot2 a list of tags, by PVH a structure.
+//! Reads where the command line is from the loader's information: a list of tags by Multiboot2, a structure by PVH.
 
-/// What `eax` holds where a boot loader came by Multiboot2.
+/// The value of `eax` from a boot loader with Multiboot2.
 const MULTIBOOT2: u32 = 0x36d7_6289;
-/// What a PVH start info begins with.
+/// The first value of a PVH start info.
 const START_INFO: u32 = 0x336e_c578;
 /// Where in a start info the address of the command line is.
 const START_INFO_COMMAND_LINE: u32 = 24;

@@ -13,7 +13,7 @@ use crate::sys::pci::Device;
 use crate::sys::shared::Shared;
 use crate::timer;
 
-/// What the card says it is.
+/// The PCI vendor and device number of the card.
 const VENDOR: u16 = 0x1af4;
 const NUMBER: u16 = 0x1110;
 /// Which of its memory is shared.
@@ -43,7 +43,7 @@ fn answer(_: u64) {
 }
 
 impl Card {
-    /// Takes the card of this machine, and answers from now on; none: there is none.
+    /// Takes the card of this machine and answers from now on; `None` if the machine has no card.
     pub fn take(polls: bool) -> Option<Self> {
         let device = Device::find(VENDOR, NUMBER)?;
         let page = device.shared(SHARED)?;
@@ -53,7 +53,7 @@ impl Card {
         Some(Self { device, page, polls })
     }
 
-    /// Answers for so many ticks of the time stamp counter, and does nothing else.
+    /// Answers for `ticks` ticks of the time stamp counter, and does nothing else.
     pub fn serve(self, ticks: u64) {
         if !self.polls {
             return timer::rest(ticks);

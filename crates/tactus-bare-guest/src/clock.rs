@@ -10,7 +10,7 @@ pub struct Clock {
     pub tsc_hz: u64,
     /// Ticks of the LAPIC's timer a second.
     pub timer_hz: u64,
-    /// What says so.
+    /// The source of the frequency.
     pub source: &'static str,
     began: u64,
 }

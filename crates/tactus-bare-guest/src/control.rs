@@ -1,6 +1,6 @@
 //! How this guest proves its instrument: it blocks its own interrupts for a known time, which must be seen at its size.
 
-/// What proves it.
+/// The proof of the instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// A block that stands out of the noise of the place, in place of the probe's hog.

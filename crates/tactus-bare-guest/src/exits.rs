@@ -1,7 +1,7 @@
-//! What each operation costs for which a guest exits to its hypervisor.
+//! The cost of operations that exit to the hypervisor.
 //!
-//! An operation is done in batches of about a millisecond; what reading the counter around a batch takes is taken off.
-//! Items take turns, so that all of them have seen the same minutes (docs/design/values.md).
+//! An operation is done in batches of about a millisecond. The cost of reading the counter around a batch is
+//! subtracted. Items take turns, so that all of them have seen the same minutes (docs/design/values.md).
 
 use alloc::vec::Vec;
 
@@ -16,11 +16,11 @@ const BATCH_NS: u64 = 1_000_000;
 const MOST_IN_A_BATCH: u64 = 1 << 24;
 /// The most repeats of an item that are kept; where there would be more, they keep a distance.
 pub const MOST: u64 = 20_000;
-/// How long after it is told the timer is to wake the CPU, in ns.
+/// How long after it is armed the timer wakes the CPU, in ns.
 const HALT_NS: u64 = 50_000;
 
-/// An item: its name in the catalogue, why it cannot be measured, and how so many operations are done. That returns the
-/// ticks of the time stamp counter that belong to the value.
+/// An item: its name in the catalogue, why it cannot be measured, and a function that does a number of operations.
+/// That function returns the ticks of the time stamp counter that belong to the value.
 struct Item {
     name: &'static str,
     obstacle: fn() -> Option<&'static str>,
@@ -48,13 +48,14 @@ pub struct Measured {
     run: fn(&Clock, u64) -> u64,
     /// How often it is done in each repeat.
     pub batch: u64,
-    /// What one took in each repeat, in ps.
+    /// The time of one operation in each repeat, in ps.
     pub repeats: Vec<u64>,
     /// How many there were when they were said last.
     pub said: usize,
 }
 
-/// Makes the items ready that can be measured; `not` is told of each that cannot, and why. That warms everything up, too.
+/// Makes the measurable items ready, which also warms everything up. `not` gets each of the other items, with the
+/// reason.
 pub fn ready(clock: &Clock, mut not: impl FnMut(&str, &str)) -> Vec<Measured> {
     let mut ready = Vec::new();
     for Item { name, obstacle, run } in &ITEMS {
@@ -81,7 +82,7 @@ impl Measured {
         }
     }
 
-    /// Whether there are half as many repeats again as when it was said last.
+    /// Whether the number of repeats has grown by half since the last report.
     pub fn has_more_to_say(&self) -> bool {
         self.said == 0 || self.repeats.len() >= self.said + self.said.div_ceil(2)
     }
@@ -101,7 +102,7 @@ fn batch_of(clock: &Clock, run: fn(&Clock, u64) -> u64) -> u64 {
     }
 }
 
-/// Ticks that so many operations take, without what reading the counter takes.
+/// Ticks that `n` operations take, without the cost of reading the counter.
 fn timed(n: u64, operation: impl Fn()) -> u64 {
     let began = cpu::tsc();
     let cost = cpu::tsc() - began;
@@ -112,7 +113,7 @@ fn timed(n: u64, operation: impl Fn()) -> u64 {
     (cpu::tsc() - began).saturating_sub(cost)
 }
 
-/// The timer is told a time that is so late that it never comes.
+/// Arms the timer for a time so late that it never comes.
 fn arm(clock: &Clock, n: u64) -> u64 {
     let late = cpu::tsc() + clock.ticks(3_600_000_000_000);
     let ticks = match timer::way() {
@@ -140,7 +141,7 @@ fn halt(clock: &Clock, n: u64) -> u64 {
     (0..n).map(|_| timer::nap(clock.ticks(HALT_NS))).sum()
 }
 
-/// Why there is nobody to call.
+/// The reason why there is no hypervisor to call.
 fn no_hypercall() -> Option<&'static str> {
     let is_kvm = hypervisor().is_some_and(|(name, _)| &name == b"KVMKVMKVM\0\0\0");
     (!is_kvm).then_some("KVM alone answers it, and what is below this guest is not KVM")

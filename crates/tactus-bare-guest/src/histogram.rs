@@ -8,16 +8,16 @@ use crate::json::Object;
 
 const FINE: u64 = 2048;
 const HALF_BITS: u32 = 10;
-/// The longest latency that is told apart, in ns.
+/// The longest latency that the histogram distinguishes, in ns.
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 const BUCKETS: usize = 33_421;
 
-/// What was counted, with its totals.
+/// The counts, with their totals.
 pub struct Histogram {
     counts: [u32; BUCKETS],
     /// How many.
     pub cycles: u64,
-    /// The smallest, in ns; 0 while there is none.
+    /// The smallest value, in ns; 0 without values.
     pub min_ns: u64,
     /// The largest, in ns.
     pub max_ns: u64,
@@ -57,7 +57,7 @@ impl Histogram {
     }
 }
 
-/// What was counted, without its histogram.
+/// The totals, without the histogram.
 #[derive(Clone, Copy)]
 pub struct Totals {
     cycles: u64,

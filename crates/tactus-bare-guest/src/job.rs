@@ -1,16 +1,16 @@
-//! What the host side asks for, out of its message.
+//! The host side's job, from its message.
 
 use alloc::string::String;
 use serde_json::Value;
 
 use crate::control::Control;
 
-/// What is measured.
+/// The measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// How late the timer's interrupts are.
     Timer,
-    /// What operations cost that make a guest exit.
+    /// The cost of operations that exit to the hypervisor.
     Exits,
     /// Nothing: it is there, and sleeps.
     Nothing,
@@ -24,7 +24,7 @@ pub enum Measure {
 /// One thing to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What.
+    /// The measurement.
     pub measure: Measure,
     /// Number of the activity.
     pub activity: u64,
@@ -36,7 +36,7 @@ pub struct Job {
     pub interval_ns: u64,
     /// A latency that ends the job, in ns.
     pub break_ns: Option<u64>,
-    /// What proves the instrument; none: nothing is to be proven.
+    /// The proof of the instrument; `None`: it is not proven.
     pub control: Option<Control>,
 }
 
@@ -113,7 +113,7 @@ mod tests {
         ["what=Measure", "measure=timer", "interval_ns=200000", "priority=95", "policy=fifo"];
 
     #[test]
-    fn a_hog_and_a_fault_are_blocks_and_nothing_is_none() {
+    fn a_hog_and_a_fault_are_controls_and_nothing_is_not() {
         let control = |row: &[&str]| Job::of(&message(&TIMER, row)).unwrap().control;
         assert_eq!(control(&["what=Hog"]), Some(Control::Hog));
         assert_eq!(

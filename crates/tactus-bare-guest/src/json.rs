@@ -49,7 +49,7 @@ impl Object {
     }
 }
 
-/// A text between quotation marks. What JSON would write as a code is left out: nobody here says it.
+/// A text between quotation marks. Control characters are left out: no text of this guest contains any.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for char in text.chars().filter(|char| *char >= ' ') {

@@ -1,14 +1,16 @@
 //! A guest without an operating system: an x86 machine that measures how late its own timer's interrupts are.
 //!
-//! It stands where a real-time operating system of a few hundred KB would stand, and is the least that can stand there:
-//! what it measures is the floor of the machine and of the hypervisor below it. Read in this order: [`sys::boot`] (the
-//! first instructions), [`sys::interrupts`], [`sys::apic`], [`clock`], [`timer`], `exits`, [`sys::pci`] and [`card`], and [`session`], which speaks with the
-//! host side as the probe does (docs/design/wire.md).
+//! It stands in the place of a real-time operating system of a few hundred KB, and does the least that such a system
+//! can do. Its numbers are therefore the floor of the machine and of the hypervisor below it.
 //!
-//! Where nobody speaks with it, its command line says what to do ([`alone`]): so it measures a machine of metal, started by
-//! a boot loader.
+//! Read in this order: [`sys::boot`] (the first instructions), [`sys::interrupts`], [`sys::apic`], [`clock`],
+//! [`timer`], `exits`, [`sys::pci`] and [`card`], and [`session`]. The session speaks with the host side as the probe
+//! does (docs/design/wire.md).
 //!
-//! It touches the whole machine and nothing else: there is nothing else.
+//! Without a host side the command line contains the job ([`alone`]): a boot loader can start the guest on bare
+//! metal.
+//!
+//! No other program runs on this machine: the guest uses all of it.
 //!
 //! ```text
 //! cargo build -p tactus-bare-guest --profile probe --target x86_64-unknown-none

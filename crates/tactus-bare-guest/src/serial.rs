@@ -1,8 +1,8 @@
-//! The serial line (a 16550 at COM1's ports): what this guest hears, and says where nothing else carries it. A second one,
-//! at COM2's, is its console, where there is one.
+//! The serial line (a 16550 at COM1's ports): the guest reads from it, and writes to it where no faster device
+//! exists. A second one, at COM2's ports, is its console, if the machine has it.
 //!
-//! A byte takes two accesses of a port, and every one leaves the guest. QEMU's `isa-debugcon` takes as many bytes as there
-//! are at once: where it is, it is what this guest speaks by, because saying disturbs what is measured meanwhile.
+//! A byte takes two port accesses, and every access exits to the hypervisor. QEMU's `isa-debugcon` takes any number
+//! of bytes in one access. The guest writes to it where it exists, because writing disturbs a running measurement.
 
 use core::fmt::{self, Write};
 
@@ -12,7 +12,7 @@ const COM1: u16 = 0x3f8;
 const COM2: u16 = 0x2f8;
 /// The register of a line that says how it stands.
 const STATUS: u16 = 5;
-/// What is read where nothing is.
+/// The value that an absent device reads as.
 const NOTHING: u8 = 0xff;
 const STATUS_HEARD: u8 = 1;
 const STATUS_ROOM: u8 = 1 << 5;
@@ -60,7 +60,7 @@ impl Write for Console {
     }
 }
 
-/// Says a text to whoever looks after this guest.
+/// Prints a text on the console, for a person who looks after this guest.
 pub fn say(text: fmt::Arguments) {
     let _ = Console.write_fmt(text);
 }

@@ -27,7 +27,8 @@ const ATTEMPTS: u64 = 5;
 const REST: u64 = 9;
 /// How long it sleeps while there is nothing to hear, in ns. The line keeps sixteen bytes, and who sends waits.
 const NAP_NS: u64 = 500_000;
-/// How long it does nothing but answer a card before it listens again, in ns: whoever waits for it waits so long.
+/// The guest only answers the card for this time before it listens again, in ns. A message to it waits up to this
+/// time.
 const ANSWERS_NS: u64 = 20_000_000;
 /// How long is measured before a block, to know the noise of the place, in ns.
 const QUIET_NS: u64 = 20_000_000;
@@ -36,7 +37,7 @@ const QUIET_NS: u64 = 20_000_000;
 const ALONE_INTERVAL: &str = "bare:interval-ns";
 const ALONE_DURATION: &str = "bare:duration-ns";
 
-/// What a job has come to.
+/// The stages of a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// It waits for `prove` or `go`.
@@ -45,7 +46,7 @@ enum Stage {
     After,
 }
 
-/// What was said while it measured.
+/// A message that arrived during a measurement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -81,7 +82,7 @@ pub fn run(command_line: &str) -> ! {
                 let told = match job.measure {
                     Measure::Timer => session.measure(job),
                     Measure::Exits => session.measure_exits(job),
-                    // What it answers it has answered since the job was prepared, and does until it is told to stop.
+                    // The guest answers the card from the moment the job is prepared until it is told to stop.
                     Measure::Nothing | Measure::Answers { .. } => continue,
                 };
                 if told == Told::Quit {
@@ -117,7 +118,7 @@ impl Session {
             }
             match self.card {
                 Some(card) => card.serve(self.clock.ticks(ANSWERS_NS)),
-                // Who waits is not to keep others from the CPU.
+                // Waiting must not keep others from the CPU.
                 None => _ = timer::nap(self.clock.ticks(NAP_NS)),
             }
         }
@@ -143,7 +144,7 @@ impl Session {
         self.say(Object::message("facts").json("readings", readings).json("last", true));
     }
 
-    /// What is known of this machine: the processor's and the hypervisor's own words, and what is made of them.
+    /// The facts of this machine: the processor's and the hypervisor's own words, and conclusions from them.
     fn readings(&self) -> String {
         let mut readings = Object::new();
         let mut keep = |name: &str, text: &str| {
@@ -198,7 +199,7 @@ impl Session {
         self.say(Object::message("refused").text("reason", reason).text("hint", hint));
     }
 
-    /// Measures with nobody who hears and answers.
+    /// Measures without a host side.
     fn alone(&mut self, job: Result<Job, String>) {
         let job = match job {
             Ok(job) => job,
@@ -226,7 +227,7 @@ impl Session {
         }
     }
 
-    /// What is told of a job's measurement begins so.
+    /// The beginning of every message on a job's measurement.
     fn of(job: &Job, word: &str) -> Object {
         let series =
             Object::new().json("cpu", 0).json("thread", 0).json("priority", 0).text("kind", "interrupt");
@@ -259,8 +260,9 @@ impl Session {
         self.say(proven.json("clock", clock));
     }
 
-    /// Measures for a while, and returns what came of it, with the words for it; with interrupts off for a time of known
-    /// length from when the second one is due, where that is asked for: how long that interrupt was held up goes there.
+    /// Measures for a while, and returns the totals and the JSON that reports them. With `block`, interrupts are off
+    /// for a known time from the moment the second one is due; the delay of that interrupt is written to the
+    /// reference.
     fn count_for(&mut self, job: &Job, duration_ns: u64, block: Option<(u64, &mut u64)>) -> (Totals, String) {
         let interval = self.clock.ticks(job.interval_ns);
         let first = cpu::tsc() + self.clock.ticks(100_000);
@@ -315,7 +317,7 @@ impl Session {
         told
     }
 
-    /// What was said meanwhile.
+    /// The message that arrived meanwhile.
     fn told(&mut self) -> Told {
         match self.heard() {
             Some(message) if message["t"] == "stop" => Told::Stop,
@@ -361,8 +363,8 @@ impl Session {
         told
     }
 
-    /// Says what an item came to so far. Nobody tells this guest that something else had the CPU: it drops nothing, and a
-    /// median is made not to see it.
+    /// Reports the value of an item so far. This guest cannot tell when something else had the CPU, so it drops no
+    /// repeats: the median is robust against a few such repeats.
     fn value(&mut self, job: &Job, item: &mut exits::Measured) {
         if item.repeats.is_empty() {
             return;

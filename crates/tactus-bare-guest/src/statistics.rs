@@ -40,7 +40,7 @@ fn median(repeats: &mut Vec<u64>) -> u64 {
     if repeats.len().is_multiple_of(2) { repeats[upper - 1].midpoint(*high) } else { *high }
 }
 
-/// The rank, from 1, of the repeats that bound the interval; none: fewer than six have none.
+/// The rank, from 1, of the repeats that bound the interval; `None` for fewer than six repeats.
 fn rank(n: u64) -> Option<usize> {
     let rank = if n > EXACT {
         // n/2 - 0.98 sqrt(n), rounded down.

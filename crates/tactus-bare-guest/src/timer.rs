@@ -10,7 +10,7 @@ use crate::sys::apic::{self, TIMER, Way};
 use crate::sys::cpu::{self, Single};
 use crate::sys::interrupts;
 
-/// What is measured between two ticks, and since the beginning.
+/// The measurements between two ticks, and since the beginning.
 pub struct Counted {
     /// Latencies, in ns.
     pub seen: Histogram,
@@ -51,7 +51,7 @@ pub fn begin(clock: Clock) {
     apic::timer(way());
 }
 
-/// How the timer is told when to fire.
+/// How the timer is armed.
 pub fn way() -> Way {
     if apic::has_deadline() { Way::Deadline } else { Way::OneShot }
 }
@@ -73,8 +73,8 @@ pub fn due() -> u64 {
     DUE.load(Ordering::Relaxed)
 }
 
-/// Sleeps for so many ticks of the time stamp counter, and returns how late the interrupt came that ended it. Nothing may be
-/// measured meanwhile.
+/// Sleeps for `ticks` ticks of the time stamp counter, and returns how late the interrupt came that ended it. Must
+/// not be called while a measurement runs.
 pub fn nap(ticks: u64) -> u64 {
     let due = cpu::tsc() + ticks;
     loop {
@@ -87,8 +87,8 @@ pub fn nap(ticks: u64) -> u64 {
     }
 }
 
-/// Waits about so many ticks of the time stamp counter. Other interrupts that come meanwhile are handled, and the timer is
-/// not told anew for them: it is no part of what they take.
+/// Waits about `ticks` ticks of the time stamp counter. Other interrupts are handled meanwhile. The timer is not set
+/// again for them, so that setting it adds nothing to what they take.
 pub fn rest(ticks: u64) {
     let began = cpu::tsc();
     arm(began + ticks, began);

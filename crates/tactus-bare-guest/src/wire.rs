@@ -13,7 +13,7 @@ static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 
 /// The longest frame, in bytes.
 const LONGEST: usize = 512;
-/// What a frame has beside a piece of a message, in bytes, at most.
+/// The bytes of a frame around its piece of a message, at most.
 const AROUND: usize = r#"{"q":18446744073709551615,"p":[99999,99999],"x":"","c":"89abcdef"}"#.len() + 1;
 /// The longest message that is heard, in bytes.
 const LONGEST_HEARD: usize = 1 << 20;
@@ -34,7 +34,7 @@ impl Wire {
             let line = format!(r#"{{"q":{},"m":{message}"#, self.next);
             return self.seal(line);
         }
-        // What this guest says is ASCII: a cut is nowhere within a character, and a quote takes two bytes at most.
+        // The guest's messages are ASCII: a cut never splits a character, and a quote takes two bytes at most.
         let pieces = message.as_bytes().chunks((LONGEST - AROUND) / 2);
         let (of, mut bytes) = (pieces.len(), Vec::new());
         for (number, piece) in pieces.enumerate() {
@@ -56,7 +56,7 @@ impl Wire {
     /// Takes a byte, and returns the message that it completed.
     pub fn hear(&mut self, byte: u8) -> Option<Value> {
         if byte != b'\n' {
-            // Nobody says longer lines: what is longer is noise, and its end will not fit any frame.
+            // No valid frame is longer than this: a longer line is noise, and its end will not parse as a frame.
             if self.line.len() < LONGEST {
                 self.line.push(byte);
             }

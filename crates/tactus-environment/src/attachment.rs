@@ -15,16 +15,16 @@ pub struct Attachment {
     pub address: Ipv4Addr,
     /// That of the other end.
     pub other: Ipv4Addr,
-    /// What a guest has there.
+    /// The NIC of a guest.
     pub nic: Option<GuestNic>,
 }
 
 /// The network device of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestNic {
-    /// What the guest sees.
+    /// The device that the guest sees.
     pub device: GuestDevice,
-    /// What is behind it.
+    /// The interface behind it.
     pub tap: Tap,
 }
 
@@ -42,6 +42,6 @@ pub enum Tap {
 pub struct TakenCard {
     /// Where it is to be had.
     pub socket: PathBuf,
-    /// Who in the guest answers it.
+    /// The code in the guest that answers it.
     pub by: AnswerBy,
 }

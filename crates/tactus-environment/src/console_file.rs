@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use tactus_system::Directory;
 
-/// A file that is made when there is something to keep. It lies beneath a directory that is open: what is written does
-/// not land elsewhere, whoever gives the directory's name to another meanwhile.
+/// A file that is made with the first byte to keep. It lies beneath a directory that is held open: another user who
+/// moves or replaces the directory's name cannot redirect the writes.
 #[derive(Clone, Debug)]
 pub struct ConsoleFile {
     dir: Directory,

@@ -1,4 +1,4 @@
-//! What an environment is: anything that can start the probe and carry its byte stream.
+//! An environment: anything that can start the probe and carry its byte stream.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -23,14 +23,14 @@ use crate::attachment::{Attachment, TakenCard};
 pub enum Usable {
     /// Yes; perhaps with a remark (emulated, for instance).
     Yes {
-        /// What the user should know.
+        /// A remark for the user.
         remark: Option<String>,
     },
     /// No.
     No {
         /// Why not.
         reason: String,
-        /// What would make it usable.
+        /// The remedy.
         remedy: String,
     },
 }
@@ -40,7 +40,7 @@ pub enum Usable {
 pub struct OptionKey {
     /// The key.
     pub name: &'static str,
-    /// What it says and what is taken when it is left out.
+    /// The key's meaning, and its default.
     pub about: &'static str,
 }
 
@@ -53,9 +53,9 @@ pub const BOOT_TIMEOUT: &str = "boot_timeout";
 pub struct OptionError {
     /// The key.
     pub key: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// The correct form.
     pub hint: String,
 }
 
@@ -63,9 +63,9 @@ pub struct OptionError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct StartError {
-    /// What happened, with the words of the tool that failed.
+    /// The failure, with the words of the tool that failed.
     pub reason: String,
-    /// What the user can do.
+    /// A remedy for the user.
     pub hint: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// What an environment gets in order to start.
+/// The input of an environment's start.
 pub struct Setting<'a> {
     /// The machine.
     pub system: &'a dyn System,
@@ -148,7 +148,7 @@ pub trait Environment {
     /// The word of the plan.
     fn kind(&self) -> &'static str;
 
-    /// What it is, in a paragraph, for `tactus explain` and the book.
+    /// The kind in a paragraph, for `tactus explain` and the book.
     fn about(&self) -> &'static str;
 
     /// Keys of its table beside `kind`, `cpus`, `inside` and `attach`.
@@ -186,7 +186,7 @@ pub trait Environment {
         self.usable(system)
     }
 
-    /// Checks the values of its own keys (unknown keys have been refused before).
+    /// Checks the values of this kind's keys (unknown keys have been refused before).
     ///
     /// # Errors
     /// The first key that is wrong.
@@ -199,7 +199,7 @@ pub trait Environment {
         true
     }
 
-    /// Why none of its kind can do this; none: it can.
+    /// Why no environment of this kind can do this; `None` if some can.
     fn refuses(&self, _what: &What) -> Option<String> {
         None
     }
@@ -214,7 +214,7 @@ pub trait Environment {
         false
     }
 
-    /// Why one of this table cannot answer a card so on this machine, and what would fix it; none: it can.
+    /// Why one of this table cannot answer a card so on this machine, and the remedy; `None` if it can.
     fn obstacle_to_answer(
         &self,
         _by: AnswerBy,
@@ -229,8 +229,7 @@ pub trait Environment {
         false
     }
 
-    /// Whether its CPUs are numbered anew inside (a machine of its own) rather than being the
-    /// machine's.
+    /// Whether its CPUs are numbered from 0 inside, as in a virtual machine, instead of as the machine numbers them.
     fn numbers_cpus(&self) -> bool {
         false
     }
@@ -241,12 +240,12 @@ pub trait Environment {
         false
     }
 
-    /// What of this kind has taken some of these CPUs from the machine now, in words, and what would give them back.
+    /// Something of this kind that now holds some of these CPUs, in words, and how to give them back.
     fn owner(&self, _cpus: &CpuSet, _system: &dyn System) -> Option<String> {
         None
     }
 
-    /// Whether it lies on another machine, whose CPUs are none of this one's.
+    /// Whether the environment is on another machine, with other CPUs than this machine's.
     fn elsewhere(&self) -> bool {
         false
     }
@@ -264,10 +263,9 @@ pub trait Environment {
         if self.numbers_cpus() { Role::Guest } else { Role::Container }
     }
 
-    /// How its CPUs lie on the machine's when it gets `cpus` of them. `chosen`: the plan named these
-    /// CPUs itself. A machine of its own keeps house on its CPU 0 and measures on the others; any
-    /// other environment measures on the CPUs that the plan named, else on the machine's measuring
-    /// CPUs.
+    /// How its CPUs map to the machine's when it gets `cpus` of them. `chosen`: the plan named these CPUs itself. A
+    /// virtual machine uses its CPU 0 for housekeeping and measures on the others. Any other environment measures on
+    /// the CPUs that the plan named, else on the machine's measuring CPUs.
     fn layout(&self, cpus: &CpuSet, chosen: bool, machine: &Topology) -> Layout {
         if self.numbers_cpus() {
             let cpus: Vec<(u32, u32)> = (0..).zip(cpus.iter()).collect();
@@ -285,10 +283,11 @@ pub trait Environment {
         false
     }
 
-    /// How the CPUs lie of the running one that the plan names: read there, not asked for.
+    /// How the CPUs of the running environment that the plan names map to the machine's: tactus reads the placement
+    /// and does not choose it.
     ///
     /// # Errors
-    /// When there is no such one, it does not run, or it cannot be attached to.
+    /// When it does not exist, does not run, or cannot be attached to.
     fn attached(
         &self,
         _spec: &plan::Environment,
@@ -323,7 +322,7 @@ pub trait Running: Send {
         Ok(Vec::new())
     }
 
-    /// A measurement is about to begin in it: what is counted outside is read.
+    /// A measurement is about to begin in it: the environment reads the counters that lie outside of it.
     fn measuring(&mut self) {}
 
     /// The measurement has ended. The notes say what was counted outside meanwhile.
@@ -342,7 +341,7 @@ pub trait Running: Send {
         None
     }
 
-    /// What its numbers are worth, given the facts of the environment.
+    /// The evidence that its numbers have, given the facts of the environment.
     fn evidence(&self, facts: &Facts) -> Evidence {
         facts.evidence()
     }
@@ -357,8 +356,8 @@ pub trait Running: Send {
         true
     }
 
-    /// Whether who runs it says that it is paused: then it is silent, and not dead. `None`: it is not, or nobody knows;
-    /// else who says so.
+    /// Whether its runtime reports it as paused: then it is silent, but alive. `Some` names the runtime; `None`: not
+    /// paused, or unknown.
     fn paused(&mut self) -> Option<&'static str> {
         None
     }

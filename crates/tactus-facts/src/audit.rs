@@ -27,7 +27,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const HEADER: usize = 16;
 /// The lists of rules, by number (`AUDIT_FILTER_*`), as auditctl calls them.
 const LISTS: [&str; 8] = ["user", "task", "entry", "watch", "exit", "exclude", "filesystem", "io_uring"];
-/// What a rule says (`AUDIT_NEVER`, `AUDIT_POSSIBLE`, `AUDIT_ALWAYS`).
+/// The action of a rule (`AUDIT_NEVER`, `AUDIT_POSSIBLE`, `AUDIT_ALWAYS`).
 const ACTIONS: [&str; 3] = ["never", "possible", "always"];
 /// More rules than these are not asked for.
 const MOST_RULES: u32 = 10_000;
@@ -39,7 +39,7 @@ pub fn keep(it: &mut Collector) {
     {
         let reading = match answer {
             Ok(text) => Reading::Text(text),
-            // A kernel without audit has no such protocol, or nobody who listens.
+            // A kernel without audit has no such protocol, or no process that listens to it.
             Err(rustix::io::Errno::PROTONOSUPPORT) => Reading::Absent,
             Err(rustix::io::Errno::CONNREFUSED) => Reading::Unreadable(
                 "the kernel does not answer here (no audit, or a separate namespace)".into(),
@@ -82,7 +82,7 @@ fn enabled() -> rustix::io::Result<u32> {
 /// The rules in their order, equal neighbours on one line: `3 exit,always -F`.
 fn rules() -> rustix::io::Result<String> {
     let socket = ask(AUDIT_LIST_RULES)?;
-    // What decides stands at the beginning of a rule; of a long one the rest is cut.
+    // The deciding fields are at the beginning of a rule; the rest of a long one is cut.
     let mut bytes = [0; 256];
     let mut lines: Vec<(u32, String)> = Vec::new();
     for _ in 0..MOST_RULES {

@@ -1,6 +1,7 @@
-//! What a boot is told, without what is nobody's business: a bundle is read by more people than these files are.
+//! Facts of the boot: the command line and the like, without secrets. A bundle is read by more people than these
+//! files.
 
-/// Files of GRUB: a shell's assignments, of which the lines of parameters are kept.
+/// Files of GRUB: assignments of a shell. Only the lines with parameters are kept.
 const GRUB: &str = "/etc/default/grub";
 /// A parameter is secret if its name contains one of these words.
 const SECRET: [&str; 8] = ["passw", "passphrase", "secret", "token", "pwd", "sshpw", "credential", "psk"];
@@ -73,8 +74,8 @@ pub fn words_without_secrets(words: &str) -> String {
     out + &without_secret(&word)
 }
 
-/// A parameter without its value, where that is a secret: by the parameter's name, or because a password stands before an
-/// `@`, as in `netroot=iscsi:user:PASSWORD@host`, or because the value itself names one, as in `url=https://host?token=SECRET`.
+/// Removes the value of a parameter if it holds a secret. That shows in the parameter's name, in a password before an
+/// `@` (`netroot=iscsi:user:PASSWORD@host`), or in a name within the value (`url=https://host?token=SECRET`).
 fn without_secret(word: &str) -> String {
     let Some((name, value)) = word.split_once('=').filter(|(_, value)| !value.is_empty()) else {
         return word.to_owned();

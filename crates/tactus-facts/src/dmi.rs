@@ -9,8 +9,7 @@ const TABLE: &str = "/sys/firmware/dmi/tables/DMI";
 const MEMORY_DEVICE: u8 = 17;
 const END: u8 = 127;
 
-/// Keeps a reading for each module. What there is none of is not there: a virtual machine often has
-/// no tables.
+/// Keeps a reading for each module. A virtual machine often has no tables: then nothing is kept.
 pub fn keep(it: &mut Collector) {
     match fs::read(TABLE) {
         Ok(bytes) => {

@@ -83,7 +83,7 @@ pub const FILES: &[&str] = &[
 /// Readings that are there on some systems: a directory, and names below it. A directory is listed
 /// once for all its names.
 pub const PATTERNS: &[(&str, &[&str])] = &[
-    // What the next boot is told.
+    // Parameters of the next boot.
     ("/boot/", &["firmware/cmdline.txt", "cmdline.txt", "loader/entries/*.conf"]),
     (
         "/etc/",
@@ -187,7 +187,7 @@ pub const PATTERNS: &[(&str, &[&str])] = &[
         &["min_freq_khz", "max_freq_khz", "initial_min_freq_khz", "initial_max_freq_khz"],
     ),
     ("/sys/devices/system/cpu/vulnerabilities/", &["*"]),
-    // Hybrid processors: which CPUs are of which sort.
+    // Hybrid processors: the CPUs of each kind.
     ("/sys/devices/", &["cpu_core/cpus", "cpu_atom/cpus", "cpu_lowpower/cpus"]),
     ("/sys/devices/system/edac/mc/mc*/", &["sdram_scrub_rate"]),
     ("/sys/devices/system/machinecheck/machinecheck*/", &["check_interval", "ignore_ce"]),
@@ -283,7 +283,7 @@ pub const ABOVE_CGROUP: &[&str] = &[
     "memory.max",
 ];
 
-/// Directories whose entries are named: `list:<directory>`. What is below them is not read.
+/// Directories whose entries are listed by name: `list:<directory>`. The entries themselves are not read.
 pub const LISTS: &[&str] = &[
     "/etc/systemd/system/multi-user.target.wants",
     "/etc/systemd/system/timers.target.wants",

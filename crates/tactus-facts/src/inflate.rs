@@ -173,7 +173,7 @@ fn block(bits: &mut Bits, out: &mut Vec<u8>, limit: usize, literals: &Code, dist
         if out.len() + length > limit {
             return None;
         }
-        // What is copied may be among what it copies.
+        // The source of the copy may overlap its target.
         for at in start..start + length {
             out.push(out[at]);
         }

@@ -65,8 +65,7 @@ fn is_command_line(line: &str) -> bool {
     ["Command line:", "Kernel command line:"].iter().any(|start| line.starts_with(start))
 }
 
-/// Whether the boot's first line is still there. A boot processor speaks before the version is told
-/// on arm64.
+/// Whether the boot's first line is still there. On arm64 the boot processor prints a line before the version.
 fn start(lines: &[&str]) -> &'static str {
     let first = |line: &&str| line.starts_with("Linux version ") || line.starts_with("Booting Linux on");
     if lines.iter().take(4).any(first) { "whole" } else { "overwritten" }

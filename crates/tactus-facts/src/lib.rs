@@ -1,4 +1,4 @@
-//! Facts: raw readings of the system in one pass. Nothing here judges; whoever reads them does.
+//! Facts: raw readings of the system in one pass. This crate judges nothing; the crates that read the facts do.
 //! docs/design/facts.md says what each name means.
 #![expect(
     clippy::disallowed_methods,
@@ -34,13 +34,13 @@ pub const CPUINFO: &str = processor::CPUINFO;
 /// processor does not have.
 pub type Leaves = Vec<(String, Option<[u32; 4]>)>;
 
-/// What is no file, and asked of the system by whoever may be unsafe.
+/// Functions for facts that are not files. The caller provides them, because they may need unsafe code.
 pub struct Door {
     /// CPUs of a thread, as words of 64 bits without zeros at the end.
     pub affinity: fn(u32) -> io::Result<Vec<u64>>,
     /// The kernel's log, with levels and times.
     pub kernel_log: fn() -> io::Result<Vec<u8>>,
-    /// What CPUID answers.
+    /// The answers of CPUID.
     pub cpuid: fn() -> Leaves,
     /// CPUs that the process was given.
     pub allowed: CpuSet,

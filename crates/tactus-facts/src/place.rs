@@ -63,7 +63,7 @@ impl isolation::Files for Collector {
     }
 }
 
-/// What is no file.
+/// Keeps facts that are not files.
 fn keep_system(facts: &mut Facts, door: &Door) {
     let uname = rustix::system::uname();
     for (name, text) in [
@@ -91,7 +91,7 @@ fn keep_system(facts: &mut Facts, door: &Door) {
     }
 }
 
-/// What runs this container: systemd's word, PID 1's `container=`, the marks that engines leave.
+/// The runtime of this container: systemd's word, PID 1's `container=`, the marks that engines leave.
 fn container() -> Reading {
     if let Some(kind) = text("/run/systemd/container").filter(|kind| !kind.is_empty()) {
         return Reading::Text(kind);

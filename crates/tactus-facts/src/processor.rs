@@ -14,7 +14,7 @@ use crate::read::{Collector, refused};
 /// Where the kernel describes them.
 pub const CPUINFO: &str = "/proc/cpuinfo";
 const INTERRUPTS: &str = "/proc/interrupts";
-/// What may differ from one processor to the next and matters.
+/// Fields that may differ from one processor to the next and matter.
 const MAY_DIFFER: &[&str] = &[
     "CPU implementer",
     "CPU part",
@@ -111,7 +111,7 @@ fn keep_registers(it: &mut Collector, intel: bool) {
                     keep_register(&mut it.facts, &device, cpu, register);
                 }
             }
-            // The device is there for all CPUs or for none: said once.
+            // The device exists for all CPUs or for none: one reading is enough.
             Err(error) => {
                 it.facts.0.insert(name(cpu, SMI_COUNT), refused(&error.into()));
                 return;

@@ -11,7 +11,7 @@ use tactus_model::process_files;
 
 use crate::boot;
 
-/// What is collected, and the directories that were listed for it.
+/// The collected facts, and the directories that were listed for them.
 #[derive(Default)]
 pub struct Collector {
     /// The readings so far.
@@ -20,7 +20,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Keeps a file, `absent` when there is none.
+    /// Keeps a file, as `absent` if it does not exist.
     pub fn file(&mut self, path: &str) {
         self.facts.0.insert(path.to_owned(), read(path).unwrap_or(Reading::Absent));
     }
@@ -78,7 +78,7 @@ impl Collector {
 
     /// The names in a directory, in no order; none when it cannot be listed.
     pub fn list(&mut self, directory: &str) -> Rc<[String]> {
-        // Searched from the end: whoever asks again asks soon.
+        // Search from the end: the same directory is usually asked for again soon.
         if let Some((_, names)) = self.listings.iter().rev().find(|(listed, _)| listed == directory) {
             return Rc::clone(names);
         }
@@ -87,7 +87,7 @@ impl Collector {
         names
     }
 
-    /// Keeps `text`, or why there is none.
+    /// Keeps `text`, or the error instead of it.
     pub fn keep_result(&mut self, name: impl Into<String>, text: io::Result<impl Into<String>>) {
         match text {
             Ok(text) => self.facts.keep(name, text),
@@ -111,7 +111,7 @@ pub fn refused(error: &io::Error) -> Reading {
     if is_absent(error) { Reading::Absent } else { Reading::Unreadable(error.to_string()) }
 }
 
-/// Reads a file; `None` when there is none.
+/// Reads a file; `None` if it does not exist.
 pub fn read(path: &str) -> Option<Reading> {
     // The device answers with four bytes, not with text.
     if path == "/dev/cpu_dma_latency" {
@@ -128,7 +128,7 @@ pub fn read(path: &str) -> Option<Reading> {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             let mut kept = Facts::default();
-            // What the kernel's printf makes of a set of CPUs that was never made, as in nohz_full.
+            // The kernel's printf writes this for a set of CPUs that was never allocated, as in nohz_full.
             let text = text.trim_end_matches(['\n', '\0']);
             let boots;
             let text = if boot::is_of_boot(path) {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_none_and_a_directory_neither() {
+    fn a_missing_file_and_a_directory_give_no_reading() {
         assert_eq!(read("/proc/no/such/file"), None);
         assert_eq!(read("/proc/self"), None);
         assert!(matches!(read("/proc/self/mem"), Some(Reading::Unreadable(_))));

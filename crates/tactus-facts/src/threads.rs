@@ -30,7 +30,7 @@ pub struct Group {
     pub virtual_cpu: bool,
 }
 
-/// What /proc/PID/stat says (proc_pid_stat(5)).
+/// The fields of /proc/PID/stat (proc_pid_stat(5)).
 #[derive(Debug, PartialEq)]
 struct Stat<'a> {
     name: &'a str,
@@ -70,8 +70,8 @@ pub fn keep(it: &mut Collector, affinity: Affinity) -> Vec<Group> {
     list.groups
 }
 
-/// Whose a process is that is called as the rescuer, and what program it is. Anybody may call his so: those of others
-/// than root are left out, and take nobody's place.
+/// Keeps the owner and the program of each process that has the rescuer's name. Any user can give a process this
+/// name: processes of users other than root are left out, and do not count towards the limit.
 fn keep_rescuers(it: &mut Collector, groups: &[Group]) {
     let called = groups.iter().filter(|group| group.name == RESCUER);
     let of_root = called.filter_map(|group| {
@@ -132,7 +132,7 @@ struct List {
 
 impl List {
     fn process(&mut self, pid: u32) {
-        // Whoever has ended in the meantime is not there.
+        // The process may have ended in the meantime.
         let Some(stat_text) = text(&format!("/proc/{pid}/stat")) else { return };
         let Some(stat) = parse(&stat_text) else { return };
         if stat.flags & PF_KTHREAD != 0 {

@@ -26,7 +26,7 @@ const MOST_SMALL_PAGES: u64 = 4 << 20;
 /// Bytes of such a map that are read, for the same: about 10,000 mappings, and QEMU has some hundred.
 const MOST_MAP: u64 = 8 << 20;
 
-/// What may still be spent on processes of the same users: whatever an ordinary user has running, it takes nothing from
+/// The rest of the budget for processes of the same users: the processes of one ordinary user use up no budget of
 /// others.
 struct Purse {
     machines: usize,
@@ -126,13 +126,13 @@ fn virtual_cpus(pid: u32, left: &mut usize) -> io::Result<String> {
     Ok(numbers.to_string())
 }
 
-/// The number of a vCPU by the name of its file. Nobody but KVM makes a file of this name: that of a file that lies
-/// somewhere begins with a slash.
+/// The number of a vCPU by the name of its file. Only KVM makes a file of this name: the name of a file in a
+/// directory begins with a slash.
 fn virtual_cpu(file: &str) -> Option<u32> {
     file.strip_prefix("anon_inode:kvm-vcpu:")?.parse().ok()
 }
 
-/// What is kept of the arguments, with blanks between.
+/// The part of the arguments that is kept, separated by blanks.
 fn arguments(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     kept(text.trim_end_matches('\0').split('\0'))
@@ -142,8 +142,8 @@ fn kilobytes(value: &str) -> Option<u64> {
     value.split_whitespace().next()?.parse().ok()
 }
 
-/// Resident memory by page size, in kB, from the lines of smaps: `Rss` has no hugetlb pages, which
-/// have two lines of their own (Documentation/filesystems/proc.rst). `left` bytes may be read.
+/// Resident memory by page size, in kB, from the lines of smaps. `Rss` does not contain hugetlb pages, which have two
+/// separate lines (Documentation/filesystems/proc.rst). At most `left` bytes are read.
 fn by_page_size(map: impl Read, left: &mut u64) -> io::Result<String> {
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     let mut size = 0;

@@ -1,5 +1,5 @@
-//! One step of a fleet: ask the engine, bring home what has come, and give it the next jobs. Who calls it waits between
-//! two steps.
+//! One step of a fleet: ask the engine, bring home finished bundles, and give it the next jobs. The caller waits
+//! between two steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::row::{Row, State};
 use crate::store::Store;
 use crate::waves;
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Jobs that the engine was given.
@@ -34,7 +34,7 @@ impl Moved {
     }
 }
 
-/// A fleet that is gone on with.
+/// Advances a fleet: starts jobs, asks how they are, and takes bundles home.
 pub struct Advance<'a> {
     engine: &'a dyn Engine,
     system: &'a dyn System,
@@ -43,7 +43,7 @@ pub struct Advance<'a> {
 }
 
 impl<'a> Advance<'a> {
-    /// Goes on by this engine, whose client is called through `system`.
+    /// Uses this engine, whose client is called through `system`.
     #[must_use]
     pub fn new(engine: &'a dyn Engine, system: &'a dyn System) -> Self {
         Self { engine, system, tried: BTreeSet::new() }
@@ -84,7 +84,7 @@ impl<'a> Advance<'a> {
                 ended.push(at);
             }
         }
-        // Whatever happens to the bundles: what was heard is not asked again.
+        // Save now: if taking bundles home fails, the states of the jobs are kept.
         store.save()?;
         // Where files are shared a bundle is seen as soon as it is finished, whatever the engine says.
         let seen = everything || self.engine.shares_files();
@@ -124,7 +124,7 @@ impl<'a> Advance<'a> {
             let came = arrival(store, &store.rows()[*at]);
             let row = store.row(*at);
             match came {
-                // What is wrong with the files of one machine keeps nobody else's bundle from home.
+                // An error in the files of one machine must not keep the other bundles from home.
                 Err(error) => row.reason = Some(with(row.reason.as_deref(), &error.to_string())),
                 Ok(Arrival::Here(home)) => {
                     row.measured(home);
@@ -192,7 +192,7 @@ impl<'a> Advance<'a> {
     }
 }
 
-/// What is here is verified once more; of what does not hold the machine is measured again.
+/// Verifies the bundles that are here once more; a machine whose bundle is damaged is measured again.
 fn verify(store: &mut Store) -> Result<(), FleetError> {
     for at in 0..store.rows().len() {
         if store.rows()[at].state != State::Measured {

@@ -17,7 +17,7 @@ const SUM: &str = "sha256: ";
 const ARCHIVE_SUM: &str = "archive-sha256: ";
 /// Columns of the text: no container runtime breaks such a line.
 const COLUMNS: usize = 76;
-/// What Kubernetes keeps of a container's last words, in bytes.
+/// The part of a container's last words that Kubernetes keeps, in bytes.
 const MOST_WORD: usize = 4096;
 /// The longest manifest, in bytes.
 const MOST_MANIFEST: u64 = 16 << 20;

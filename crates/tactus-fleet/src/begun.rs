@@ -1,6 +1,7 @@
-//! Which fleets this user has begun here. The directory of a fleet may lie where its machines write (nodes of Slurm share it),
-//! and what `fleet.json` says of the engine and its options decides what is started here: the sum of all that a command has
-//! decided, and of where, is kept where no machine of the fleet writes. What is true of one fleet is not believed of another.
+//! The fleets that this user has begun on this machine. The machines of a fleet may be able to write to its directory
+//! (nodes of Slurm share it), and `fleet.json` there decides which engine is started here with which options. So a
+//! checksum of everything that a command has decided, and of the path, is kept where no machine of the fleet can
+//! write. A checksum counts for its own fleet only.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::order::{FORMAT, Order};
 
 /// A file whose name is the sum of what the user has said of the fleet at `path`, and its directory.
 fn place(order: &Order, path: &Path, system: &dyn System) -> io::Result<(PathBuf, PathBuf)> {
-    // Another tactus goes on with it, and a path that ends with a slash is no other.
+    // A later version of tactus may advance the fleet, and a slash at the end does not change the path.
     let order = Order { format: FORMAT, tactus: String::new(), ..order.clone() };
     let path: PathBuf = path.components().collect();
     let said = serde_json::to_string(&(path.to_string_lossy(), order))?;

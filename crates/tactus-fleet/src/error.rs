@@ -1,4 +1,4 @@
-//! What can go wrong with a fleet.
+//! Errors of a fleet.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 #[error("{what}")]
 pub struct FleetError {
     what: String,
-    /// What would help.
+    /// The remedy.
     pub hint: Option<String>,
 }
 

@@ -19,10 +19,10 @@ const MOST_MANIFEST: u64 = 16 << 20;
 /// The plan of a bundle as its user wrote it, and the longest one, in bytes.
 const SOURCE: &str = "source.toml";
 const MOST_SOURCE: u64 = 4 << 20;
-/// How far the clock of a machine may be behind, in seconds.
+/// How many seconds the clock of a machine may be behind.
 const MOST_BEHIND: i64 = 3600;
 
-/// What has come of a machine.
+/// The bundle that has come from a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Nothing.
@@ -35,8 +35,8 @@ pub enum Arrival {
     Refused(String),
 }
 
-/// Whether a run has done all of its rows: engines end jobs softly, too (a drained node, a time limit), and what such a one
-/// leaves has an end and checksums, and is gone on with all the same.
+/// Whether a run has done all of its rows. Engines also end jobs softly (a drained node, a time limit). The bundle of
+/// such a job has an end and checksums, but is resumed all the same.
 #[must_use]
 pub fn is_complete(manifest: &Manifest) -> bool {
     manifest.finished.is_some() && manifest.status == RunStatus::Complete
@@ -62,7 +62,7 @@ pub fn arrival(store: &Store, row: &Row) -> Result<Arrival, FleetError> {
         }
     }
     if dir.entry(&archive).is_ok() {
-        // What stands there is of an archive that came before.
+        // A directory there was unpacked from an earlier archive.
         store.remove(&incoming)?;
         let unpacked = unpacked(dir, &archive, &incoming);
         if let Err(error) = unpacked {

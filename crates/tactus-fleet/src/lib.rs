@@ -1,9 +1,10 @@
-//! One plan on many machines, by the engine that they have already: Slurm, Ansible, Kubernetes. tactus brings no
-//! scheduler and no daemon: it writes the engine's own objects, calls the engine's own client, and brings bundles home.
+//! One plan on many machines, by the engine that they have already: Slurm, Ansible, Kubernetes. tactus has no
+//! scheduler and no daemon. A fleet uses the engine's own objects and the engine's own client, and its bundles are
+//! brought home.
 //!
-//! A directory is the state: the list of machines, the plan, a row for each machine, and their bundles ([`Store`]). What
-//! follows from what is computed ([`row`], [`waves`]); engines are one file each ([`ENGINES`]), and touch the world
-//! through [`tactus_system::System`] only.
+//! The state is a directory: the list of machines, the plan, a row for each machine, and their bundles ([`Store`]).
+//! Everything that follows from these files is computed ([`row`], [`waves`]). Engines are one file each
+//! ([`ENGINES`]), and touch the world only through [`tactus_system::System`].
 
 mod advance;
 pub mod armor;

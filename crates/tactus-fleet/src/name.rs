@@ -8,9 +8,9 @@ const LONGEST: usize = 100;
 /// The longest name of a machine that a bundle keeps, in characters.
 const LONGEST_TOLD: usize = 64;
 
-/// The name of a machine as that of a file: letters, digits, `_`, and inside of it `-` and `.`, stay; all other bytes
-/// become `=` and their two hexadecimal digits. Two names never become one; none leads elsewhere, is hidden, or is an
-/// option. Of a long name the end is its SHA-256.
+/// The name of a machine as a file name. Letters, digits and `_` stay, and within the name also `-` and `.`; every
+/// other byte becomes `=` and its two hexadecimal digits. Two names never become one; none leads elsewhere, is
+/// hidden, or is an option. A long name ends with its SHA-256.
 #[must_use]
 pub fn file_name(machine: &str) -> String {
     let mut name = String::new();
@@ -44,13 +44,14 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(Sha256::new_with_prefix(bytes))
 }
 
-/// What a hash comes to, in hex.
+/// A hash, in hex.
 pub fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The name of a machine as a job is told it in `TACTUS_MACHINE`, and as its bundle keeps it: without control characters, and no
-/// longer than a bundle keeps names. Of a long one the end is its SHA-256, so that two never become one by being cut.
+/// The name of a machine as its job gets it in `TACTUS_MACHINE`, and as its bundle keeps it: without control
+/// characters, and no longer than a bundle keeps names. A long one ends with its SHA-256, so that cutting never makes
+/// two names equal.
 pub fn as_told(machine: &str) -> String {
     let plain = || machine.trim().chars().filter(|letter| !letter.is_control());
     if plain().count() <= LONGEST_TOLD {

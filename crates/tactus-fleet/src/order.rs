@@ -1,4 +1,4 @@
-//! What a fleet is: decided once, and the same whenever its command is repeated.
+//! The order of a fleet: decided once, and the same whenever its command is repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub struct Order {
     pub engine: String,
     /// Which machines, in the engine's words.
     pub select: String,
-    /// What the user said of how the engine is used.
+    /// The user's options for the engine.
     pub options: BTreeMap<String, String>,
     /// Name of the plan.
     pub plan: String,
@@ -53,10 +53,10 @@ impl Order {
         self.options.get(name).map(String::as_str)
     }
 
-    /// Refuses to go on as another fleet than the one that was begun.
+    /// Refuses to resume another fleet than the one that was begun.
     ///
     /// # Errors
-    /// With what differs.
+    /// The first difference.
     pub fn same(&self, other: &Self) -> Result<(), FleetError> {
         let differs = [
             ("engine", self.engine != other.engine),
@@ -78,7 +78,7 @@ impl Order {
 /// The list of machines as it is frozen: each once, in the engine's order.
 ///
 /// # Errors
-/// When there is none.
+/// When it is empty.
 pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>, select: &str) -> Result<Vec<String>, FleetError> {
     let mut seen = BTreeSet::new();
     let machines: Vec<String> =

@@ -1,5 +1,5 @@
-//! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. What comes back may be anybody's:
-//! regular files of plain names alone are taken, and no more than a bundle has.
+//! A bundle as one file, for engines that bring files or lines: tar, compressed by gzip. An archive that comes back
+//! is not trusted: only regular files of plain names are taken, and no more than a bundle has.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ const MOST_MANIFEST: u64 = 16 << 20;
 /// The most files and directories of an archive, and the most headers.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// Writes the files of a bundle, but for reports (which anybody can draw from the rest) and what is hidden.
+/// Writes the files of a bundle, except for reports (which can be drawn again from the rest) and hidden files.
 ///
 /// # Errors
 /// Those of the file system, and of `out`.
@@ -44,7 +44,8 @@ pub fn pack<W: Write>(dir: &Directory, out: W) -> io::Result<W> {
     archive.into_inner()?.finish()
 }
 
-/// Writes on, and knows the SHA-256 of what it has written: nobody who changes that behind it changes the sum.
+/// Writes on to another writer, and computes the SHA-256 of the bytes that it wrote: a later change of the file does
+/// not change the checksum.
 pub struct Summed<W> {
     out: W,
     hash: Sha256,
@@ -85,7 +86,7 @@ pub fn unpack(bytes: impl Read, into: &Directory) -> io::Result<()> {
 
 fn unpack_up_to(most: usize, bytes: impl Read, into: &Directory) -> io::Result<()> {
     let wrong = |words: String| io::Error::new(io::ErrorKind::InvalidData, words);
-    // A byte more, so that what is too long is told from what is just as long.
+    // One byte more, to tell a file that is too long from one of the greatest length.
     let mut plain = MultiGzDecoder::new(bytes).take(MOST_UNPACKED + 1);
     let mut archive = tar::Archive::new(&mut plain);
     let mut tree = UnpackedTree::new(into, most);
@@ -106,11 +107,11 @@ fn unpack_up_to(most: usize, bytes: impl Read, into: &Directory) -> io::Result<(
     if plain.limit() == 0 {
         return Err(wrong(format!("it unpacks to more than {} MiB", MOST_UNPACKED >> 20)));
     }
-    // What stands behind the archive's end has the checksum of gzip, which says whether all of it came.
+    // Data after the end of the archive is covered by gzip's checksum, which shows whether everything arrived.
     io::copy(&mut plain, &mut io::sink()).map(drop)
 }
 
-/// The manifest of an archive; nothing where there is none that can be read.
+/// The manifest of an archive; `None` if it cannot be read.
 #[must_use]
 pub fn manifest(archive: &[u8]) -> Option<Vec<u8>> {
     let mut archive = tar::Archive::new(MultiGzDecoder::new(archive).take(MOST_UNPACKED));

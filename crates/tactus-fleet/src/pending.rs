@@ -1,6 +1,6 @@
 //! A job that an engine has.
 
-/// What an engine says of a job, in its own words.
+/// The state of a job, in the engine's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// It waits, and for what.

@@ -1,4 +1,4 @@
-//! What is known of one machine of a fleet, and what follows from what the engine says. Pure.
+//! The state of one machine of a fleet, and how the engine's answers change it. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -139,7 +139,8 @@ impl Row {
         self.attempts += 1;
     }
 
-    /// What the engine says of its job. Whether there is a bundle decides, not this: an end is only told here.
+    /// Takes in the engine's answer on its job. Only a bundle makes the machine measured: the end of a job is just a
+    /// message.
     pub fn heard(&mut self, job: &JobState) {
         if !self.state.is_under_way() {
             return;
@@ -156,7 +157,8 @@ impl Row {
         (self.state, self.reason, self.bundle) = (State::Measured, None, Some(bundle));
     }
 
-    /// What came is refused. While a job is under way, that is what is told: it may bring a better one.
+    /// The bundle that came is refused. While a job is under way, only the reason is kept: the job may bring a better
+    /// bundle.
     pub fn refused(&mut self, reason: String) {
         if !self.state.is_under_way() {
             self.state = State::Refused;
@@ -164,7 +166,7 @@ impl Row {
         (self.reason, self.bundle) = (Some(reason), None);
     }
 
-    /// What the engine says of the machine, where it has no job of it.
+    /// Takes in the engine's answer on the machine, if it has no job of it.
     pub fn away(&mut self, reason: String) {
         if matches!(self.state, State::Listed | State::Away) {
             (self.state, self.reason) = (State::Away, Some(reason));

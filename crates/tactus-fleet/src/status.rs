@@ -21,7 +21,7 @@ pub struct Status<'a> {
     /// How many machines stand where.
     pub counts: Counts,
     machines: &'a [Row],
-    /// What is worth a look, in sentences.
+    /// Remarks that are worth a look, in sentences.
     remarks: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> Status<'a> {
     }
 }
 
-/// What is worth a look: machines that are one, and different versions of tactus.
+/// Remarks: names that are the same machine, and different versions of tactus.
 fn remarks(rows: &[Row]) -> Vec<String> {
     let mut by_id: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut versions = BTreeSet::new();

@@ -38,7 +38,7 @@ const MOST_ROW: u64 = 1 << 20;
 pub struct Store {
     dir: Directory,
     path: PathBuf,
-    /// What the fleet is.
+    /// The order of the fleet.
     pub order: Order,
     rows: Vec<Row>,
     /// As they are on the disk.
@@ -53,11 +53,11 @@ impl Store {
         Directory::open(path).is_ok_and(|dir| dir.entry(ORDER).is_ok())
     }
 
-    /// Begins a fleet in a directory, which is made and must be empty, but for what an earlier one of this kind left that was
+    /// Begins a fleet in a directory, which is made. It must be empty, except for files of an earlier call that was
     /// cut off before there was a fleet.
     ///
     /// # Errors
-    /// When there is something, somebody else could put something there, or it cannot be written.
+    /// When it contains other files, another user could write there, or it cannot be written.
     pub fn create(path: &Path, order: Order, plan: &[u8]) -> Result<Self, FleetError> {
         let path = absolute(path)?;
         let dir = match Directory::create(&path) {
@@ -86,15 +86,15 @@ impl Store {
         let rows: Vec<Row> = order.machines.iter().map(|name| Row::new(name)).collect();
         let written = vec![None; rows.len()];
         let store = Self { dir, path, order, rows, written, lock: Some(lock) };
-        // The order comes last: what has none is no fleet.
+        // The order is written last: without it the directory is not a fleet.
         store.json(ORDER, &store.order)?;
         Ok(store)
     }
 
-    /// Opens a fleet to go on with it, for this process alone.
+    /// Opens a fleet to resume it, for this process alone.
     ///
     /// # Errors
-    /// When there is none, somebody else could have written it, or another process goes on with it.
+    /// When it is not a fleet, another user could have written it, or another process has it open.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
         let path = absolute(path)?;
         // Where no fleet is nothing is written, not even a lock.
@@ -109,7 +109,7 @@ impl Store {
     /// Opens a fleet to look at it; nothing is written.
     ///
     /// # Errors
-    /// When there is none, or somebody else could have written it.
+    /// When it is not a fleet, or another user could have written it.
     pub fn look(path: &Path) -> Result<Self, FleetError> {
         let path = absolute(path)?;
         let dir = Directory::reach(&path).map_err(FleetError::file(&path))?;
@@ -140,7 +140,7 @@ impl Store {
                 reason: Some(format!("its row cannot be read: {error}")),
                 ..new.clone()
             });
-            // Whoever wrote it: its name is the list's, and that of its files is made from it.
+            // The row may be forged: its name comes from the list, and the names of its files from that name.
             Row { machine: new.machine, key: new.key, ..row }.cut()
         };
         let rows: Vec<Row> = order.machines.iter().map(row).collect();
@@ -221,8 +221,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts what there is under a name into `refused`, so that it is neither lost nor in the way. What was refused of this
-    /// machine before goes: it may send as much again and again.
+    /// Moves the file or directory of a name into `refused`, so that it is neither lost nor in the way. An earlier
+    /// refused one of this machine is removed: the machine could send any amount again and again.
     ///
     /// # Errors
     /// When it cannot be moved.

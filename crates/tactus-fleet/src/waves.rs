@@ -1,13 +1,14 @@
-//! Whose turn is next. Pure.
+//! Chooses the machines that get the next jobs. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::Ready;
 use crate::row::{Row, State};
 
-/// The machines, by their place in `rows`, that get a job now: so many that no more than `wave` are under way, those first
-/// whose turn never came, of these idle ones first, in the order of the list. `tried` are those (by key) that had one in this campaign: they get no second one by
-/// themselves. A machine that is away, or that the engine does not name any more, gets none.
+/// The machines, by their place in `rows`, that get a job now. No more than `wave` machines are under way at a time.
+/// Machines that never had a turn come first, among equals the idle ones, then in the order of the list. `tried` are
+/// the machines (by key) that had a job in this campaign: they get no second one. A machine that is away, or that the
+/// engine no longer lists, gets none.
 #[must_use]
 pub fn next(
     rows: &[Row],

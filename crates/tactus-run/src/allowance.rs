@@ -1,12 +1,12 @@
-//! What an environment may send. Its probe may have been replaced by whoever has a guest, a container or a line in his
-//! hands: what he sends then takes neither the memory nor the disk nor the time of this machine.
+//! Limits on the data that an environment may send. An attacker who controls a guest, a container or a line may have
+//! replaced its probe: the limits protect the memory, the disk and the time of this machine.
 //!
-//! Three bounds, each far above what any measurement needs; whoever goes beyond one is ended, with a reason that names
-//! his environment and the bound.
+//! Three limits, each far above the needs of any measurement. An environment that exceeds one is ended, with a reason
+//! that names the environment and the limit.
 //!
-//! - [`Backlog`]: bytes that were heard and wait to be handled. It holds up who sends, and never ends him.
-//! - [`Allowance`]: messages, series, values and text of a job. What a plan asks for decides how many there can be.
-//! - [`overtime`]: how long a job may take in all, whatever is said meanwhile.
+//! - [`Backlog`]: bytes that were heard and wait to be handled. It makes the sender wait, and never ends it.
+//! - [`Allowance`]: messages, series, values and text of a job. The plan determines how many there can be.
+//! - [`overtime`]: how long a job may take in all, whatever its probe says meanwhile.
 
 mod backlog;
 mod overtime;
@@ -29,7 +29,7 @@ use text::Text;
 /// Most bytes of readings, each with what it takes beside its name and text: all are said when a probe begins, and once
 /// more when it has made settings. A machine of 512 CPUs with 8192 threads has some 6 MB.
 const MOST_FACTS: usize = 16 << 20;
-/// What a reading takes beside its name and text, in bytes.
+/// The size of a reading beside its name and text, in bytes.
 const READING: usize = 128;
 /// Most remarks in one job beside those of its threads: a probe has some twenty, and one more for each worker that ends
 /// early.
@@ -42,10 +42,10 @@ const MOST_REMARKED: usize = 64 << 10;
 const REMARKED_PER_THREAD: usize = 1 << 10;
 /// Most messages of each kind that there is one of in a job, or one for each time that somebody takes a line anew.
 const MOST_TURNS: u64 = 64;
-/// Most answers that nobody awaits any more: to a call that took too long, and what a child was still allowed to say when
-/// it was given up, which may come byte by byte.
+/// Most answers that nothing awaits any more. They answer a call that took too long, or carry output of a child that
+/// was given up. A child may send the rest of what it was allowed, and that may come byte by byte.
 const MOST_UNASKED: u64 = 2 * WINDOW;
-/// Most clocks that one is held against.
+/// Most clocks that one clock is compared with.
 const MOST_CLOCKS: usize = 16;
 /// The longest text within a message that is kept, in bytes: two screens.
 const LONGEST_TEXT: usize = 4096;
@@ -54,12 +54,12 @@ const LONGEST_NAME: usize = 64;
 /// Most frames that can be lost at once. A line of 4 Mbaud carries 70 million a day.
 const MOST_LOST: u64 = 1 << 32;
 
-/// What was sent is more than there can be; in words that follow the name of who sent it.
+/// The sender exceeded a limit; in words that follow its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; a probe never does this, so it was ended")]
 pub(crate) struct Excess(String);
 
-/// What an environment has sent in its job so far, and what it may.
+/// The messages of an environment in its job so far, and their limits.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     reports: Reports,
@@ -79,14 +79,14 @@ impl Allowance {
         Self { reports, text, facts: 0, notes: 0, remarked: 0, turns: 0, unasked: 0 }
     }
 
-    /// It gets a job. `imported`: what speaks there is no probe but an instrument of others, which numbers its threads
-    /// as it likes. `before`: what earlier starts of it reported of the job.
+    /// It gets a job. `imported`: the sender is not a probe but a foreign instrument, which numbers its threads as it
+    /// likes. `before`: what earlier starts of it reported of the job.
     pub fn begin(&mut self, job: &Job, imported: bool, before: Option<&Before>) {
         self.reports = Reports::of(job, imported, before);
         (self.notes, self.remarked, self.turns, self.unasked) = (0, 0, 0, 0);
     }
 
-    /// What another start of it goes on with; none: it was given no job.
+    /// The state that the next start of the environment continues with; `None`: it was given no job.
     pub fn before(&self) -> Option<Before> {
         self.reports.before()
     }
@@ -145,7 +145,7 @@ impl Allowance {
             FromProbe::Proven(proven) => {
                 count(&mut self.turns, MOST_TURNS, "beginnings and ends of a job")?;
                 proven.clock.rates.truncate(MOST_CLOCKS);
-                // Whose clock stands still does not know it.
+                // An environment whose clock stands still cannot know it.
                 proven.clock.holes.clear();
                 proven.clock.jump_ns = proven.clock.jump_ns.min(LATEST_NS);
                 proven.clock.step_ns.iter_mut().for_each(|step_ns| *step_ns = (*step_ns).min(LATEST_NS));
@@ -174,7 +174,7 @@ impl Allowance {
     }
 }
 
-/// What readings take, in bytes.
+/// The size of readings, in bytes.
 pub(crate) fn size(readings: &Facts) -> usize {
     let text = |reading: &Reading| match reading {
         Reading::Text(text) | Reading::Cut(text) | Reading::Unreadable(text) => text.len(),

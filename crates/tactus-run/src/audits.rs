@@ -1,4 +1,4 @@
-//! What the audit says of environments while they come up, as the bundle keeps it.
+//! Audits of environments while they come up, as the bundle keeps them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tactus_model::finding::{Audit, Role};
 
 use crate::plan::{Resolved, ResolvedEnvironment};
 
-/// What is known of an environment before its facts are.
+/// The facts of an environment that are known before its probe has read any.
 struct Part {
     role: Role,
     measured: CpuSet,

@@ -1,9 +1,11 @@
-//! What the clock of a probe and that of this machine say of each other, by what was said and heard and when.
+//! Bounds on the rate of a probe's clock against this machine's, by messages and the times when they were sent and
+//! received.
 //!
-//! Nothing is assumed of how long words travel. Between the probe's saying something that was then heard here, and its
-//! being told something that was said here after that, passes at least the time between that hearing and that saying; and
-//! between being told something and answering at most the time from the telling to the hearing of the answer.
-//! Both hold for any line, so that a clock that breaks one of them is wrong, or stood still.
+//! Nothing is assumed of how long a message travels. Two rules hold for any line. First, take a message of the probe
+//! that has arrived here, and a later message from here to the probe. Between sending the first and receiving the
+//! second, the probe's clock must advance by at least the time between the two here. Second, between receiving a
+//! message and answering it, the probe's clock advances at most by the time from sending to the arrival of the answer
+//! here. A clock that breaks one of them is wrong, or stood still.
 
 use tactus_model::clock::{ClockCheck, Rate};
 use tactus_model::message::Proven;
@@ -24,14 +26,14 @@ struct Moment {
     there: u64,
 }
 
-/// What was said and heard so far.
+/// The messages so far, with their times on both clocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClockBounds {
     /// The last moment of the probe that was heard of.
     heard: Option<Moment>,
     /// When it was told to prove itself.
     told: Option<u64>,
-    /// The first time that it was told something, of which it said when.
+    /// The first time that it was told something and reported when.
     first_told: Option<Moment>,
     /// How long it stood still in all, and how long of it before the last moment that was heard of, in ns.
     stood: u64,
@@ -49,7 +51,7 @@ impl ClockBounds {
         self.told = Some(here);
     }
 
-    /// It stood still for so long, which is known and not for its rate to tell.
+    /// It stood still for `ns`. That is known, and is left out of the rate.
     pub const fn stood(&mut self, ns: u64) {
         self.stood = self.stood.saturating_add(ns);
     }
@@ -81,7 +83,7 @@ impl ClockBounds {
     }
 }
 
-/// The second of two times over the first, in parts per million; none: the first is too short to say.
+/// The ratio of the second time to the first, in parts per million; `None`: the first is too short.
 fn ppm((here, there): (u64, u64)) -> Option<u64> {
     const LEAST_NS: u64 = 1_000_000;
     (here >= LEAST_NS).then(|| whole(float(there) / float(here) * 1e6))
@@ -93,8 +95,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A probe whose clock runs at `rate`, over a line that takes `there` to it and `back` from it: it says hello, is told
-    /// after 300 ms, and proves itself in 200 ms; and once more a minute later.
+    /// A probe whose clock runs at `rate`, over a line with the delays `there` to it and `back` from it. It says
+    /// hello, is told after 300 ms, and proves itself in 200 ms; and once more a minute later.
     fn checks(rate: f64, there: u64, back: u64) -> Vec<ClockCheck> {
         let clock = |ns: u64| 77 * MS + whole(float(ns) * rate);
         let mut fit = ClockBounds::default();
@@ -158,7 +160,7 @@ mod tests {
         let proven = |told_ns, proven_ns| Proven { told_ns, proven_ns, ..Proven::default() };
         let mut at = [300 * MS, 500 * MS];
         for paused in [0, 8_000 * MS, 0, 20_000 * MS] {
-            // Ten seconds here, of which it stood still for so long.
+            // Ten seconds here, during which the clock stood still for `paused`.
             at = at.map(|at| at + 10_000 * MS + paused);
             fit.stood(paused);
             let there = at.map(|at| at - fit.stood);

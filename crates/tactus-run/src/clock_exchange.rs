@@ -1,13 +1,15 @@
-//! The clock of an environment against this machine's, by questions and answers: each leaves here, is heard there, is
-//! answered there and comes back here, at four moments of two clocks. A guest that has a page of memory with this machine
-//! answers most of them there, where nothing waits for a channel's interrupts. Nothing is assumed of how long a word travels, or that it
-//! takes as long there as back: no word is heard before it was said. So each answer gives a bound from either side, and of
-//! many the tightest of each side are taken (after D. L. Mills, RFC 5905; the two sides by themselves, as a way that is
-//! free for a moment need not be so for the way back).
+//! The clock of an environment against this machine's, by questions and answers. Each question leaves here, is heard
+//! there, is answered there, and its answer arrives here: four moments of two clocks. A guest that shares a page of
+//! memory with this machine answers most of them there, without waiting for a channel's interrupts.
 //!
-//! Asked is before the measurement and after it, when nothing is measured, and seldom between, in the wake of a tick. What the
-//! bounds leave open at the two ends is the error that is stated; what lies between is taken to run evenly, and where an answer
-//! meanwhile contradicts that, by how much is added.
+//! Nothing is assumed of how long a message travels, or that both ways take the same time: a message arrives after it
+//! was sent. So each answer gives a bound from either side, and of many the tightest of each side are taken (after D.
+//! L. Mills, RFC 5905). The two sides are taken separately, because a way that is free for a moment need not be so
+//! for the way back.
+//!
+//! Questions are sent before and after the measurement, when nothing is measured, and seldom between, right after a
+//! tick. The width of the bounds at the two ends is the error that is stated. Between the ends the clocks are taken
+//! to run evenly; if an answer meanwhile contradicts that, the difference is added to the error.
 
 use tactus_model::bundle::ClockFit;
 use tactus_model::message::ClockAnswer;
@@ -20,21 +22,21 @@ pub const MANY: u32 = 64;
 pub const FEW: u32 = 2;
 /// Answers further apart than this do not belong together, in ns.
 const APART_NS: u64 = 3_000_000_000;
-/// Answers that are kept, of which nearly all are from ticks: one of two in ten seconds, 14 hours.
+/// Answers that are kept. Nearly all are from ticks: two in ten seconds, so 14 hours.
 const MOST: usize = 10_000;
 /// Bounds that contradict each other by more are those of no clock, in ns.
 const CROSSED_NS: f64 = 1_000_000.0;
 /// How often the rate is taken from what it gives.
 const ROUNDS: usize = 4;
 
-/// What was asked and answered.
+/// Questions and answers.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     /// The number of the next question.
     next: u64,
     /// Questions that are to follow.
     left: u32,
-    /// The one that is not answered, and when it left.
+    /// The open question, and when it left.
     open: Option<(u64, u64)>,
     answered: Vec<Answered>,
     /// Answers that have come.
@@ -52,7 +54,7 @@ struct Answered {
     back: u64,
 }
 
-/// What the answers of one time leave open, as offsets of this machine's clock from the environment's.
+/// The bounds by the answers of one time, as offsets of this machine's clock from the environment's.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// When, on the environment's clock.
@@ -62,7 +64,8 @@ struct Bounds {
 }
 
 impl Exchange {
-    /// Asks so many times, one after the other. Returns the first question, which leaves at `now`; none: one is not answered.
+    /// Asks `times` times, one after the other. Returns the first question, which leaves at `now`; `None`: an earlier
+    /// one is still open.
     pub fn begin(&mut self, times: u32, now: u64) -> Option<u64> {
         self.left = times;
         if self.open.is_some() { None } else { self.question(now) }
@@ -73,7 +76,7 @@ impl Exchange {
         self.left == 0 && self.open.is_none()
     }
 
-    /// What was asked and is not answered is not waited for.
+    /// Stops waiting for the answer of an open question.
     pub const fn give_up(&mut self) {
         (self.left, self.open) = (0, None);
     }
@@ -97,7 +100,7 @@ impl Exchange {
         true
     }
 
-    /// What the environment has shown in its page of memory.
+    /// An exchange by the environment's page of memory.
     pub fn shown(&mut self, shown: Shown) {
         let Shown { left, heard, said, back } = shown;
         self.take(Answered { left, heard, said, back });
@@ -171,8 +174,8 @@ impl Bounds {
     }
 }
 
-/// What answers leave open, where this machine's clock runs so much faster: offsets of time here since `here` from time there
-/// since `there`.
+/// The bounds by some answers, if this machine's clock is faster by `rate`: offsets of the time here since `here`
+/// from the time there since `there`.
 fn bounds(group: &[Answered], here: u64, there: u64, rate: f64) -> Bounds {
     let offset = |own: u64, other: u64| difference(own, here) - difference(other, there) * (1.0 + rate);
     let each =
@@ -196,7 +199,7 @@ mod tests {
     const S: u64 = 1_000_000_000;
     const MS: u64 = 1_000_000;
 
-    /// A clock that this machine's outruns by so many ppm, with words that take what `delay` says there and back.
+    /// A clock that is slower than this machine's by `ppm`, with messages whose delays `delay` gives for both ways.
     struct Simulated {
         exchange: Exchange,
         began: u64,

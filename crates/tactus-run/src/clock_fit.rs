@@ -96,7 +96,7 @@ mod tests {
         })
     }
 
-    /// Ticks of a clock that this machine's outruns by so many parts per million.
+    /// Ticks of a clock that is slower than this machine's by `ppm` parts per million.
     fn ticks(seconds: u64, ppm: f64, seed: u64) -> Arrivals {
         let mut arrivals = Arrivals::default();
         for (n, delay) in (1..=seconds).zip(delays(seed)) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_none_is_told_and_a_short_run_accuses_nobody() {
+    fn an_uneven_clock_is_told_and_a_short_run_does_not_accuse_a_good_one() {
         assert!(!ticks(60, 5_000.0, 4).fit(false).unwrap().is_even());
         assert!(!ticks(600, -700.0, 4).fit(false).unwrap().is_even());
         for seed in 0..200 {

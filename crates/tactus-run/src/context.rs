@@ -1,4 +1,4 @@
-//! What a scenario needs of its run.
+//! The parts of a run that a scenario needs.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +16,7 @@ use crate::plan::Resolved;
 use crate::session::{Arrival, Session};
 use crate::sink::Emitter;
 
-/// What a run works with, beside its plan.
+/// The resources of a run, beside its plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Resources<'a> {
     pub system: &'a dyn System,
@@ -30,10 +30,10 @@ pub(crate) struct Resources<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// Why a run could not go on.
+/// Why a run could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// What happens cannot be recorded.
+    /// An event cannot be recorded.
     #[error(transparent)]
     Record(#[from] BundleError),
 }
@@ -47,7 +47,7 @@ pub(crate) struct Context<'a> {
     pub workspace: &'a Path,
     pub consoles: &'a Directory,
     pub interrupt: &'a Interrupt,
-    /// What the probes of all environments say, with the number of their session.
+    /// The messages from the probes of all environments, with the number of their session.
     pub arrivals: Receiver<(usize, Arrival)>,
     sender: Sender<(usize, Arrival)>,
     /// Environments of the last scenario that are still up: the next one may use them again.
@@ -82,11 +82,11 @@ impl<'a> Context<'a> {
         Session::open(name, running, measured, self.opened, self.sender.clone())
     }
 
-    /// Ends the environments that were kept up, but for those that `wanted` says; what lies inside one that
+    /// Ends the environments that were kept up, except those that `wanted` selects; an environment inside one that
     /// ends does so, too.
     ///
     /// # Errors
-    /// When what it says at its end cannot be told; all have been ended then.
+    /// When the notes from their end cannot be recorded; all have been ended then.
     pub fn close_kept(&mut self, wanted: impl Fn(&Session) -> bool) -> Result<(), RunError> {
         let kept = std::mem::take(&mut self.kept);
         let names: Vec<String> = kept.iter().filter(|s| wanted(s)).map(|s| s.name.clone()).collect();
@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
         };
         let (kept, mut ended): (Vec<_>, Vec<_>) = kept.into_iter().partition(stays);
         self.kept = kept;
-        // What lies inside ends before what is around it.
+        // An inner environment ends before the one around it.
         ended.sort_by_key(|session| session.inside.is_none());
         let mut result = self.tell_warnings(None);
         for session in ended {
@@ -108,7 +108,7 @@ impl<'a> Context<'a> {
 
     /// Tells what has been collected of warnings, as said of an environment or of the run.
     pub fn tell_warnings(&mut self, environment: Option<&str>) -> Result<(), RunError> {
-        // Where nobody listens they are left to whoever ends the guardian.
+        // Without listeners the warnings are left for the code that ends the guardian.
         let notes = if self.emitter.is_silent() { Vec::new() } else { self.guardian.warnings().take() };
         notes.into_iter().try_for_each(|note| {
             self.emit(Event::Noted { environment: environment.map(str::to_owned), note })

@@ -26,7 +26,7 @@ impl Counter {
     }
 }
 
-/// What a line says that begins as that of a worker does.
+/// The contents of a line that begins as that of a worker does.
 fn said(line: &str) -> Option<Breakdown> {
     serde_json::from_str(line.strip_prefix("breakdown ")?).ok()
 }

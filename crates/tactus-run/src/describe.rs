@@ -5,7 +5,7 @@ use tactus_system::System;
 
 use crate::machine_id;
 
-/// What the user calls the machine, where several have one host name, or a container has one of its own.
+/// The user's name for the machine, where several have one host name, or a container has another one.
 const NAME: &str = "TACTUS_MACHINE";
 /// The longest name, in characters.
 const LONGEST: usize = 64;
@@ -61,7 +61,7 @@ pub fn job(system: &dyn System) -> Option<Job> {
         .find_map(|(engine, variable)| Some(Job { engine: (*engine).into(), id: said(system, variable)? }))
 }
 
-/// What a variable says, without what a terminal would obey.
+/// The value of a variable, without control sequences for a terminal.
 fn said(system: &dyn System, variable: &str) -> Option<String> {
     let value = system.variable(variable)?;
     let plain: String = value.trim().chars().filter(|letter| !letter.is_control()).take(LONGEST).collect();

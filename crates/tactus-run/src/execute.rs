@@ -23,17 +23,17 @@ use crate::resume::resumed_writer;
 use crate::scenario;
 use crate::sink::{Emitter, Sink};
 
-/// What is to be run, and where its results go.
+/// The run, and where its results go.
 pub struct Request<'a> {
     /// The plan as this machine can do it.
     pub resolved: &'a Resolved,
-    /// What was chosen beside the plan.
+    /// The user's choices beside the plan.
     pub choices: &'a Choices,
     /// Where the results go.
     pub into: Destination<'a>,
     /// Ends the run early.
     pub interrupt: &'a Interrupt,
-    /// What users mark meanwhile.
+    /// Marks that users set meanwhile.
     pub marks: &'a Marks,
     /// The machine's CPUs.
     pub machine: &'a Topology,
@@ -57,7 +57,7 @@ pub enum Destination<'a> {
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Executed {
-    /// The bundle's directory, open: what is written beside the bundle's files is written there.
+    /// The bundle's directory, open: files beside the bundle's files are written there.
     pub dir: Directory,
     /// The bundle, read back; its manifest says how the run ended.
     pub contents: Contents,
@@ -65,7 +65,7 @@ pub struct Executed {
     pub dropped: u64,
     /// Whether everything that the run changed has been taken back.
     pub restored: bool,
-    /// Says to whoever looks that the run goes on; until this goes.
+    /// Marks the run as running, until this is dropped.
     pub running: Option<Running>,
     /// Somebody killed the guardian of the run.
     pub killed: Option<io::Error>,
@@ -74,16 +74,16 @@ pub struct Executed {
 /// Why a run did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
-    /// Nobody would take back what the run changes.
+    /// Without a guardian the run's changes would not be taken back.
     #[error("{0}")]
     Guardian(#[source] io::Error),
-    /// Whoever looks for the run would not find it.
+    /// `tactus watch` would not find the run.
     #[error("the run cannot be listed for `tactus watch`: {0}")]
     Unannounced(#[source] io::Error),
     /// Two would write the same files.
     #[error("{0} is being written by another run")]
     Busy(PathBuf),
-    /// What happens cannot be recorded, or read back.
+    /// An event cannot be recorded, or read back.
     #[error(transparent)]
     Bundle(#[from] BundleError),
 }
@@ -96,9 +96,9 @@ impl From<RunError> for ExecuteError {
     }
 }
 
-/// Runs every scenario and records what happens; `sinks` follow, and hold nothing up. A scenario that breaks
-/// ends with its reason, and the run goes on; an interrupt ends the scenario and the run, and keeps what was
-/// measured. What the run changed has been taken back when this returns.
+/// Runs every scenario and records what happens; `sinks` follow, and hold nothing up. A scenario that breaks ends
+/// with its reason, and the run continues. An interrupt ends the scenario and the run, and keeps the data so far. The
+/// run's changes have been taken back when this returns.
 ///
 /// # Errors
 /// When there is no guardian (nothing is changed then), or the bundle cannot be written or read back.
@@ -148,7 +148,7 @@ fn announce(
     Ok(announced)
 }
 
-/// The bundle, begun or gone on with, with this session in it.
+/// The bundle, new or resumed, with this session in it.
 fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleError> {
     let resolved = request.resolved;
     let machine = describe(system);
@@ -165,7 +165,7 @@ fn writer(request: &Request<'_>, system: &dyn System) -> Result<Writer, BundleEr
     Ok(writer)
 }
 
-/// What is known of a run beside its events.
+/// Facts of a run beside its events.
 pub(crate) struct Ran {
     /// How many events sinks missed.
     pub dropped: u64,
@@ -175,8 +175,8 @@ pub(crate) struct Ran {
     pub killed: Option<io::Error>,
 }
 
-/// The scenarios one after the other. When this returns, what the run changed has been taken back, and what
-/// could not be has been told.
+/// The scenarios one after the other. When this returns, the run's changes have been taken back, and a note tells
+/// which could not be.
 pub(crate) fn run(
     resolved: &Resolved,
     on: On<'_>,

@@ -1,5 +1,5 @@
-//! Why the virtual CPUs of a guest leave it, and for how long: a process of the probe that has BPF programs at KVM's
-//! tracepoints while it runs, and says what they counted when its stdin ends.
+//! Counts why the virtual CPUs of a guest leave it, and for how long. A process of the probe has BPF programs at
+//! KVM's tracepoints while it runs, and prints the counts when its stdin ends.
 
 use tactus_model::CpuSet;
 use tactus_model::outcome::exits::{CountedExits, ExitKind, reason, user_reason};
@@ -40,7 +40,7 @@ impl ExitCounter {
     }
 }
 
-/// What was said at the end. A guest that runs exits: where none was seen, nobody looked.
+/// The counts of the process's output. A guest that runs exits: a count of zero means that the counting failed.
 fn counted(said: &str) -> Result<CountedExits, String> {
     let ns = said.lines().find_map(|line| line.strip_prefix("counted ")?.parse().ok());
     let ns = ns.ok_or("the counter ended too early")?;

@@ -1,5 +1,6 @@
-//! The log: what tactus does and decides, with time. All crates tell it to [`tracing`]. Here the last lines are kept, for
-//! the bundle of a run that breaks, and lines of the levels that the user chose are shown. The probe tells nothing: it measures.
+//! The log: actions and decisions of tactus, with time. All crates send it to [`tracing`]. This module keeps the last
+//! lines, for the bundle of a run that breaks, and shows lines of the levels that the user chose. The probe logs
+//! nothing: it measures.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write};
@@ -48,7 +49,7 @@ pub fn levels(text: &str) -> Result<Targets, String> {
     text.parse::<Targets>().map_err(|error| error.to_string())
 }
 
-/// The last lines, oldest first; none: nothing was logged.
+/// The last lines, oldest first; `None`: nothing was logged.
 #[must_use]
 pub fn last_lines() -> Option<String> {
     let text = |kept: &Kept| kept.lines().iter().fold(String::new(), |text, line| text + line + "\n");
@@ -150,7 +151,7 @@ fn limits(require: &tactus_model::plan::Require) -> String {
     serde_json::to_string(require).unwrap_or_default()
 }
 
-/// Logs an event of a run. What comes with every tick is not logged.
+/// Logs an event of a run, except events of every tick.
 pub(crate) fn event(event: &RunEvent) {
     match event {
         RunEvent::RunStarted { plan, rows, .. } => info!(rows, "the run of plan {plan} begins"),

@@ -1,9 +1,10 @@
-//! What tells one machine from another, told to nobody as it is: whoever reads a bundle can see that two are of one machine.
+//! Numbers that identify a machine, hashed: a reader of bundles can see that two are of one machine, but does not see
+//! the number.
 //!
-//! Of a random number of 122 bits (machine-id, the UUID of most firmware) he learns nothing more. Of a number that can be
-//! guessed he can try all: the serial number of a Raspberry Pi has 32 bits, and some makers derive the UUID from a serial
-//! number or a network address. Nothing secret could be mixed in that is still the same when the system is installed anew,
-//! which is what the mainboard's number is for.
+//! The hash of a random number of 122 bits (machine-id, the UUID of most firmware) reveals nothing more. A number
+//! that can be guessed can be found by trying all. The serial number of a Raspberry Pi has 32 bits, and some makers
+//! derive the UUID from a serial number or a network address. No secret can be mixed in: it would have to survive a
+//! new installation of the system, as the mainboard's number does.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -13,7 +14,7 @@ use tactus_system::System;
 /// [`installed`] does.
 const APPLICATION: [u8; 16] = 0x86ac_f32f_a21f_4ef1_9c2d_6c6c_f9d0_f2b4_u128.to_be_bytes();
 
-/// What firmware says where its maker has put nothing in.
+/// Placeholders that firmware reports when its maker has set no number.
 const PLACEHOLDERS: [u128; 4] =
     [0, u128::MAX, 0x0300_0200_0400_0500_0006_0007_0008_0009, 0x1234_5678_1234_5678_90ab_cdde_efaa_bbcc];
 
@@ -24,8 +25,8 @@ pub fn installed(system: &dyn System) -> Option<String> {
     Some(specific(&id.to_be_bytes(), true))
 }
 
-/// The mainboard, by what firmware says: the system's UUID of SMBIOS, or the serial number of a device tree. Root alone may
-/// read them; where there are few such numbers, whoever reads the bundle can find it by trying.
+/// The mainboard, as reported by firmware: the system's UUID of SMBIOS, or the serial number of a device tree. Only
+/// root may read them. If the maker uses few such numbers, a reader of the bundle can find the number by trying.
 pub fn hardware(system: &dyn System) -> Option<String> {
     let uuid = system.text("/sys/class/dmi/id/product_uuid");
     if let Some(id) = uuid.and_then(|text| number(&text.trim().replace('-', ""))) {
@@ -62,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// What systemd-id128 252 of Debian 12 said of this one.
+    /// The number that systemd-id128 252 of Debian 12 printed for this one.
     #[test]
     fn the_installed_system_is_named_as_systemd_names_it() {
         let of = |text: &str| installed(&Memory::new().file("/etc/machine-id", text));

@@ -30,9 +30,9 @@ impl Marks {
         fits
     }
 
-    /// What waits, the oldest first.
+    /// The marks that wait, the oldest first.
     pub(crate) fn take(&self) -> VecDeque<Stamped> {
-        // Who marks holds it for a moment: what is not free now is taken before the event after this one.
+        // The other side holds the lock for a moment: marks that are missed now are taken before the next event.
         self.0.try_lock().map(|mut waiting| std::mem::take(&mut *waiting)).unwrap_or_default()
     }
 }

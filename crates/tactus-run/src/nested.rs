@@ -1,5 +1,5 @@
-//! An environment as the ground for others: its system by way of its probe, who takes back what is made
-//! there, and a place for files.
+//! An environment in which others run: its system by way of its probe, a guardian that takes back changes made there,
+//! and a place for files.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tactus_system::guardian::{Guardian, Workspace};
 use tactus_system::{Remote, System};
 
-/// What an environment needs that lies inside another one.
+/// The means by which an environment runs inside another one.
 pub struct Nest {
     /// The system of the outer one.
     pub system: Remote,

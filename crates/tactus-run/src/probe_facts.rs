@@ -16,10 +16,10 @@ use crate::plan::Resolved;
 /// Why an environment could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeFactsError {
-    /// What happens cannot be told.
+    /// An event cannot be reported.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Nobody would take back what is changed.
+    /// Without a guardian the changes would not be taken back.
     #[error("{0}")]
     Guardian(#[source] io::Error),
     /// It did not come up.
@@ -30,8 +30,8 @@ pub enum ProbeFactsError {
     Interrupted,
 }
 
-/// Brings up the environment of the first scenario of a resolved plan and returns its facts, or why there are
-/// none: it does not come up, with its last words. The notes say what could not be taken back.
+/// Brings up the environment of the first scenario of a resolved plan and returns its facts. If it does not come up,
+/// the error has its last words. The notes say what could not be taken back.
 pub fn probe_facts(
     resolved: &Resolved,
     system: &dyn System,

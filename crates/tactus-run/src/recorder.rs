@@ -27,12 +27,12 @@ const OUTLIERS: usize = 32;
 pub struct Recorder {
     writer: Writer,
     rows: Vec<RowState>,
-    /// What is known of the environments that are up.
+    /// Evidence and other facts of the environments that are up.
     up: BTreeMap<String, (Evidence, u64)>,
     /// Remarks about an environment that no row of it has taken yet.
     remarks: Vec<(String, Note)>,
     lost: BTreeMap<String, u64>,
-    /// What is known of the clocks of environments since their scenario began.
+    /// The state of the clocks of environments since their scenario began.
     clocks: BTreeMap<String, ClockCheck>,
     audits: Audits,
 }
@@ -102,14 +102,14 @@ impl Recorder {
             state.result.start_up_ms = Some(*after_ms);
         }
         state.result.started = jiff::Timestamp::from_millisecond(at_ms).ok().map(|at| at.to_string());
-        // What a reader finds if the run dies now.
+        // For a reader, if the run dies now.
         state.result.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         state.running = true;
         state.proven = state.result.control.len();
         let of_it = self.remarks.iter().filter(|(of, _)| concerns(&state.result, of));
         let taken: Vec<Note> = of_it.map(|(_, note)| note.clone()).collect();
         state.result.notes.extend(taken);
-        // If the run is killed now, nobody writes the log later.
+        // If the run is killed from now on, the log would otherwise be missing.
         self.writer.keep_log(log::last_lines().as_deref());
         state.log = Some(self.writer.begin_row(row, &state.result, state.tick_ns)?);
         Ok(())
@@ -141,7 +141,7 @@ impl Recorder {
         result.control.retain(|control| shown.contains(&control.series.of_thread()));
         state.proven = result.control.len();
         result.restarts.push(restart.clone());
-        // What the host recorded is of one start.
+        // The recordings of the host belong to one start.
         (result.waits, result.clock_fit) = (None, None);
         // For a reader, if the run dies now.
         self.writer.result(row, &state.result)
@@ -269,7 +269,7 @@ impl Record for Recorder {
             self.writer.event(&logged)?;
         }
         match &stamped.event {
-            // One that died while it was measured: what was said and lost is of its rows.
+            // An environment that died during the measurement: messages and losses of its start belong to its rows.
             Event::EnvironmentStarting { environment } if self.measures(environment) => {
                 self.up.remove(environment);
             }

@@ -1,4 +1,4 @@
-//! A bundle that a run goes on with: what of its plan is complete, and is left alone.
+//! Resuming a bundle: finds the rows of its plan that are complete, and leaves them alone.
 
 use tactus_bundle::{BundleError, Resumed, Writer};
 use tactus_model::bundle::RowResult;

@@ -45,8 +45,8 @@ use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the machine is left alone between a change of what runs or is set, and the measurement: what was changed
-/// for the run before acts on for a while.
+/// How long the machine is left alone between a change of its programs or settings, and the measurement: the effects
+/// of the former state last for a while.
 const SETTLING: Duration = Duration::from_secs(1);
 /// How often the interrupt is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -71,7 +71,7 @@ pub(super) fn perform(
         Ok(()) => scenario.end(context),
         Err(Failure::Run(error)) => Err(error),
         Err(Failure::Scenario(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Failed, reason)),
-        // What the place does not allow was not tried: it is skipped, with the remedy.
+        // A measurement that the place does not allow was not tried: it is skipped, with the remedy.
         Err(Failure::Refused(reason)) => scenario.end_all(context, &Ending::because(RowEnd::Refused, reason)),
         Err(Failure::Interrupted) => {
             let reason = "the run was interrupted before this measurement";
@@ -80,7 +80,7 @@ pub(super) fn perform(
     }
 }
 
-/// Why a scenario does not go on.
+/// Why a scenario cannot continue.
 pub(super) enum Failure {
     /// The whole run ends.
     Run(RunError),
@@ -105,29 +105,29 @@ impl From<StartError> for Failure {
     }
 }
 
-/// What is on while a scenario is performed.
+/// The state of a scenario while it is performed.
 pub(super) struct ScenarioRun<'a> {
     planned: &'a ResolvedScenario,
     rows: Range<usize>,
     sessions: Vec<Session>,
     ended: BTreeMap<usize, Ended>,
-    /// What the items of rows of values came to so far.
+    /// The values of items of rows so far.
     values: Values,
     /// Its number in the plan.
     number: usize,
-    /// What it measures is being taken in.
+    /// Its measurements are being collected.
     collecting: bool,
     /// Environments that died and are to be started again.
     dead: VecDeque<Dead>,
     /// How often each environment was started again.
     restarts: BTreeMap<String, u32>,
-    /// What those reported before they died.
+    /// The reports of environments before they died.
     reported: BTreeMap<String, Before>,
     /// How far each row has come, over all starts of its environment.
     splices: BTreeMap<usize, Splice>,
     /// Until when each row was measured, in ns of measured time.
     reached: BTreeMap<usize, u64>,
-    /// Rows of which a number has arrived.
+    /// Rows with at least one number.
     counted: BTreeSet<usize>,
     /// Frames of environments that did not arrive.
     lost: Losses,
@@ -135,11 +135,11 @@ pub(super) struct ScenarioRun<'a> {
     promises: Vec<(usize, Promise)>,
     /// Over the virtual CPUs of environments, by their session's number.
     watches: Vec<(usize, Watch)>,
-    /// What the machine's CPUs do while guests measure values.
+    /// Counts the activity of the machine's CPUs while guests measure values.
     counter: Option<Counter>,
-    /// Exits of the virtual CPUs of environments, by their session's number; or why nobody counts them.
+    /// Exits of the virtual CPUs of environments, by their session's number; or why they are not counted.
     exits: Vec<(usize, Result<ExitCounter, String>)>,
-    /// Blocks on this machine of which nobody has said that they are taken back: session and activity.
+    /// Blocks on this machine that have not been reported as taken back: session and activity.
     blocks: BTreeSet<(usize, u32)>,
     /// The partition of the caches, while it is on.
     divided: Option<Divided<Promise>>,
@@ -183,8 +183,8 @@ impl<'a> ScenarioRun<'a> {
 }
 
 impl ScenarioRun<'_> {
-    /// After a refusal: takes the job back from everybody else, so that the next scenario may use them. What
-    /// is said meanwhile belongs to no measurement.
+    /// After a refusal: takes the job back from all other environments, so that the next scenario may use them.
+    /// Messages that arrive meanwhile belong to no measurement.
     fn withdraw(&mut self, context: &Context<'_>) {
         for session in self.sessions.iter_mut().filter(|session| !session.done && !session.ended) {
             // A broken stream shows itself as an end of the stream.
@@ -231,7 +231,7 @@ impl ScenarioRun<'_> {
         closed.and(context.tell_warnings(None))
     }
 
-    /// What the probe of an environment has read so far.
+    /// The facts that the probe of an environment has read so far.
     pub(super) fn facts(&self, name: &str) -> Facts {
         self.sessions
             .iter()
@@ -243,7 +243,7 @@ impl ScenarioRun<'_> {
         self.number = number;
         let resolved = context.resolved;
         let names = resolved.environments_of(self.planned);
-        // What this scenario does not use must not disturb it.
+        // An environment that this scenario does not use must not disturb it.
         context.close_kept(|session| {
             names.contains(&session.name)
                 && !self.is_to_be_on_a_path(&session.name)

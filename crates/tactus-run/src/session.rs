@@ -25,7 +25,7 @@ use super::clock_fit::Arrivals;
 use super::nested::Nest;
 use super::standstill::Standstills;
 
-/// What arrives from an environment.
+/// An arrival from an environment.
 #[expect(clippy::large_enum_variant, reason = "nearly all of them are items")]
 #[derive(Debug)]
 pub enum Arrival {
@@ -49,21 +49,21 @@ pub struct Session {
     pub measured: CpuSet,
     /// The environment.
     pub running: Box<dyn Running>,
-    /// What the probe said of itself.
+    /// The probe's description of itself.
     pub hello: Option<Hello>,
-    /// What the probe read.
+    /// The facts that the probe read.
     pub facts: Facts,
     /// Whether all facts have arrived.
     pub facts_complete: bool,
     /// The probe has prepared its job.
     pub ready: bool,
-    /// The control of its job is over, or there is none.
+    /// The control of its job is over, or the job has no control.
     pub proven: bool,
     /// Its job has a control, before measuring and after it.
     pub proves: bool,
-    /// What its clock and that of this machine say of each other.
+    /// The bounds on its clock by that of this machine.
     pub clocks: ClockBounds,
-    /// What its numbers are worth, once that is known.
+    /// The evidence of its numbers, once that is known.
     pub evidence: Option<Evidence>,
     /// The job measures something (rather than only making load).
     pub measures: bool,
@@ -77,9 +77,9 @@ pub struct Session {
     pub refused: bool,
     /// The stream has ended.
     pub ended: bool,
-    /// When its ticks arrived, by which its clock is held against this machine's.
+    /// When its ticks arrived: they compare its clock with this machine's.
     pub arrivals: Arrivals,
-    /// What its clock answered, which is heard by who listens to it.
+    /// The answers of its clock, which the reader's thread takes in.
     exchange: Arc<Mutex<Exchange>>,
     /// It is asked while it measures, too, and when it last was.
     asks: bool,
@@ -98,11 +98,11 @@ pub struct Session {
     pub heard_ns: u64,
     /// The last lines that were no frames.
     pub foreign: Vec<String>,
-    /// What it may send, and has.
+    /// The messages that it has sent, and their limits.
     allowance: Allowance,
-    /// What was heard of it and is not handled yet.
+    /// Bytes that have arrived and are not handled yet.
     backlog: Arc<Backlog>,
-    /// What others need that lie inside it.
+    /// The means by which other environments run inside it.
     nest: Option<Nest>,
     connection: Arc<Connection>,
     reader: Option<JoinHandle<()>>,
@@ -192,7 +192,7 @@ impl Session {
         self.facts.text(BOOT_ID).is_some_and(|there| there.trim() == boot_id(system))
     }
 
-    /// What environments inside this one need; made when the first one comes.
+    /// The means by which other environments run inside this one; made when the first one comes.
     ///
     /// # Errors
     /// When its probe does not do its part.
@@ -215,12 +215,12 @@ impl Session {
         self.done && !self.ended && !self.sets && !self.on_path && self.facts_complete
     }
 
-    /// What another start of it goes on with; none: it was given no job.
+    /// The reports that the next start of it continues with; `None`: it was given no job.
     pub fn reported(&self) -> Option<Before> {
         self.allowance.before()
     }
 
-    /// Gives the probe its job, of which earlier starts of it may have reported.
+    /// Gives the probe its job, for which earlier starts of it may have sent reports.
     ///
     /// # Errors
     /// When the stream is broken.
@@ -268,7 +268,7 @@ impl Session {
     pub fn ticked(&mut self, at_ns: u64) {
         (self.heard_ns, self.stands) = (boottime_ns(), false);
         self.arrivals.add(at_ns, monotonic_ns());
-        // It has just spoken: what carries its words is awake.
+        // It has just sent a message: the channel is awake.
         if self.asks && self.asked.elapsed() >= ASK_AGAIN {
             self.ask(FEW);
         }
@@ -303,7 +303,7 @@ impl Session {
         !shown.is_empty()
     }
 
-    /// Asks for its clock so many times, one after the other.
+    /// Asks for its clock `times` times, one after the other.
     pub fn ask(&mut self, times: u32) {
         self.asked = Instant::now();
         // One that was lost on the way holds nothing up.
@@ -318,7 +318,7 @@ impl Session {
         self.ended || self.exchange().is_over()
     }
 
-    /// What is not answered yet is not waited for. `asks`: it is asked now and then while it measures.
+    /// Stops waiting for an open answer. `asks`: it is asked now and then while it measures.
     pub fn stop_asking(&mut self, asks: bool) {
         self.exchange().give_up();
         self.asks = asks;
@@ -338,7 +338,7 @@ impl Session {
     pub fn clock(&self) -> Option<ClockFit> {
         let arrived = self.arrivals.fit(self.running.budget().is_some());
         let answered = self.exchange().fit();
-        // What ticks contradict is no clock: none arrives before it was said.
+        // A fit that the ticks contradict is wrong: a tick cannot arrive before it was sent.
         let late = |own: &ClockFit| {
             arrived.is_none_or(|tick| own.began_ns <= tick.began_ns.saturating_add(own.late_ns))
         };
@@ -370,7 +370,7 @@ impl Session {
         // A refusal shows itself as an end that has to be forced.
         let _ = self.say(&ToProbe::Quit);
         self.connection.hang_up();
-        // Who listens does not wait for room any more, and what sends finds nobody who listens.
+        // The reader does not wait for room any more, and the sender finds the stream closed.
         self.backlog.close();
         self.running.stop();
         if let Some(reader) = self.reader.take() {
@@ -392,7 +392,7 @@ fn listen(
 ) {
     let mut decoder = Decoder::new();
     let mut buffer = vec![0; 64 * 1024];
-    // Passes items on that came then; false: nobody takes them.
+    // Passes on items that came then; `false`: the receiver is gone.
     let pass = |items: Vec<Item<FromProbe>>, now: u64| {
         items.into_iter().all(|item| {
             let item = match item {

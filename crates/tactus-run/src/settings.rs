@@ -17,12 +17,12 @@ use super::context::Context;
 use crate::plan::ResolvedScenario;
 use crate::prove::changes;
 
-/// What a probe is told to set.
+/// The settings that a probe makes.
 pub struct Settings {
     /// In this order: those of the profile, then those under test.
     pub changes: Vec<Change>,
-    /// Whether the probe puts the former values back. A machine of its own ends with its run; any other
-    /// environment shares the machine's kernel, which is left as it was.
+    /// Whether the probe restores the former values. A virtual machine ends with its run; any other environment
+    /// shares the machine's kernel, which is left as it was.
     pub restore: bool,
     /// For a probe that dies before it can.
     pub promises: Vec<Promise>,
@@ -48,7 +48,7 @@ pub fn settings(
     let mut changes = profiled.map(|profiled| profiled.changes(facts)).unwrap_or_default();
     changes.extend(under_test.iter().cloned());
     let mut promises = Vec::new();
-    // What is set elsewhere is out of the guardian's reach: the probe there puts it back by itself.
+    // The guardian cannot restore settings of another system: the probe there does that itself.
     if guarded {
         for how in changes.iter().filter_map(|change| former(change, context.system)) {
             let promise = context.guardian.promise(how);
@@ -89,8 +89,8 @@ pub fn under_test(
     Ok(all)
 }
 
-/// The first of these settings that does not hold, by what was read after it was made: one that is refused is a note of the
-/// probe, and what is measured then is not the setting. Only files say what they hold.
+/// The first of these settings that was not made, by the facts that were read afterwards. The probe only notes a
+/// refused setting, and the measurement would not be the intended one. Only settings in files can be read back.
 pub fn not_made<'a>(changes: &'a [Change], facts: &Facts) -> Option<&'a Change> {
     changes.iter().find(|change| {
         let Target::File { path, form } = &change.target else { return false };
@@ -98,8 +98,9 @@ pub fn not_made<'a>(changes: &'a [Change], facts: &Facts) -> Option<&'a Change> 
     })
 }
 
-/// How a setting of this machine is taken back, from what it is now. What was changed, and what it was, a container's probe
-/// says: the machine is asked, and nothing is promised of a thread that is another one here.
+/// How to restore a setting of this machine, from its present value. A container's probe reports the change and the
+/// former value, and is not trusted: the machine is read instead. Nothing is promised for a thread that is another
+/// one here.
 fn former(change: &Change, system: &dyn System) -> Option<Undo> {
     match &change.target {
         Target::File { path, form } => {

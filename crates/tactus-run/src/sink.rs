@@ -1,5 +1,5 @@
-//! Who listens to a run. The recorder takes events in line: what cannot be recorded ends the run. Everybody else
-//! stands behind a bounded channel: who is slow misses events, and the run does not wait.
+//! The listeners of a run. The recorder takes events in line: an event that cannot be recorded ends the run. All
+//! others are behind a bounded channel: a slow one misses events, and the run does not wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ const MOST: usize = 16 << 20;
 /// How long the end of a run waits for followers that have not taken everything yet.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Somebody who follows a run: a live view, metrics. Runs in a thread of its own.
+/// A follower of a run: a live view, metrics. Runs in a separate thread.
 pub trait Sink: Send {
     /// Takes in an event.
     fn take(&mut self, event: &Stamped);
@@ -40,7 +40,7 @@ pub(crate) trait Record {
     /// When the run should end because of it (the disk is full).
     fn record(&mut self, event: &Stamped) -> Result<(), BundleError>;
 
-    /// What it has to say itself, once.
+    /// A note from the sink itself, once.
     fn news(&self) -> Option<Note> {
         None
     }
@@ -85,7 +85,7 @@ impl Follower {
 
     fn tell(&mut self, event: &Arc<Stamped>) {
         let weight = weight(&event.event);
-        // What is larger than all room is told to one who has nothing else to take.
+        // An event larger than the whole room is sent if nothing else waits.
         let before = self.waiting.fetch_add(weight, Ordering::Relaxed);
         let room = before == 0 || before.saturating_add(weight) <= MOST;
         let told = match room {
@@ -134,7 +134,7 @@ pub(crate) struct Emitter {
 }
 
 impl Emitter {
-    /// Nobody listens.
+    /// Without listeners.
     pub fn silent() -> Self {
         Self { recorder: None, followers: Vec::new(), marks: Marks::default() }
     }
@@ -150,7 +150,7 @@ impl Emitter {
         Self { marks: marks.clone(), ..self }
     }
 
-    /// Whether nobody listens.
+    /// Whether there is no listener.
     pub fn is_silent(&self) -> bool {
         self.recorder.is_none() && self.followers.is_empty()
     }
@@ -289,7 +289,7 @@ mod tests {
         for n in 0..40 {
             emitter.emit(large(n)).unwrap();
         }
-        // It holds up nobody, and what it has not heard is counted.
+        // It holds nothing up, and missed events are counted.
         assert_eq!(emitter.followers[0].dropped, 40 - 15);
         assert!(emitter.followers[0].waiting.load(Ordering::Relaxed) <= MOST);
         drop(open);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_recorded_is_an_error_and_is_told_to_nobody() {
+    fn an_event_that_cannot_be_recorded_is_an_error_and_reaches_no_follower() {
         struct Full;
         impl Record for Full {
             fn record(&mut self, _: &Stamped) -> Result<(), BundleError> {

@@ -16,7 +16,7 @@ const SURE_NS: u64 = 10_000_000_000;
 const SURE_TICKS: u32 = 3;
 /// Those that are told one by one.
 const TOLD: usize = 5;
-/// The ticks before, of which the soonest counts.
+/// The number of earlier ticks; the soonest of them counts.
 const BEFORE: usize = 16;
 
 /// The standstills of a clock.
@@ -26,7 +26,7 @@ pub struct Standstills {
     before: VecDeque<i128>,
     /// When the last tick ended.
     last_ns: u64,
-    /// What may be one.
+    /// Possible standstills.
     open: Vec<Open>,
     found: Vec<Hole>,
 }
@@ -44,8 +44,8 @@ struct Open {
 }
 
 impl Standstills {
-    /// A tick that ended `at_ns` after the beginning has arrived at `now` of a clock of this machine that goes on while it
-    /// sleeps, in ns.
+    /// A tick that ended `at_ns` after the beginning has arrived at `now`, in ns, of this machine's clock that also
+    /// counts while the machine sleeps.
     pub fn add(&mut self, at_ns: u64, now: u64) {
         let late = i128::from(now) - i128::from(at_ns);
         let least = i128::from(LEAST_NS);
@@ -71,7 +71,7 @@ impl Standstills {
         self.last_ns = self.last_ns.max(at_ns);
     }
 
-    /// The measurement has ended: what there was, in the order of time.
+    /// The measurement has ended: returns the holes in the order of time.
     pub fn end(&mut self) -> Vec<Hole> {
         let open = std::mem::take(&mut self.open);
         self.keep(open.into_iter().filter(|open| open.ticks >= SURE_TICKS));
@@ -91,7 +91,7 @@ impl Standstills {
     }
 }
 
-/// What is said of them.
+/// The sentence about them.
 pub fn sentence(holes: &[Hole]) -> String {
     let seconds = |ns: u64| format!("{:.1} s", Nanos(ns).seconds());
     let mut told: Vec<String> = holes
@@ -116,8 +116,8 @@ mod tests {
     const S: u64 = 1_000_000_000;
     const MS: u64 = 1_000_000;
 
-    /// Ticks of two series, a second long, so many; `late` says by how much the n-th arrives late, `stood` how long the
-    /// clock has stood still before it.
+    /// `ticks` ticks of two series, a second long. `late` says by how much the n-th arrives late, `stood` how long
+    /// the clock has stood still before it.
     fn found(ticks: u64, late: impl Fn(u64) -> u64, stood: impl Fn(u64) -> u64) -> Vec<Hole> {
         let mut standstills = Standstills::default();
         for n in 1..=ticks {

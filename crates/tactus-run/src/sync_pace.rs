@@ -15,8 +15,8 @@ impl SyncPace {
         Self { tick_ns, last: (0, i64::MIN) }
     }
 
-    /// Whether it is due now that a series says its n-th tick: once for all series of a tick, when the next one begins, so
-    /// that a power cut loses one. Ticks that come sooner than they are due wait for each other.
+    /// Whether to write to disk now that a series has reported its n-th tick. It is due once for all series of a
+    /// tick, when the next one begins, so that a power cut loses one tick. Ticks that come early wait for each other.
     pub fn is_due(&mut self, n: u64, at_ms: i64) -> bool {
         let half = i64::try_from(self.tick_ns / 2_000_000).unwrap_or(i64::MAX);
         let due = self.last.0 != n && at_ms.saturating_sub(self.last.1) >= half;

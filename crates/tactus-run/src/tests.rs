@@ -1,5 +1,5 @@
-//! The engine against environments whose probes follow a script: what they say is written here, word
-//! by word, so that every way of going wrong can be played.
+//! The engine against environments whose probes follow a script: their messages are written here, word by word, so
+//! that every failure can be played.
 
 mod arrival;
 mod day;
@@ -65,7 +65,7 @@ fn what_a_probe_measures_is_in_the_bundle() {
     assert_eq!(row.result.measured_ns, 3_000_000_000);
     assert_eq!(contents.facts["a"].text("/proc/version"), Some("Linux scripted"));
     assert!(matches!(events.first(), Some(Event::RunStarted { rows: 1, .. })));
-    // What was counted outside says which scenario it is of: here it is called as its environment.
+    // A count from outside names its scenario, which has the name of its environment here.
     let counted = |event: &Event| matches!(event, Event::Noted { note, .. } if note.text.starts_with("a: CPU 2 entered"));
     assert!(events.iter().any(counted), "{events:?}");
     assert!(matches!(events.last(), Some(Event::RunFinished { .. })));
@@ -162,7 +162,7 @@ fn garbage_between_frames_costs_what_was_garbled_and_says_so() {
 }
 
 #[test]
-fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_goes_on() {
+fn each_way_of_breaking_ends_its_scenario_with_a_reason_and_the_run_continues() {
     let dir = tempfile::tempdir().unwrap();
     let scripts: &[(&str, &'static Scripted)] =
         &[("dies", &DIES), ("refuses", &REFUSES), ("mute", &MUTE), ("other", &FOREIGN), ("good", &GOOD)];

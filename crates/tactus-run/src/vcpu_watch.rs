@@ -18,7 +18,7 @@ use tactus_system::guardian::Guardian;
 use tactus_system::probe;
 use tactus_system::{Child, Invocation, System};
 
-/// How often the threads are looked at, in ns: what they waited is exact, when they did is known to this.
+/// How often the threads are looked at, in ns: how long they waited is exact, the moment is known to this interval.
 const LOOK_NS: u64 = 10_000_000;
 /// The most waits that are kept, the longest ones.
 const KEPT: usize = 512;
@@ -38,7 +38,7 @@ pub struct Hold {
     pub cpus: CpuSet,
     /// Its table.
     pub table: HoldVcpu,
-    /// What decides when: it is drawn by lot, so that what it explains is not explained by the beat of something else.
+    /// The seed of the random moments: a regular interval could match the rhythm of another event.
     pub seed: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Watch {
     layout: Layout,
 }
 
-/// What the watch has said; times are this machine's CLOCK_MONOTONIC in ns.
+/// The output of the watch; times are this machine's CLOCK_MONOTONIC in ns.
 #[derive(Clone, Debug, Default)]
 struct Said {
     begun: bool,
@@ -62,7 +62,7 @@ struct Said {
     /// Virtual CPU, from, to.
     held: Vec<(u32, u64, u64)>,
     totals: Vec<(u32, u64)>,
-    /// Why it is not known who had the CPUs, where that was asked for.
+    /// Why it is unknown who had the CPUs, if that was asked for.
     blind: Option<String>,
 }
 
@@ -194,7 +194,7 @@ impl Watch {
         }
     }
 
-    /// Why it is not known who had the CPUs, where that was asked for and is not.
+    /// Why it is unknown who had the CPUs, if that was asked for.
     pub fn blind(&self) -> Option<String> {
         self.said().blind
     }

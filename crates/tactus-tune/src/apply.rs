@@ -17,7 +17,7 @@ use super::{persist, tuned};
 /// How a plan is to be carried out.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOptions {
-    /// What was asked for, for `verify` and `apply --again`.
+    /// The order, for `verify` and `apply --again`.
     pub begin: Begin,
     /// Overwrite what another tool has set since.
     pub force: bool,
@@ -25,14 +25,14 @@ pub struct ApplyOptions {
     pub dry_run: bool,
 }
 
-/// What was done.
+/// The result of applying a plan.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// What an earlier call had left unfinished.
+    /// Unfinished steps of an earlier call.
     pub recovered: Option<Recovered>,
     /// Each step and what became of it.
     pub steps: Vec<(Step, Outcome)>,
-    /// What another tool has set since, and what it is now: left alone.
+    /// Settings that another tool has changed since, with their present value: left alone.
     pub foreign: Vec<(Step, String)>,
     /// Changes that wait for --persist and a boot, or for a restart.
     pub waiting: Vec<Change>,
@@ -49,9 +49,9 @@ pub enum TuneError {
     Busy,
     /// This user may not.
     NotRoot,
-    /// Something else is in force.
+    /// Another profile is applied.
     InForce(Box<Begin>),
-    /// Nothing is in force.
+    /// Nothing is applied.
     Nothing,
     /// A step failed; everything was taken back.
     Broken(Box<Broken>),
@@ -79,7 +79,7 @@ pub fn dir(system: &dyn System) -> PathBuf {
     lasting_dir(system).join("tune")
 }
 
-/// Takes the lock. Whoever changes anything has it.
+/// Takes the lock. Every caller that changes anything must hold it.
 pub(super) fn locked(system: &dyn System) -> Result<Box<dyn Send>, TuneError> {
     if !system.is_root() {
         return Err(TuneError::NotRoot);
@@ -100,7 +100,7 @@ pub fn settle(system: &dyn System) -> Result<Option<Recovered>, TuneError> {
     Ok(recover(system, &dir(system), &boot_id(system))?)
 }
 
-/// Carries a plan out: what can be done now is done, and with `persist` what the next boot needs.
+/// Applies a plan: the changes at run time, and with `persist` those for the next boot.
 ///
 /// # Errors
 /// When it must not be done or could not: then the system is as it was.
@@ -126,7 +126,7 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
     if prepared.steps.is_empty() && log.phase == Phase::Applied {
         return Ok(prepared);
     }
-    // What was set in an earlier boot went with it.
+    // The settings of an earlier boot ended with it.
     let kept = Kept::of(&log.entries);
     let gone: Vec<u64> = log
         .entries
@@ -156,7 +156,7 @@ pub fn apply(system: &dyn System, plan: &Plan, order: &ApplyOptions) -> Result<A
     }
 }
 
-/// The journal, of which everything must be readable: nothing is done on top of what is not known.
+/// The journal, if all of it is readable: nothing is done on top of unknown steps.
 fn whole(system: &dyn System) -> Result<(Journal<'_>, Log), TuneError> {
     let (journal, log) = Journal::open(system, &dir(system))?;
     match journal.damage().cloned() {
@@ -165,7 +165,7 @@ fn whole(system: &dyn System) -> Result<(Journal<'_>, Log), TuneError> {
     }
 }
 
-/// Whether two orders are for different things. What is in force may be kept over the next boot later.
+/// Whether two orders ask for different things. `persist` may differ: a profile can be made persistent later.
 fn differs(one: &Begin, other: &Begin) -> bool {
     let what = |begin: &Begin| (begin.profile.clone(), begin.isolated.clone());
     what(one) != what(other)
@@ -185,7 +185,7 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
         let steps = tuned::steps(system, plan, order.begin.persist).map_err(TuneError::Refused)?;
         applied.steps = steps.into_iter().map(|step| (step, Outcome::Done)).collect();
     }
-    // What is in force of each subject: what was done first.
+    // The applied step of each subject: the first one, because it has the original value.
     let (kept, mut in_force) = (Kept::of(&log.entries), BTreeMap::<String, &Entry>::new());
     for entry in &log.entries {
         if entry.reads.is_some() && (entry.boot == boot || kept.has(entry)) {
@@ -216,7 +216,7 @@ fn prepare(system: &dyn System, plan: &Plan, order: &ApplyOptions, log: &Log) ->
                 applied.foreign.push((step, now.trim().to_owned()));
                 continue;
             }
-            // What is taken back to is what was there before we came.
+            // A revert restores the value from before tactus.
             keep_former(&mut action, &earlier.action);
         }
         applied.steps.push((Step { check: change.check.clone(), action }, Outcome::Done));
@@ -252,7 +252,7 @@ fn action(system: &dyn System, change: &Change) -> Option<Action> {
         }
         Target::Scheduling(thread) => Action::Schedule { thread: thread.clone(), former, then },
         Target::Affinity(thread) => {
-            // A thread that may not be moved, or that nobody can schedule back, is left alone.
+            // A thread that may not be moved, or whose scheduling cannot be restored, is left alone.
             task(system, thread)?;
             Action::Place { thread: thread.clone(), former, then }
         }

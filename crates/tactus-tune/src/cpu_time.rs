@@ -1,4 +1,4 @@
-//! How long something computes, whoever else computes meanwhile.
+//! The time for which a function computes, without the time of other threads.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Tuning: what a profile sets, a plan of it for one system, and its carrying out and taking back.
+//! Tuning: profiles, a plan of a profile for one system, and applying and reverting it.
 //!
-//! A [`plan::Plan`] is made from a subject and a profile and touches nothing. What acts goes through
-//! the [`System`](tactus_system::System) door and writes a journal before it acts.
+//! A [`plan::Plan`] is made from a subject and a profile and touches nothing. Code that changes a system goes through
+//! the [`System`](tactus_system::System) door and writes a journal before each change.
 
 pub mod apply;
 #[cfg(test)]

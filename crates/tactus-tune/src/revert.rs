@@ -16,20 +16,20 @@ pub struct Back {
     pub dry_run: bool,
 }
 
-/// What was taken back.
+/// The result of a revert.
 #[derive(Debug, Default)]
 pub struct Reverted {
-    /// What could not be read of the journal: it may have named more.
+    /// The unreadable part of the journal: it may have named more steps.
     pub damage: Option<Damage>,
-    /// What an earlier call had left unfinished.
+    /// Unfinished steps of an earlier call.
     pub recovered: Option<Recovered>,
-    /// What was taken back, newest first. With `dry_run`: what would be.
+    /// Steps that were taken back, newest first; with `dry_run`: those that would be.
     pub undone: Vec<(Entry, Undone)>,
-    /// What was not: somebody else's now, or refused by the system.
+    /// Steps that were not taken back: another program has changed the value, or the system refused.
     pub left: Vec<(Entry, Undone)>,
 }
 
-/// Takes back what is in force: run-time values of this boot, and every file of ours.
+/// Reverts the applied settings: run-time values of this boot, and every file of ours.
 ///
 /// # Errors
 /// When nothing is applied, another call is at work, or the journal cannot be read.
@@ -56,7 +56,7 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
         if recovered.is_none() {
             return Err(nothing(damage));
         }
-        // What was left unfinished has just been taken back, and no line that can be read names anything else.
+        // The unfinished steps have just been taken back, and no readable line names another one.
         journal.close()?;
         return Ok(Reverted { recovered, ..Reverted::default() });
     }
@@ -82,7 +82,7 @@ pub fn revert(system: &dyn System, back: Back) -> Result<Reverted, TuneError> {
     if left.is_empty() {
         journal.close()?;
     } else {
-        // What is left can still be taken back by another call.
+        // Another call can still take back the steps that are left.
         journal.commit()?;
     }
     Ok(Reverted { damage, recovered, undone, left })

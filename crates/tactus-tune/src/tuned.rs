@@ -12,8 +12,8 @@ use super::plan::{Plan, PlanRefusal};
 use super::transaction::own_files::{self, MARK, PROFILE as NAME};
 use super::transaction::{Action, Step};
 
-/// Whether TuneD's daemon runs. Its pid file may be there without it, and its number then be anybody's: it is root's process
-/// outside of containers.
+/// Whether TuneD's daemon runs. Its pid file may remain after it, and its number may then belong to any process: so
+/// it must be root's process outside of containers.
 #[must_use]
 pub fn is_active(system: &dyn System) -> bool {
     let Some(pid) = system.text("/run/tuned/tuned.pid") else { return false };
@@ -38,7 +38,7 @@ fn is_roots(status: &str) -> bool {
         && values("NSpid:").is_some_and(|numbers| numbers.len() == 1)
 }
 
-/// Where profiles of the administrator's lie: since TuneD 2.24 in a directory of their own.
+/// The directory of the administrator's profiles: since TuneD 2.24 a separate one.
 fn dir(system: &dyn System) -> &'static str {
     own_files::PROFILES[usize::from(system.exists(Path::new("/usr/lib/tuned/profiles")))]
 }
@@ -60,7 +60,7 @@ pub(super) fn steps(system: &dyn System, plan: &Plan, persist: bool) -> Result<V
     let automatic = system.text("/etc/tuned/profile_mode").is_some_and(|mode| mode.trim() == "auto");
     let step = |action| Step { check: "tuned".into(), action };
     if chosen == NAME {
-        // Ours is in force: only what is new is done.
+        // Our profile is active: only make new changes.
         return Ok(match former.as_deref() == Some(then.as_str()) {
             true => Vec::new(),
             false => {

@@ -15,20 +15,20 @@ use super::{persist, tuned};
 pub struct Difference {
     /// Id of the check, or the profile's word.
     pub check: String,
-    /// What it is about.
+    /// The subject of the setting.
     pub target: String,
-    /// What it is.
+    /// Its present value.
     pub now: Option<String>,
-    /// What it should be.
+    /// Its planned value.
     pub then: String,
-    /// What has to happen for it to be so.
+    /// The remedy.
     pub needs: &'static str,
 }
 
-/// What was asked for and is in force.
+/// The order that is applied.
 ///
 /// # Errors
-/// When nothing is, or the journal cannot be read.
+/// When nothing is applied, or the journal cannot be read.
 pub fn in_force(system: &dyn System) -> Result<Begin, TuneError> {
     let (journal, log) = Journal::open(system, &dir(system))?;
     let begin = log.begin.filter(|_| log.phase != Phase::Nothing);
@@ -87,8 +87,8 @@ fn is_interrupt(target: &Target) -> bool {
     matches!(target, Target::File { path, .. } if path.starts_with("/proc/irq/") && path.ends_with("/smp_affinity_list"))
 }
 
-/// What the kernel made of its command line: of two isolcpus= it takes the first, and it takes neither
-/// from CPUs that it does not have.
+/// Differences between the plan's CPUs and those that the kernel took from its command line. The kernel uses the
+/// first isolcpus= of two, and leaves out CPUs that it does not have.
 fn effective(subject: &Subject<'_>, plan: &Plan) -> Vec<Difference> {
     let sets: [(&str, &str, &CpuSet); 2] = [
         ("isolcpus", "/sys/devices/system/cpu/isolated", &subject.topology.booted),

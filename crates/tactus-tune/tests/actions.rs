@@ -1,4 +1,5 @@
-//! The lines that an audit prints to be copied, on all recorded machines: what one is said to fix, it fixes.
+//! The lines of an audit that are meant to be copied, on all recorded machines: each fixes the findings that it
+//! claims to fix.
 
 mod machines;
 
@@ -25,7 +26,7 @@ fn copied(facts: &Facts, role: Role, line: &str) -> Plan {
     Plan::new(&Subject::new(facts, role, &intent), profile, &Choice { only, ..Choice::default() })
 }
 
-/// What is set now. A boot parameter fixes checks beside those that ask for it.
+/// A setting at run time. A boot parameter fixes checks beside those that ask for it.
 fn is_tuning(action: &Action) -> bool {
     action.command.starts_with("sudo tactus tune apply ") && !action.command.contains(" --persist ")
 }

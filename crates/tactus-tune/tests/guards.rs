@@ -14,8 +14,8 @@ use tactus_tune::profile::{self, PROFILES, Profile};
 
 use machines::machines;
 
-/// What must never be in a plan that nobody asked for it: what is set, and the values that weaken it. A `*`
-/// stands for anything. Written here once more, and not taken from the planner.
+/// Settings that a plan must not contain without a request, and the values that weaken them. A `*` stands for
+/// anything. The list is written here once more, and not taken from the planner.
 const GUARDS: &[(&str, &[&str])] = &[
     ("/proc/sys/kernel/sched_rt_runtime_us", &["-1", "1000000"]),
     ("/sys/kernel/debug/sched/fair_server/*/runtime", &["0"]),
@@ -108,7 +108,7 @@ fn no_profile_weakens_a_guard_of_any_machine_unasked() {
             }
         }
     }
-    // What the profiles want of the list, and so what this test has seen: none of it for nothing.
+    // The guards in the profiles, which this test must have seen: so no entry is tested in vain.
     let wanted = [
         "/proc/sys/kernel/hung_task_timeout_secs",
         "/proc/sys/kernel/nmi_watchdog",
@@ -183,7 +183,7 @@ fn no_interrupt_that_is_allowed_on_isolated_cpus_only_is_moved() {
         let isolated = Subject::new(&facts, Role::Host, &Intent::default()).isolated().clone();
         let Some(cpu) = isolated.first() else { continue };
         facts.keep("/proc/irq/77/smp_affinity_list", cpu.to_string());
-        // Whatever irqbalance places, it is told not to place this one.
+        // irqbalance is configured not to place this one.
         facts.keep("/etc/default/irqbalance", "IRQBALANCE_ARGS=--banirq=77");
         for (profile, role) in every_profile().take(1) {
             let plan = plan(&facts, role, profile, &Choice::default());

@@ -1,4 +1,5 @@
-//! Whatever a plan sets on any recorded machine, and keeps for the next boot, is carried out, gone on with, and taken back.
+//! Everything that a plan sets on any recorded machine, and keeps for the next boot, is applied, applied again, and
+//! taken back.
 
 mod machines;
 
@@ -52,7 +53,7 @@ fn plan(subject: &Subject<'_>, profile: &Profile, without: &[String]) -> Plan {
     };
     let mut plan = Plan::new(subject, profile, &choice);
     plan.refusals.clear();
-    // What is on the command line with another value already is refused by name.
+    // A parameter on the command line with another value is refused by name.
     let twice = |change: &Change| match &change.target {
         Target::Kernel { parameter } => {
             ["isolcpus", "nohz_full"].contains(&parameter.as_str())

@@ -61,7 +61,7 @@ impl Exit {
         killed.map_or(Self::Good, |error| Failure::without_guardian(error).report())
     }
 
-    /// How it ends by its verdicts, of which none is needed. `whole`: what was to be measured was.
+    /// The exit of a run by its verdicts; a run without verdicts is good. `whole`: all planned rows were measured.
     fn judged(verdicts: &[Outcome], whole: bool) -> Self {
         if verdicts.contains(&Outcome::Fail) {
             Self::Findings
@@ -87,7 +87,7 @@ pub fn is_measured(contents: &Contents) -> bool {
 }
 
 impl Exit {
-    /// How the program ends that ends for two reasons: by the graver one. What could not be done is the gravest.
+    /// The exit of a program with two results: the worse one, and [`Exit::Unable`] is the worst.
     pub const fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unable, _) | (_, Self::Unable) => Self::Unable,
@@ -132,7 +132,7 @@ impl Failure {
         Self::new(error, "run it again; `dmesg` shows whether the kernel killed it for lack of memory")
     }
 
-    /// What it says, without the hint.
+    /// The message, without the hint.
     #[cfg(test)]
     pub fn words(&self) -> String {
         format!("{:#}", self.error)
@@ -187,7 +187,7 @@ impl From<KernelError> for Failure {
     }
 }
 
-/// How a process of this program ended, by its exit code; none: a signal ended it.
+/// The exit of a process of this program, by its exit code; `None`: a signal ended it.
 impl From<Option<i32>> for Exit {
     fn from(code: Option<i32>) -> Self {
         match code {
@@ -199,7 +199,7 @@ impl From<Option<i32>> for Exit {
     }
 }
 
-/// What is needed of the place where tactus keeps its files.
+/// The hint for the directory of tactus's files.
 pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of yours, on a file system that may be written to and is \
 not mounted noexec, below which no other user may write";
 
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_ends_by_the_gravest_of_its_verdicts_and_a_warning_is_none() {
+    fn a_run_ends_by_the_worst_of_its_verdicts_and_a_warning_does_not_count() {
         use Outcome::{Fail, Inconclusive, Pass, Warn};
         for (verdicts, whole, part) in [
             (&[][..], Exit::Good, Exit::Unable),

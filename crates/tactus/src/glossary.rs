@@ -8,7 +8,7 @@ pub struct Term {
     pub about: &'static str,
 }
 
-/// What a table, a verdict or a note speaks of.
+/// The terms in tables, verdicts and notes.
 pub const TERMS: &[Term] = &[
     Term {
         word: "latency",

@@ -1,4 +1,4 @@
-//! What a user sees while it runs.
+//! The display of a run in progress.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -24,17 +24,17 @@ pub struct Progress {
     bar: ProgressBar,
     /// Name of each row.
     rows: Vec<String>,
-    /// What the rows that run have measured so far.
+    /// The figures of the running rows so far.
     running: BTreeMap<usize, Measured>,
     /// When the running rows began to measure, in ms since the epoch.
     measuring_ms: i64,
     left: TimeLeft,
 }
 
-/// What a row has measured so far.
+/// The figures of a row so far.
 #[derive(Default)]
 struct Measured {
-    /// Largest latency, in ns; none: it has none yet.
+    /// Largest latency, in ns; `None` without any.
     max_ns: Option<u64>,
     values: Vec<ValueResult>,
 }
@@ -101,8 +101,8 @@ impl Progress {
         self.bar.set_message(clean(&format!("{figures}{} left", self.time_left(at_ns))));
     }
 
-    /// How a row ended, in one line; what it has measured is its own. Of rows whose turn did not come the run says at its end
-    /// how many they are.
+    /// The end of a row, in one line with its figures; `None` for a row that still waits: the run counts these at its
+    /// end.
     fn finished(&mut self, row: usize, ending: &Ending) -> Option<String> {
         let name = self.rows.get(row).filter(|_| ending.ended != RowEnd::Waiting)?;
         let word = match ending.ended.status() {
@@ -212,7 +212,7 @@ impl Lines {
     }
 }
 
-/// A line of its own below the others.
+/// A separate line below the others.
 fn line_in(all: &MultiProgress) -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{msg}") {

@@ -88,7 +88,8 @@ fn complaint(text: &str) -> (String, Vec<String>) {
     (lines.join("\n"), hints)
 }
 
-/// Help and version are told as they are; an error repeats words of the command line, which may be anybody's.
+/// Prints an answer of clap. Help and version are printed as they are; an error repeats words of the command line,
+/// which are not trusted.
 fn told(answer: &clap::Error) -> ExitCode {
     if let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(name))) =
         (answer.kind(), answer.get(ContextKind::InvalidSubcommand))

@@ -6,7 +6,7 @@ const ALIKE: f64 = 0.75;
 /// The known word that is most like `word`, if any is (Jaro-Winkler's measure: swapped letters count little, and a common
 /// beginning much).
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // What is compared takes time with the square of its length, and may be anybody's.
+    // The comparison takes time with the square of the length, and the word is not trusted.
     if word.len() > 64 {
         return None;
     }

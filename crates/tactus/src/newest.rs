@@ -12,10 +12,10 @@ use tactus_system::{Directory, System};
 use crate::exit::Failure;
 use crate::say::say;
 
-/// What a bundle's directory has.
+/// A file that every bundle contains.
 pub const MANIFEST: &str = "manifest.json";
 
-/// What is asked of a manifest.
+/// The fields of a manifest that are needed here.
 #[derive(Deserialize)]
 struct Begun {
     started: String,
@@ -53,9 +53,9 @@ pub fn complete(dir: &Path) -> Option<PathBuf> {
     newest(dir, |begun| begun.status == Some(RunStatus::Complete)).ok()?
 }
 
-/// The directory below `dir` whose manifest says that it was begun last; of those that say the same, the last by name.
-/// Where all may write, anybody could have put one there that says so: links and what is neither this user's nor root's
-/// are passed over.
+/// The directory below `dir` whose manifest has the latest beginning; of equal ones, the last by name. Where all
+/// users may write, another user could put one there: links, and files that belong to neither this user nor root, are
+/// passed over.
 fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<PathBuf>> {
     let above = Directory::open(dir)?;
     let begun = |name: OsString| -> Option<(jiff::Timestamp, OsString)> {
@@ -68,7 +68,7 @@ fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<Pa
     Ok(newest.map(|(_, name)| if dir == Path::new(".") { name.into() } else { dir.join(name) }))
 }
 
-/// When somebody began to write this bundle, or to go on with it.
+/// The time of the last session of this bundle, in which it was begun or resumed.
 pub fn session(bundle: &Path, system: &dyn System) -> Option<jiff::Timestamp> {
     let bytes = system.read_regular(&bundle.join(MANIFEST), limits::PLAN).ok()?;
     let begun: Begun = serde_json::from_slice(&bytes).ok()?;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_bundle_is_none() {
+    fn a_directory_without_a_valid_manifest_is_not_a_bundle() {
         assert_eq!(with(&[]), None);
         let found = with(&[
             ("cut", r#"{"started": "2026-03-0"#),

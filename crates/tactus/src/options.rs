@@ -1,4 +1,4 @@
-//! What is wrong in a plan that was made of options is said of the option. Pure.
+//! Errors in a plan that was made of options are reported for the option. Pure.
 
 use tactus_run::plan::PlanError;
 
@@ -33,7 +33,7 @@ fn option(command: &str, key: &str) -> Option<&'static str> {
     own.flat_map(|(_, keys)| keys.iter()).find(|(known, _)| *known == last).map(|(_, option)| *option)
 }
 
-/// What is wrong, with the option that says so in place of a key that nobody has written.
+/// The failure of an error, with the option in place of a key that the user has not written.
 pub fn named(error: PlanError) -> Failure {
     let Some(option) = error.key.as_deref().and_then(|key| option(&error.file, key)) else {
         return error.into();

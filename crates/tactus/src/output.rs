@@ -1,7 +1,7 @@
-//! Where data goes, and how it may look there.
+//! Output: where data goes, and how it may look there.
 //!
-//! A reader of stdout who leaves early changes nothing: what is written after that is lost, and the command ends as it
-//! would have. Any other error of stdout is a failure of its own type, so that no broken pipe elsewhere is taken for it.
+//! If a reader of stdout leaves early, the rest of the output is lost, and the command ends as it would have. Any
+//! other error of stdout is a failure with a separate type, so that no broken pipe elsewhere is taken for it.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::exit::Failure;
 pub struct Unwritten(pub io::Error);
 
 impl Unwritten {
-    /// What writing to stdout came to. A reader who left is no failure.
+    /// The result of writing to stdout. A reader that left is not a failure.
     pub fn of(written: io::Result<()>) -> Result<(), Self> {
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Self(error)),
@@ -47,13 +47,13 @@ pub fn bytes(data: &[u8]) -> Result<(), Unwritten> {
     Unwritten::of(out.write_all(data).and_then(|()| out.flush()))
 }
 
-/// Writes text to stdout whose words may be anybody's, without what drives a terminal.
+/// Writes text that is not trusted to stdout, without control characters for a terminal.
 pub fn text(text: &str) -> Result<(), Unwritten> {
     data(&lines(text))
 }
 
-/// Stdout for data that is written piece by piece. Writing fails when its reader has left, so that nobody goes on making
-/// what nobody reads; [`Stdout::was_left`] tells that from other failures.
+/// Stdout for data that is written piece by piece. Writing fails when its reader has left, so that the program stops
+/// making more; [`Stdout::was_left`] tells that from other failures.
 #[derive(Default)]
 pub struct Stdout {
     was_left: bool,
@@ -100,8 +100,8 @@ pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     Ok(data(&tactus_report::render::json::text(value)?)?)
 }
 
-/// Opens a directory to write into; one that is not there is made, with those above it. No link of another user's leads
-/// there, and what is written beneath it stays there, whoever renames what is above it meanwhile.
+/// Opens a directory to write into; a missing one is made, with those above it. The path contains no link of another
+/// user. Files beneath it stay there, even if another user renames a directory above it meanwhile.
 pub fn directory(path: &Path) -> io::Result<Directory> {
     match Directory::reach(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Directory::create(path),
@@ -109,8 +109,8 @@ pub fn directory(path: &Path) -> io::Result<Directory> {
     }
 }
 
-/// Puts a file beneath a directory in one step, with the directories above it. Nothing is written through a link, or
-/// into what is no file, whoever put it there.
+/// Puts a file beneath a directory in one step, with the directories above it. It never writes through a link or into
+/// a special file, even if another user has put one there.
 pub fn file(dir: &Directory, name: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let above: Vec<&Path> = name.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).collect();
     above.into_iter().rev().try_for_each(|above| dir.make_dir(above))?;
@@ -130,7 +130,7 @@ pub fn colour() -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Width of the terminal in columns; 100 where stdout is none.
+/// Width of the terminal in columns; 100 if stdout is not a terminal.
 pub fn width() -> usize {
     if !io::stdout().is_terminal() {
         return 100;

@@ -22,7 +22,7 @@ const ALIASES: [(&str, &str); 6] = [
 /// The word for any container.
 const CONTAINER: &str = "container";
 
-/// What is said of addresses wherever one is wrong.
+/// The hint for every wrong address.
 const ADDRESSES: &str = "an address is pod:NAMESPACE/NAME, docker:NAME, podman:NAME, lxc:NAME, nspawn:NAME, libvirt:DOMAIN, \
                          ssh:[USER@]HOST or serial:DEVICE";
 
@@ -51,7 +51,7 @@ impl Place {
         if address.is_empty() || address.contains(char::is_whitespace) || address.contains(char::is_control) {
             return Err(wrong("the address after the colon is missing, or contains spaces"));
         }
-        // Tools take what begins with a dash for an option of their own.
+        // Tools take a word that begins with a dash as an option.
         if address.split(['/', '@']).any(|part| part.starts_with('-')) {
             return Err(wrong("a name cannot begin with a dash"));
         }

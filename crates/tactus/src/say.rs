@@ -1,4 +1,5 @@
-//! What is said beside the data: on stderr, in lines that cannot drive a terminal, and never the end of a measurement.
+//! Messages beside the data: on stderr, in lines that cannot drive a terminal. An error in writing one never ends a
+//! measurement.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -9,17 +10,17 @@ use tactus_model::message::Note;
 use tactus_model::text::{no_order, quoted};
 use tactus_report::units::clean;
 
-/// What was said while the live screen was there; none: it is not there.
+/// Messages held back while the live screen is shown; `None`: no screen.
 static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 /// Most lines that are held; the bundle has all that happened.
 const MOST_HELD: usize = 10_000;
 
 /// Clears a line that changes, lets something be written, and draws the line again.
 type Draws = Box<dyn Fn(&dyn Fn()) + Send>;
-/// What draws such a line on stderr now.
+/// Draws such a line on stderr now.
 static DRAWS: Mutex<Option<Draws>> = Mutex::new(None);
 
-/// What is said from now on stands above a line that changes, such as a progress bar, until [`alone`].
+/// Messages from now on are printed above a line that changes, such as a progress bar, until [`alone`].
 pub fn above(draws: impl Fn(&dyn Fn()) + Send + 'static) {
     *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(draws));
 }
@@ -29,7 +30,7 @@ pub fn alone() {
     *DRAWS.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// What is said from now on is held until [`release`].
+/// Holds messages back until [`release`].
 pub fn hold() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }

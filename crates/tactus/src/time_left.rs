@@ -72,7 +72,7 @@ impl TimeLeft {
         scenario.state = State::Over;
     }
 
-    /// What is left where the scenario that runs has measured for `done_ns`.
+    /// The time that is left when the running scenario has measured for `done_ns`.
     pub fn after(&self, done_ns: u64) -> Duration {
         let of = |state| self.scenarios.iter().filter(move |own| own.state == state);
         let running = of(State::Running).map(|own| own.measures_ns.saturating_sub(done_ns)).sum::<u64>();
@@ -105,7 +105,7 @@ mod tests {
         for row in [0, 1] {
             left.row_started(row, 1_000);
         }
-        // What came before the first one has the second in which it was left alone: it is not counted twice.
+        // The second of rest before the first scenario is over: it is not counted twice.
         assert_eq!(left.after(4_000_000_000).as_secs(), 28);
         for row in [0, 1] {
             left.row_ended(row, 11_000);

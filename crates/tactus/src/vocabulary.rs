@@ -41,12 +41,12 @@ pub fn exports() -> Vec<&'static str> {
     EXPORTS.iter().map(|format| format.name).collect()
 }
 
-/// What starts jobs on many machines.
+/// The engines that start jobs on many machines.
 pub fn engines() -> Vec<&'static str> {
     ENGINES.iter().map(|engine| engine.name()).collect()
 }
 
-/// What files are generated for.
+/// The names of the generators of files.
 pub fn generators() -> Vec<&'static str> {
     GENERATORS.iter().map(|generator| generator.name).collect()
 }
@@ -58,8 +58,8 @@ mod tests {
 
     use super::*;
 
-    /// What the answer of a run calls published is what the studies have: the smallest and the largest maximum of hosts and of
-    /// guests, where nothing was injected.
+    /// The published range in the answer of a run is that of the studies: the smallest and the largest maximum of
+    /// hosts and of guests, where nothing was injected.
     #[test]
     fn the_scale_of_an_answer_is_that_of_the_published_figures() {
         let mut all: Vec<(String, u64)> = Vec::new();

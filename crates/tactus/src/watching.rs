@@ -1,5 +1,5 @@
-//! Who watches a run: the live screen, and the metrics. Both stand behind the run's bounded channel and, as all threads of
-//! the command, on CPUs that are not measured; neither can hold anything up.
+//! The viewers of a run: the live screen, and the metrics. Both are behind the run's bounded channel and, as all
+//! threads of the command, on CPUs that are not measured. So neither can hold anything up.
 
 mod terminal_guard;
 
@@ -31,12 +31,12 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Nobody does.
+    /// Without a screen and without metrics.
     pub fn nobody() -> Self {
         Self { shared: Shared::new(Watched::default()), screen: false, metrics: None }
     }
 
-    /// As the command line says. `screen`: where a terminal can show one, and nobody asked for lines.
+    /// As the command line says. `screen`: a terminal can show one, and the user did not ask for lines.
     pub fn of(resolved: &Resolved, options: &Options, screen: bool) -> Self {
         let rows = resolved.rows.iter().enumerate().map(|(number, row)| planned(resolved, number, row));
         let shared = Shared::new(Watched::new(&resolved.plan.name, rows));
@@ -66,7 +66,7 @@ impl Watching {
         Ok(())
     }
 
-    /// What takes in a run's events for them; none: nobody watches.
+    /// The sink for a run's events; `None` without screen and metrics.
     pub fn sink(&self, resolved: &Resolved) -> Option<Box<dyn Sink>> {
         let left = TimeLeft::of(resolved);
         let (shared, audits) = (self.shared.clone(), Audits::of(resolved));
@@ -90,9 +90,9 @@ impl Watching {
     }
 }
 
-/// Shows the screen until what this returns is dropped; none: the terminal cannot be set, which is said.
+/// Shows the screen until the returned value is dropped; `None`: the terminal cannot be set, which is printed.
 pub fn shown(shared: &Shared, view: View, ask: impl FnMut(Asked) + Send + 'static) -> Option<Shown> {
-    // First: what sets the terminal back if all else is killed.
+    // Start the guard first: it restores the terminal if all else is killed.
     let guard = TerminalGuard::start();
     say::hold();
     match Screen::open(shared.clone(), view, look(), ask) {
@@ -120,7 +120,7 @@ impl Drop for Shown {
     }
 }
 
-/// What the terminal can show.
+/// The abilities of the terminal.
 fn look() -> Look {
     let set = |name: &str| Real.variable(name).filter(|value| !value.is_empty());
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();

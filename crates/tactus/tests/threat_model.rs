@@ -1,4 +1,4 @@
-//! `docs/design/security.md`: what it calls a proof is there.
+//! `docs/design/security.md`: every proof that it names exists.
 #![expect(clippy::disallowed_methods, reason = "the sources are read beside the door")]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What virtual machines are doing now: how often they leave the guest, and whether one is moved.
+//! The activity of virtual machines: how often they leave the guest, and whether one is being migrated.
 
 use tactus_model::facts::Facts;
 use tactus_model::finding::Severity;
@@ -9,8 +9,8 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 const TOTALS: &str = "/sys/kernel/debug/kvm/";
 const UPTIME: &str = "/proc/uptime";
-/// Exits in a second and for a vCPU that are worth a look. An exit and the way back take one to several
-/// microseconds, so that this many take some thousandths of the CPU, and are as many as a tick of 1 kHz.
+/// Exits per second and vCPU that are worth a look. An exit and the way back take one to several microseconds. So
+/// this many take some thousandths of the CPU, and are as many as a tick of 1 kHz.
 const MANY: f64 = 1000.0;
 
 pub static CHECKS: &[Check] = &[

@@ -52,8 +52,8 @@ handler's thread and the interrupt to the vCPU of the application.",
     },
 ];
 
-/// Interrupts of the I/O APIC that are level triggered (`fasteoi`), which on a PC are those of PCI and the
-/// one of ACPI. The kernel's rows say so; what was read out of them does not keep it.
+/// Interrupts of the I/O APIC that are level triggered (`fasteoi`), which on a PC are those of PCI and the one of
+/// ACPI. This is read from the kernel's rows, because the parsed interrupts do not keep it.
 fn level_triggered(facts: &Facts) -> BTreeSet<u32> {
     let rows = facts.parts("interrupts").chain(facts.text("/proc/interrupts")).flat_map(str::lines);
     rows.filter(|row| row.contains("IO-APIC") && row.contains("fasteoi"))

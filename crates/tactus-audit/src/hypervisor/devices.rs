@@ -27,7 +27,7 @@ at its first boot.",
     changes: no_change,
 }];
 
-/// What a device is for, when it is one of those.
+/// The purpose of a device, if it is one of those.
 fn class(kind: &str) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     if has(&["balloon"]) {

@@ -82,7 +82,7 @@ fn blockdev<'a>(arguments: &'a Arguments, node: &'a Parameter) -> Option<Disk<'a
     let name = node.get("node-name").unwrap_or(&node.kind);
     let firmware = name.contains("pflash")
         || ["pflash0", "pflash1"].iter().any(|key| arguments.last(&["machine", "M"], key) == Some(name));
-    // What is only read, a disc or the image below a snapshot, is not written twice.
+    // A read-only disk (a disc, or the image below a snapshot) is not written twice.
     if firmware || node.flag("read-only") == Some(true) {
         return None;
     }

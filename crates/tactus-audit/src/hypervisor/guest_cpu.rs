@@ -1,4 +1,4 @@
-//! What QEMU's command line says of the guest's processor.
+//! The guest's processor in QEMU's command line.
 
 use std::collections::HashMap;
 
@@ -185,7 +185,8 @@ fn dedicated(users: &Users<'_>, vm: &Vm) -> Verdict {
     Ok(judgement.read("-cpu kvm-hint-dedicated", shown(arguments, "kvm-hint-dedicated")))
 }
 
-/// The machine whose vCPUs may run on a set of CPUs, by its process; none: several. Very many vCPUs have few sets.
+/// The machine whose vCPUs may run on a set of CPUs, by its process; `None`: several machines. Many vCPUs share few
+/// sets.
 type Users<'a> = HashMap<&'a CpuSet, Option<u32>>;
 
 fn users<'a>(subject: &'a Subject<'_>) -> Users<'a> {

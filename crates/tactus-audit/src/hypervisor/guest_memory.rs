@@ -7,8 +7,8 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 /// The smallest size of a huge page, in kB (32-bit Arm and x86; a page of PowerPC or Arm may have 64 kB).
 const HUGE: u64 = 2048;
-/// From this size on, in kB, one page holds so much that the TLB covers the guest: 1 GiB, or the 512 MiB
-/// of an Arm system with pages of 64 KiB.
+/// From this page size on, in kB, the TLB covers the whole guest: 1 GiB, or the 512 MiB of an Arm system with pages
+/// of 64 KiB.
 const GIANT: u64 = 512 * 1024;
 const KSM: &str = "/sys/kernel/mm/ksm/run";
 
@@ -205,7 +205,7 @@ fn merged(subject: &Subject<'_>) -> Judgement {
     let judgement = Judgement::finding(said);
     match subject.facts.text(KSM) {
         Some(run @ "1") => judgement.read(KSM, run),
-        // Nobody merges now; somebody may tomorrow.
+        // KSM is off now, but may be switched on later.
         Some(run) => judgement.at(Severity::Minor).read(KSM, run),
         None => judgement,
     }

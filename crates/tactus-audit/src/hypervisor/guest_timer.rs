@@ -1,4 +1,4 @@
-//! What a guest's kernel uses to be woken: its timer, and how it waits.
+//! How a guest's kernel is woken: its timer, and how it waits.
 
 use tactus_model::change::{Change, Effect, Target};
 use tactus_model::finding::{Severity, State};
@@ -110,7 +110,7 @@ fn haltpoll(subject: &Subject<'_>) -> Verdict {
     let driver = subject.value(IDLE)?;
     let judgement = match driver {
         "haltpoll" => Judgement::ok("an idle vCPU polls before it halts"),
-        // What a guest sees of MWAIT it sees because the hypervisor lets it idle by itself.
+        // A guest sees MWAIT only if the hypervisor lets it idle by itself.
         "intel_idle" | "acpi_idle" => Judgement::ok(format!(
             "the guest idles by itself with {driver}: the hypervisor leaves idling to it"
         )),
@@ -121,8 +121,8 @@ fn haltpoll(subject: &Subject<'_>) -> Verdict {
     Ok(judgement.read(IDLE, short(driver)))
 }
 
-/// Why there is no such driver: it is for guests of KVM (`haltpoll_init`), and its configuration
-/// depends on x86 (drivers/cpuidle/Kconfig).
+/// The reason why the driver is missing: it is for guests of KVM (`haltpoll_init`), and its configuration depends on
+/// x86 (drivers/cpuidle/Kconfig).
 fn unable(subject: &Subject<'_>) -> Result<(), Judgement> {
     let built = subject.facts.text("config:CONFIG_HALTPOLL_CPUIDLE");
     let why = if built == Some("n") || !subject.is(Arch::X86) && !matches!(built, Some("y" | "m")) {

@@ -166,14 +166,14 @@ fn nic(option: &Parameter) -> Option<(Way, String)> {
     Some((way, format!("-nic {model}")))
 }
 
-/// `-drive` with a device of its own: all but `if=none` and firmware.
+/// `-drive` that also makes a device: all but `if=none` and firmware.
 fn drive(option: &Parameter) -> Option<(Way, String)> {
     let name = option.get("id").unwrap_or("-drive").to_owned();
     match option.get("if") {
         Some("none" | "pflash") => None,
         Some("virtio") => Some((Way::MainLoop, name)),
         _ if option.get("media") == Some("cdrom") => Some((Way::Slow, name)),
-        // What the default is depends on the machine: IDE on a PC, virtio on Arm's virt.
+        // The default depends on the machine: IDE on a PC, virtio on Arm's virt.
         Some(_) => Some((Way::Emulated, name)),
         None => Some((Way::MainLoop, name)),
     }

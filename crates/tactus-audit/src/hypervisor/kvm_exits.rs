@@ -91,7 +91,7 @@ jitters by the difference.",
 hot.",
         judge: halt_poll,
         changes: |subject| {
-            // What somebody chose is not proposed to be changed.
+            // A value that an administrator chose is left alone.
             let change = subject.set("halt-poll", HALT_POLL, Form::Plain, "0");
             let left = halt_poll(subject).is_ok_and(|judgement| judgement.state == State::Finding);
             change
@@ -190,7 +190,7 @@ mod tests {
     use crate::testing::{amd, arm, intel};
 
     #[test]
-    fn spinning_guests_stay_where_nobody_else_wants_the_cpu() {
+    fn pause_loop_exits_are_switched_off() {
         assert_eq!(intel(&[(PLE_GAP, "0")]).state("ple"), State::Ok);
         let (one, other) = (intel(&[(PLE_GAP, "128")]), amd(&[(PAUSE_FILTER, "3000")]));
         assert_eq!((one.state("ple"), other.state("ple")), (State::Finding, State::Finding));

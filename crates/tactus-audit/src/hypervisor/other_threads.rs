@@ -75,8 +75,8 @@ moves the threads of QEMU's process.",
     },
 ];
 
-/// Where vCPUs are held to promises: the CPUs of those with a real-time policy, and the isolated ones that
-/// others may use. An ordinary vCPU on a housekeeping CPU, as vCPU 0 that keeps house, shares it.
+/// The CPUs of real-time vCPUs: those of vCPUs with a real-time policy, and the isolated CPUs of the others. An
+/// ordinary vCPU may share its housekeeping CPU, as vCPU 0 does that serves as the guest's housekeeping CPU.
 fn promised(subject: &Subject<'_>) -> CpuSet {
     let vcpus = subject.vms.iter().flat_map(|vm| &vm.vcpus).map(|vcpu| &vcpu.thread);
     vcpus.fold(CpuSet::default(), |all, thread| match thread.policy.is_realtime() {
@@ -116,7 +116,7 @@ fn placed(subject: &Subject<'_>, threads: &[Thread], vcpus: &CpuSet, what: &str)
             judgement
         }
     } else if !isolated.is_empty() {
-        // A CPU of its own, as Nova's hw:emulator_threads_policy=isolate gives, costs a CPU and nothing else.
+        // A separate CPU, as Nova's hw:emulator_threads_policy=isolate gives, costs a CPU and nothing else.
         Judgement::finding(format!("{} may run on real-time CPUs, but not on a vCPU's CPU", named(&isolated)))
             .at(Severity::Minor)
     } else {
@@ -161,7 +161,7 @@ fn changes(subject: &Subject<'_>, check: &str, which: impl Fn(&Vm) -> &Vec<Threa
     let threads = known.flat_map(|vm| which(vm).clone()).filter(|thread| !thread.bound);
     threads
         .map(|thread| {
-            // What is within these CPUs already stays where it is.
+            // A thread that is within these CPUs already stays where it is.
             let within = thread.cpus.minus(house).is_empty();
             let cpus = if within { &*thread.cpus } else { house };
             subject.place(check, &thread, cpus)

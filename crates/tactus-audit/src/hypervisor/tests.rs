@@ -1,4 +1,4 @@
-//! What no text under any name may do to the checks of this room, and how long they may take.
+//! No text under any name may break the checks of this directory, or slow them down.
 
 use crate::testing::survives;
 

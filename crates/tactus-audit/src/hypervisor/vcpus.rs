@@ -68,11 +68,11 @@ vhost: pin those to other CPUs first. A guest whose vCPUs are all FIFO and spin 
     },
 ];
 
-/// Which vCPUs, of whatever machine, may run on a CPU alone or at all.
+/// How many vCPUs, of all machines, are bound to each CPU alone.
 fn users(subject: &Subject<'_>) -> BTreeMap<u32, usize> {
     let mut users = BTreeMap::new();
     for vcpu in subject.vms.iter().flat_map(|vm| &vm.vcpus) {
-        // A machine that may run everywhere is told of itself, not of all others.
+        // A vCPU that may run on several CPUs has its own finding, and is not counted for each of them.
         if vcpu.thread.cpus.len() == 1 {
             vcpu.thread.cpus.iter().for_each(|cpu| *users.entry(cpu).or_default() += 1);
         }
@@ -80,7 +80,7 @@ fn users(subject: &Subject<'_>) -> BTreeMap<u32, usize> {
     users
 }
 
-/// What a rule says of a machine whose vCPUs cannot be told from its other threads.
+/// The judgement of a machine whose vCPUs cannot be told from its other threads.
 ///
 /// # Errors
 /// Unreadable, always, when it has no known vCPU.
@@ -156,8 +156,8 @@ fn halves(subject: &Subject<'_>, vm: &Vm) -> CpuSet {
         .fold(CpuSet::default(), |all, vcpus| all.or(&vcpus))
 }
 
-/// A free isolated CPU for each vCPU that has none for itself; nothing where there are too few. Threads that only say that
-/// they are vCPUs are left alone: whoever names his as QEMU does would be given CPUs that are kept free.
+/// A free isolated CPU for each vCPU that shares its CPU; nothing if there are too few. Threads that only have the
+/// name of a vCPU are left alone: otherwise any user could get reserved CPUs by naming a thread as QEMU does.
 fn pins(subject: &Subject<'_>) -> Vec<Change> {
     let (vms, _) = realtime(subject);
     let mut taken = CpuSet::default();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn each_vcpu_has_an_isolated_cpu_of_its_own() {
+    fn each_vcpu_has_an_isolated_cpu_for_itself() {
         let id = "vcpu-pin";
         let good = host();
         assert_eq!(

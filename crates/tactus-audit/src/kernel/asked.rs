@@ -1,4 +1,4 @@
-//! What is asked for at boot beside what is in effect.
+//! The requests of this boot, compared with their effect.
 
 use crate::asked::{self, UNKNOWN};
 use crate::sentence::{cpus_or_none, few};

@@ -91,7 +91,7 @@ fn rcuo_threads<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Thread
     subject.threads.named("rcuo").filter(|thread| thread.kernel)
 }
 
-/// What is known of offloading.
+/// The offloading of callbacks.
 struct Offload {
     cpus: CpuSet,
     path: &'static str,

@@ -132,7 +132,7 @@ struct Regression {
     ticking: bool,
     /// How bad it is.
     severity: Severity,
-    /// What it is, who reported it, and what fixes it.
+    /// The regression, its report, and its fix.
     said: &'static str,
 }
 
@@ -172,7 +172,7 @@ fn regressions(subject: &Subject<'_>) -> Verdict {
             && !(one.ticking && within(subject.isolated(), &subject.topology.nohz_full))
     };
     let found: Vec<&Regression> = REGRESSIONS.iter().filter(concerned).collect();
-    // What befalls isolated CPUs is as yet to come where none is isolated.
+    // A problem of isolated CPUs is only information as long as no CPU is isolated.
     let yet = |one: &Regression| one.ticking && subject.sets_none_apart();
     let severity = |one: &&Regression| if yet(one) { Severity::Info } else { one.severity };
     let Some(worst) = found.iter().map(severity).max() else {

@@ -1,4 +1,4 @@
-//! What each entry into the kernel costs, and what is written while real-time work runs.
+//! The cost of each entry into the kernel, and output of the kernel while real-time work runs.
 
 use tactus_model::change::Form;
 use tactus_model::facts::Reading;
@@ -151,7 +151,7 @@ kvm.nx_huge_pages, unless that is force. A guest can then halt a processor with 
     },
 ];
 
-/// What is known of the audit's rules.
+/// The audit's rules.
 #[derive(Default)]
 struct Rules {
     count: usize,
@@ -256,7 +256,7 @@ fn console(subject: &Subject<'_>) -> Verdict {
         }
     };
     let good = level <= 3 && serial.is_empty();
-    // What is as bad as level 2 is rarely written.
+    // Messages below level 3 are rare.
     let severity = if level > 3 { Severity::Minor } else { Severity::Info };
     if good && consoles.is_none() {
         return Err(Judgement::unreadable("the active consoles are unknown").read(PRINTK, text));
@@ -274,11 +274,11 @@ fn has(subject: &Subject<'_>, flag: &str) -> bool {
     subject.flag(flag) == Some(true)
 }
 
-/// What split_lock_detect= asks for beside the default, which warns.
+/// The modes of split_lock_detect= beside the default, which warns.
 enum Mode {
     Off,
     Fatal,
-    /// So many bus locks a second.
+    /// At most this number of bus locks per second.
     Rate(usize),
 }
 

@@ -6,7 +6,7 @@ use tactus_model::finding::Severity;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const TIMEOUT: &str = "/proc/sys/kernel/hung_task_timeout_secs";
-/// What TuneD sets.
+/// TuneD's value.
 const WANTED: u64 = 600;
 
 pub static CHECKS: &[Check] = &[Check {

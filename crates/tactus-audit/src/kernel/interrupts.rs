@@ -134,9 +134,10 @@ pub fn is_placed(subject: &Subject<'_>, interrupt: &Interrupt) -> bool {
     !subject.sets_none_apart() && !is_owned(interrupt) && is_chosen(subject, interrupt)
 }
 
-/// Whether somebody chose that the interrupt may arrive on the CPUs for real-time work alone: every default has
-/// housekeeping CPUs in it, a driver that spreads its queues says so (`irq_set_affinity_and_hint`), and irqbalance puts
-/// an interrupt on one CPU only where that is not left out of its balancing.
+/// Whether somebody restricted the interrupt to the CPUs for real-time work. Without that, it can arrive elsewhere.
+/// Every default includes housekeeping CPUs. A driver that spreads its queues reports that
+/// (`irq_set_affinity_and_hint`). irqbalance puts an interrupt on one CPU only if that CPU takes part in its
+/// balancing.
 #[must_use]
 pub fn is_chosen(subject: &Subject<'_>, interrupt: &Interrupt) -> bool {
     let Some(allowed) = interrupt.affinity.as_deref().filter(|cpus| !cpus.is_empty()) else { return false };
@@ -227,8 +228,8 @@ there are housekeeping CPUs.",
         ),
         false => judgement,
     };
-    // Without such a queue it is a matter of devices that may come; with managed_irq it is the queues
-    // all of whose CPUs are isolated, and only when something there uses them.
+    // Without such a queue this concerns only devices that may be added. With managed_irq it concerns only queues
+    // whose CPUs are all isolated, and only when a program there uses them.
     let severity = if asked || queues.is_empty() { Severity::Minor } else { Severity::Major };
     let judgement = read(judgement.read("/proc/cmdline", value), &stray);
     Ok(if asked && stray.is_empty() { judgement } else { judgement.at(severity) })
@@ -374,7 +375,7 @@ LOC:          9          9          9          9   Local timer interrupts";
     }
 
     #[test]
-    fn where_irqbalance_puts_an_interrupt_nobody_has_placed_it() {
+    fn an_interrupt_on_the_cpu_where_irqbalance_put_it_was_not_placed() {
         // Isolated by a word and not at boot: irqbalance knows nothing of it, and puts queues onto single CPUs.
         let running = "700\t700\t1\t400100\tOTHER\t0\t0-1\tirqbalance";
         let single = machine(&[(24, "0", "0"), (26, "1", "1")]).isolate("1-3");

@@ -106,8 +106,8 @@ pub fn isolate(check: &str, subject: &Subject<'_>) -> Vec<Change> {
     subject.parted().map(parameter).into_iter().collect()
 }
 
-/// What `isolcpus=` is told on this kernel. Until 5.8 a kernel that met a flag which it does not know gave up
-/// the whole parameter (`housekeeping_isolcpus_setup`); `managed_irq` came with 5.6, flags with 4.15.
+/// The value of `isolcpus=` for this kernel. Until 5.8 a kernel with an unknown flag dropped the whole parameter
+/// (`housekeeping_isolcpus_setup`); `managed_irq` came with 5.6, flags with 4.15.
 #[must_use]
 pub fn isolcpus_value(subject: &Subject<'_>, isolated: &CpuSet) -> String {
     if subject.kernel.before(5, 6) {

@@ -1,4 +1,4 @@
-//! Tracers that cost time while nobody uses them.
+//! Tracers that cost time while they are not used.
 
 use tactus_model::facts::Reading;
 use tactus_model::finding::Severity;

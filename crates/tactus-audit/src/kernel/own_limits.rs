@@ -1,5 +1,5 @@
-//! What the cgroup, service or session of tactus itself may not do: its measurements, and programs that are started beside it,
-//! have the same limits.
+//! Limits of the cgroup, service or session of tactus itself: its measurements, and programs that are started beside
+//! it, have the same limits.
 
 use tactus_model::finding::{Role, Severity};
 use tactus_model::isolation::own_cpuset;
@@ -125,7 +125,7 @@ fn budgets(subject: &Subject<'_>, table: &str) -> Vec<Limit> {
                 Severity::Blocker,
                 format!("{} has no real-time budget: the kernel refuses SCHED_FIFO there", group.path),
             ),
-            // As much as the kernel gives the whole machine is no limit of the group's.
+            // A budget as large as the kernel's limit for the whole machine does not limit the group.
             1.. if budget.unsigned_abs() < period / 100 * 95 => limit(
                 Severity::Major,
                 format!("real-time threads of {} get {budget} of every {period} us", group.path),

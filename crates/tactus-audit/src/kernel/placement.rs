@@ -1,4 +1,4 @@
-//! Where threads and deferred work may run that nobody placed on isolated CPUs.
+//! Where threads and deferred work may run that were not placed on isolated CPUs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -228,11 +228,11 @@ fn first_process(subject: &Subject<'_>) -> Verdict {
     .read(format!("Cpus_allowed_list of {name} (1)"), first.cpus.to_string()))
 }
 
-/// User threads that may run on isolated CPUs and elsewhere: nobody placed them. The probe that reads
-/// this is none of them, nor is who started it, with what else he has started.
+/// User threads that may run on isolated CPUs and elsewhere: they were not placed. The probe that reads this is left
+/// out, and so are its parent and the parent's other children.
 fn wandering<'a>(subject: &'a Subject<'_>, isolated: &'a CpuSet) -> impl Iterator<Item = &'a Thread> {
     let (own, parent) = (subject.facts.number("probe:pid"), subject.facts.number("probe:ppid"));
-    // Anybody may call his threads so, and nobody be a child of tactus.
+    // The name alone proves nothing, because any user can choose it; so the process ids decide.
     let ours = move |thread: &Thread| {
         let is = |pid: u32, known: Option<u64>| known == Some(u64::from(pid));
         thread.name.starts_with("tactus")

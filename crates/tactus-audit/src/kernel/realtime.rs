@@ -1,4 +1,4 @@
-//! Real-time threads of user programs on isolated CPUs: who shares a CPU with whom.
+//! Real-time threads of user programs on isolated CPUs: which of them share a CPU.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -144,8 +144,8 @@ fn deadline(subject: &Subject<'_>) -> Verdict {
     Ok(subject.over_all_threads(read_places(judgement, found)))
 }
 
-/// The processes of whose threads one at least is confined to isolated CPUs, each with the ancestor
-/// of that kind that is nearest to the system: a container or a service is one owner, not many.
+/// The processes with a thread that is confined to isolated CPUs, each with its topmost ancestor of that kind. So a
+/// container or a service counts as one owner, however many processes it has.
 fn owners(subject: &Subject<'_>) -> HashMap<u32, u32> {
     let isolated = subject.isolated();
     let mut parents: HashMap<u32, u32> = HashMap::new();

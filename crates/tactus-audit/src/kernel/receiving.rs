@@ -1,4 +1,4 @@
-//! Who handles received packets on new interfaces, and who waits for them how.
+//! The CPUs that handle received packets on new interfaces, and how threads wait for packets.
 
 use tactus_model::change::{self, Change, Form};
 use tactus_model::finding::Severity;
@@ -61,7 +61,7 @@ does it for one socket.",
 fn without_isolated(subject: &Subject<'_>) -> Vec<Change> {
     let then = |(isolated, keeping): (&tactus_model::CpuSet, &tactus_model::CpuSet)| {
         let now = change::mask(subject.facts.text(DEFAULT)?)?;
-        // What reaches no isolated CPU stays as it is.
+        // A mask without isolated CPUs stays as it is.
         let then = if meet(&now, isolated) { keeping } else { &now };
         subject.set("rps-default-mask", DEFAULT, Form::Mask, change::to_mask(then))
     };

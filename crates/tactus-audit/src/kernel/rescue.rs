@@ -1,4 +1,4 @@
-//! What rescues threads that real-time threads keep off their CPU.
+//! The rescue of threads that real-time threads keep off their CPU.
 
 use tactus_model::finding::{Severity, State};
 use tactus_model::threads::Thread;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_rescues_nobody() {
+    fn rubbish_is_not_a_rescuer() {
         for text in HOSTILE.iter().filter(|text| !text.contains("18446744073709551616")) {
             assert_ne!(served(text, text).state("no-rescue"), State::Ok, "{text}");
         }

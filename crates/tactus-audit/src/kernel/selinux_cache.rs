@@ -6,7 +6,7 @@ use tactus_model::finding::Severity;
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const THRESHOLD: &str = "/sys/fs/selinux/avc/cache_threshold";
-/// What TuneD sets.
+/// TuneD's value.
 const WANTED: u64 = 8192;
 
 pub static CHECKS: &[Check] = &[Check {

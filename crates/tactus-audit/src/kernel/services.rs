@@ -10,7 +10,7 @@ use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject,
 
 const TRACER: &str = "/sys/kernel/tracing/current_tracer";
 const SETTINGS: [&str; 2] = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];
-/// What irqbalance asks its environment for, in its order.
+/// The environment variables that irqbalance reads, in its order.
 const BANNED: [&str; 2] = ["IRQBALANCE_BANNED_CPUS", "IRQBALANCE_BANNED_CPULIST"];
 
 pub static CHECKS: &[Check] = &[
@@ -35,8 +35,8 @@ IRQBALANCE_BANNED_CPUS there, which overrides the list. Then systemctl restart i
         judge: balancer,
         changes: |subject| {
             let Some((isolated, _)) = subject.parted() else { return Vec::new() };
-            // What the file says goes before Environment= of the unit, whose EnvironmentFile= it is: a
-            // drop-in would change nothing.
+            // The file comes before Environment= of the unit, whose EnvironmentFile= it is: a drop-in would change
+            // nothing.
             if runs(subject, "irqbalance").is_none() || says_itself(subject) {
                 return Vec::new();
             }
@@ -99,7 +99,7 @@ fn runs<'a>(subject: &'a Subject<'_>, name: &str) -> Option<&'a Thread> {
     subject.threads.user().find(|thread| thread.tid == thread.pid && thread.name == name)
 }
 
-/// What irqbalance is told to leave out: file, name and value of the last line that says so.
+/// The CPUs that irqbalance leaves out: file, name and value of the last line that sets them.
 fn banned<'a>(subject: &'a Subject<'_>) -> Option<(&'static str, &'static str, &'a str)> {
     SETTINGS.iter().find_map(|file| {
         let lines = subject.facts.text(file)?.lines().rev();
@@ -119,13 +119,13 @@ fn says_itself(subject: &Subject<'_>) -> bool {
     banned(subject).is_some() || lines.any(|line| line.trim().starts_with("IRQBALANCE_BANNED_CPULIST="))
 }
 
-/// What irqbalance leaves out where nothing tells it: the CPUs that were isolated, or rid of their tick, at boot.
+/// The CPUs that irqbalance leaves out by default: those that were isolated, or without a tick, since boot.
 fn left_out_by_itself(subject: &Subject<'_>) -> CpuSet {
     subject.topology.booted.or(&subject.topology.nohz_full)
 }
 
-/// Whether irqbalance runs and may be who has put an interrupt on these CPUs. It is not where it leaves them out, nor where
-/// it is told of single interrupts (`--banirq`, `--banmod`, `--policyscript`): this one may be among them.
+/// Whether irqbalance runs and may have put an interrupt on these CPUs. It has not if it leaves them out, or if it is
+/// configured for single interrupts (`--banirq`, `--banmod`, `--policyscript`): this one may be among them.
 pub fn is_balanced(subject: &Subject<'_>, cpus: &CpuSet) -> bool {
     if runs(subject, "irqbalance").is_none() {
         return false;

@@ -1,4 +1,4 @@
-//! What no text under any name may do to the checks of this room.
+//! No text under any name may break the checks of this directory.
 
 use crate::testing::survives;
 

@@ -8,9 +8,9 @@ use super::realtime;
 use crate::sentence::{count, cpus_or_none, few, meet, read_threads, scheduling};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
-/// What the kernel gives to a threaded handler (`sched_set_fifo`, kernel/sched/syscalls.c).
+/// The kernel's default for a threaded handler (`sched_set_fifo`, kernel/sched/syscalls.c).
 const DEFAULT: &str = "FIFO 50";
-/// What it gives since 6.18 to the second one of an interrupt, `irq/N-s-NAME` (`sched_set_fifo_secondary`).
+/// Its default since 6.18 for the second one of an interrupt, `irq/N-s-NAME` (`sched_set_fifo_secondary`).
 const SECONDARY: &str = "FIFO 49";
 
 pub static CHECKS: &[Check] = &[

@@ -1,4 +1,4 @@
-//! What takes time from real-time threads so that others get some.
+//! Mechanisms that take time from real-time threads so that others get some.
 
 use tactus_model::CpuSet;
 use tactus_model::change::{Change, Effect, Form, Target};
@@ -69,7 +69,7 @@ each CPU N of {isolated}. If the real-time threads sleep for 5 % of each second,
 and the machine hangs: see no-rescue. The kernel warns when you turn it off.",
         judge: fair_server,
         changes: |subject| {
-            // Where nothing else rescues starved threads this is no more than good to know, and tuning withholds it.
+            // If nothing else rescues starved threads this is only information, and tuning leaves it out.
             let path = |cpu: u32| SERVER.replace("{cpu}", &cpu.to_string());
             let zero = |cpu| subject.set("fair-server", &path(cpu), Form::Plain, "0");
             subject.isolated().iter().filter_map(zero).collect()
@@ -77,8 +77,8 @@ and the machine hangs: see no-rescue. The kernel warns when you turn it off.",
     },
 ];
 
-/// Whether a kernel that has RT_GROUP_SCHED does not use it: so it is told at boot, or built since 6.16
-/// (`rt_group_sched=` of kernel-parameters.txt).
+/// Whether a kernel that has RT_GROUP_SCHED does not use it, because of its command line or, since 6.16, its
+/// configuration (`rt_group_sched=` of kernel-parameters.txt).
 pub(super) fn groups_are_off(subject: &Subject<'_>) -> bool {
     if subject.cmdline.has("rt_group_sched") {
         return !subject.cmdline.flag("rt_group_sched");
@@ -108,7 +108,7 @@ fn budget(subject: &Subject<'_>) -> Result<(i64, i64), Judgement> {
     Ok((runtime, period))
 }
 
-/// A runtime of the whole period throttles nobody (`sched_rt_runtime_exceeded` in kernel/sched/rt.c).
+/// A runtime of the whole period throttles no thread (`sched_rt_runtime_exceeded` in kernel/sched/rt.c).
 fn unlimited((runtime, period): (i64, i64)) -> bool {
     runtime < 0 || runtime >= period
 }
@@ -181,8 +181,9 @@ const STALLD: [&str; 6] = [
     "/sbin/stalld",
 ];
 
-/// The processes that are stalld, which boosts threads that starve. Anybody may call a thread so, a program of root's by
-/// way of a link, or what runs in a container: it is root's process outside of containers, of the installed program.
+/// The processes of stalld, which boosts threads that starve. A name proves nothing: any user can name a thread so,
+/// link to a program of root, or run it in a container. So the process must be root's, outside of containers, and run
+/// the installed program.
 pub fn rescuers(subject: &Subject<'_>) -> Vec<u32> {
     let is = |pid: u32| {
         let reading = |key: &str| subject.facts.text(&format!("process:{pid}:{key}"));

@@ -1,4 +1,4 @@
-//! What the kernel does on every CPU from time to time, to watch over itself.
+//! Periodic work of the kernel on every CPU, to watch over itself.
 
 use tactus_model::CpuSet;
 use tactus_model::change::{Form, flag};

@@ -1,4 +1,4 @@
-//! What the kernel reads the time from.
+//! The kernel's clock source.
 
 use tactus_model::change::{Change, Form};
 use tactus_model::finding::Severity;
@@ -131,7 +131,7 @@ fn missing_flags(subject: &Subject<'_>) -> Result<Vec<&'static str>, Judgement> 
     Ok(["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !has(flag)).collect())
 }
 
-/// What the kernel's log says against the TSC.
+/// The lines against the TSC in the kernel's log.
 fn distrusted<'a>(subject: &Subject<'a>) -> Option<String> {
     let lines: &'a str = subject.facts.text("dmesg:tsc")?;
     let bad = lines.lines().find(|line| {

@@ -53,7 +53,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     Ok(judgement)
 }
 
-/// `None` where there is none: kernels before 5.9 have no proactive compaction.
+/// `None` if the file does not exist: kernels before 5.9 have no proactive compaction.
 fn read(subject: &Subject<'_>, path: &str) -> Result<Option<u64>, Judgement> {
     match subject.number(path) {
         Ok(value) => Ok(Some(value)),

@@ -6,8 +6,8 @@ use tactus_model::finding::{Severity, State};
 use crate::{Applies, Arch, Check, Judgement, Reversible, SetBy, Source, Subject, Verdict};
 
 const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// Since Linux 6.8 each size has a file of its own. The largest inherits what the file above says, all others are `never`
-/// as they come.
+/// Since Linux 6.8 each size has a separate file. By default the largest inherits the value of the file above, and
+/// all others are `never`.
 const SIZES: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-";
 
 pub static CHECKS: &[Check] = &[Check {
@@ -57,7 +57,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     Ok(own.into_iter().fold(judgement, |judgement, (path, text)| judgement.read(path, text)))
 }
 
-/// Huge pages that were made stay until they are split: after a boot with `never` there are none.
+/// Existing huge pages stay until they are split; a boot with `never` makes none.
 fn changes(subject: &Subject<'_>) -> Vec<Change> {
     let Some(now) = subject.set("thp", ENABLED, Form::Choice, "never") else { return Vec::new() };
     let sizes = enabled_by_themselves(subject).into_iter();

@@ -46,7 +46,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let (mut concerned, mut unlocked, mut faulted, mut unknown) = (0, Vec::new(), Vec::new(), Vec::new());
     let mut judgement_reads = Vec::new();
     for (pid, process) in &found {
-        // What holds a virtual machine is judged as such (mem-lock).
+        // The process of a virtual machine has its own check (mem-lock).
         if subject.facts.text(&format!("vm:{pid}:name")).is_some() || concerns.get(pid) == Some(&false) {
             continue;
         }
@@ -107,8 +107,8 @@ fn none(subject: &Subject<'_>) -> Judgement {
     Judgement::not_applicable("no program of this system has a real-time thread")
 }
 
-/// For each process with real-time threads, whether one of them may run on the CPUs that are meant
-/// for real-time work. Where nobody has said which those are, every CPU counts.
+/// For each process with real-time threads, whether one of them may run on the CPUs that are meant for real-time
+/// work. If no CPUs are named for it, every CPU counts.
 fn on_real_time_cpus(subject: &Subject<'_>) -> HashMap<u32, bool> {
     let mut on = HashMap::new();
     for thread in subject.threads.user().filter(|thread| thread.policy.is_realtime()) {

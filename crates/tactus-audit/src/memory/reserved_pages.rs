@@ -54,7 +54,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     let all = wanted.iter().fold(0_u64, |sum, (_, pool)| sum.saturating_add(pool.all));
     let judgement = if all == 0 {
         match need {
-            // Without a guest nobody is known to want them.
+            // Without a guest it is unknown whether the pages are wanted.
             0 => Judgement::finding("no pages of 1 GiB are reserved, and no guest here needs them")
                 .at(Severity::Minor),
             need => Judgement::finding(format!(

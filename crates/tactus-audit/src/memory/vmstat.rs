@@ -96,7 +96,7 @@ mod tests {
         let on = |release| intel(&[(INTERVAL, "1"), ("uname:release", release)]);
         assert_eq!(on("6.5.0").state("vmstat-interval"), State::Ok);
         assert_eq!(on("6.4.0").state("vmstat-interval"), State::Finding);
-        // What is only meant to be isolated is not.
+        // CPUs that are only intended to be isolated are not isolated.
         assert_eq!(on("6.12.1").isolate("1-3").state("vmstat-interval"), State::Finding);
         assert_eq!(
             on("6.12.1")

@@ -30,7 +30,7 @@ bandwidth, and writers wait until it ends.",
     changes,
 }];
 
-/// One limit: its two settings, of which the one that is in use is not 0, and what is good, in percent.
+/// One limit: its two settings (the unused one is 0), and the good value, in percent.
 struct Limit {
     ratio: &'static str,
     bytes: &'static str,
@@ -89,7 +89,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     Ok(reads.into_iter().fold(judgement, |judgement, (path, value)| judgement.read(path, value.to_string())))
 }
 
-/// So many percent of memory in bytes, in whole pages.
+/// `percent` percent of memory in bytes, in whole pages.
 fn share(subject: &Subject<'_>, percent: u64) -> Option<u64> {
     let total = subject.facts.field("/proc/meminfo", "MemTotal", ':')?;
     let kib: u64 = total.strip_suffix("kB")?.trim().parse().ok()?;

@@ -125,10 +125,9 @@ fn pinned(subject: &Subject<'_>) -> Verdict {
     }))
 }
 
-/// Whether the governor leaves nothing but the upper bound: `performance` asks for it alone, and intel_pstate
-/// restricts even the processor's own choice to it (Documentation/admin-guide/pm/{cpufreq,intel_pstate}.rst).
-/// amd-pstate-epp holds the processor at its nominal clock at least (commit 0c411b39e4f4): without boost that is the
-/// highest one.
+/// Whether the governor asks for the upper bound only. `performance` does. With intel_pstate this restricts even the
+/// processor's own choice (Documentation/admin-guide/pm/{cpufreq,intel_pstate}.rst). The driver amd-pstate-epp keeps
+/// the processor at its nominal clock or above (commit 0c411b39e4f4): without boost that is the highest one.
 fn at_the_upper_bound(subject: &Subject<'_>, cpu: u32) -> bool {
     let says = |file: &str| subject.facts.text(&format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"));
     let boosts = || subject.facts.text(BOOST) != Some("0");

@@ -154,7 +154,7 @@ fn hints(subject: &Subject<'_>) -> Verdict {
             return Err(refused
                 .unwrap_or_else(|| Judgement::not_applicable("the processor takes no hints about energy")));
         }
-        // What is not there is not wanted; what is there and cannot be read is.
+        // A hint that does not exist is not needed; one that cannot be read leaves the answer open.
         (Ok(one), Err(other)) | (Err(other), Ok(one)) if other.state == State::NotApplicable => {
             return Ok(one);
         }
@@ -175,10 +175,10 @@ fn hints(subject: &Subject<'_>) -> Verdict {
     Ok(both)
 }
 
-/// Whether the driver sets the preference together with the governor: under `performance` it is performance, and
-/// everything else is refused (EBUSY, intel_pstate_set_energy_pref_index() and its like of amd-pstate), also the
-/// former value that a change would be taken back to. The governor's change (cpufreq-governor) does it there, and
-/// takes it back.
+/// Whether the driver sets the preference together with the governor. With the governor `performance`, every other
+/// preference is refused with EBUSY (intel_pstate_set_energy_pref_index() and its counterpart of amd-pstate). That
+/// includes the former one, so that a change could not be reverted. There the governor's change (cpufreq-governor)
+/// sets and reverts the preference.
 fn bound_to_the_governor(subject: &Subject<'_>, cpu: u32) -> bool {
     let driver = subject.facts.text(&DRIVER.replace("{cpu}", &cpu.to_string()));
     matches!(driver, Some("intel_pstate" | "amd-pstate-epp"))

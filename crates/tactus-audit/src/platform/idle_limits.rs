@@ -1,4 +1,4 @@
-//! What keeps CPUs from sleeping: a bound on their latency, or polling.
+//! Limits on the sleep of CPUs: a bound on their latency, or polling.
 
 use tactus_model::change::{Change, Form};
 use tactus_model::finding::{Role, Severity};

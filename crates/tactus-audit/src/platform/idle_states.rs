@@ -1,4 +1,4 @@
-//! What idle CPUs do: how deep they sleep.
+//! Idle CPUs: how deep they sleep.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -81,7 +81,7 @@ pub struct Idle<'a> {
     pub state: u32,
     /// `C6`, `POLL`.
     pub name: &'a str,
-    /// What it takes to leave it, in microseconds; `None`: not told.
+    /// The time to leave it, in microseconds; `None`: unknown.
     pub latency: Option<u64>,
     /// Whether it may not be entered; `None`: not told.
     pub disabled: Option<bool>,
@@ -96,7 +96,7 @@ impl Idle<'_> {
         self.latency.zip(bound).is_some_and(|(latency, bound)| latency > bound)
     }
 
-    /// Whether it is deeper than C1. What is not told is taken for deep.
+    /// Whether it is deeper than C1. An unknown latency counts as deep.
     pub fn is_deep(&self) -> bool {
         self.latency.is_none_or(|latency| latency > SHALLOW_US)
     }
@@ -107,7 +107,7 @@ impl Idle<'_> {
     }
 }
 
-/// What a state is called whose name is not told.
+/// The name of a state that reports none.
 pub const NAMELESS: &str = "an unnamed state";
 
 /// The idle states of a CPU, by number.
@@ -142,11 +142,11 @@ pub fn of<'a>(subject: &Subject<'a>, cpu: u32) -> Vec<Idle<'a>> {
     states.into_values().collect()
 }
 
-/// What the isolated CPUs may do when they are idle.
+/// The idle states that the isolated CPUs may use.
 pub enum Depth<'a> {
     /// No driver offers states: idle CPUs halt in C1 or WFI, or poll.
     NoDriver,
-    /// CPUs of which no state is told.
+    /// CPUs without a known state.
     Untold(CpuSet),
     /// All states are shallow: the driver's name, the deepest of them.
     Shallow(u64),
@@ -199,9 +199,9 @@ pub fn depth<'a>(subject: &Subject<'a>) -> Result<Depth<'a>, Judgement> {
     })
 }
 
-/// What a wake-up of a CPU may take in microseconds, if a program or its own setting says so: `0` of a CPU
-/// is the kernel's word for no bound, `n/a` for one of zero (drivers/base/power/sysfs.c), and 2000 s is
-/// what `/dev/cpu_dma_latency` says when nobody holds it.
+/// The bound on a wake-up of a CPU in microseconds, if a program or the CPU's setting sets one. A CPU's `0` means no
+/// bound, and `n/a` a bound of zero (drivers/base/power/sysfs.c). `/dev/cpu_dma_latency` reads 2000 s while no
+/// program holds it.
 pub fn bound(subject: &Subject<'_>, cpu: u32) -> Option<u64> {
     let own = match subject.facts.text(&OF_CPU.replace("{cpu}", &cpu.to_string())) {
         Some("n/a") => Some(0),
@@ -212,7 +212,7 @@ pub fn bound(subject: &Subject<'_>, cpu: u32) -> Option<u64> {
     own.into_iter().chain(global).min()
 }
 
-/// `/dev/cpu_dma_latency` when nobody holds it (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
+/// `/dev/cpu_dma_latency` while no program holds it (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`).
 pub const NOBODY: u64 = 2_000_000_000;
 
 fn untold(cpus: &CpuSet) -> Judgement {
@@ -235,7 +235,7 @@ fn told(open: &[Idle<'_>], mut judgement: Judgement) -> (String, Judgement) {
     (words.join(", "), judgement)
 }
 
-/// What a bound does for as long as it is there.
+/// The effect of a bound while it is set.
 pub fn held(names: &str, us: u64) -> String {
     format!("real-time CPUs stay out of {names} while wake-ups are limited to {us} us (pm-qos)")
 }

@@ -1,4 +1,4 @@
-//! What a bound of no latency at all does to idle CPUs.
+//! The effect of a bound of zero latency on idle CPUs.
 
 use tactus_model::CpuSet;
 use tactus_model::finding::Severity;

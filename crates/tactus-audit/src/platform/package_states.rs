@@ -40,9 +40,9 @@ Fixing c-states has the same effect as the limit.",
 /// (amt_ and glm_pkg_cstate_limits of the kernel's turbostat).
 const ZERO_IS_UNLIMITED: &[&str] = &["76", "92", "95", "122", "134", "150", "156"];
 
-/// Whether an isolated CPU that goes no deeper than C1 lies in each package: it is at the core's level alone, and a
-/// package waits for all of its cores (Documentation/admin-guide/pm/intel_idle.rst, "Core and Package Levels of Idle
-/// States").
+/// Whether each package contains an isolated CPU that goes no deeper than C1. C1 is a state of the core alone, and a
+/// package sleeps only when all of its cores do (Documentation/admin-guide/pm/intel_idle.rst, "Core and Package
+/// Levels of Idle States").
 fn keeps_packages_awake(subject: &Subject<'_>) -> bool {
     let package = |cpu: u32| {
         subject.facts.number(&format!("/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id"))
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(deep.state(ID), State::Finding);
         let held = deep.clone().and("/dev/cpu_dma_latency", "2");
         assert_eq!(held.state(ID), State::Ok);
-        // A package without an isolated CPU has nobody who keeps it awake.
+        // Without an isolated CPU nothing keeps a package awake.
         let other = held.and("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "1");
         assert_eq!(other.state(ID), State::Finding);
         let promoted = deep.and("/dev/cpu_dma_latency", "2").and("msr:0:0x1fc", "0x2");

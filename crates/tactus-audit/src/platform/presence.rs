@@ -53,7 +53,7 @@ below as its host.",
 
 const NO_BIT: &str = "the processor does not set the hypervisor bit";
 
-/// What the hypervisor calls itself: its own signature before the names of the firmware.
+/// The name of the hypervisor: its own signature comes before the names of the firmware.
 fn named(name: Option<&str>, subject: &Subject<'_>) -> String {
     signature(subject).or_else(|| name.map(str::to_owned)).unwrap_or_else(|| "unknown".into())
 }

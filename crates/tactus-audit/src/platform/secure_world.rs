@@ -1,4 +1,4 @@
-//! What runs beside Linux on 64-bit Arm, and goes before it.
+//! Software beside Linux on 64-bit Arm that takes precedence over it.
 
 use tactus_model::finding::Severity;
 

@@ -1,4 +1,4 @@
-//! What holds for every check of this room.
+//! Rules for every check of this directory.
 
 use proptest::prelude::*;
 use tactus_model::change::{Effect, Target};

@@ -1,4 +1,4 @@
-//! What the processor does for virtual machines.
+//! The processor's support for virtual machines.
 
 use tactus_model::change::{Change, Effect, Form, Target, flag};
 use tactus_model::facts::Reading;
@@ -125,7 +125,7 @@ fn path(module: &str, parameter: &str) -> String {
     format!("/sys/module/{module}/parameters/{parameter}")
 }
 
-/// Whether the processor is known not to have it. Intel's are on a line of their own, since Linux 5.6.
+/// Whether the processor is known not to have it. Intel's flags are on a separate line, since Linux 5.6.
 fn lacks(subject: &Subject<'_>, parameter: &str) -> bool {
     let (line, name) = match parameter {
         "ept" => ("vmx flags", "ept"),
@@ -225,7 +225,7 @@ fn assist_changes(subject: &Subject<'_>) -> Vec<Change> {
             if lacks(subject, parameter) || !advised {
                 continue;
             }
-            // Older modules have numbers here: what is on stays as it is written.
+            // Older modules have numbers here: a parameter that is on keeps its notation.
             let on = if matches!(Form::Flag.value(text).as_str(), "1" | "0") { "1" } else { "Y" };
             changes.push(Change {
                 check: "virt-hw-assists".into(),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_firmware_forbids_or_nobody_loads_is_found() {
+    fn virtualization_off_in_firmware_or_without_its_module_is_found() {
         for (system, said) in [
             (intel(&[KVM, ("msr:0:0x3a", "0x1")]), "msr:0:0x3a is 0x1"),
             (amd(&[KVM, ("msr:0:0xc0010114", "0x18")]), "msr:0:0xc0010114 is 0x18"),

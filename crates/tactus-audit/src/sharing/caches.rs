@@ -82,8 +82,8 @@ fn shared(subject: &Subject<'_>) -> BTreeMap<(u32, CpuSet), CpuSet> {
     caches
 }
 
-/// Without a reading of its own the level follows from the index, as on every common processor: two
-/// caches of level 1, then one of each level.
+/// The level of a cache. Without a reading the level follows from the index, as on every common processor: two caches
+/// of level 1, then one of each level.
 fn level(subject: &Subject<'_>, dir: &str, index: u32) -> Option<u32> {
     match subject.facts.text(&format!("{dir}/level")) {
         Some(text) => text.parse().ok(),
@@ -97,7 +97,8 @@ mod tests {
 
     use crate::testing::{HOSTILE, System, blank, guest, intel};
 
-    /// CPUs 2 and 3 are for real-time work; who shares their caches of level 2 and 3.
+    /// CPUs 2 and 3 are for real-time work; `second` and `third` are the CPUs that share their caches of level 2 and
+    /// 3.
     fn machine(second: [&str; 2], third: &str) -> System {
         let mut system = intel(&[]);
         for (cpu, second) in [2, 3].into_iter().zip(second) {

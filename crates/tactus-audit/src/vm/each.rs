@@ -10,8 +10,8 @@ use crate::{Judgement, Subject, Verdict};
 /// Machines that are named in one sentence, and readings that are shown.
 const MOST: usize = 8;
 
-/// The machines that are held to promises, and those that are not: a machine that stays on the
-/// housekeeping CPUs without a real-time policy, beside others that do not, makes none.
+/// The virtual machines for real-time work, and the others. A machine is not for real-time work if it stays on the
+/// housekeeping CPUs without a real-time policy, beside others that do not.
 #[must_use]
 pub fn realtime<'a>(subject: &'a Subject<'_>) -> (Vec<&'a Vm>, Vec<&'a Vm>) {
     let meant = |vm: &&Vm| {

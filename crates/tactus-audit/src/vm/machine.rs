@@ -16,11 +16,11 @@ use super::Arguments;
 pub struct Vm {
     /// Its process.
     pub pid: u32,
-    /// What it is called: the guest's name, else the process's.
+    /// The guest's name, else the process's.
     pub name: String,
     /// Why nothing of root's is given to its threads; `None` where a user who is believed runs it by KVM.
     pub distrust: Option<Distrust>,
-    /// What program it is.
+    /// The program that runs it.
     pub monitor: Monitor,
     /// Whether the processor is emulated (QEMU's TCG); `None` when nothing tells.
     pub emulated: Option<bool>,
@@ -36,13 +36,13 @@ pub struct Vm {
     pub helpers: Vec<Thread>,
 }
 
-/// Why the threads of a process that looks like a virtual machine get no CPUs and no priority of root's: anybody may call
-/// his threads as QEMU calls its vCPUs.
+/// Why the threads of a process that looks like a virtual machine get no CPUs and no priority from root: any user may
+/// name threads as QEMU names its vCPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distrust {
     /// It is this ordinary user's.
     OrdinaryUser(u32),
-    /// Whose it is no reading tells.
+    /// No reading shows the owner.
     UnknownUser,
     /// KVM does not run, or is not known to run, each of the vCPUs that its threads are called after.
     NotOfKvm,

@@ -1,4 +1,4 @@
-//! What a rule asks of QEMU's arguments, and what it says when it cannot know.
+//! The questions of a rule to QEMU's arguments, and the judgement if they are unknown.
 
 use super::{Arguments, Monitor, Vm};
 use crate::{Judgement, Subject};
@@ -35,7 +35,7 @@ impl Vm {
     /// The text of one of its readings: `VmLck`.
     ///
     /// # Errors
-    /// Unreadable, when there is none.
+    /// Unreadable, if the reading is missing.
     pub fn reading<'a>(&self, subject: &Subject<'a>, key: &str) -> Result<&'a str, Judgement> {
         let name = format!("vm:{}:{key}", self.pid);
         subject.facts.text(&name).ok_or_else(|| {
@@ -50,9 +50,9 @@ impl Vm {
     }
 }
 
-/// What may be said of arguments whose end may be missing.
+/// Judgements on arguments whose end may be missing.
 pub trait OfWhole {
-    /// What follows from something not being among the arguments: nothing, when their end is missing.
+    /// The judgement if something is not among the arguments: unknown if their end is missing.
     #[must_use]
     fn without(&self, judgement: Judgement) -> Judgement;
 }

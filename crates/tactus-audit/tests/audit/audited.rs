@@ -72,7 +72,7 @@ fn a_machine_made_ready_has_nothing_grave_and_one_that_was_not_has() {
     assert!(grave("intel-bare-untuned").len() >= 15, "{}", grave("intel-bare-untuned").join("\n"));
 }
 
-/// Machines that nobody has tuned. Those of hwloc's archives have but a part of the readings.
+/// Machines that were never tuned. Those of hwloc's archives have only a part of the readings.
 const UNTOUCHED: [&str; 11] = [
     "amd-epyc",
     "debian-cloud-6-12",
@@ -134,7 +134,7 @@ fn a_finding_says_what_was_read_and_how_it_is_fixed() {
     for name in MACHINES {
         for finding in audited(name).found() {
             assert!(!finding.message.is_empty() && !finding.fix.is_empty(), "{name}: {}", finding.id);
-            // What is true of every container needs no reading.
+            // A finding about every container needs no reading.
             let read = !finding.read.is_empty() || finding.id == "ctr-separation";
             assert!(read, "{name}: {} read nothing", finding.id);
             let filled = [&finding.message, &finding.fix, &finding.expected, &finding.risk];

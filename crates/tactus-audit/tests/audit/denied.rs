@@ -1,6 +1,6 @@
-//! What the kernel's own documents and code deny is found on no machine: each recorded machine, as a host and as a guest,
-//! put into the state of which the document speaks. Put into the other state, some machine has the finding, so that no line
-//! of the table holds because nothing is ever said.
+//! Findings that the kernel's documents and code rule out must not appear on any machine. Each recorded machine, as a
+//! host and as a guest, is put into the state that the document describes. In the opposite state some machine must
+//! have the finding, so that no line of the table passes only because the check never reports anything.
 
 use tactus_audit::{Intent, Subject, audit};
 use tactus_model::facts::Facts;
@@ -13,7 +13,7 @@ use crate::machines::{MACHINES, machine};
 struct Denied {
     /// The file, and what it says.
     says: &'static str,
-    /// Puts a system into the state of which it speaks.
+    /// Puts a system into the state of the document.
     so: fn(&mut Facts),
     /// Puts it into another.
     otherwise: fn(&mut Facts),
@@ -45,7 +45,7 @@ fn each_cpu(facts: &mut Facts, pattern: &str, text: &str) {
 
 /// Has CPU 1 isolated at boot, as nothing else is.
 fn isolated(facts: &mut Facts) {
-    // irqbalance goes by what was isolated at boot where it is told nothing else.
+    // By default irqbalance goes by the CPUs that were isolated at boot.
     facts.0.retain(|name, _| !name.ends_with("/irqbalance"));
     keep(
         facts,

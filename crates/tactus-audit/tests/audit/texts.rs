@@ -1,4 +1,4 @@
-//! What was said wrong once, or left out, and is said right now, of its sources.
+//! Sentences that were once wrong or missing, and are right now, by their sources.
 
 use tactus_audit::find;
 

@@ -1,4 +1,4 @@
-//! What is advised to a kernel is what a kernel of that version knows.
+//! The advice for a kernel contains only settings that its version knows.
 
 use std::collections::BTreeSet;
 

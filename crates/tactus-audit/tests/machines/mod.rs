@@ -34,7 +34,7 @@ pub const MACHINES: &[&str] = &[
 /// The facts of a machine, by its name.
 ///
 /// # Panics
-/// When there is no such machine, or its file is damaged.
+/// When the machine is unknown, or its file is damaged.
 #[must_use]
 pub fn machine(name: &str) -> Facts {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/machines");

@@ -1,7 +1,7 @@
 //! The CPU's own interrupt controller, with its timer (Intel SDM, volume 3, chapter 11).
 //!
-//! It is spoken to in one of two ways: by memory (xAPIC: what an emulator without KVM has) or by model specific registers
-//! (x2APIC: what KVM is fastest with). Register 0xN0 of the first is MSR 0x800 + N of the second.
+//! There are two ways to access it: by memory (xAPIC: an emulator without KVM has only this) or by model specific
+//! registers (x2APIC: the fastest one with KVM). Register 0xN0 of the first is MSR 0x800 + N of the second.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ const MEMORY: usize = 0xfee0_0000;
 
 /// The register of x2APIC alone that takes a vector.
 const SELF_IPI: u32 = 0x3f;
-/// The lower half of the command: a vector, and for whom it is.
+/// The lower half of the command: a vector, and its destination.
 const COMMAND: u32 = 0x30;
 const COMMAND_TO_ITSELF: u32 = 1 << 18;
 const NUMBER: u32 = 0x02;
@@ -44,10 +44,10 @@ const DIVIDE_BY_ONE: u32 = 0b1011;
 /// Whether it is spoken to by model specific registers.
 static X2: AtomicBool = AtomicBool::new(false);
 
-/// How its timer is told when to fire.
+/// How its timer is armed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// By a number of its own clock's ticks.
+    /// Fires after a number of ticks of the APIC timer's clock.
     OneShot,
     /// By a value of the time stamp counter.
     Deadline,
@@ -142,7 +142,7 @@ pub fn timer(way: Way) {
     write(TIMER_VECTOR, mode | u32::from(TIMER));
 }
 
-/// The timer fires after so many of its ticks; 0: never.
+/// Makes the timer fire after `ticks` of its ticks; 0: never.
 pub fn fire_after(ticks: u32) {
     write(TIMER_INITIAL, ticks);
 }

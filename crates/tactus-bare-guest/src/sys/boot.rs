@@ -1,18 +1,21 @@
 //! From the first instruction to Rust.
 //!
-//! A hypervisor that loads a kernel by PVH (QEMU's `-kernel` with an ELF image, Xen, Cloud Hypervisor) looks for a note
-//! named `Xen` of type 18: the physical address where to begin, in 32-bit protected mode, without paging, with interrupts
-//! off and `ebx` pointing at a *start info* (the command line, what memory there is), which this guest does not need: it
-//! keeps to the memory that its image asked for. No firmware, no boot loader, no real mode.
+//! A hypervisor that loads a kernel by PVH (QEMU's `-kernel` with an ELF image, Xen, Cloud Hypervisor) looks for a
+//! note named `Xen` of type 18. The note contains the physical address of the first instruction. The guest begins
+//! there in 32-bit protected mode, without paging, and with interrupts off. `ebx` points at a *start info* (the
+//! command line, the memory map). The guest does not need the memory map: it uses only the memory that its image
+//! asked for. There is no firmware, no boot loader and no real mode.
+//!
 //! <https://xenbits.xen.org/docs/unstable/misc/pvh.html>
 //!
-//! On a machine of metal a boot loader does the same by Multiboot2 (GRUB's `multiboot2`): it looks for a header within
-//! the first 32 KiB of the file, and begins where the image's entry is, in the same state; `eax` tells which of the two it
-//! was. Both hand over a command line ([`crate::boot_info`]).
+//! On bare metal a boot loader does the same by Multiboot2 (GRUB's `multiboot2`). It looks for a header within the
+//! first 32 KiB of the file, and begins at the image's entry, in the same state. `eax` tells which of the two loaded
+//! the guest. Both hand over a command line ([`crate::boot_info`]).
+//!
 //! <https://www.gnu.org/software/grub/manual/multiboot2/multiboot.html>
 //!
-//! From there to 64 bits it takes four things: page tables, PAE, the long mode bit of EFER, and paging switched on.
-//! (Intel SDM, volume 3, 10.8.5 "Initializing IA-32e Mode".)
+//! From there to 64 bits it takes four things: page tables, PAE, the long mode bit of EFER, and paging switched on
+//! (Intel SDM, volume 3, 10.8.5 "Initializing IA-32e Mode").
 
 use crate::boot_info;
 
@@ -158,7 +161,7 @@ fn byte_at(at: u32) -> u8 {
     if at == 0 || at >= ((MAPPED_GIB as u32) - 1) << 30 {
         return 0;
     }
-    // SAFETY: it is mapped, no device is there, and nobody else runs; every byte is a `u8`.
+    // SAFETY: it is mapped, no device is there, and nothing else runs; every byte is a `u8`.
     unsafe { core::ptr::read_volatile(at as usize as *const u8) }
 }
 

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 pub use core::arch::x86_64::CpuidResult;
 
-/// What the processor says of itself.
+/// The processor's description of itself.
 pub fn cpuid(leaf: u32, subleaf: u32) -> CpuidResult {
     __cpuid_count(leaf, subleaf)
 }
@@ -62,7 +62,7 @@ pub fn inl(port: u16) -> u32 {
 
 /// Writes four bytes to an I/O port: the address and the data of a device's configuration.
 pub fn outl(port: u16, value: u32) {
-    // SAFETY: what is configured here is where a device's interrupts go, which is a vector that has a handler.
+    // SAFETY: this only configures where a device's interrupts go, which is a vector that has a handler.
     unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack)) };
 }
 
@@ -144,11 +144,11 @@ pub fn power_off() -> ! {
     }
 }
 
-/// What the session and handlers of interrupts share on the one CPU that there is. Who takes it and can be interrupted has
-/// interrupts off meanwhile.
+/// A value that the session and handlers of interrupts share on the one CPU. Code that takes it and can be
+/// interrupted must switch interrupts off meanwhile.
 pub struct Single<T>(T);
 
-// SAFETY: there is one CPU; what is inside sees to it that nobody has it twice (`RefCell`).
+// SAFETY: there is one CPU; the inner type (`RefCell`) prevents a second borrow.
 unsafe impl<T> Sync for Single<T> {}
 
 impl<T> Single<T> {
@@ -157,7 +157,7 @@ impl<T> Single<T> {
         Self(inside)
     }
 
-    /// What it holds.
+    /// The value.
     pub const fn get(&self) -> &T {
         &self.0
     }

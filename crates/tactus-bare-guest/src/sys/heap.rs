@@ -11,7 +11,7 @@ const BYTES: usize = 8 << 20;
 #[repr(align(4096))]
 struct Memory(UnsafeCell<[u8; BYTES]>);
 
-// SAFETY: nobody but the allocator below has its address.
+// SAFETY: only the allocator below has its address.
 unsafe impl Sync for Memory {}
 
 static MEMORY: Memory = Memory(UnsafeCell::new([0; BYTES]));
@@ -26,11 +26,11 @@ static ALLOCATOR: Allocator = Allocator(UnsafeCell::new(Heap::empty()));
 
 /// Makes the memory allocatable. Once, before anything else.
 pub fn begin() {
-    // SAFETY: called once by `start`, before the first allocation; MEMORY is used by nobody else.
+    // SAFETY: called once by `start`, before the first allocation; only the allocator uses MEMORY.
     unsafe { (*ALLOCATOR.0.get()).init(MEMORY.0.get().cast(), BYTES) }
 }
 
-// SAFETY: the heap hands out memory of MEMORY that nobody else has; nobody enters it twice at a time (see `Sync`).
+// SAFETY: the heap hands out each part of MEMORY once, and is never entered twice at a time (see `Sync`).
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: one CPU, no handler allocates.

@@ -141,20 +141,20 @@ pub fn begin() {
     let pointer = Pointer { limit: (256 * size_of::<Gate>() - 1) as u16, at: gates.as_ptr() };
     // SAFETY: the table is static, and its entries lead to the code above.
     unsafe { asm!("lidt [{}]", in(reg) &raw const pointer, options(readonly, nostack)) };
-    // The two 8259A: every line masked, or a timer that nobody asked for interrupts what is measured.
+    // The two 8259A: mask every line. Otherwise a timer that the guest never started would interrupt the measurement.
     cpu::outb(0x21, 0xff);
     cpu::outb(0xa1, 0xff);
     handle(ITSELF, apic::count_of_itself);
     apic::begin();
 }
 
-/// Between two entries of exceptions: what they are aligned to.
+/// The alignment of exception entries, in bytes.
 const ENTRY_BYTES: usize = 32;
 
-/// What is called for each vector from [`TIMER`] on, with the time stamp of its beginning; 0: nothing.
+/// The handler of each vector from [`TIMER`] on, which gets the time stamp of its beginning; 0: none.
 static HANDLERS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
-/// What handles an interrupt: it gets the time stamp counter as it was before anything else. It must not allocate.
+/// A handler of an interrupt. It gets the time stamp counter as it was before anything else. It must not allocate.
 pub type Handler = fn(u64);
 
 /// Has `handler` called for an interrupt from now on.

@@ -1,5 +1,5 @@
-//! The processor and the machine's devices, behind functions that are safe to call. The guest has the whole machine to
-//! itself: one CPU, no other program, memory that maps onto itself. What these functions need of it is said at each.
+//! The processor and the machine's devices, behind functions that are safe to call. The guest has the whole machine
+//! to itself: one CPU, no other program, memory that maps onto itself. Each function says which of this it needs.
 
 pub mod apic;
 pub mod boot;

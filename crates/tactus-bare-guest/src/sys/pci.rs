@@ -1,7 +1,7 @@
 //! Devices on the PCI bus: how one is found, where its memory is, and how its interrupts become ours (PCI Local Bus 3.0).
 //!
-//! Every device has 256 bytes of *configuration space*, which on a PC are read and written through two ports: which device
-//! and register at 0xcf8, the register itself at 0xcfc. What the device has of memory (its *BARs*) the firmware has placed.
+//! Every device has 256 bytes of *configuration space*. A PC reads and writes it through two ports: 0xcf8 takes the
+//! device and register, 0xcfc the value. The firmware has placed the device's memory (its *BARs*).
 
 use super::apic;
 use super::cpu::{inl, outl};
@@ -59,7 +59,7 @@ impl Device {
         (at != 0 && high == 0).then_some(at)
     }
 
-    /// Has its first interrupt (MSI-X) come to this CPU as `vector`; none: it has none that could.
+    /// Sends its first interrupt (MSI-X) to this CPU as `vector`; `None` if it has no such interrupt.
     pub fn interrupts(self, vector: u8) -> Option<()> {
         self.write(COMMAND, self.read(COMMAND) | COMMAND_MEMORY_AND_MASTER);
         let capability = self.msi_x()?;

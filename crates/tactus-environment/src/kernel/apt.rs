@@ -21,9 +21,9 @@ pub struct Apt<'a> {
 }
 
 impl<'a> Apt<'a> {
-    /// For an architecture. The packages of another one than the machine's are no business of its own
-    /// package manager (`dpkg --add-architecture` would change what it installs): their lists are
-    /// fetched into `dir`, from the same sources and checked with the same keys, and go with it.
+    /// A client for an architecture. For a foreign one the machine's package state stays untouched (`dpkg
+    /// --add-architecture` would change what it installs). Its lists are fetched into `dir`, from the same sources
+    /// and checked with the same keys, and are removed with it.
     ///
     /// # Errors
     /// When the lists cannot be fetched.
@@ -63,15 +63,16 @@ impl<'a> Apt<'a> {
 
     /// A call of apt-get.
     pub fn get(&self, words: &[&str], patience: Duration) -> Invocation {
-        // As root apt would rather download as another user, who may not enter our directory: it would say so, and go on as
-        // root. A directory of that user's would be one in which he can exchange a package after it was checked and before
-        // root unpacks it (`apt-get install` has a second one for that, `apt-get download` has not).
+        // As root, apt downloads as the user `_apt` by default. That user may not enter our directory, so apt would
+        // warn and continue as root. Giving that user a directory is no remedy: the user could exchange a package
+        // after the check and before root unpacks it. (`apt-get install` checks a second time, `apt-get download`
+        // does not.)
         let own = ["apt-get", "-q", "-o", "APT::Sandbox::User=root"].into_iter();
         let words = own.chain(self.options.iter().map(String::as_str)).chain(words.iter().copied());
         Invocation::new(words).within(patience).with_env(("LC_ALL", "C"))
     }
 
-    /// What the package lists say; empty where they say nothing.
+    /// The answer from the package lists; empty without one.
     pub fn ask(&self, words: &[&str]) -> String {
         let all = ["apt-cache"].into_iter().chain(self.options.iter().map(String::as_str));
         let all: Vec<&str> = all.chain(words.iter().copied()).collect();
@@ -93,7 +94,7 @@ impl<'a> Apt<'a> {
     }
 }
 
-/// What is parsed must be English.
+/// A call whose output is parsed: it must be in English.
 fn question(words: &[&str]) -> Invocation {
     Invocation::new(words.iter().copied()).within(QUESTION).with_env(("LC_ALL", "C"))
 }

@@ -10,7 +10,7 @@ use super::find::LARGEST;
 use super::image::{Image, identify};
 use super::{elf, unpack};
 
-/// What QEMU is given as its kernel.
+/// The file that QEMU gets as its kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bootable {
     /// The file.
@@ -45,7 +45,7 @@ pub fn bootable(kernel: &Path, system: &dyn System) -> io::Result<Bootable> {
         Image::Other(_) => return Ok(as_it_is("it is not an x86 kernel".into())),
     };
     let digest: String = Sha256::digest(&bytes).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    // What is booted from there must be what was unpacked.
+    // The guest must boot exactly the image that was unpacked: only this user may write there.
     let own = |cache: PathBuf| system.make_own_dir(&cache.join("vmlinux")).map(|()| cache.join("vmlinux"));
     let dir = match cache_dir(system).and_then(own) {
         Ok(dir) => dir,

@@ -1,5 +1,5 @@
-//! The module by which the kernel of a Linux guest answers an interrupt card (docs/design/card.md): built with the headers of
-//! that kernel, where they are installed, whenever a guest is to have it.
+//! The module by which the kernel of a Linux guest answers an interrupt card (docs/design/card.md). It is built for
+//! each guest, with the headers of its kernel, where these are installed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use super::{Kernel, KernelError, Module};
 const NAME: &str = "tactus_card";
 /// Its source.
 const SOURCE: &str = include_str!("../../module/tactus_card.c");
-/// What the kernel's makefiles read.
+/// The file that the kernel's makefiles read.
 const KBUILD: &str = "obj-m := tactus_card.o\n";
 /// It takes a second or two on a machine that does nothing else.
 const BUILDING: Duration = Duration::from_secs(180);
 /// One has 300 KB, most of it to debug it.
 const LARGEST: u64 = 16 << 20;
 
-/// Why it cannot be built for a kernel, and what would fix that; none: it can be tried.
+/// Why it cannot be built for a kernel, and the remedy; `None` if it can be tried.
 #[must_use]
 pub fn obstacle(kernel: &Kernel, system: &dyn System) -> Option<String> {
     let (reason, remedy) = missing(kernel, system)?;
@@ -59,9 +59,9 @@ fn missing(kernel: &Kernel, system: &dyn System) -> Option<(String, String)> {
     ))
 }
 
-/// Where the headers of a kernel lie. What an image says of its release is no path. The first is a link, which leads to
-/// wherever the kernel was built, to another user's directory or to one that is gone and that anybody can make again:
-/// what make finds there it runs, so that only root and this user may have written it.
+/// Where the headers of a kernel lie. The release comes from an image, so it is not trusted as a path. The first
+/// place is a link to wherever the kernel was built. That can be another user's directory, or a missing one that any
+/// user can make again. Only root and this user may have written the files there, because make runs them.
 fn headers(kernel: &Kernel, system: &dyn System) -> io::Result<PathBuf> {
     let release = Some(&kernel.release).filter(|release| !release.is_empty());
     let release = release.ok_or(io::ErrorKind::NotFound)?;
@@ -72,7 +72,7 @@ fn headers(kernel: &Kernel, system: &dyn System) -> io::Result<PathBuf> {
     ];
     let places = places.map(|place| Path::new(&place).join("Makefile"));
     let found = places.into_iter().find(|makefile| system.exists(makefile)).ok_or(io::ErrorKind::NotFound)?;
-    // The makefile may be a link itself: what lies beside the link is what is read.
+    // The makefile may be a link: make reads the files beside the link.
     system.believed(&found)?;
     match found.parent() {
         Some(dir) => system.believed(dir),
@@ -80,11 +80,11 @@ fn headers(kernel: &Kernel, system: &dyn System) -> io::Result<PathBuf> {
     }
 }
 
-/// Builds it below `workspace`. What make has started ends with it, also where it took too long, or where tactus is killed
-/// meanwhile.
+/// Builds it below `workspace`. The processes that make has started end with it, also after a timeout, and when
+/// tactus is killed meanwhile.
 ///
 /// # Errors
-/// What is missing; or the compiler's words.
+/// The missing part; or the compiler's words.
 pub fn build(
     kernel: &Kernel,
     workspace: &Path,
@@ -108,7 +108,7 @@ pub fn build(
     }
     let words = ["make", "-C", &headers.display().to_string(), &format!("M={}", dir.display()), "modules"]
         .map(str::to_owned);
-    // A mark of its own: that of the run is on processes that stay.
+    // A separate mark: the mark of the run is on processes that stay.
     let mark = format!("{}-module", guardian.id());
     let promise = guardian.promise(Undo::KillMarked(mark.clone()));
     let promise = promise.map_err(|error| failed(Path::new("make"), &error))?;

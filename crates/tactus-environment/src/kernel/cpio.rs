@@ -34,8 +34,8 @@ impl Cpio {
         self.entry(path, CHARACTER_DEVICE | mode, (major, minor), &[]);
     }
 
-    /// Adds what PID 1 needs before it mounts anything: its console, and `/dev/null`, which Rust's library
-    /// opens in place of descriptors 0 to 2 where the kernel's console is no terminal, and aborts without.
+    /// Adds the devices that PID 1 needs before it mounts anything: its console and `/dev/null`. Rust's library opens
+    /// `/dev/null` in place of descriptors 0 to 2 if the kernel's console is not a terminal, and aborts without it.
     pub fn first_devices(&mut self) {
         self.directory("dev");
         self.device("dev/console", 0o600, 5, 1);

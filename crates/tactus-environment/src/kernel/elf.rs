@@ -89,7 +89,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_cut_or_hostile_kernel_is_none() {
+    fn a_cut_or_hostile_kernel_is_not_recognized() {
         let whole = kernel_with(&pvh_notes());
         for end in 0..whole.len() - 8 {
             assert!(!is_pvh(&whole[..end]), "cut to {end}");

@@ -74,8 +74,8 @@ enable realtime-kernel`); fetching its standard kernel. To use another one, give
     })
 }
 
-/// The image package, and those of its release that it depends on, behind the first of these names that the package
-/// manager can download: the modules (Ubuntu), or all there is of the kernel (Debian since Linux 7.0: `linux-base-*`,
+/// The image package, behind the first of these names that the package manager can download, with its dependencies of
+/// the same release. Those are the modules (Ubuntu), or the whole kernel (Debian since Linux 7.0: `linux-base-*`,
 /// `linux-binary-*`, `linux-modules-*`).
 fn first(apt: &Apt<'_>, names: &[String]) -> Option<Vec<String>> {
     names.iter().find_map(|name| {
@@ -87,7 +87,7 @@ fn first(apt: &Apt<'_>, names: &[String]) -> Option<Vec<String>> {
     })
 }
 
-/// What a package that only stands for the newest kernel stands for.
+/// The real package behind one that only stands for the newest kernel.
 fn concrete(apt: &Apt<'_>, name: &str) -> Option<String> {
     let dependencies = depends(apt, name);
     let image = dependencies.into_iter().find(|other| is_versioned(other));
@@ -171,12 +171,12 @@ fn sweep(store: &Path, system: &dyn System) {
         (!system.exists(&Path::new("/proc").join(pid))).then_some(())
     };
     for path in system.list(store).unwrap_or_default().iter().filter(|path| left(path).is_some()) {
-        // What cannot be removed now is in nobody's way.
+        // A leftover that cannot be removed does no harm.
         let _ = system.remove(path);
     }
 }
 
-/// What to do where there is no apt.
+/// The advice for a machine without apt.
 fn elsewhere(system: &dyn System) -> KernelError {
     let release = system.text("/etc/os-release").unwrap_or_default();
     let field = |key: &str| {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_of_another_architecture_comes_from_lists_of_its_own() {
+    fn a_kernel_of_another_architecture_comes_from_separate_lists() {
         let mut said = Vec::new();
         let machine = debian().answer(&["apt-get"], 100, "", "E: The repository does not have arm64");
         let other = if OWN == "x86_64" { "aarch64" } else { "x86_64" };

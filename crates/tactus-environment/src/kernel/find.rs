@@ -28,7 +28,7 @@ pub enum Origin {
 /// A kernel that a guest can boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kernel {
-    /// What a plan calls it: its release, or its path.
+    /// Its name in a plan: its release, or its path.
     pub name: String,
     /// The image.
     pub path: PathBuf,
@@ -64,8 +64,8 @@ impl Kernel {
 /// The longest configuration that a guest is given: one has 300 KB.
 const LONGEST_CONFIG: u64 = 4 << 20;
 
-/// Whether this is a kernel's configuration and nothing else: beside an image that came with a plan may be a link to any
-/// file of this machine, and the guest gets the bytes.
+/// Whether this is a kernel's configuration and nothing else. Beside an image that came with a plan, this name may be
+/// a link to any file of this machine, and the guest would get its bytes.
 fn is_config(text: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n')
         .all(|line| line.is_empty() || line.starts_with(b"#") || line.starts_with(b"CONFIG_"))
@@ -94,7 +94,7 @@ pub fn list(system: &dyn System) -> Result<Vec<Kernel>, KernelError> {
     Ok(kernels)
 }
 
-/// The directory of fetched kernels, which nobody else can have filled.
+/// The directory of fetched kernels, which only this user can have filled.
 pub(super) fn kernels_dir(system: &dyn System) -> io::Result<PathBuf> {
     let dir = cache_dir(system)?.join("kernels");
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
@@ -111,7 +111,7 @@ fn default_file(arch: &str, system: &dyn System) -> io::Result<PathBuf> {
 pub(super) fn images(root: &Path, origin: Origin, system: &dyn System) -> Vec<Kernel> {
     let in_boot = system.list(&root.join("boot")).unwrap_or_default().into_iter().filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        // Rescue images have an initramfs of their own in them, and no modules.
+        // Rescue images contain their own initramfs, and have no modules.
         name.starts_with("vmlinuz-") && !name.contains("rescue")
     });
     let modules = MODULES.into_iter().flat_map(|dir| system.list(&root.join(dir)).unwrap_or_default());
@@ -168,8 +168,8 @@ fn kernel(path: &Path, root: &Path, origin: Origin, system: &dyn System) -> Resu
     })
 }
 
-/// Whether what an image says of itself can be a release. It becomes a part of paths, of which the guest gets the files: an
-/// image must not name another place of this machine.
+/// Whether a word in an image can be a release. It becomes part of paths to files that the guest gets: an image must
+/// not name another place of this machine.
 fn is_release(word: &str) -> bool {
     !word.contains('/') && !word.starts_with('.')
 }
@@ -196,11 +196,11 @@ fn parts(release: &str) -> Vec<(u64, &str)> {
     words.map(|word| word.parse().map_or((0, word), |number| (number, ""))).collect()
 }
 
-/// The kernel that a plan names for a guest of an architecture: `rt` or `standard` (the newest of
-/// each), a name of [`list`], or the path of an image.
+/// The kernel that a plan names for a guest of an architecture: `rt` or `standard` (the newest of each), a name of
+/// [`list`], or the path of an image.
 ///
 /// # Errors
-/// When there is none, or the file is no kernel, or one for another architecture.
+/// When this kernel does not exist, or the file is not a kernel, or one for another architecture.
 pub fn find(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
     let found = look(wanted, arch, system)
         .inspect_err(|error| info!(wanted, arch, why = error.reason, "no kernel was chosen"))?;
@@ -256,11 +256,11 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
     })
 }
 
-/// The kernel that guests of an architecture boot when the plan does not say: the one that `tactus kernel use` named,
-/// else the newest PREEMPT_RT one, else the newest.
+/// The default kernel for guests of an architecture: the one that `tactus kernel use` named, else the newest
+/// PREEMPT_RT one, else the newest.
 ///
 /// # Errors
-/// When there is none.
+/// When this machine has no kernel for them.
 pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
     if let Ok(name) = default_file(arch, system).and_then(|file| system.read(&file)) {
         return find(String::from_utf8_lossy(&name).trim(), arch, system);
@@ -268,10 +268,10 @@ pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
     find("rt", arch, system).or_else(|rt| find("standard", arch, system).map_err(|_| rt))
 }
 
-/// Makes a kernel the one that guests of its architecture boot when the plan does not say.
+/// Makes a kernel the default for guests of its architecture.
 ///
 /// # Errors
-/// When there is no such kernel, or the choice cannot be written down.
+/// When the kernel does not exist, or the choice cannot be written down.
 pub fn use_(system: &dyn System, wanted: &str) -> Result<Kernel, KernelError> {
     let kernel = look(wanted, OWN, system)?;
     let hint = || Some("name the kernel in the plan instead: `kernel = \"...\"`".into());

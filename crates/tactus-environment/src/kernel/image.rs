@@ -1,8 +1,8 @@
-//! What a file is that should be a kernel. Pure: bytes in, facts out.
+//! Identifies a file that should be a kernel image. Pure: bytes in, facts out.
 
 use std::ops::Range;
 
-/// What a file turned out to be.
+/// The kind of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// An x86 bzImage.
@@ -25,7 +25,7 @@ const PAYLOAD_PROTOCOL: u16 = 0x0208;
 /// The longest version string that is read.
 const MAX_VERSION: usize = 256;
 
-/// What these bytes are.
+/// Identifies an image by its bytes.
 #[must_use]
 pub fn identify(bytes: &[u8]) -> Image {
     if let Some(image) = bzimage(bytes) {

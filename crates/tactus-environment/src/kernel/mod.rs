@@ -1,4 +1,4 @@
-//! Guest kernels: where they are, what they are, how they come here, and what a guest needs of them.
+//! Guest kernels: finding, identifying and fetching them, and preparing them for a guest.
 
 mod apt;
 mod arch;

@@ -1,4 +1,4 @@
-//! What a kernel module says of itself. Pure.
+//! Reads the information that a kernel module contains on itself. Pure.
 
 use super::elf;
 

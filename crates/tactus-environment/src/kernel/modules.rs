@@ -32,12 +32,12 @@ pub struct Module {
     pub bytes: Vec<u8>,
 }
 
-/// The wanted modules and all that they depend on, in the order in which they load. What is built
-/// into the kernel is left out, and so is what is nowhere: a kernel that was built without modules
-/// has no tree, and one that lacks the driver says so itself.
+/// The wanted modules and all that they depend on, in the order in which they load. Modules that are built into the
+/// kernel are left out, and so are missing ones. A kernel that was built without modules has no tree, and one that
+/// lacks the driver reports that itself.
 ///
 /// # Errors
-/// When a module is there and cannot be read.
+/// When a module exists and cannot be read.
 pub fn needed(tree: Option<&Path>, wanted: &[&str], system: &dyn System) -> io::Result<Vec<Module>> {
     let Some(tree) = tree else { return Ok(Vec::new()) };
     let builtin = builtin(tree, system);
@@ -180,7 +180,7 @@ mod tests {
         let file = |tree: Memory, name: &String| {
             tree.file(format!("/m/kernel/drivers/virtio/{name}.ko"), module_with(info.as_bytes()))
         };
-        // Every way through them, one after the other, would take longer than anybody lives.
+        // Following every way through them would take longer than a lifetime.
         let tree = names.iter().fold(Memory::new(), file);
         let modules = needed(Some(Path::new("/m")), &["m0"], &tree).unwrap();
         let found: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
@@ -224,7 +224,7 @@ mod tests {
             let error = found.unwrap_err().to_string();
             assert!(error.contains(says), "{plant}: {error}");
         }
-        // Looked at to its depth, this has a million million directories.
+        // A search of all levels would visit 10^12 directories.
         let found = hostile(|dir| (0..10).for_each(|n| link(".", &dir.join(format!("self{n}")))));
         assert!(found.unwrap().is_empty());
     }

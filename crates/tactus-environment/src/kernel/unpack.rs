@@ -10,7 +10,7 @@ pub const LIMIT: u64 = if cfg!(fuzzing) { 1 << 20 } else { 1 << 30 };
 /// The payload of a bzImage, unpacked: gzip, xz, zstd, lz4 or lzma, told by its first bytes.
 ///
 /// # Errors
-/// When it is none of these, or damaged, or larger than [`LIMIT`].
+/// When it has another format, or is damaged, or larger than [`LIMIT`].
 pub fn payload(bytes: &[u8]) -> io::Result<Vec<u8>> {
     match bytes {
         [0x1f, 0x8b, ..] => all(flate2::read::GzDecoder::new(bytes), LIMIT),
@@ -21,7 +21,8 @@ pub fn payload(bytes: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A kernel module as it lies in the file system: plain, or with the end of its packer; at most so many bytes.
+/// A kernel module as it lies in the file system: plain, or with the suffix of its compressor; at most `limit` bytes
+/// unpacked.
 ///
 /// # Errors
 /// As for [`payload`].

@@ -1,4 +1,4 @@
-//! A virtual machine without an operating system: what is measured in it is the floor of the hypervisor.
+//! A virtual machine without an operating system: it measures the floor of the hypervisor.
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::Measure;
@@ -21,7 +21,7 @@ pub struct Bare;
 /// The entry of the table.
 pub static ENTRY: Bare = Bare;
 
-/// What its image is built for.
+/// The architecture that its image is built for.
 const ARCH: &str = "x86_64";
 
 impl Environment for Bare {
@@ -143,7 +143,7 @@ fn words(name: &str, image: &str, sockets: &Sockets, accel: Accel, sandbox: bool
         add(&["-sandbox", SANDBOX]);
     }
     let (accel, cpu) = match accel {
-        // A bit that says what the processor need not be guarded against: nobody is in there to be told.
+        // This bit tells an operating system which processor bugs need no mitigation: the guest has no use for it.
         Accel::Kvm => ("kvm", "host,-arch-capabilities"),
         Accel::Tcg => ("tcg", "max"),
     };
@@ -161,8 +161,8 @@ fn words(name: &str, image: &str, sockets: &Sockets, accel: Accel, sandbox: bool
         "-kernel",
         image,
     ]);
-    // What it says goes by a port that takes as many bytes as there are in one exit, what it hears comes by a serial
-    // line: QEMU gives what arrives to the device that took the channel last.
+    // The guest sends by a port that takes many bytes in one exit, and receives by a serial line. The order of the
+    // devices matters: QEMU sends input to the device that took the channel last.
     add(&["-chardev", &format!("{},mux=on", socket("probe", &sockets.probe))]);
     add(&["-device", "isa-debugcon,iobase=0xe9,chardev=probe"]);
     add(&["-device", "isa-serial,iobase=0x3f8,irq=4,chardev=probe"]);

@@ -158,8 +158,8 @@ else the daemon of the system",
             vec![promise],
             privileges.note().into_iter().collect(),
         )?;
-        // The daemon makes a container's network namespace itself and takes none that is there: what the path has for
-        // it is moved into that one.
+        // The daemon makes a container's network namespace itself and accepts no existing one: the interface of the
+        // path is moved into it.
         let (system, place) = (system.share(), setting.network);
         let settle = move || {
             let pid = engine::first_process(&client, &name, &*system);
@@ -206,8 +206,8 @@ impl Docker {
     }
 }
 
-/// What the container is given besides. A daemon of before version 23 may not know the capabilities of
-/// Linux 5.8: Debian's 20.10 says `unknown capability: "CAP_BPF"`.
+/// The additional privileges of the container. A daemon of before version 23 may not know the capabilities of Linux
+/// 5.8: Debian's 20.10 says `unknown capability: "CAP_BPF"`.
 fn privileges(setting: &Setting<'_>, client: &[String]) -> Privileges {
     let privileges = Privileges::checked(setting.spec);
     if !privileges.unfiltered() {

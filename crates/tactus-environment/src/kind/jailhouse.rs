@@ -130,7 +130,7 @@ struct Cell {
     id: u32,
     stream: Option<Stream>,
     heard: Arc<Heard>,
-    /// What carries the console, as long as it is read.
+    /// The carrier of the console, as long as it is read.
     console: Console,
     /// Bytes per second of a console that is a terminal.
     budget: Option<u64>,
@@ -143,7 +143,7 @@ struct Cell {
     ends: Ends,
 }
 
-/// What the console is read from.
+/// The source of the console's bytes.
 enum Console {
     Tty(#[expect(dead_code, reason = "it is held open, and closed when dropped")] Tty),
     Follower(Box<dyn Child>),
@@ -304,7 +304,7 @@ fn open(setting: &Setting<'_>, options: &Options<'_>, jailhouse: &Jailhouse) -> 
         false => Tty::device(setting, path, Some(options.baud))?,
     };
     let stream = line.take_stream().ok_or_else(|| cannot(options.console, "it has no stream"))?;
-    // A byte is ten bits on the wire. What a socket leads to is not known.
+    // A byte is ten bits on the wire. The speed of the line behind a socket is unknown.
     let budget = (!is_socket).then(|| u64::from(options.baud / 10));
     Ok((stream.reader, Some(stream.writer), Console::Tty(line), budget))
 }
@@ -375,7 +375,7 @@ impl Running for Cell {
         if self.heard.has_panicked() {
             words.insert(0, "the inmate's kernel has panicked".into());
         }
-        // What the inmate's console is, too, is quoted once.
+        // If the hypervisor's console is the inmate's, too, it is quoted once.
         if !said.is_empty() && !matches!(self.console, Console::Follower(_)) {
             words.push(format!("the hypervisor's console:\n{said}"));
         }

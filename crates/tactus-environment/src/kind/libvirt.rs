@@ -28,7 +28,7 @@ pub struct Libvirt;
 /// The entry of the table.
 pub static ENTRY: Libvirt = Libvirt;
 
-/// The key that a domain of anybody's has.
+/// The key for the address of libvirt: the only one that `attach` allows.
 const URI: &str = "uri";
 
 impl Environment for Libvirt {

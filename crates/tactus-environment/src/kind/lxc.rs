@@ -103,7 +103,7 @@ started in it as lxc-attach does, on the CPUs of its cpuset. Run as root."
         let words = ["lxc-execute", "-P", &home, "-n", &name, "-f", &path, "--", "/probe"];
         let mut words: Vec<String> = words.map(str::to_owned).into();
         let mut notes: Vec<_> = Privileges::checked(setting.spec).note().into_iter().collect();
-        // What is left when lxc-execute is killed.
+        // The cgroups that remain when lxc-execute is killed.
         let mounts = Cgroups::of(system);
         let left = mounts
             .mounts()

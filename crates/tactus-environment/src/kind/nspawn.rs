@@ -251,8 +251,8 @@ fn first_process(name: &str, system: &dyn System) -> Result<u32, StartError> {
     })
 }
 
-/// Whether a process is root's, of this machine and no container's, and its program systemd-nspawn: what a command line
-/// says is its process's own word.
+/// Whether a process is root's, of this machine and not of a container, and its program is systemd-nspawn. The
+/// command line does not prove that: a process can choose it.
 fn is_roots_nspawn(pid: u32, system: &dyn System) -> bool {
     let of_root =
         status(pid, "Uid:", system).is_some_and(|users| users.split_whitespace().all(|user| user == "0"));
@@ -277,7 +277,7 @@ fn status(pid: u32, key: &str, system: &dyn System) -> Option<String> {
 
 /// A field of /proc/PID/stat behind the name, as proc(5) numbers them.
 fn field(stat: &str, number: usize) -> Option<u64> {
-    // pid (comm) state ppid: the name may have spaces and parentheses of its own.
+    // pid (comm) state ppid: the name may contain spaces and parentheses.
     stat.rsplit_once(") ")?.1.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
 }
 
@@ -305,9 +305,9 @@ fn is_nspawn_of(line: &[String], name: &str) -> bool {
     }
 }
 
-/// Starts the probe in a container that runs. nspawn has no command for it: a probe of this machine's enters the container's
-/// cgroups and namespaces, gives up what its first process has not, and only then begins anew in it, from memory.
-/// No file of the container's is executed.
+/// Starts the probe in a container that runs. nspawn has no command for it. A probe on this machine enters the
+/// container's cgroups and namespaces, and gives up the privileges that its first process does not have. Only then
+/// does it start again in the container, from memory. No file of the container is executed.
 fn enter(setting: &Setting<'_>, name: &str) -> Result<Box<dyn Running>, StartError> {
     let system = setting.system;
     let pid = first_process(name, system)?;

@@ -112,7 +112,7 @@ machine; default: false",
 
         let state = setting.workspace.join("state").display().to_string();
         let bundle = setting.workspace.display().to_string();
-        // By its path: where it is wrapped in a shell, nobody searches the sbin directories.
+        // By its path: a shell around it may not search the sbin directories.
         let runtime =
             system.find_program(runtime).map_or_else(|| runtime.into(), |path| path.display().to_string());
         let mut words: Vec<String> =

@@ -26,7 +26,7 @@ const CLIENT: &str = "kubectl";
 const ANSWER: Duration = Duration::from_secs(30);
 /// CAP_SYS_NICE, without which a container's threads get no real-time priority.
 const CAP_SYS_NICE: u32 = 23;
-/// What is asked of a container: which machine it is on, and what a process that is executed in it has.
+/// The questions to a container: which machine it is on, and the rights of a process that is executed in it.
 const ASKED: &str = "uname -m; cat /proc/sys/kernel/random/boot_id; cat /proc/self/status";
 /// Takes the probe in and becomes it: into the first directory that can hold a program, whose name is
 /// removed before the program begins.
@@ -159,7 +159,7 @@ writes such a pod), and let it run as root",
         let (sender, sent) = channel();
         std::thread::spawn(move || {
             let outcome = writer.write_all(bytes).and_then(|()| writer.flush());
-            // Nobody waits for it after its time.
+            // After the timeout the receiver is gone.
             let _ = sender.send(outcome.map(|()| writer));
         });
         let mut client = Piped::new(child, Vec::new(), Vec::new());
@@ -189,7 +189,7 @@ fn executing<'w>(spec: &plan::Environment, words: impl IntoIterator<Item = &'w s
     command
 }
 
-/// What a container says of itself.
+/// The answers of a container.
 struct Found {
     arch: String,
     boot: String,
@@ -231,7 +231,7 @@ fn refused(name: &str, words: &str) -> StartError {
         ("can hold a program", "mount an emptyDir with `medium: Memory` on /tmp"),
     ];
     let hint = hints.iter().find(|(word, _)| words.contains(word)).map(|(_, hint)| (*hint).to_owned());
-    // What its client tried before is no news.
+    // Only the last line: the client's earlier attempts do not matter.
     let last = last_lines(words, 1);
     StartError { reason: format!("the pod `{name}` cannot be attached to: {last}"), hint }
 }

@@ -106,8 +106,8 @@ run as root for what a real-time container gets"
         let system = setting.system;
         if setting.spec.attach.is_some() {
             return engine::execute(setting, &["podman".into()], |pid, words| {
-                // A container that has no cpu cgroup of its own was started without that hierarchy, and the
-                // runtime finds it again only so.
+                // A container without a separate cpu cgroup was started without that hierarchy, and the runtime finds
+                // it again only without it.
                 match RtGroup::of(system) {
                     Some(group) if system.is_root() && has_our_budget(pid, system) => group.wrap(words),
                     _ => words,
@@ -177,9 +177,9 @@ fn has_our_budget(pid: u32, system: &dyn System) -> bool {
     groups.group(system, pid, "cpu") == groups.group(system, std::process::id(), "cpu")
 }
 
-/// Podman raises the number of files and processes by default, which fails where no limit may be
-/// raised. The present limits are then given as they are; but Podman itself lowers its own limit of
-/// processes to pid_max first, and what it has lowered it may not raise again.
+/// Podman raises the number of files and processes by default, which fails where no limit may be raised. Then it is
+/// given the present limits. But Podman first lowers its own limit of processes to pid_max, and may not raise it
+/// again: so that one is capped.
 fn limits(system: &dyn System) -> Vec<String> {
     if !system.is_root() || support::has_capability(system, CAP_SYS_RESOURCE) {
         return Vec::new();

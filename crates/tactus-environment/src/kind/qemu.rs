@@ -81,7 +81,7 @@ emulation (TCG): an emulated guest shows that the path works and says nothing ab
         if by != AnswerBy::Kernel {
             return None;
         }
-        // A kernel that is not there is an obstacle of its own.
+        // A missing kernel is a separate obstacle.
         let kernel = wanted_kernel(spec, system).ok()?;
         card_module::obstacle(&kernel, system)
     }

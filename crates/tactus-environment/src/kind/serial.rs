@@ -32,7 +32,7 @@ const UNITS: [&str; 2] = ["us", "ns"];
 /// How long a line whose format is not said may take to show it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the plan says of a line.
+/// The plan's options of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Spec {
     way: Way,
@@ -42,7 +42,7 @@ pub(crate) struct Spec {
     cpus: Vec<u32>,
 }
 
-/// What the line is.
+/// The ways to open the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Way {
     Device { path: String, baud: Option<u32> },
@@ -50,7 +50,7 @@ enum Way {
     Command(String),
 }
 
-/// What it carries.
+/// The kind of data that it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carries {
     Unknown,
@@ -136,7 +136,7 @@ which gets no verdict."
         true
     }
 
-    /// Before the line is open nobody can be asked: there are the CPUs that the plan names, else CPU 0.
+    /// The CPUs cannot be read before the line is open: assume those that the plan names, else CPU 0.
     fn topology(&self, spec: &plan::Environment, _system: &dyn System) -> Result<Topology, StartError> {
         let online = match &spec.cpus {
             Some(CpuRequest::List(cpus)) => cpus.clone(),
@@ -242,8 +242,8 @@ impl Spec {
     }
 }
 
-/// What pieces of a recorded line add up to, as one tick of each series. A recording has no times: all of
-/// it is one stretch.
+/// The sum of a recorded line's pieces, as one tick of each series. A recording has no times: all of it is one
+/// stretch.
 pub fn read_all<'a>(format: Format, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Tick> {
     let rules = collect::Rules { activity: 0, cpus: Vec::new(), priority: 0, unit_ns: 1_000 };
     let mut collector = collect::Collector::new(rules);

@@ -1,5 +1,5 @@
-//! What every kind of environment must keep, as far as it can be told without starting one; what can
-//! only be told by starting it is in `tests/contract.rs`.
+//! Rules for every kind of environment that can be checked without starting one; the rules that need a running one
+//! are in `tests/contract.rs`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tactus_system::{Memory, Real, System};
 use super::MODULES;
 use crate::{ENVIRONMENTS, Usable, find};
 
-/// Files of `kind/` that hold no environment of their own.
+/// Files of `kind/` that do not define an environment.
 const HELPERS: [&str; 2] = ["mod", "tests"];
 
 #[test]
@@ -83,7 +83,7 @@ fn every_environment_refuses_wrong_values_of_its_keys_and_accepts_none() {
 }
 
 #[test]
-fn a_layout_uses_the_given_cpus_and_measures_on_some_of_its_own() {
+fn a_layout_uses_the_given_cpus_and_measures_on_some_of_them() {
     let mut facts = Facts::default();
     facts.keep("/sys/devices/system/cpu/online", "0-7");
     facts.keep("/sys/devices/system/cpu/isolated", "4-7");

@@ -1,4 +1,4 @@
-//! What a path has for an end is moved to where the environment is, where that makes its network namespace itself.
+//! Moves the interface at the end of a path to an environment that makes its network namespace itself.
 
 use tactus_system::{Invocation, System};
 
@@ -10,11 +10,11 @@ use crate::support::cannot;
 /// The part of the address that is the network's, as the paths have it.
 const PREFIX: u8 = 30;
 
-/// Moves the interface that has the address of a place into the network namespace of a process. It loses its address by
-/// that, and is given it again. With the namespace it ends, and a NIC goes back to the machine.
+/// Moves the interface with the address of a place into the network namespace of a process. Moving removes the
+/// address, so it is set again. The interface ends with the namespace, except that a NIC returns to the machine.
 ///
 /// # Errors
-/// When there is none, or the kernel does not move it, in the words of ip(8).
+/// When the interface does not exist, or the kernel does not move it, in the words of ip(8).
 pub fn hand_over(place: &Attachment, process: u32, system: &dyn System) -> Result<(), StartError> {
     let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let asked = words(format!("ip -oneline address show to {}", place.address));

@@ -1,5 +1,5 @@
-//! The CPUs that the interrupts of a path's NICs are sent to. They are the machine's, as the NICs are: what they were is
-//! promised back before each is changed.
+//! The CPUs that the interrupts of a path's NICs are sent to. NICs and interrupts belong to the machine: before each
+//! change, tactus promises to restore the former CPUs.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use tactus_system::guardian::{Guardian, Promise};
 use crate::StartError;
 use crate::support::cannot;
 
-/// Where an interface's NIC is on PCI; none: it is elsewhere. That of virtio lies on a bus of its own below it.
+/// The PCI address of an interface's NIC; `None` if it is not on PCI. A virtio NIC is on a separate bus below its PCI
+/// device.
 pub fn pci(interface: &str, system: &dyn System) -> Option<String> {
     ["device", "device/.."].into_iter().find_map(|at| {
         let text = system.text(&format!("/sys/class/net/{interface}/{at}/uevent"))?;
@@ -26,11 +27,11 @@ pub fn nics(path: &NetworkPath, system: &dyn System) -> Vec<String> {
     named.into_iter().flatten().filter_map(|name| pci(name, system)).collect()
 }
 
-/// Sends every interrupt of these NICs to some CPUs, until the returned values are dropped. Their interfaces are up by now:
-/// drivers take interrupts as late as that.
+/// Sends every interrupt of these NICs to some CPUs, until the returned values are dropped. Call it when their
+/// interfaces are up: some drivers request their interrupts only then.
 ///
 /// # Errors
-/// When one stays where it is: what was asked for is then not what would be measured.
+/// When one cannot be moved: the measurement would not be the one that was asked for.
 pub fn steer(
     nics: &[String],
     cpus: &CpuSet,
@@ -114,7 +115,7 @@ mod tests {
         dir
     }
 
-    /// What the interrupts 16, 17, 24 and 25 are sent to.
+    /// The present CPUs of the interrupts 16, 17, 24 and 25.
     fn now(dir: &tempfile::TempDir) -> [String; 4] {
         let of = |irq: u32| dir.path().join(format!("proc/irq/{irq}/smp_affinity_list"));
         [16, 17, 24, 25].map(|irq| Real.text(of(irq).to_str().unwrap()).unwrap().trim().to_owned())

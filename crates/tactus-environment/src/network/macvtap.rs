@@ -4,8 +4,8 @@
 use super::namespace::enter;
 use crate::attachment::{Attachment, GuestNic, Tap};
 
-/// What opens the file as descriptor 3 and then becomes the command behind it. The mounts are its own, and gone before
-/// that begins; what fails is said by what fails.
+/// Opens the file as descriptor 3 and then becomes the command behind it. The mounts are in a separate namespace, and
+/// are gone before the command begins. A step that fails prints its own error.
 const OPEN: &str = "set -e
 mount -t sysfs sysfs /sys
 device=$(cat /sys/class/net/tap0/macvtap/tap*/dev)

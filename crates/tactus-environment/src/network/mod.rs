@@ -1,4 +1,4 @@
-//! Ways between environments. What they are made of lies in network namespaces of its own, and ends with them;
+//! Paths between environments. Their parts lie in separate network namespaces, and end with them;
 //! docs/design/network.md says why.
 
 mod hand_over;
@@ -33,7 +33,7 @@ pub struct Network {
     nic: Option<GuestNic>,
     far: Namespace,
     _machine: Option<Namespace>,
-    /// What the reader of its results must know.
+    /// Notes for the reader of its results.
     pub notes: Vec<Note>,
 }
 
@@ -41,7 +41,7 @@ impl Network {
     /// Makes a path.
     ///
     /// # Errors
-    /// When something cannot be made; what was made is gone again.
+    /// When a part cannot be made; the other parts are removed again.
     pub fn make(
         name: &str,
         path: &NetworkPath,

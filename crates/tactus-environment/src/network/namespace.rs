@@ -1,5 +1,6 @@
-//! A network namespace, held by a process of its own: with that it ends, and with it everything in it. The process bears
-//! the mark of the run, so the guardian ends it; and it ends by itself when the run does, with the pipe that it reads.
+//! A network namespace, held by a separate process: it ends with that process, and everything in it as well. The
+//! process has the mark of the run, so the guardian ends it. It also ends by itself with the run, because the pipe
+//! that it reads closes.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -33,7 +34,7 @@ impl Namespace {
         let (Some(mut stdin), Some(mut stdout)) = (holder.take_stdin(), holder.take_stdout()) else {
             return Err(cannot("no network namespace", "its process has no pipes"));
         };
-        // What comes back comes from within.
+        // The byte comes back from within the namespace.
         let answered = stdin.write_all(b"\n").and_then(|()| stdin.flush());
         let answered = answered.and_then(|()| stdout.read_exact(&mut [0; 1]));
         if let Err(error) = answered {

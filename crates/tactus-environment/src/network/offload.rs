@@ -1,5 +1,5 @@
-//! What is set on the interfaces of a path: GRO, GSO, and which CPUs take in what arrives. They end with their
-//! namespaces, and what is set on them with them. Pure.
+//! Settings of the interfaces of a path: GRO, GSO, and the CPUs that handle received packets. Interfaces and settings
+//! end with their namespaces. Pure.
 
 use tactus_model::plan::{NetworkPath, PathKind};
 

@@ -1,4 +1,4 @@
-//! What is done to make a path. Pure.
+//! The steps to make a path. Pure.
 
 use std::net::Ipv4Addr;
 
@@ -39,7 +39,7 @@ pub struct Holders {
     pub far: u32,
 }
 
-/// Whether what the near end is on has a namespace of its own.
+/// Whether the device below the near end (a bridge, the parent of a macvlan) has a separate namespace.
 pub const fn has_machine(kind: PathKind) -> bool {
     matches!(kind, PathKind::Bridge | PathKind::Macvlan)
 }
@@ -71,7 +71,7 @@ pub fn steps(path: &NetworkPath, holders: Holders) -> Vec<(At, Vec<String>)> {
         PathKind::Macvtap => {
             ip(At::Near, veth(WIRE, far));
             ip(At::Near, format!("link set {WIRE} up"));
-            // What comes for another address than its own does not reach it.
+            // Frames for another address than its own do not reach it.
             let link = format!("link add link {WIRE} name {TAP} address {MAC} mtu {mtu}");
             ip(At::Near, link + " type macvtap mode bridge");
             ip(At::Near, format!("link set {TAP} up"));

@@ -1,4 +1,4 @@
-//! What this machine can do of a path.
+//! Which paths this machine can make.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Attaching to a container that runs: the probe is put in, started there, and taken out.
 //!
-//! The probe is one file. It goes into a directory of the container that is in memory, where there is
-//! one: so it also gets into an image without a shell or with a read-only root, and nothing reaches a
-//! disk. Its name is removed as soon as the probe has spoken, for a program that runs needs no name.
+//! The probe is one file. It goes into a directory of the container that is in memory, if there is one. So it also
+//! gets into an image without a shell or with a read-only root, and nothing reaches a disk. Its name is removed as
+//! soon as the probe has spoken, because a running program needs no name.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub fn layout(name: &str, pid: u32, system: &dyn System, machine: &Topology) -> 
 pub struct Delivered {
     /// Its path as the container sees it, by which its process is called.
     pub inside: String,
-    /// Takes it away; none: there is no file.
+    /// The promise to remove it; `None`: there is no file.
     promise: Option<Promise>,
 }
 
@@ -66,7 +66,8 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
             .guardian
             .promise(tactus_model::undo::Undo::Remove(outside.clone()))
             .map_err(|error| cannot("the guardian cannot be reached", error))?;
-        // Whoever may mount in the container may put a link in the place of one of these meanwhile, which would lead out.
+        // A process that may mount in the container could replace one of these by a link meanwhile, which would lead
+        // out.
         match system.install_beneath(&root(pid), beneath(&inside), bytes, 0o755) {
             Ok(()) => return Ok(Delivered { inside: inside.display().to_string(), promise: Some(promise) }),
             Err(error) => failures.push(format!("{}: {error}", dir.display())),
@@ -155,7 +156,7 @@ pub fn watched(
     Hooks::new(running, settle, promises)
 }
 
-/// What the reader must know of where a probe has come to lie.
+/// Notes on the cgroups in which the probe was found.
 fn look(path: &str, container: u32, system: &dyn System) -> Vec<Note> {
     let groups = Cgroups::of(system);
     let found = started_from(path, system);
@@ -167,7 +168,7 @@ container's cgroups",
         )];
     };
     let mut notes = Vec::new();
-    // What a process is called is its own word, and anybody in the container can say the same.
+    // The name of a process proves nothing: any process in the container can take the probe's name.
     let lies = |pid| ["cpuset", "cpu"].map(|name| groups.group(system, pid, name));
     if found.iter().any(|other| lies(*other) != lies(probe)) {
         return vec![Note::obstacle(

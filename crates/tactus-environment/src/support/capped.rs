@@ -1,4 +1,4 @@
-//! What somebody else writes for as long as he likes: its beginning and its end are kept.
+//! Caps output of any length from another program: its beginning and its end are kept.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -50,7 +50,7 @@ impl<W: Write> Drop for Capped<W> {
             cut => format!("\n[... {cut} bytes are left out ...]\n"),
         };
         let end = self.end.make_contiguous();
-        // What cannot be written is a help that is missing.
+        // The end is only a help: an error in writing it is ignored.
         let _ = self.to.write_all(word.as_bytes()).and_then(|()| self.to.write_all(end));
         let _ = self.to.flush();
     }

@@ -16,7 +16,7 @@ pub struct Cgroups {
 }
 
 impl Cgroups {
-    /// What is mounted where.
+    /// The mounts of the hierarchies.
     pub fn of(system: &dyn System) -> Self {
         let mounts = system.text("/proc/self/mounts").unwrap_or_default();
         let mut found = Self::default();

@@ -1,4 +1,4 @@
-//! What Docker and Podman have in common: containers with names, which an engine inspects and executes in.
+//! Common parts of Docker and Podman: containers with names, which an engine inspects and executes in.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{OptionError, OptionKey, Running, Setting, StartError};
 /// How long an engine may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The key that says as whom the probe runs.
+/// The key for the user that runs the probe.
 pub const USER: OptionKey = OptionKey {
     name: "user",
     about: "with `attach`: the user that runs the probe in the container, as `0` or `name:group`; default: \
@@ -26,11 +26,11 @@ pub fn check(spec: &plan::Environment) -> Result<(), OptionError> {
     text(spec, USER.name, "a user, as \"0\" or \"name:group\"").map(drop)
 }
 
-/// The first process of a container that runs, as this machine numbers it. `client`: the words that
-/// every command begins with.
+/// The first process of a container that runs, as this machine numbers it. `client`: the words that every command
+/// begins with.
 ///
 /// # Errors
-/// When there is no such container, or it does not run, or not on this machine.
+/// When the container does not exist, or does not run, or not on this machine.
 pub fn first_process(client: &[String], name: &str, system: &dyn System) -> Result<u32, StartError> {
     let tool = &client[0];
     let hint = Some(format!("name a running one; `{} ps` lists them", client.join(" ")));

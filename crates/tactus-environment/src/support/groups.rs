@@ -29,7 +29,7 @@ pub fn promise_removal(
     groups: impl IntoIterator<Item = PathBuf>,
 ) -> Result<Vec<Promise>, StartError> {
     let groups: Vec<PathBuf> = groups.into_iter().collect();
-    // What is promised last is taken back first.
+    // Promises are fulfilled in reverse order: the last one first.
     let promises = groups.into_iter().rev().map(|group| super::promise(setting, Undo::RemoveEmpty(group)));
     let mut promises: Vec<Promise> = promises.collect::<Result<_, _>>()?;
     promises.reverse();
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_enters_its_groups_and_goes_on_with_its_own_words() {
+    fn a_command_enters_its_groups_and_keeps_its_words() {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("a group");
         Real.make_dir(&group).unwrap();

@@ -1,4 +1,4 @@
-//! What several environments have in common.
+//! Common parts of several environments.
 
 pub mod attach;
 mod capped;
@@ -54,7 +54,7 @@ pub fn rootfs(setting: &Setting<'_>) -> Result<PathBuf, StartError> {
     Ok(root)
 }
 
-/// What lines mean in which every character stands twice.
+/// The meaning of lines in which every character appears twice.
 pub const DOUBLED: &str = "every character appears twice: the cell writes to a UART and to the hypervisor's \
 console, which is the same UART; leave JAILHOUSE_CELL_VIRTUAL_CONSOLE_ACTIVE out of its configuration";
 

@@ -1,4 +1,4 @@
-//! Names of what a run makes outside of its own directories.
+//! Names of files and objects that a run makes outside of its directories.
 
 use crate::Setting;
 

@@ -1,5 +1,5 @@
-//! What a container is given beyond what measuring takes: for the run, and because its table in the plan
-//! says so.
+//! Privileges of a container beyond those that measuring takes: for the run, and because its table in the plan asks
+//! for them.
 
 use serde_json::Value;
 use tactus_model::message::Note;
@@ -17,7 +17,7 @@ system calls (seccomp) is also off",
 
 const HINT: &str = "as { capabilities = [\"BPF\", \"PERFMON\"] }";
 
-/// What a container is given besides.
+/// The additional privileges of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Privileges {
     /// Names of capabilities without their CAP_.
@@ -92,13 +92,13 @@ impl Privileges {
         Self { names, ..self }
     }
 
-    /// What `docker run` and `podman run` are told.
+    /// The arguments for `docker run` and `podman run`.
     pub fn words(&self) -> impl Iterator<Item = String> + '_ {
         let given = self.names.iter().map(|name| format!("--cap-add={name}"));
         given.chain(self.unfiltered.then(|| "--security-opt=seccomp=unconfined".to_owned()))
     }
 
-    /// What the reader must know; none: nothing is given.
+    /// The note for the reader; `None` if no privilege is added.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
         let given: Vec<String> = self.capabilities().collect();

@@ -53,7 +53,7 @@ pub fn of(spec: &plan::Environment, layout: &Layout) -> Result<Option<Profiled>,
     Ok(Some(Profiled { profile, isolated, housekeeping }))
 }
 
-/// What the plan says, as far as it can be checked without a machine.
+/// The plan's words, as far as they can be checked without a machine.
 pub(crate) fn written(
     spec: &plan::Environment,
 ) -> Result<Option<(&'static Profile, Option<CpuSet>)>, OptionError> {
@@ -98,7 +98,7 @@ impl Profiled {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// What its probe is to set, from its facts; what is so already is among them.
+    /// The changes for its probe, by its facts; settings that already have the wanted value are included.
     #[must_use]
     pub fn changes(&self, facts: &Facts) -> Vec<Change> {
         let intent = Intent { isolated: Some(self.isolated.clone()), ..Intent::default() };

@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// What Debian 12's ldd said of crun.
+    /// The output of Debian 12's ldd for crun.
     const CRUN: &str = "	linux-vdso.so.1 (0x00007fa8d3d50000)
 	libsystemd.so.0 => /lib/x86_64-linux-gnu/libsystemd.so.0 (0x00007fa8d3bf6000)
 	libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007fa8d39dc000)

@@ -17,7 +17,7 @@ pub struct RtGroup {
 }
 
 impl RtGroup {
-    /// What stands in the way on this machine, if anything does.
+    /// The obstacle on this machine, if there is one.
     pub fn of(system: &dyn System) -> Option<Self> {
         let mounts = system.text("/proc/self/mounts").or_else(|| system.text("/proc/mounts"))?;
         let mounts: Vec<Vec<&str>> = mounts.lines().map(|line| line.split(' ').collect()).collect();
@@ -40,12 +40,12 @@ impl RtGroup {
         Some(Self { hidden: std::iter::once(cpu.to_owned()).chain(unified).collect() })
     }
 
-    /// The same command in a mount namespace of its own in which those mounts are not there.
+    /// The same command in a separate mount namespace without those mounts.
     pub fn wrap(&self, command: Vec<String>) -> Vec<String> {
         without_mounts(&self.hidden, command)
     }
 
-    /// What the reader of the result must know.
+    /// The note for the reader of the result.
     pub fn note(&self) -> Note {
         Self::note_of_a_move()
     }

@@ -11,7 +11,7 @@ use crate::{StartError, Stream};
 
 /// How long the other system may take until it can take the probe.
 pub const PATIENCE: Duration = Duration::from_secs(40);
-/// The longest greeting of its own, in bytes.
+/// The longest greeting of the machine, in bytes.
 const LONGEST_GREETING: u64 = 64 * 1024;
 /// How the line begins in which the other system names its architecture. Lines before it are those of
 /// the user's own start-up files.
@@ -19,7 +19,7 @@ const GREETING: &str = "tactus finds ";
 
 /// Why the probe is not there.
 pub enum Failure {
-    /// The stream ended: whoever carries it knows why.
+    /// The stream ended: its carrier knows why.
     Ended,
     /// Any other reason.
     Told(StartError),
@@ -35,7 +35,7 @@ pub fn deliver(stream: Stream, patience: Duration) -> Result<Stream, Failure> {
     let (sender, greeting) = channel();
     std::thread::spawn(move || {
         let mut reader = BufReader::new(reader);
-        // Nobody waits for it after its time.
+        // After the timeout the receiver is gone.
         let _ = sender.send(greet(&mut reader).map(|arch| (arch, reader)));
     });
     let (arch, reader) = match greeting.recv_timeout(patience) {
@@ -77,9 +77,9 @@ pub fn architecture(line: &str) -> Option<&str> {
     line.trim_end().strip_prefix(GREETING).filter(|name| !name.is_empty() && !name.contains(' '))
 }
 
-/// Takes the probe in and runs it. It says its architecture, reads a line with the number of bytes and
-/// then these bytes. The probe lies in a directory of its own where programs may be executed, until it
-/// removes both; whatever ends this shell before that removes them, too.
+/// The script that receives the probe and runs it. It prints its architecture, reads a line with the number of bytes
+/// and then these bytes. The probe lies in a new directory where programs may be executed, until it removes both. If
+/// the shell ends before that, it removes them.
 pub fn run((marker, id): (&str, &str), sudo: bool) -> String {
     let sudo = if sudo { "sudo -n " } else { "" };
     format!(

@@ -28,7 +28,7 @@ const CONNECTION: Duration = Duration::from_secs(10);
 /// A line that is open. Dropping it ends its stream and gives a terminal its former settings back.
 pub struct Tty {
     stream: Option<Stream>,
-    /// The writing end of a pipe: once it is closed, whoever reads or writes finds the end.
+    /// The writing end of a pipe: closing it ends every read and write of the line.
     open: Option<OwnedFd>,
     terminal: Option<Terminal>,
 }
@@ -83,7 +83,7 @@ impl Tty {
     /// Connects to a socket: a UNIX one by its path (which has a `/`), or `host:port`.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// When no program listens there.
     pub fn socket(address: &str, system: &dyn System) -> Result<Self, StartError> {
         let failed = |error: io::Error| StartError {
             reason: format!("{address}: {error}"),
@@ -119,7 +119,7 @@ with `-serial unix:PATH,server=on,wait=off`"
         self.stream.take()
     }
 
-    /// Ends its stream, whoever waits at it, and gives a terminal its former settings back.
+    /// Ends its stream, also for a reader that waits, and restores a terminal's former settings.
     pub fn close(&mut self) {
         drop(self.open.take());
         drop(self.terminal.take());
@@ -157,8 +157,7 @@ fn raw(former: &Termios, baud: Option<u32>) -> io::Result<Termios> {
     Ok(wanted)
 }
 
-/// The promise to give a terminal its settings back, for the case that nobody else lives to do it. A
-/// machine without `stty` has none.
+/// The promise to restore a terminal's settings, in case tactus is killed. `None` on a machine without `stty`.
 fn promise(setting: &Setting<'_>, path: &Path) -> Result<Option<Promise>, StartError> {
     let path = path.display().to_string();
     let ask = Invocation::new(["stty", "-F", &path, "-g"]).within(Duration::from_secs(5));
@@ -301,7 +300,7 @@ mod tests {
             writer.write_all(&every).unwrap();
             master.read_exact(&mut heard).unwrap();
             assert_eq!(heard, every);
-            // Whoever waits finds the end when the line is closed here.
+            // A waiting reader finds the end when the line is closed here.
             let waiting = std::thread::spawn(move || reader.read(&mut [0; 8]).unwrap());
             line.close();
             assert_eq!(waiting.join().unwrap(), 0);
@@ -325,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_another_holds_and_what_is_none_are_refused_by_name() {
+    fn a_terminal_in_use_and_a_file_that_is_not_one_are_refused_by_name() {
         let (_master, name) = pty();
         with_setting(|setting| {
             let open = |path: &str| Tty::device(setting, Path::new(path), None).map(|_| ());

@@ -284,8 +284,8 @@ fn a_probe_that_attaches_measures_in_the_container_and_leaves_it_as_it_was() {
     }
 }
 
-/// The probe in a container whose root may exchange every file and look into every process: it is no file of the container's,
-/// can get no right back, and has nothing of root's environment.
+/// The probe in a container whose root may exchange every file and look into every process. The probe is not a file
+/// of the container, cannot regain a right, and has nothing of root's environment.
 fn is_memory_with_the_rights_of_the_container(id: &str) {
     let mark = format!("TACTUS_RUN={id}");
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());

@@ -1,4 +1,4 @@
-//! What a guest answers for its clock, on the real QEMU.
+//! Answers of a guest for its clock, on the real QEMU.
 
 use std::time::{Duration, Instant};
 
@@ -38,8 +38,8 @@ fn a_guest_answers_for_its_clock_and_nothing_is_heard_before_it_was_said() {
         shortest = shortest.min((back - left).saturating_sub(said_ns - heard_ns));
     }
     let by_page = by_page(&mut guest);
-    // Clocks drift apart while they are asked. An emulated guest that boots on a busy machine finds its clock's rate to some
-    // thousandths; by a hundredth, and it is none.
+    // Clocks drift apart during the exchange. An emulated guest that boots on a busy machine finds its clock's rate
+    // to some thousandths; an error of more than a hundredth means that the clock is broken.
     let drift = i128::from((monotonic_ns() - began) / 100);
     assert!(least <= most + drift, "{least} {most} {drift}");
     assert!(by_page.0 <= by_page.1 + drift, "{by_page:?} {drift}");

@@ -24,7 +24,7 @@ use super::leftovers;
 /// Longer than anything takes on a machine that is shared and emulates.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The writing end of a stream: for messages, and for what is none.
+/// The writing end of a stream: for messages, and for other bytes.
 #[derive(Clone)]
 struct Mouth(Arc<Mutex<Box<dyn Write + Send>>>);
 
@@ -74,7 +74,7 @@ pub fn listen(mut reader: Box<dyn Read + Send>, connection: Arc<Connection>) -> 
 pub struct Conversation {
     /// The environment.
     pub running: Box<dyn Running>,
-    /// What is said to the probe, and asked of its system.
+    /// Sends to the probe, and to its system.
     pub connection: Arc<Connection>,
     mouth: Option<Mouth>,
     heard: Receiver<FromProbe>,

@@ -39,7 +39,7 @@ fn notes(talk: &mut Conversation) -> Vec<String> {
 fn a_domain_stands_where_it_was_asked_to_and_is_gone_afterwards() {
     let _turn = beside_others();
     let Some((libvirtd, mut spec)) = usable(Libvirtd::start()) else { return };
-    // What a container in it would need.
+    // The runtime that a container in it would need.
     let program = Real.find_program("crun").or_else(|| Real.find_program("runc"));
     if let Some(program) = &program {
         spec.options.insert("programs".into(), serde_json::json!([program]));

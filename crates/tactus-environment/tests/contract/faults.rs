@@ -1,6 +1,7 @@
-//! Faults where the kernel has what they need: in a guest with a PREEMPT_RT kernel, which takes a BPF program, and
-//! has tracers that keep interrupts off, too. What becomes of a block when those who injected it are killed is in `killed.rs`. A guest on a shared machine wakes up to some ten milliseconds late by itself, so that
-//! blocks of 50 ms are counted, and nothing else is asserted of its latency.
+//! Faults with a kernel that supports all of them: a guest with a PREEMPT_RT kernel, which takes a BPF program and
+//! has tracers that keep interrupts off. `killed.rs` tests what becomes of a block when its injector is killed. A
+//! guest on a shared machine wakes up to some ten milliseconds late without any fault. So the tests count blocks of
+//! 50 ms, and assert nothing else of its latency.
 #![expect(clippy::print_stderr, reason = "what was heard is said, for who reads the test")]
 
 use std::time::Duration;
@@ -51,7 +52,7 @@ const FILES: [(&str, Form, &str); 13] = [
 /// The tracers' instances, which are gone afterwards.
 const INSTANCES: [&str; 4] = ["hwlat", "osnoise", "timerlat", "blame"];
 
-/// What a job brought.
+/// The messages of a job.
 pub struct Heard {
     /// Values of at least [`SEEN`], by CPU, in ns.
     pub blocks: [Vec<u64>; 2],
@@ -135,7 +136,8 @@ pub fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
     }
 }
 
-/// Has the probe set every file to what it says after boot: what it says already is as it was.
+/// Has the probe set every file to its value after boot. A file that already has this value shows that the fault was
+/// undone.
 pub fn assert_undone(talk: &mut Conversation) {
     let change = |path: String, form, then: &str| Change {
         check: "a-check".into(),

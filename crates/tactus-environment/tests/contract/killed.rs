@@ -1,6 +1,6 @@
-//! A block, and what timerlat sets, is taken back whoever of those who began it is killed with -9. The first probe of a guest is
-//! its PID 1, with which the whole guest ends; so a second one is started in the guest, through the first
-//! one's door, and that is the one who injects and is killed.
+//! A block, and the settings of timerlat, are taken back when any of the processes that made them is killed with -9.
+//! The first probe of a guest is its PID 1, and the whole guest ends with it. So the first one starts a second one in
+//! the guest, which injects and is killed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,8 +117,8 @@ fn await_workers(guest: &Remote, wanted: usize) -> Vec<PathBuf> {
     }
 }
 
-/// Has the guest's kernel kill its only worker: it kills whom it would rather lose when it is told that
-/// memory is short (Documentation/admin-guide/sysrq.rst, `f`). No program in the guest could.
+/// Has the guest's kernel kill its only worker: told that memory is short, it kills the process with the highest
+/// `oom_score_adj` (Documentation/admin-guide/sysrq.rst, `f`). No program in the guest could.
 fn kill_worker(guest: &Remote) {
     let [worker] = &await_workers(guest, 1)[..] else { unreachable!("one was waited for") };
     guest.write(&worker.join("oom_score_adj"), b"1000").unwrap();
@@ -167,7 +167,7 @@ fn the_probe_alone(guest: &Remote, first: &mut Conversation) {
     assert_undone(first);
 }
 
-/// The probe sees it die, has another one put everything back at once, says so, and goes on measuring.
+/// The probe sees it die, has another worker put everything back at once, reports that, and continues to measure.
 fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.block(true);
@@ -197,8 +197,8 @@ fn the_worker_alone(guest: &Remote, first: &mut Conversation) {
     assert_eq!(await_workers(guest, 0).len(), 0);
 }
 
-/// Nobody of them can: what the run's guardian has promised is kept. Here it is the first probe, as for
-/// everything that is made inside a guest.
+/// Neither of them can put anything back: the run's guardian fulfils its promise. Here the guardian is the first
+/// probe, as for everything that is made inside a guest.
 fn both(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let fault = block(Off::Interrupts, None);
@@ -219,7 +219,7 @@ fn both(guest: &Remote, first: &mut Conversation) {
     assert_undone(first);
 }
 
-/// A run whose block is refused takes its promises back: what another run's block has made is not among them.
+/// A run whose block is refused takes its promises back: they do not cover the block of another run.
 fn another_runs_block_is_left(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let mut second = Second::start(guest);
@@ -236,7 +236,7 @@ fn another_runs_block_is_left(guest: &Remote, first: &mut Conversation) {
 }
 
 #[test]
-fn what_timerlat_sets_for_the_whole_machine_is_put_back_whoever_set_it_is_killed() {
+fn settings_of_timerlat_are_put_back_when_any_of_its_processes_is_killed() {
     in_a_traced_guest(&[the_reader_alone, the_worker_that_traces_alone, reader_and_worker]);
 }
 
@@ -264,7 +264,8 @@ fn the_reader_alone(guest: &Remote, first: &mut Conversation) {
     assert_undone(first);
 }
 
-/// Nobody measures any more, which ends the job; when its readers have closed the trace another worker puts everything back.
+/// Without its worker nothing measures, which ends the job; when its readers have closed the trace another worker
+/// puts everything back.
 fn the_worker_that_traces_alone(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.trace(true);
@@ -283,7 +284,7 @@ fn the_worker_that_traces_alone(guest: &Remote, first: &mut Conversation) {
     assert_eq!(await_workers(guest, 0).len(), 0);
 }
 
-/// What the run's guardian has promised is kept.
+/// The run's guardian fulfils its promise.
 fn reader_and_worker(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let promise = undo_of_timerlat("", |path| guest.text(path)).unwrap();
@@ -355,7 +356,7 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
             _ => {}
         }
     }
-    // What was written over while it was read, which an emulated guest is slow at, is said to be lost.
+    // An emulated guest reads slowly: parts of a trace are overwritten meanwhile, and reported as lost.
     traces.retain(|(_, trace)| trace.events().all(|(_, kind, _)| kind != EventKind::Lost));
     assert!(traces.len() >= 6, "of 12 traces hardly any is whole: {traces:#?}");
     let (mut interrupts, mut leaves, mut timers) = (0, 0, 0);
@@ -364,7 +365,7 @@ fn who_had_the_cpu(mut second: Second, source: Source) {
         let kinds = |of: fn(u64, u64) -> bool| -> Vec<EventKind> {
             trace.events().filter(|(at, ..)| of(*at, *value)).map(|(_, kind, _)| kind).collect()
         };
-        // Who leaves the CPU next had it at the end.
+        // The thread that leaves the CPU next had it at the end.
         let (kinds, later) = (kinds(|at, value| at <= value), kinds(|at, value| at > value));
         assert!(later.len() <= 1 && later.iter().all(|kind| kind.is_switch()), "{value}: {trace:?}");
         interrupts += usize::from(kinds.iter().any(|kind| {
@@ -395,7 +396,7 @@ fn who_keeps_alone(guest: &Remote, first: &mut Conversation) {
     assert_undone(first);
 }
 
-/// Who made the instance removes it at the end, as ever.
+/// The process that made the instance removes it at the end, as ever.
 fn who_removes_alone(guest: &Remote, first: &mut Conversation) {
     let mut second = Second::start(guest);
     second.keep(true);
@@ -407,7 +408,7 @@ fn who_removes_alone(guest: &Remote, first: &mut Conversation) {
     assert_undone(first);
 }
 
-/// What the run's guardian has promised is kept.
+/// The run's guardian fulfils its promise.
 fn who_keeps_and_who_removes(guest: &Remote, first: &mut Conversation) {
     let guardian = first.guardian().within(guest, "guest").unwrap();
     let promise = undo_of_blame("", |path| guest.text(path)).unwrap();

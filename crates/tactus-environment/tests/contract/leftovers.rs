@@ -1,4 +1,4 @@
-//! What a run may have left on the machine.
+//! Leftovers of a run on the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn marked(id: &str) -> Vec<u32> {
     .collect()
 }
 
-/// What each thread of a run does, in a line each: its name, state, CPU, policy, and the time that it ran in the last second.
+/// The threads of a run, one in a line: its name, state, CPU, policy, and the time that it ran in the last second.
 pub fn threads(id: &str) -> String {
     let dirs: Vec<PathBuf> = marked(id)
         .into_iter()

@@ -13,7 +13,8 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Where its part of the cgroups lies.
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// What every QEMU can: asking takes a daemon ten seconds, and the next one knows it. libvirt looks itself whether it holds.
+/// The capabilities of every QEMU: asking takes a daemon ten seconds, and the next one reads them here. libvirt
+/// itself checks whether they are up to date.
 const CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/libvirt");
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -98,7 +99,7 @@ impl Libvirtd {
         format!("qemu+unix:///system?socket={}/sock/libvirt-sock", self.dir.path().display())
     }
 
-    /// What it answers, and whether it did.
+    /// Its answer, and whether it succeeded.
     pub fn virsh(&self, words: &[&str]) -> (bool, String) {
         let output = Command::new("virsh").args(["-q", "-c", &self.uri()]).args(words).output().unwrap();
         let text = if output.status.success() { output.stdout } else { output.stderr };
@@ -115,7 +116,7 @@ fn machines() -> Vec<PathBuf> {
 
 impl Drop for Libvirtd {
     fn drop(&mut self) {
-        // Those that a test has not come to end.
+        // Domains that a test has not ended.
         for name in self.virsh(&["list", "--name"]).1.split_whitespace() {
             self.virsh(&["destroy", name]);
         }
@@ -128,7 +129,7 @@ impl Drop for Libvirtd {
         let _ = self.daemon.kill();
         let _ = self.daemon.wait();
         for dir in machines().into_iter().filter(|dir| !self.before.contains(dir)) {
-            // Only an empty one goes: another libvirt's domains are none of ours.
+            // Only an empty one is removed: it may hold another libvirt's domains.
             let _ = fs::remove_dir(dir);
         }
     }

@@ -1,6 +1,5 @@
-//! What every kind of environment must keep, on this machine: with the real Podman, crun and QEMU. An
-//! environment that cannot be used here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does)
-//! that is a failure.
+//! Rules for every kind of environment, on this machine: with the real Podman, crun and QEMU. An environment that
+//! cannot be used here is skipped aloud; where `TACTUS_TEST_ALL` is set (as CI does) that is a failure.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod altered;
@@ -48,8 +47,8 @@ fn beside_others() -> RwLockReadGuard<'static, ()> {
     TURN.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tries the environments of this machine whose kind is wanted, each in a place of its own, which is there as long as it
-/// is tried. Most of them wait (for a daemon, for a guest that boots): some at once.
+/// Tries the environments of this machine whose kind is wanted, each in a separate place, which exists during the
+/// test. Most of them wait (for a daemon, for a guest that boots), so some run at once.
 fn everywhere(wanted: impl Fn(&str) -> bool + Sync, test: impl Fn(&'static dyn Environment, &Place) + Sync) {
     let left = Mutex::new(ENVIRONMENTS.iter().filter(|environment| wanted(environment.kind())));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();

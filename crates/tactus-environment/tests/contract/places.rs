@@ -1,5 +1,5 @@
-//! What each kind of environment needs on this machine before it can be tried: a private daemon, a
-//! server on the loopback, a stand-in. Most need nothing.
+//! The requirements of each kind of environment on this machine before it can be tried: a private daemon, a server on
+//! the loopback, a stand-in. Most need nothing.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::libvirtd::Libvirtd;
 pub struct Place {
     /// The plan's table for it.
     pub spec: plan::Environment,
-    /// What must live as long as it is tried; dropping it removes it.
+    /// Values that must live during the test; dropping one removes its part.
     pub _held: Vec<Box<dyn Any>>,
 }
 
@@ -70,8 +70,7 @@ pub fn system(spec: &plan::Environment) -> Arc<dyn System> {
     }
 }
 
-/// A stand-in for kubectl, written after its documentation: what is to be executed in the pod is executed
-/// here.
+/// A stand-in for kubectl, written after its documentation: it executes a command for the pod here.
 const KUBECTL: &str = "#!/bin/sh
 while [ $# -gt 0 ] && [ \"$1\" != -- ]; do shift; done
 shift

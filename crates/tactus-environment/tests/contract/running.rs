@@ -62,7 +62,7 @@ fn with_libraries(path: &Path) -> BTreeSet<PathBuf> {
     words.filter(|word| word.exists()).chain([path.to_owned()]).collect()
 }
 
-/// What the guest boots into.
+/// The initramfs of the guest.
 fn initramfs(agent: &Path, busybox: &Path, modules: &[kernel::Module]) -> Vec<u8> {
     let mut files = BTreeMap::new();
     for path in with_libraries(agent).into_iter().chain(with_libraries(busybox)) {
@@ -155,7 +155,7 @@ impl Domain {
         self.libvirtd.virsh(&["qemu-agent-command", self.name, text])
     }
 
-    /// What a script in the guest says, by the agent.
+    /// The output of a script in the guest, by the agent.
     fn says(&self, script: &str) -> String {
         let words = serde_json::json!({"path": "/bin/sh", "arg": ["-c", script], "capture-output": true});
         let call = serde_json::json!({"execute": "guest-exec", "arguments": words});
@@ -175,7 +175,7 @@ impl Domain {
         }
     }
 
-    /// What is in the guest and in the domain that can be of ours.
+    /// Everything in the guest and in the domain that may be ours.
     fn holds(&self) -> Vec<String> {
         let said = self.says(
             "ls -d /run/tactus* /tmp/tactus* /dev/shm/tactus* 2>/dev/null; cat /sys/class/virtio-ports/*/name; \
@@ -188,7 +188,7 @@ for f in $(grep -l TACTUS_RUN= /proc/[0-9]*/environ 2>/dev/null); do echo tactus
         lines.map(str::to_owned).collect()
     }
 
-    /// Waits until nothing of ours is left in it; it goes on as it was.
+    /// Waits until nothing of ours is left in it; the container or guest itself runs as before.
     fn is_as_it_was(&self, when: &str) {
         let until = Instant::now() + Duration::from_secs(20);
         while let left @ [_, ..] = &self.holds()[..] {
@@ -246,7 +246,7 @@ fn a_running_domain_is_measured_by_way_of_its_agent_and_left_as_it_was() {
         .unwrap_or_else(|left| panic!("libvirt leaves {left}"));
     domain.is_as_it_was("after its end");
 
-    // Whoever is at its end before anything was said.
+    // The stream may end before the first word.
     let talk = Conversation::begin(environment, &domain.spec).unwrap_or_else(|error| panic!("{error}"));
     drop(talk);
     domain.is_as_it_was("before the first word");

@@ -57,7 +57,7 @@ fn carry(mut from: File, mut to: File, baud: u32) {
         loop {
             match from.read(&mut buffer) {
                 Ok(read @ 1..) if to.write_all(&buffer[..read]).is_ok() => {}
-                // Nobody has opened the other side yet, or nobody has any more.
+                // The other side is not open yet, or not any more.
                 Err(_) => {}
                 _ => return,
             }
@@ -88,7 +88,7 @@ fn until_done(talk: &mut Conversation) -> (Vec<Tick>, Vec<Note>, Done) {
     }
 }
 
-/// What the ticks of one series add up to.
+/// The sum of the ticks of one series.
 fn sum(ticks: &[Tick], thread: u32) -> Latency {
     let mut all = Latency::new();
     for tick in ticks.iter().filter(|tick| tick.series.thread == thread) {
@@ -252,7 +252,7 @@ fn what_a_followed_console_still_holds_of_a_cell_that_is_gone_is_not_measured() 
 }
 
 #[test]
-fn a_line_on_which_nobody_answers_is_given_up_with_what_came() {
+fn a_line_without_an_answer_is_given_up_with_what_came() {
     let _turn = beside_others();
     let (mut master, name) = pty();
     master.write_all(b"login: \n").unwrap();

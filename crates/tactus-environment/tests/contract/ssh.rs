@@ -1,4 +1,4 @@
-//! What only an environment on another machine must keep.
+//! Rules for an environment on another machine.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! A server of its own on the loopback, with its own keys: neither the machine's server nor anybody's
-//! configuration has to do with it.
+//! A separate server on the loopback, with new keys: neither the machine's server nor a user's configuration takes
+//! part.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRoo
         self.dir.path().join(name)
     }
 
-    /// What it logged.
+    /// Its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.path("log")).unwrap_or_default()
     }

@@ -17,7 +17,7 @@ use crate::status::Status;
 const NAMES: [&str; 5] = ["n1", "../../x", "$(id)", "a\nb", "-w"];
 const PLAN: &[u8] = b"name = \"lab\"\n";
 
-/// Its jobs end as soon as they are looked at; what they leave is `leaves`.
+/// An engine whose jobs end as soon as they are looked at; `leaves` makes the files that they leave.
 struct Fake {
     leaves: RefCell<fn(&Site<'_>, &Row)>,
     ends: RefCell<JobState>,
@@ -202,7 +202,7 @@ fn hostile_names_are_measured_in_waves_and_nothing_lies_elsewhere() {
     assert!(text.starts_with("5 machines: 5 measured\n") && !text.contains("a\nb"), "{text}");
     assert!(text.contains("have one machine-id"), "{text}");
 
-    // Opened again, nobody is measured a second time.
+    // Opened again, no machine is measured a second time.
     drop(store);
     let mut store = Store::open(&path).unwrap();
     assert_eq!(campaign(&mut store, &fake(nothing, JobState::Running(None)), 9), 1);
@@ -219,7 +219,7 @@ fn a_half_done_bundle_stays_to_be_gone_on_with_and_comes_home_late() {
     assert_eq!(store.rows()[0].reason.as_deref(), Some("drained"));
     assert_eq!(states(&store)[1..], [State::Failed; 4]);
     assert_eq!(store.rows()[1].reason.as_deref(), Some("NODE_FAIL; its bundle is not finished"));
-    // It went on without its agent.
+    // The run continued without its agent.
     let system = Memory::new();
     whole(&store.site(&system), &store.rows()[1].clone());
     assert_eq!(Advance::new(&engine, &system).look(&mut store, true).unwrap(), 1);
@@ -336,7 +336,7 @@ fn who_ended_between_bringing_a_bundle_home_and_writing_it_down_finds_it_there()
 }
 
 #[test]
-fn a_machine_that_is_called_as_the_archive_of_another_is_in_nobodys_way() {
+fn a_machine_with_the_name_of_anothers_archive_is_measured_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("fleet");
     let order = Order { machines: ["n1", "n1.tar.gz"].map(str::to_owned).into(), ..order() };
@@ -405,7 +405,7 @@ fn who_looks_where_no_fleet_is_leaves_nothing_and_a_fleet_may_begin_where_one_wa
 }
 
 #[test]
-fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
+fn a_fleet_is_resumed_unchanged_and_by_one_process() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("fleet");
     let store = Store::create(&path, order(), PLAN).unwrap();
@@ -427,7 +427,7 @@ fn a_fleet_goes_on_as_the_one_that_was_begun_and_for_one_process() {
     assert!(Store::open(&dir.path().join("none")).is_err());
 }
 
-/// On the directory that nodes of Slurm share, who is root on one of them may exchange all that jobs write to.
+/// In the directory that nodes of Slurm share, root on one of them may exchange all files that jobs write to.
 #[test]
 fn a_link_in_the_place_of_what_machines_write_to_moves_and_removes_nothing_elsewhere() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Ansible: a play gives each machine its job and forgets it (`async`, `poll: 0`), so that a link that breaks ends nothing;
-//! another one asks how the jobs are and fetches what is finished. What they print is read line by line from a callback of
-//! our own, which is written beside them: where this user alone can write, because the directory of a fleet may be one that
-//! its machines can write to, and Ansible runs whatever lies beside a play.
+//! Ansible: a play gives each machine its job and forgets it (`async`, `poll: 0`), so that a broken link ends no job.
+//! Another play asks how the jobs are and fetches finished bundles. The output is read line by line from our own
+//! callback, which is written beside the plays. They are in a directory where only this user can write. The fleet's
+//! directory may be writable for its machines, and Ansible runs every file beside a play.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,17 +49,17 @@ const OPTIONS: &[OptionEntry] = &[
 
 /// How long a play may take: a wave, machine by machine at worst.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Ansible under a limit on what it may write into one file, in halves of a KiB (POSIX's unit): a machine sends as much as it
-/// likes, whatever size it says that its bundle has.
+/// Ansible under a limit on the size of each file that it writes, in units of 512 bytes (POSIX). A machine can send
+/// any amount, whatever size it reports for its bundle.
 const LIMITED: &str = "ulimit -f 2097152 && exec \"$@\"";
-/// What a shell ends with that does not find a program.
+/// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
 /// How long one task may take on one machine, in seconds, or all others would wait for one that hangs. Plays have up to four.
 const TASK_S: &str = "600";
-/// What the lines of our callback begin with.
+/// The beginning of our callback's lines.
 const MARK: &str = "TACTUS ";
 
-/// What the plays know of a wave.
+/// The file with a wave's data for the plays.
 const WAVE: &str = "wave.json";
 /// Where Ansible finds our callback.
 const PLUGINS: &str = "callback_plugins";
@@ -159,7 +159,7 @@ bring=FILE."
     }
 
     fn fetch(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, String>, FleetError> {
-        // Whoever was asked how its job is has given its bundle, too.
+        // Asking for a job has already fetched its bundle.
         let there = |row: &Row| site.system.exists(&site.path(&row.archive()));
         let open: Vec<&Row> = rows.iter().copied().filter(|row| row.job.is_some() && !there(row)).collect();
         if open.is_empty() {
@@ -278,7 +278,7 @@ fn written(site: &Site<'_>, rows: &[&Row]) -> io::Result<PathBuf> {
     Ok(dir)
 }
 
-/// What the plays know of these machines. Names are keys, which Ansible takes for nothing else; values are ours.
+/// The data of these machines for the plays. Names are keys, which Ansible takes for nothing else; values are ours.
 fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
     let order = site.order;
     let by_machine = |value: &dyn Fn(&Row) -> Value| -> Value {
@@ -299,7 +299,7 @@ fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
         let archive = format!("{place}/bundle.tar.gz");
         job(order, program, &Places { plan: &plan, bundle: &bundle, home: None, archive: Some(&archive) })
     };
-    // What a machine said is its job is anybody's text.
+    // The id of the job comes from a machine: it is not trusted.
     let jid = |row: &Row| row.job.clone().filter(|jid| is_plain(jid)).unwrap_or_else(|| "0".into());
     let incoming = |row: &Row| site.path(&row.archive()).display().to_string();
     json!({
@@ -337,7 +337,7 @@ fn job_state(said: &[Line], machine: &str) -> JobState {
     let of =
         |wanted: &dyn Fn(&Line) -> bool| said.iter().rfind(|line| line.machine == machine && wanted(line));
     if let Some(lost) = of(&|line| line.how == "unreachable") {
-        // Its job goes on without us.
+        // The job continues without us.
         return JobState::Running(Some(lost.words()));
     }
     match of(&|line| line.task == "Ask") {

@@ -1,6 +1,6 @@
-//! Kubernetes and OpenShift: one Job per node, pinned to it by the node's name, guaranteed and privileged. Its bundle stays
-//! on the node until it is finished, so that a pod that comes again goes on with it, and then comes by the pod's log, with its
-//! manifest as the container's last word; or by a volume, as an archive whose sum is that word.
+//! Kubernetes and OpenShift: one Job per node, pinned to it by the node's name, guaranteed and privileged. Its bundle
+//! stays on the node until it is finished, so that a restarted pod resumes it. Then the bundle comes by the pod's
+//! log, with its manifest as the container's last word; or by a volume, as an archive whose checksum is that word.
 
 mod objects;
 mod volume;
@@ -52,7 +52,7 @@ PersistentVolumeClaim, or a directory that every node has mounted; needs `here`"
 
 /// The most that is read of a pod's log, in bytes: kubelets keep 10 MB by default, and more than this is taken from no client.
 const MOST_LOG: usize = 16 << 20;
-/// So many logs are read at once.
+/// The number of logs that are read at once.
 const CLIENTS: usize = 4;
 /// The label of all objects of a fleet.
 const LABEL: &str = "tactus.fleet/id";
@@ -179,7 +179,7 @@ get nodes --selector`, or `all`."
             let pod = ended_pod(row, &jobs, &pods)?;
             if by_volume { volume::fetched(site, row, last_word(pod)) } else { fetched(site, row, pod) }
         };
-        // Several at once: kubectl starts slowly, and a kubelet answers slowly. What lies on a volume is only read.
+        // Several at once, because kubectl and kubelets answer slowly. Bundles on a volume are only read.
         let next = AtomicUsize::new(0);
         let some = || {
             let taken = std::iter::from_fn(|| open.get(next.fetch_add(1, Ordering::Relaxed)));
@@ -261,8 +261,8 @@ fn refused(machine: &str) -> Option<String> {
     (!holds).then(|| format!("{machine:?} is not a name of a node: nothing is started there"))
 }
 
-/// The last pod of a Job, on its machine or on none yet. Labels are anybody's who may make pods: the Job's controller owns what
-/// it has made, by the Job's own number.
+/// The last pod of a Job, on its machine or on none yet. Any user who may make pods can set labels. So the Job's
+/// controller must own the pod, by the Job's uid.
 fn newest<'a>(pods: &'a [Value], job: &Value, machine: &str) -> Option<&'a Value> {
     let uid = text(job, "/metadata/uid");
     let owns = |owner: &Value| {
@@ -284,8 +284,8 @@ fn container(pod: &Value) -> Option<&Value> {
     all.iter().find(|status| status["name"] == objects::CONTAINER)?.get("state")
 }
 
-/// What a pod's container has left as its last word. It stands in the pod's status, which nobody may write but the kubelet of
-/// its node (Node authorizer, NodeRestriction) and who may write `pods/status`.
+/// The last word of a pod's container. It is in the pod's status, which only the kubelet of its node (Node
+/// authorizer, NodeRestriction) and users with the right to `pods/status` can write.
 fn last_word(pod: &Value) -> &str {
     container(pod).map(|state| text(state, "/terminated/message")).unwrap_or_default()
 }
@@ -330,7 +330,7 @@ fn has_ended(pod: &Value) -> bool {
         || container(pod).is_some_and(|state| state.get("terminated").is_some())
 }
 
-/// The last pod of a row on its machine, which has ended; else why there is none.
+/// The last pod of a row on its machine, which has ended; else why it is missing.
 fn ended_pod<'a>(row: &Row, jobs: &[Value], pods: &'a [Value]) -> Result<&'a Value, String> {
     let job = row.job.as_deref().and_then(|job| jobs.iter().find(|found| found["metadata"]["name"] == job));
     let pod = job.and_then(|job| newest(pods, job, &row.machine));

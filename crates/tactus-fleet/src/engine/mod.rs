@@ -1,5 +1,5 @@
-//! Engines: one file each, and one word in the table. An engine is asked for machines, given one job per machine, asked
-//! how those are, and asked for bundles: all by its own client, with the user's own rights and secrets.
+//! Engines: one file each, and one word in the table. An engine lists machines, gives one job to each machine, asks
+//! how the jobs are, and fetches bundles. It does all of this by its own client, with the user's rights and secrets.
 
 mod ansible;
 mod kubernetes;
@@ -41,7 +41,7 @@ pub struct Machine {
     pub ready: Ready,
 }
 
-/// What became of a job that was given to an engine.
+/// The result of submitting a job to an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submitted {
     /// It has it, under this name.
@@ -66,7 +66,7 @@ pub struct File {
 pub struct OptionEntry {
     /// Its name.
     pub name: &'static str,
-    /// What it does, and what is when it is not said.
+    /// Its effect, and its default.
     pub about: &'static str,
 }
 
@@ -74,7 +74,7 @@ pub struct OptionEntry {
 pub struct Site<'a> {
     /// The fleet's directory; absolute.
     pub dir: PathBuf,
-    /// What is done.
+    /// The order of the fleet.
     pub order: &'a Order,
     /// Commands go through it.
     pub system: &'a dyn System,
@@ -97,9 +97,9 @@ impl Site<'_> {
 pub trait Engine {
     /// Its name, on the command line.
     fn name(&self) -> &'static str;
-    /// What it is, and what `--select` takes.
+    /// The engine, and the values that `--select` takes.
     fn about(&self) -> &'static str;
-    /// What may be said of how it is used.
+    /// The options for its use.
     fn options(&self) -> &'static [OptionEntry];
     /// How often it is asked.
     fn pause(&self) -> Duration;
@@ -129,8 +129,8 @@ pub trait Engine {
     /// # Errors
     /// Those of its client.
     fn jobs(&self, site: &Site<'_>, rows: &[&Row]) -> Result<BTreeMap<String, JobState>, FleetError>;
-    /// Brings what there is of these machines' bundles to `incoming`: a directory of the key's name, or its archive. What
-    /// stood in the way, by the key of the machine.
+    /// Brings the bundles of these machines, as far as they exist, to `incoming`: a directory with the key as its
+    /// name, or its archive. Returns the obstacles, by the key of the machine.
     ///
     /// # Errors
     /// Those of its client.

@@ -1,4 +1,4 @@
-//! What is run on each machine: `tactus fleet job`, which is safe to repeat, whatever engine starts it.
+//! The command on each machine: `tactus fleet job`, which is safe to repeat, for every engine.
 
 use crate::name::quoted;
 use crate::order::Order;

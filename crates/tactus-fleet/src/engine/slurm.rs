@@ -37,7 +37,7 @@ const OPTIONS: &[OptionEntry] = &[
     },
 ];
 
-/// What separates columns: no state and no name of a node has it.
+/// The separator of columns: no state and no name of a node contains it.
 const COLUMN: char = '|';
 
 impl Engine for Slurm {
@@ -71,7 +71,7 @@ as in n[1-4]. FLEET must be on a file system that the nodes share."
 
     fn machines(&self, site: &Site<'_>) -> Result<Vec<Machine>, FleetError> {
         let selection = Selection::of(&site.order.select)?;
-        // The reason stands last: it is anybody's text.
+        // The reason comes last, because it may contain any text.
         let mut argv = words(&["sinfo", "--noheader", "--Node", "--format=%N|%T|%f|%E"]);
         argv.extend(selection.partition.iter().map(|name| format!("--partition={name}")));
         argv.extend(selection.nodes.iter().map(|list| format!("--nodes={list}")));
@@ -114,7 +114,7 @@ as in n[1-4]. FLEET must be on a file system that the nodes share."
         let known = queue(site)?;
         let mut states = BTreeMap::new();
         for row in rows {
-            // By its number: a name is anybody's.
+            // By its number: any user may choose the name of a job.
             let own = row.job.as_ref().and_then(|job| known.get(job));
             let state = match own {
                 Some((name, state)) if *name == job_name(site, &row.key) => state.clone(),
@@ -130,7 +130,7 @@ as in n[1-4]. FLEET must be on a file system that the nodes share."
     }
 }
 
-/// What `--select` says.
+/// The value of `--select`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Selection {
     partition: Option<String>,
@@ -192,8 +192,8 @@ fn machines(said: &str, feature: Option<&str>) -> Vec<Machine> {
     found
 }
 
-/// A node's state as sinfo writes it, with its flags: `*` does not answer, `~` and `#` are powered down and up, `$` is in
-/// maintenance, `@` and `^` are rebooted, `!` and `%` are powered down.
+/// The readiness of a node, from its state as sinfo writes it, with its flags. `*` does not answer; `~` and `#` are
+/// powered down and up; `$` is in maintenance; `@` and `^` are rebooted; `!` and `%` are powered down.
 fn readiness(state: &str, reason: &str) -> Ready {
     let base = state.trim_end_matches(|c: char| !c.is_ascii_alphabetic());
     let said = || if matches!(reason, "" | "none") { state.to_owned() } else { format!("{state}: {reason}") };
@@ -233,7 +233,7 @@ fn named(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetE
 
 /// Slurm's jobs by their number, with name and state.
 fn queue(site: &Site<'_>) -> Result<BTreeMap<String, (String, JobState)>, FleetError> {
-    // A job of anybody else may be called, line by line, whatever he likes.
+    // Only this user's jobs: the names of other users' jobs may contain any text, even lines.
     let argv = words(&["squeue", "--noheader", "--states=all", "--format=%i|%j|%T|%r", "--me"]);
     let said = client(site.system, &argv)?.text();
     let columns = said.lines().filter_map(|line| {
@@ -281,8 +281,8 @@ fn remembered(site: &Site<'_>, row: &Row) -> JobState {
     }
 }
 
-/// The batch script. Options stand in it, so that `sbatch FILE` by hand gives the same job; what the job says goes to a
-/// file that the script opens itself, because sbatch reads more than a name in that of its output.
+/// The batch script. It contains its options, so that `sbatch FILE` by hand gives the same job. The script opens the
+/// file for the job's output itself, because sbatch expands patterns in the name of an output file.
 fn batch(site: &Site<'_>, row: &Row) -> String {
     let order = site.order;
     let mut text = format!(

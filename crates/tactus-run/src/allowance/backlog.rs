@@ -1,4 +1,4 @@
-//! What was heard of an environment and waits to be handled.
+//! Messages of an environment that have arrived and wait to be handled.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +10,12 @@ use tactus_model::wire::Item;
 /// Most bytes of memory that what waits of one environment takes. Eight series that say 20 KB a second each come here in
 /// two minutes while the disk takes nothing; then they wait in the probe, which keeps four seconds more.
 const MOST: usize = 16 << 20;
-/// What an item takes beside its contents.
+/// The size of an item beside its contents, in bytes.
 const ITEM: usize = size_of::<Item<FromProbe>>();
-/// What an entry of a list takes beside its text.
+/// The size of an entry of a list beside its text, in bytes.
 const ENTRY: usize = 64;
 
-/// The bytes that wait. Who listens waits for room, so that what sends has to wait, too.
+/// The bytes that wait. The reader waits for room, so that the sender has to wait, too.
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     state: Mutex<State>,
@@ -40,8 +40,8 @@ impl Backlog {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room for some bytes; what is larger than all room waits until nothing else does. None:
-    /// nobody takes anything any more.
+    /// Waits until there is room for some bytes; a message larger than the whole room waits until it is the only one.
+    /// `None`: the receiver has closed.
     pub fn wait_for(self: &Arc<Self>, bytes: usize) -> Option<Share> {
         let full = |state: &mut State| {
             !state.closed && state.waiting > 0 && state.waiting.saturating_add(bytes) > MOST
@@ -55,7 +55,7 @@ impl Backlog {
         Some(Share { of: Arc::clone(self), bytes })
     }
 
-    /// Nothing is taken any more: who waits goes on at once.
+    /// The receiver takes nothing any more: senders that wait return at once.
     pub fn close(&self) {
         self.state().closed = true;
         self.changed.notify_all();
@@ -89,7 +89,7 @@ fn list(texts: impl Iterator<Item = usize>) -> usize {
     texts.map(|length| length + ENTRY).sum()
 }
 
-/// What an outlier holds beside itself.
+/// The size of an outlier beside the struct itself, in bytes.
 pub(crate) fn of_outlier(outlier: &Outlier) -> usize {
     let Outlier { activity: _, series, at_ns: _, value_ns: _, trace } = outlier;
     let trace = trace.as_ref().map_or(0, |Trace { source: _, candidates, events, threads, timers }| {
@@ -99,7 +99,7 @@ pub(crate) fn of_outlier(outlier: &Outlier) -> usize {
     series.kind.len() + trace
 }
 
-/// What an account of CPUs holds beside itself.
+/// The size of an account of CPUs beside the struct itself, in bytes.
 pub(crate) fn of_breakdown(breakdown: &Breakdown) -> usize {
     let Breakdown { phase, ns: _, switches: _, cpus, threads, interrupts, softirqs } = breakdown;
     let threads = threads.iter().map(|thread| thread.name.len() + thread.process.len() + numbers(2));
@@ -108,7 +108,7 @@ pub(crate) fn of_breakdown(breakdown: &Breakdown) -> usize {
     phase.as_ref().map_or(0, String::len) + numbers(9 * cpus.len()) + list(threads.chain(kinds))
 }
 
-/// What a message holds beside itself: numbers, texts and lists.
+/// The size of a message beside the struct itself: numbers, texts and lists, in bytes.
 fn contents(message: &FromProbe) -> usize {
     match message {
         FromProbe::Tick(tick) => numbers(tick.counts.0.len() + tick.missed.0.len()) + tick.series.kind.len(),
@@ -133,7 +133,7 @@ fn contents(message: &FromProbe) -> usize {
         FromProbe::Breakdown(of) => of_breakdown(&of.breakdown),
         FromProbe::Total(total) => total.series.kind.len(),
         FromProbe::Outlier(outlier) => of_outlier(outlier),
-        // Only those that nobody asked for come here.
+        // Only unexpected answers come here.
         FromProbe::Answer(answer) => answer.data.len() + list(answer.words.iter().map(String::len)),
         FromProbe::Output(output) => output.data.len(),
         FromProbe::Card(_) | FromProbe::Clock(_) | FromProbe::Ready | FromProbe::Exited(_) => 0,
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_waits_for_room_and_goes_on_when_there_is() {
+    fn a_sender_waits_for_room_and_continues_when_there_is() {
         let backlog = Arc::new(Backlog::default());
         let first = backlog.wait_for(MOST - 10).unwrap();
         let small = backlog.wait_for(10).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_larger_than_all_room_passes_alone_and_nobody_waits_for_one_who_has_gone() {
+    fn a_message_larger_than_all_room_passes_alone_and_closing_ends_every_wait() {
         let backlog = Arc::new(Backlog::default());
         let large = backlog.wait_for(3 * MOST).unwrap();
         let other = Arc::clone(&backlog);

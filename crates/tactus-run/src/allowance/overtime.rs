@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-/// How much longer than planned: a part of the plan, for a clock that is slow there (one at less than nine tenths of
-/// this machine's rate is refused at the end), ...
+/// How much longer than planned a job may take. First a part of the plan, for a slow clock (one at less than nine
+/// tenths of this machine's rate is refused at the end).
 const PART: u32 = 4;
-/// ... and a time of its own, for beginning and end: a probe waits 30 s for the last wake-up of its threads, and takes
-/// some seconds to end its loads and to put back its settings.
+/// Then a fixed time, for beginning and end. A probe waits 30 s for the last wake-up of its threads, and takes some
+/// seconds to end its loads and to restore its settings.
 const MORE: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 120 });
 
-/// The longest that a job may take of which so much was planned; `times`: how many times longer everything takes
-/// beside its duration (a narrow channel).
+/// The longest time for a job of the duration `planned`; `times`: how many times longer everything beside its
+/// duration takes (on a narrow channel).
 pub(crate) fn longest(planned: Duration, times: u32) -> Duration {
     planned.saturating_add(planned / PART).saturating_add(MORE.saturating_mul(times))
 }
 
-/// Whether a job that took so long is over its time.
+/// Whether a job that took `took` exceeds its limit.
 pub(crate) fn is_over(took: Duration, planned: Duration, times: u32) -> bool {
     took > longest(planned, times)
 }

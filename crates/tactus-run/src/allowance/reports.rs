@@ -1,4 +1,4 @@
-//! What a probe may report of its job: as many ticks, of as many series, as the plan asks for. Pure.
+//! Limits on a probe's reports of its job: the plan determines how many ticks and series there can be. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,16 +33,16 @@ const MOST_WINDOWS: usize = 128;
 const MOST_TRIALS: u64 = 16;
 /// Most items of a measurement that yields values, and points of those that are curves: `memory` has six of up to thirty.
 const MOST_ITEMS: usize = 256;
-/// Phases of a measurement of which it is told where the time went: `network` has two.
+/// Phases of a measurement whose use of time is reported: `network` has two.
 const MOST_PHASES: u64 = 4;
 /// CPUs that it may be told of, and threads and kinds of interrupts: probes tell of sixteen.
 const MOST_CPUS: usize = 4096;
 const MOST_NAMED: usize = 64;
-/// Counts of all kinds of interrupts in one phase: thirty-two kinds on 1024 CPUs. What a row keeps of its phases must be
-/// read again.
+/// Counts of all kinds of interrupts in one phase: thirty-two kinds on 1024 CPUs. The limit exists because a reader
+/// must be able to read a row with all of its phases.
 const MOST_COUNTS: usize = 1 << 15;
-/// Numbers of histograms (a value or a count each) that a tick of one series has on the average, at most: 8192 buckets
-/// are all values from 1 ns to 150 us, or eight octaves beyond 2 us.
+/// The most numbers of histograms (a value or a count each) that a tick of one series has on average. The 8192
+/// buckets hold all values from 1 ns to 150 us, or eight octaves beyond 2 us.
 const NUMBERS_PER_TICK: u64 = 2 * 8192;
 /// Numbers of a histogram of every bucket.
 const MOST_NUMBERS: usize = 2 * BUCKETS;
@@ -52,11 +52,11 @@ const MOST_IMPORTED: usize = 64;
 /// Latest time that a clock shows which stands for anything, in ns: 146 years.
 pub(super) const LATEST_NS: u64 = 1 << 62;
 
-/// What was reported of a job, and what may be.
+/// The reports of a job so far, and their limits.
 #[derive(Debug, Default)]
 pub(super) struct Reports {
     activities: BTreeMap<u32, Reported>,
-    /// Faults, and loads that tell when they were let run, of which nothing was said yet.
+    /// Faults, and loads that report when they ran, that have not been reported yet.
     disturb: BTreeMap<u32, Activity>,
     /// Loads that count their rounds.
     loads: usize,
@@ -68,11 +68,11 @@ pub(super) struct Reports {
     windows: bool,
     numbers: u64,
     most_numbers: u64,
-    /// What the histograms have counted.
+    /// The sum of the counts in all histograms.
     counted: u64,
 }
 
-/// What was reported of a job before its environment died: another start of it goes on with that, in the same rows.
+/// The reports of a job before its environment died: the next start continues with them, in the same rows.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     series: BTreeMap<(u32, Thread), SeriesKey>,
@@ -81,12 +81,12 @@ pub(crate) struct Before {
     most_numbers: u64,
 }
 
-/// What was reported of a measurement.
+/// The reports of a measurement.
 #[derive(Debug, Default)]
 struct Reported {
     threads: Threads,
     series: BTreeMap<Thread, OfSeries>,
-    /// What it yields values of.
+    /// The items whose values it yields.
     known: &'static [Item],
     items: BTreeSet<(String, Option<Point>)>,
     said: u64,
@@ -99,7 +99,7 @@ struct Reported {
 enum Threads {
     /// These, each as one series.
     Planned(BTreeSet<Thread>),
-    /// So many.
+    /// A number of threads, with any ids.
     AsMany(usize),
 }
 
@@ -109,7 +109,7 @@ impl Default for Threads {
     }
 }
 
-/// What was reported of a series: how many of each.
+/// The reports of a series: how many of each kind.
 #[derive(Debug)]
 struct OfSeries {
     key: SeriesKey,
@@ -146,7 +146,7 @@ impl Reports {
         let numbers = |ticks: u64| NUMBERS_PER_TICK.saturating_mul(ticks).saturating_mul(series);
         let most_numbers = before.map_or_else(
             || numbers(ticks),
-            // What it still has to measure is its own word.
+            // The probe itself says how much is left to measure: that is not trusted.
             |before| before.most_numbers.saturating_add(numbers(MORE_TICKS)),
         );
         for ((activity, thread), key) in before.iter().flat_map(|before| &before.series) {
@@ -173,7 +173,7 @@ impl Reports {
         }
     }
 
-    /// What another start of its environment goes on with; none: it was given no job.
+    /// The state that the next start of its environment continues with; `None`: it was given no job.
     pub fn before(&self) -> Option<Before> {
         let series = self.activities.iter().flat_map(|(activity, reported)| {
             reported.series.iter().map(|(thread, own)| ((*activity, *thread), own.key.clone()))
@@ -271,7 +271,7 @@ impl Reports {
         let Some(known) = reported.known.iter().find(|known| known.name == item) else {
             return Err(Excess(format!("sent a value of `{item}`, which is not measured")));
         };
-        // What is better decides a verdict.
+        // The direction in which values are better decides a verdict.
         if (*unit, *better) != (known.unit, known.better) {
             return Err(Excess(format!("sent `{item}` as something else than {}", known.unit)));
         }
@@ -307,7 +307,7 @@ impl Reports {
         *ns = (*ns).min(self.longest_ns);
         *switches = (*switches).min(MOST_COUNTED);
         phase.iter_mut().for_each(|phase| clip(phase, LONGEST_NAME));
-        // What is cut off is given back: it waits on, for a disk or a follower that takes nothing.
+        // Free the memory of the rest: the message may wait long, for a slow disk or follower.
         cpus.truncate(MOST_CPUS);
         cpus.shrink_to_fit();
         threads.truncate(MOST_NAMED);
@@ -376,7 +376,7 @@ impl Reports {
         self.activities.get_mut(&activity).ok_or_else(unknown)
     }
 
-    /// What was reported of a series; the first one of a thread is that thread's.
+    /// The reports of a series; the first series of a thread stays that thread's.
     fn series(&mut self, activity: u32, key: &SeriesKey) -> Result<&mut OfSeries, Excess> {
         let Reported { threads, series, .. } = self.reported(activity)?;
         let thread = key.of_thread();
@@ -403,13 +403,13 @@ impl Reports {
         totals.cycles = totals.cycles.min(MOST_COUNTED);
         totals.overruns = totals.overruns.min(MOST_COUNTED);
         totals.max_ns = totals.max_ns.min(highest);
-        // None yet is told by the largest number.
+        // The largest number means that there is no minimum yet.
         if totals.min_ns != u64::MAX || totals.cycles > 0 {
             totals.min_ns = totals.min_ns.min(highest);
         }
     }
 
-    /// Those of a thread, too; times of a long job may be more than a thread counts.
+    /// Counters of a thread included; times of a long job may be more than a thread counts.
     fn counters(&self, counters: &mut ThreadCounters) {
         let most = MOST_COUNTED.max(self.longest_ns);
         let ThreadCounters {
@@ -435,7 +435,7 @@ impl Reports {
         if self.numbers > self.most_numbers {
             return Err(Excess(format!("sent histograms of more than {} numbers", self.most_numbers)));
         }
-        // What is beyond this could not be read from the log.
+        // Counts beyond this could not be read from the log.
         let counted = counts.0.iter().skip(1).step_by(2).fold(0_u64, |sum, count| sum.saturating_add(*count));
         self.counted = self.counted.saturating_add(counted);
         if self.counted > MOST_COUNTED {
@@ -460,7 +460,7 @@ impl Threads {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// Whether a thread may report where so many others have.
+    /// Whether a thread may report where `others` others have.
     fn have(&self, thread: Thread, others: usize) -> bool {
         match self {
             Self::Planned(threads) => threads.contains(&thread),

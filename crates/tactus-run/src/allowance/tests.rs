@@ -25,7 +25,7 @@ use super::*;
 const S: u64 = 1_000_000_000;
 const HOUR: u64 = 3600 * S;
 
-/// A moment at which time stands still: what a flood may have does not depend on how fast the machine is.
+/// A fixed moment: the limits of a flood must not depend on how fast the machine is.
 fn now() -> Instant {
     static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
     *NOW
@@ -100,7 +100,7 @@ fn flood(allowance: &mut Allowance, message: impl Fn(u64) -> FromProbe) -> (u64,
     panic!("it is never refused")
 }
 
-/// What is allowed grows with the duration as what is measured does: what holds for an hour holds for a day.
+/// The limits grow with the duration as the measurements do: an hour shows the same as a day.
 #[test]
 fn eight_polling_threads_that_see_6000_values_a_second_meet_no_bound() {
     let mut allowance = Allowance::new(now());
@@ -144,7 +144,7 @@ fn a_series_that_the_plan_does_not_have_is_refused_by_its_name() {
     assert!(send(&mut nothing, FromProbe::Tick(tick(1, 0, 2))).is_err(), "it has no job");
 }
 
-/// Who reads the bundle would take it for a line that cannot be read.
+/// A reader of the bundle would take it for an unreadable line.
 #[test]
 fn a_tick_comes_after_those_before_it_and_once() {
     let mut allowance = ten_seconds();
@@ -231,7 +231,7 @@ fn what_comes_with_an_outlier_is_cut_to_what_a_probe_keeps_and_ends_before_a_dis
 }
 
 #[test]
-fn no_kind_of_message_goes_on_for_ever() {
+fn every_kind_of_message_has_a_limit() {
     let total = |_| {
         FromProbe::Total(Total {
             activity: 0,
@@ -465,7 +465,7 @@ fn answers_that_nobody_asked_for_are_counted_and_have_an_end() {
 }
 
 #[test]
-fn another_start_goes_on_with_the_series_of_the_first_and_with_no_other() {
+fn another_start_continues_the_series_of_the_first_and_no_other() {
     let mut first = ten_seconds();
     send(&mut first, FromProbe::Tick(tick(1, 0, 2))).unwrap();
     let half = job(measuring(Measure::Timer(Timer::default()), 200_000), "1-2", 5 * S, S);

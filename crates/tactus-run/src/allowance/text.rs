@@ -9,7 +9,7 @@ use super::Excess;
 const RATE: u64 = 2 << 20;
 /// Bytes that may come at once: all that a kernel says while it boots, with every driver's debug messages, is 2 MB.
 const AT_ONCE: u64 = 16 << 20;
-/// What a line costs beside its length.
+/// The cost of a line beside its length, in bytes.
 const LINE: u64 = 32;
 
 /// A bucket that leaks: text fills it, and time empties it.
@@ -24,7 +24,7 @@ impl Text {
         Self { level: 0, at: now }
     }
 
-    /// A line of so many bytes has arrived.
+    /// A line of `bytes` bytes has arrived.
     pub fn take(&mut self, bytes: usize, now: Instant) -> Result<(), Excess> {
         let passed = now.saturating_duration_since(self.at).min(Duration::from_secs(3600));
         let leaked = u64::try_from(passed.as_micros()).unwrap_or(u64::MAX).saturating_mul(RATE) / 1_000_000;

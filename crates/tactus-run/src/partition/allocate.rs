@@ -7,7 +7,7 @@ use tactus_model::partition::{Partition, Percent};
 
 use super::resctrl_info::{Cache, Memory, Offer};
 
-/// What is written into the two groups.
+/// The texts for the two groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Division {
     /// The measured CPUs.
@@ -18,14 +18,14 @@ pub struct Division {
     pub measured: String,
     /// Lines of `schemata` for the others.
     pub others: String,
-    /// What it comes to, in words.
+    /// The result, in words.
     pub words: Vec<String>,
 }
 
 /// Groups that are made beside the default one.
 const MADE: u32 = 2;
 
-/// Divides. `domains`: the caches of the measured CPUs; none: all of them.
+/// Divides the caches in `domains`, which are those of the measured CPUs; `None`: all caches.
 ///
 /// # Errors
 /// Why it cannot be done, in words.

@@ -29,7 +29,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 /// A partition that is on. Dropping it takes it back, newest first.
 pub(super) struct Divided<P> {
     promises: Vec<P>,
-    /// What is on, in words for the reader.
+    /// The partition in words, for the reader.
     pub words: Vec<String>,
     groups: [(PathBuf, &'static str, CpuSet); 2],
     /// The least and the most that each group held of the cache, in bytes.
@@ -100,7 +100,7 @@ pub(super) fn make<P>(
 }
 
 impl<P> Divided<P> {
-    /// What every group holds of the cache now.
+    /// The present use of the cache by every group.
     pub fn uses(&mut self, system: &dyn System) -> Vec<CacheUse> {
         let now = |(path, name, cpus): &(PathBuf, &str, CpuSet)| used(system, path, name, cpus, Phase::With);
         let uses: Vec<CacheUse> = self.groups.iter().map(now).collect();
@@ -113,7 +113,7 @@ impl<P> Divided<P> {
         uses
     }
 
-    /// What there was before it was made.
+    /// The use of the caches before the partition was made.
     pub const fn before(&self) -> &CacheUse {
         &self.before
     }
@@ -147,7 +147,7 @@ impl<P> Divided<P> {
         (after, note)
     }
 
-    /// What the reader of the result must know.
+    /// Notes for the reader of the result.
     pub fn notes(&self) -> Vec<Note> {
         let mut notes: Vec<Note> =
             self.words.iter().map(|words| Note::side_effect(format!("cache partition: {words}"))).collect();
@@ -218,7 +218,7 @@ fn domains(system: &dyn System, level: u32, cpus: &CpuSet) -> Option<BTreeSet<u3
     cpus.iter().map(of).collect()
 }
 
-/// What a group holds of all caches together; a number that one of them does not give is none.
+/// The use of a group, summed over all caches; `None` for a number that one of them does not report.
 fn used(system: &dyn System, group: &Path, name: &str, cpus: &CpuSet, phase: Phase) -> CacheUse {
     let caches = system.list(&group.join("mon_data")).unwrap_or_default();
     let caches: Vec<PathBuf> = caches

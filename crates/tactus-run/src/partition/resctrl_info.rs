@@ -1,4 +1,4 @@
-//! What resctrl offers on a machine, as Documentation/arch/x86/resctrl.rst describes its files.
+//! The resctrl features of a machine, as Documentation/arch/x86/resctrl.rst describes its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,11 +29,11 @@ pub struct Memory {
     pub least: u32,
     /// The distance between two parts, in per cent (`bandwidth_gran`).
     pub step: u32,
-    /// What every domain allows now. 100 is the whole where it is counted in per cent.
+    /// The present limit of every domain. If it is a percentage, 100 is the whole.
     pub now: BTreeMap<u32, u64>,
 }
 
-/// What can be divided.
+/// The resources that can be divided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// The last-level cache.

@@ -97,9 +97,9 @@ fn of_device(
     Ok(())
 }
 
-/// The card's CPU: the first of those asked for that is none of its guest's, and where nobody said which (`auto`), any other
-/// of this machine; none: the guest has them all. A card polls, and would keep its guest from answering. One on which no
-/// `other` environment of the scenario runs comes before one that is shared.
+/// The card's CPU: the first requested one without a virtual CPU of its guest, because a card polls and would keep
+/// its guest from answering. With `auto`, any other CPU of this machine will do. A CPU on which no `other`
+/// environment of the scenario runs comes before one that is shared. If the guest has them all: `None`.
 pub(super) fn cpu(
     cpus: &CpuSet,
     auto: bool,
@@ -120,7 +120,7 @@ mod tests {
 
     use crate::plan::{Choices, Resolved, Source, check, parse, resolve};
 
-    /// What becomes of a scenario with one activity or more.
+    /// Resolves a scenario with one activity or more.
     fn resolved(scenario: &str) -> Result<Resolved, String> {
         resolved_on("0-3", scenario)
     }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_has_a_cpu_of_its_own_beside_its_guest() {
+    fn the_card_has_another_cpu_than_its_guest() {
         let cpus = |keys: &str, machine: &str| {
             let scenario = activity(&format!("in = \"host\"\nto = \"guest\"\n{keys}"));
             let plan = resolved_on(machine, &scenario).unwrap();

@@ -1,4 +1,4 @@
-//! What a plan must satisfy on any machine.
+//! Checks of a plan that do not depend on the machine.
 
 use std::collections::BTreeSet;
 
@@ -431,7 +431,7 @@ fn references(plan: &Plan, names: &BTreeSet<String>, source: &Source) -> Result<
     Ok(())
 }
 
-/// As many references as a report looks through for each row.
+/// Refuses more references than a report looks through for each row.
 fn published(plan: &Plan, source: &Source) -> Result<(), PlanError> {
     let hint = "keep the references for what the plan measures, or make several plans of it";
     if plan.reference.len() > MOST_REFERENCES {

@@ -1,6 +1,6 @@
-//! What a plan has done on the word of whoever wrote it, beyond measuring: programs that run, with the rights of who
-//! runs tactus, machines, devices, interfaces and files that are reached, and settings that are made. A plan is a program;
-//! a stranger's is looked at first.
+//! The actions of a plan beyond measuring, which its author chooses. It runs programs with the rights of the user who
+//! runs tactus, reaches machines, devices, interfaces and files, and makes settings. A plan is a program: a
+//! stranger's should be read first.
 
 use serde_json::Value;
 use tactus_model::catalogue::{Load, Measure};
@@ -52,7 +52,7 @@ pub fn commands(plan: &Plan) -> Vec<String> {
     all
 }
 
-/// A kernel by its name is one of this machine's; by its path it may be anybody's.
+/// A kernel given by name is one of this machine's; a path may lead to a file of any user.
 fn is_plain(key: &str, value: &Value) -> bool {
     PLAIN.contains(&key) || (key == "kernel" && value.as_str().is_some_and(|name| !name.contains('/')))
 }
@@ -75,7 +75,8 @@ fn measures(scenario: &Scenario) -> impl Iterator<Item = &Measure> {
     scenario.measurement.iter().chain(of_activities)
 }
 
-/// What a measurement runs, opens or writes to. Each kind is named: one that is new says here whether it reaches anything.
+/// The program, file or device of a measurement. The match has no wildcard: every new kind must say whether it
+/// reaches anything.
 fn opens(measure: &Measure) -> Option<String> {
     match measure {
         Measure::Cpu(table) => table.coremark.as_ref().map(|program| format!("coremark = {program:?}")),
@@ -92,7 +93,7 @@ fn opens(measure: &Measure) -> Option<String> {
     }
 }
 
-/// What a load runs, or where it writes.
+/// The program of a load, or the place that it writes to.
 fn reaches(load: &Load) -> Option<String> {
     match load {
         Load::Command(command) => Some(format!("run = {:?}", command.run)),

@@ -1,4 +1,4 @@
-//! The plan for a machine that nobody wrote one for.
+//! The plan for a machine without a plan.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use tactus_model::scheduling::Policy;
 use tactus_environment::{self as environment, Usable};
 use tactus_system::System;
 
-/// How long a scenario measures where nobody says.
+/// How long a scenario measures by default.
 pub const QUICK_DURATION: Nanos = Nanos::from_secs(10);
 
 /// Kinds that stand for the same thing: the first usable one is measured.
 pub const CONTAINERS: [&str; 5] = ["podman", "docker", "oci", "lxc", "nspawn"];
 
-/// What is measured of a machine, where that is asked for.
+/// The scope of the measurement, if the user gave one.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Environments by their names; empty: the host, a container and a virtual machine.

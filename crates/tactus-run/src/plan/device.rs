@@ -31,7 +31,7 @@ fn is_text(card: &str) -> bool {
     card.contains('\n')
 }
 
-/// The card of an activity; none: it is QEMU's.
+/// The card of an activity; `None`: QEMU's.
 pub(super) fn of(table: &Interrupt, at: &str, source: &Source) -> Result<Option<DeviceCard>, PlanError> {
     let Some(text) = &table.card else { return Ok(None) };
     if !is_text(text) {

@@ -1,4 +1,4 @@
-//! What is wrong in a plan: file, line, key, and what would be right.
+//! Errors in a plan: file, line, key, and a correct form.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ pub struct PlanError {
     pub line: Option<usize>,
     /// The key, as `environment.guest.kernel`.
     pub key: Option<String>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// The correct form.
     pub hint: Option<String>,
 }
 

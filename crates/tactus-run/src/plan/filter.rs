@@ -46,11 +46,10 @@ pub fn chosen<'p>(
     Ok(plan.scenario.iter().enumerate().filter(|(_, scenario)| wanted(scenario)).collect())
 }
 
-/// The names in a list with commas between them. Names may have commas of their own: the longest
-/// known name counts.
+/// The names in a list with commas between them. Names may contain commas: the longest known name counts.
 ///
 /// # Errors
-/// What is no known name.
+/// The first unknown name.
 pub fn names_in(text: &str, known: &[String]) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     let mut rest = text.trim();

@@ -9,7 +9,7 @@ use super::resolved::ResolvedEnvironment;
 /// The option of an environment that is made of files of this machine.
 const PROGRAMS: &str = "programs";
 
-/// A running one that is attached to has programs of its own.
+/// A running one that is attached to has its own programs.
 fn takes_programs(kind: &dyn Environment, spec: &plan::Environment) -> bool {
     spec.attach.is_none() && kind.options().iter().any(|option| option.name == PROGRAMS)
 }
@@ -39,7 +39,7 @@ files. Put one of the kind {} into it, or use a machine that `ssh` reaches",
     })
 }
 
-/// What lies inside an environment that is made of files of this machine needs its programs there.
+/// An environment made of files of this machine gets the programs that environments inside it need.
 pub(super) fn add_programs(
     plan: &Plan,
     name: &str,

@@ -1,4 +1,4 @@
-//! From a plan to what this machine can do of it. What it cannot do keeps its row, with the reason.
+//! Resolves a plan on this machine. A row that the machine cannot measure stays, with the reason.
 
 mod order;
 mod place;

@@ -1,4 +1,4 @@
-//! What this machine can do of a plan.
+//! A plan, resolved on this machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use tactus_model::{CpuSet, Nanos};
 
 use super::results::beyond_the_period;
 
-/// What the user said on the command line.
+/// The user's choices on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     /// The plan's `[quick]` values.
@@ -40,12 +40,12 @@ pub struct Choices {
     pub command: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
-    /// What is required of environments, by name, before what the plan requires; of those that are not named it is that
-    /// of the empty name.
+    /// The requirements for environments, by name. They come before those of the plan. The empty name is for all
+    /// environments without an entry.
     pub require: BTreeMap<String, Require>,
     /// The state that the machine is in, where the plan declares states.
     pub state: Option<Present>,
-    /// What decides draws by lot, where the plan does not say it: moments of faults, the order of repeats.
+    /// The seed of all random choices that the plan does not fix: moments of faults, the order of repeats.
     pub seed: u64,
 }
 
@@ -69,8 +69,8 @@ impl Choices {
         }
     }
 
-    /// What is required of an environment, before what the plan does: what was said of it, and for what was not, what was
-    /// said of all.
+    /// The requirements for an environment, before those of the plan: the user's for this environment, and where
+    /// these say nothing, the user's for all.
     #[must_use]
     pub fn required(&self, environment: &str) -> Option<Require> {
         match (self.require.get(environment), self.require.get("")) {
@@ -120,7 +120,7 @@ impl ResolvedEnvironment {
 pub struct ResolvedActivity {
     /// Name of the environment.
     pub environment: String,
-    /// What the probe there is told.
+    /// The activity as the probe gets it.
     pub activity: Activity,
     /// The way to its peer: a path of the plan.
     pub path: Option<String>,
@@ -133,7 +133,7 @@ impl ResolvedActivity {
         std::iter::once(self.environment.as_str()).chain(peer)
     }
 
-    /// The guest that takes its interrupt card; none: it has none.
+    /// The guest that takes its interrupt card; `None` if it has none.
     pub fn card_goes_to(&self) -> Option<&str> {
         let What::Measure { measure: Measure::Interrupt(_), .. } = &self.activity.what else { return None };
         self.activity.peer.as_ref().map(Peer::environment)
@@ -159,31 +159,31 @@ pub struct ResolvedScenario {
     pub restart: u32,
     /// How long each of them may say nothing while it is measured.
     pub dead_after: Option<Nanos>,
-    /// What proves the instrument first.
+    /// The proof of the instrument before the measurement.
     pub control: ControlBy,
     /// Whether the system is left as it is.
     pub no_side_effects: bool,
-    /// Whether misses of the last-level cache are counted; left out: nobody asks for them.
+    /// Whether misses of the last-level cache are counted; `None`: the plan does not ask for them.
     pub cache_misses: Option<bool>,
     /// Whether exits of guests to KVM are counted by reason.
     pub kvm_exits: bool,
-    /// Above which latency all are kept with who had the CPU, in ns; none: of no latency that is.
+    /// Latencies above this, in ns, are kept with who had the CPU; `None`: none are.
     pub blame_above: Option<u64>,
     /// Windows and draws, where it is to be known whether its disturbance is seen when it is made.
     pub lock_in: Option<LockIn>,
     /// How the machine's caches are divided meanwhile.
     pub partition: Option<Partition>,
-    /// What its results must satisfy.
+    /// The requirements for its results.
     pub require: Option<Require>,
     /// Why it is not done.
     pub skip: Option<String>,
     /// The state of the machine that it is for.
     pub host: Option<String>,
-    /// It is complete in the bundle that the run goes on with, and is left alone.
+    /// It is complete in the resumed bundle, and is left alone.
     pub kept: bool,
-    /// What this machine has less of than the plan asks for, in sentences.
+    /// Resources that are smaller on this machine than in the plan, in sentences.
     pub reduced: Vec<String>,
-    /// What runs together.
+    /// The activities that run together.
     pub activities: Vec<ResolvedActivity>,
     /// Environments that are up meanwhile and do nothing.
     pub idle: Vec<String>,
@@ -201,7 +201,7 @@ pub struct RowPlan {
     pub activity: u32,
     /// The environment at its other end.
     pub peer: Option<String>,
-    /// What the result will say, filled in as far as it is known.
+    /// The result so far: it is filled in as far as it is known.
     pub result: RowResult,
 }
 
@@ -220,7 +220,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What is to be known of its limits before it is measured, a sentence each.
+    /// Limits of the plan that the user should know before it is measured, a sentence each.
     #[must_use]
     pub fn cautions(&self) -> BTreeSet<String> {
         self.rows.iter().filter_map(|row| beyond_the_period(&row.result)).collect()
@@ -240,8 +240,8 @@ impl Resolved {
         measured_in(environment, activities, &self.environments)
     }
 
-    /// The environments that a scenario needs up: those that it is performed in, their peers, and those left alone. What is around
-    /// others comes before them.
+    /// The environments that must be up for a scenario: its places, their peers, and the environments left alone. An
+    /// outer environment comes before the ones inside it.
     #[must_use]
     pub fn environments_of(&self, scenario: &ResolvedScenario) -> Vec<String> {
         let active = scenario.activities.iter().flat_map(ResolvedActivity::environments);
@@ -268,7 +268,7 @@ impl Resolved {
         machine.without(&taken.fold(CpuSet::default(), |all, own| all.or(&own))).housekeeping(&self.measured)
     }
 
-    /// What all scenarios will take, in ns, without start-up.
+    /// The time for all scenarios, in ns, without start-up.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
         self.scenarios.iter().fold(0, |all, scenario| all.saturating_add(scenario.expected_ns()))
@@ -276,7 +276,7 @@ impl Resolved {
 }
 
 impl Resolved {
-    /// What its bundle will take, in bytes, and the memory that recording it takes; of what is measured now.
+    /// The size of its bundle, in bytes, and the memory for recording it; only of rows that are measured now.
     #[must_use]
     pub fn size(&self) -> Size {
         let due = || self.scenarios.iter().filter(|scenario| scenario.expected_ns() > 0);
@@ -310,7 +310,7 @@ impl ResolvedScenario {
         self.slice.map_or(self.duration_ns, |slice| slice.whole_ns)
     }
 
-    /// What it will take, in ns, without start-up; 0: it is not done, or the bundle has it.
+    /// The time for it, in ns, without start-up; 0: it is skipped, or the bundle has it.
     #[must_use]
     pub const fn expected_ns(&self) -> u64 {
         if self.skip.is_some() || self.kept {

@@ -1,5 +1,5 @@
-//! What a plan says of results must fit what its scenarios yield: bounds and published figures of latencies belong
-//! to measurements of latency, those of values name an item and a unit of it.
+//! Checks that the results in a plan fit its scenarios. Bounds and published figures of latencies belong to
+//! measurements of latency; those of values name an item and its unit.
 
 use tactus_model::Nanos;
 use tactus_model::bundle::RowResult;
@@ -28,9 +28,9 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// That a latency limit is longer than the period, which no limit on missed periods goes with; none: it is not. It is no
-/// error: a program's deadline may be longer than the period by which somebody looks. But what is later than a period has
-/// missed others, and keeps such a limit.
+/// A caution if a latency limit is longer than the period and has no limit on missed periods; else `None`. This is
+/// not an error: a program's deadline may be longer than the period in which it polls. But a cycle that is late by
+/// more than a period has missed others, and can still be within the limit.
 pub fn beyond_the_period(row: &RowResult) -> Option<String> {
     let require = row.require.as_ref().filter(|require| require.overruns.is_none())?;
     let quantiles = require.quantiles().into_iter().map(|(_, _, limit)| limit);
@@ -47,7 +47,7 @@ pub fn beyond_the_period(row: &RowResult) -> Option<String> {
     })
 }
 
-/// What a scenario measures.
+/// The kind of results of a scenario.
 struct Measured {
     latency: bool,
     /// Whether it has periods that can be missed.

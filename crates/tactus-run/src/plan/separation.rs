@@ -1,10 +1,10 @@
-//! The scenarios of a plan's separation: every environment is measured at once, at rest and while one
-//! of them is disturbed.
+//! The scenarios of a plan's separation: every environment is measured at once, at rest and while one of them is
+//! disturbed.
 //!
-//! All are measured on the same CPUs of the machine, as far as they have any in common, and the disturbance
-//! is on one of them: the series on that CPU say what reaches another environment there, all others what
-//! reaches it elsewhere. So one scenario for each environment and disturbance answers for every ordered
-//! pair, with and without a CPU in common (docs/design/separation.md).
+//! All are measured on the same CPUs of the machine, as far as they have any in common, and the disturbance is on one
+//! of them. The series on that CPU show the effect on another environment there; all others show the effect
+//! elsewhere. So one scenario for each environment and disturbance answers for every ordered pair, with and without a
+//! CPU in common (docs/design/separation.md).
 
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::Timer;

@@ -71,7 +71,7 @@ fn in_order<'s>(plan: &Plan, scenarios: &'s [ResolvedScenario]) -> Vec<&'s Resol
     own
 }
 
-/// What is left of a technology: nothing where its environments are not used.
+/// The rest of a technology: nothing if its environments are not used.
 fn technology(
     own: &Technology,
     environments: &BTreeMap<String, ResolvedEnvironment>,
@@ -82,7 +82,7 @@ fn technology(
     there.then(|| Technology { alike, ..own.clone() })
 }
 
-/// What is left of a page: the document's words stay, whatever is measured.
+/// The rest of a page: the document's words stay in any case.
 fn page(
     own: &Page,
     environments: &BTreeMap<String, ResolvedEnvironment>,
@@ -93,8 +93,8 @@ fn page(
     there.then(|| Page { scenarios, ..own.clone() })
 }
 
-/// What is left of a figure when only some scenarios are: those with a place for each scenario of its own
-/// stand without the others, those that compare several do not.
+/// The rest of a figure when only some scenarios are left. A figure with a separate place for each scenario works
+/// without the others; one that compares several does not.
 fn left_of(figure: &Figure, has: impl Fn(&String) -> bool) -> Option<Figure> {
     let scenarios: Vec<String> = figure.scenarios.iter().filter(|name| has(name)).cloned().collect();
     let stands = match figure.kind {

@@ -30,7 +30,7 @@ pub fn present(plan: &Plan, facts: &Facts, said: Option<&str>) -> Present {
     Present { name, declared: said.is_some(), lacks }
 }
 
-/// What does not hold of a state, in words: `isolcpus=2-7`, `/proc/sys/x = 1`.
+/// The settings of a state that do not hold, in words: `isolcpus=2-7`, `/proc/sys/x = 1`.
 fn lacks(state: &HostState, facts: &Facts) -> Vec<String> {
     let mut lacks = Vec::new();
     match (state.kernel, Kernel::of(facts).rt) {
@@ -41,7 +41,7 @@ fn lacks(state: &HostState, facts: &Facts) -> Vec<String> {
     let topology = Topology::of(facts);
     let isolated = topology.isolated.or(&topology.nohz_full);
     if isolated.is_empty() {
-        // What the profile would set depends on it.
+        // The settings of the profile depend on it.
         lacks.push("isolated CPUs".to_owned());
         return lacks;
     }

@@ -199,7 +199,7 @@ fn mistakes_are_named_with_file_line_key_and_remedy() {
 #[test]
 fn a_study_for_many_cores_runs_reduced_on_two_and_not_at_all_on_one() {
     let text = STUDIES.iter().find(|s| s.name == "intel-xeon-2015").unwrap().text;
-    // Which scenario is measured first in a round is drawn by lot.
+    // The order within a round is random: find scenarios by name.
     let of = |resolved: &Resolved, name: &str| -> ResolvedScenario {
         resolved.scenarios.iter().find(|own| own.name == name).unwrap().clone()
     };
@@ -356,7 +356,7 @@ fn a_peer_is_up_in_the_same_scenario_and_the_probe_is_told_of_it() {
     let text = values::VALUES.replacen("in = \"host\"\n", "in = \"host\"\nto = \"other\"\n", 1);
     let complaint = complaint(&text);
     assert!(complaint.contains("`os` has no key `to`") && complaint.contains("explain os"), "{complaint}");
-    // What a word that takes one becomes.
+    // The resolved form of a measurement with a peer.
     let source = Source::new("plan.toml", &text);
     let plan = parse(&source).unwrap();
     let resolved = resolve(&plan, &source, &Choices::default(), &machine("0-1", ""), &Real).unwrap();

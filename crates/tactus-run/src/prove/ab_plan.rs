@@ -14,7 +14,7 @@ use crate::plan::Lot;
 
 use super::setting::{SettingError, find};
 
-/// What is to be proven, where and how.
+/// The settings to be tested, where and how.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Ids of checks; empty: every one that can be set.
@@ -31,7 +31,7 @@ pub struct Request {
     pub load: bool,
     /// The lot that decides the order within the pairs.
     pub seed: u64,
-    /// Whether the environment boots a kernel of its own, so that boot parameters can be tested too.
+    /// Whether the environment boots its own kernel, so that boot parameters can be tested too.
     pub boots: bool,
 }
 
@@ -121,7 +121,7 @@ fn parameter(change: &Change) -> Option<String> {
 /// One half of a pair.
 struct Half<'a> {
     environment: &'a str,
-    /// A word of the scenario's settings; none: the environment as it is.
+    /// A word of the scenario's settings; `None`: the environment as it is.
     setting: Option<String>,
 }
 

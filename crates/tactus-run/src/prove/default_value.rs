@@ -1,10 +1,10 @@
-//! What a setting is when nobody tuned it: the kernel's own default, for settings that hold already.
+//! The value of a setting on an untuned system: the kernel's default, for settings that are already made.
 
 use tactus_model::change::Target;
 
-/// Defaults of mainline kernels: kernel/sysctl documentation (admin-guide/sysctl/{kernel,vm}.rst),
-/// mm/huge_memory.c, mm/ksm.c, arch/x86/kernel/cpu/mce, kernel/sched. What a distribution or the
-/// machine decides (governors, masks, priorities) has none here.
+/// Defaults of mainline kernels: kernel/sysctl documentation (admin-guide/sysctl/{kernel,vm}.rst), mm/huge_memory.c,
+/// mm/ksm.c, arch/x86/kernel/cpu/mce, kernel/sched. Settings whose default depends on the distribution or the machine
+/// (governors, masks, priorities) are not in the table.
 const DEFAULTS: &[(&str, &str)] = &[
     ("/proc/sys/kernel/sched_rt_runtime_us", "950000"),
     ("/proc/sys/kernel/timer_migration", "1"),
@@ -32,7 +32,7 @@ const PATTERNS: &[(&str, &str, &str)] = &[
     ("/sys/devices/system/cpu/cpu", "/disable", "0"),
 ];
 
-/// The default of a setting; `None` where it is not known.
+/// The default of a setting; `None` if it is unknown.
 pub fn default_value(target: &Target) -> Option<&'static str> {
     let Target::File { path, .. } = target else { return None };
     let exact = DEFAULTS.iter().find(|(known, _)| known == path).map(|(_, value)| *value);

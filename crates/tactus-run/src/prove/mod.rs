@@ -1,6 +1,5 @@
-//! What is a setting worth on this machine? A plan of pairs: the same measurement under load with the
-//! setting and without it, in an order drawn by lot. The run is a run like any other, and the report
-//! judges the pairs.
+//! Tests how much a setting is worth on this machine. The plan has pairs: the same measurement under load with the
+//! setting and without it, in random order. The run is a run like any other, and the report judges the pairs.
 
 mod ab_plan;
 mod default_value;

@@ -8,9 +8,9 @@ use super::default_value::default_value;
 /// A setting that can be made and taken back while the system runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What the check wants.
+    /// The changes of the check.
     pub with: Vec<Change>,
-    /// What it is without.
+    /// The changes that unset it.
     pub without: Vec<Change>,
     /// Whether it is made here already.
     pub holds: bool,
@@ -42,7 +42,7 @@ fn at_run_time(change: &Change) -> bool {
     can && change.effect == Effect::Runtime
 }
 
-/// What the setting of a check is on this system.
+/// The setting of a check on this system.
 ///
 /// # Errors
 /// Why it cannot be tested here.
@@ -92,7 +92,7 @@ pub fn changes(word: &str, subject: &Subject<'_>) -> Result<Vec<Change>, Setting
 }
 
 impl Found {
-    /// What is compared, in words: the first of its settings, and how many more there are.
+    /// The comparison in words: the first of its settings, and the number of the others.
     #[must_use]
     pub fn what(&self) -> String {
         let pair = self.with.iter().zip(&self.without).find(|(with, without)| with.then != without.then);

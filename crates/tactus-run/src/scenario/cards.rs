@@ -27,7 +27,7 @@ fn device(activity: &Activity) -> Option<DeviceCard> {
     }
 }
 
-/// What a probe is told: the card in words, and not its description, which it could not read.
+/// The activity as the probe gets it: with the card in words, and without its description, which it could not read.
 fn driven(mut activity: Activity, end: CardEnd) -> Activity {
     if let What::Measure { measure: Measure::Interrupt(table), .. } = &mut activity.what {
         table.card = None;
@@ -80,7 +80,7 @@ impl ScenarioRun<'_> {
         Some(TakenCard { socket: served.card.socket().to_owned(), by })
     }
 
-    /// Who in an environment answers its card.
+    /// The code in an environment that answers its card.
     fn answers_by(&self, name: &str) -> Option<AnswerBy> {
         let mut to_it = self.planned.activities.iter().filter(|at| at.card_goes_to() == Some(name));
         to_it.find_map(|at| match &at.activity.what {
@@ -105,7 +105,7 @@ impl ScenarioRun<'_> {
         Activity { card: Some(CardEnd::Card { beside, socket }), ..activity }
     }
 
-    /// What an environment does for the card that it takes.
+    /// The activities of an environment that takes a card.
     pub(super) fn answers_to_cards<'s>(
         &'s self,
         context: &'s Context<'_>,

@@ -1,4 +1,4 @@
-//! What the probes say, from the beginning of the measurement to its end.
+//! Handling of the probes' messages, from the beginning of the measurement to its end.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ impl ScenarioRun<'_> {
     /// Loads first, so that they are there when the measurement begins.
     pub(super) fn start(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         for measures in [false, true] {
-            // What lies inside is spoken to through what is around it, which is busy once it has begun.
+            // Inner environments come first: the outer one carries their messages, and is busy once it has begun.
             for at in (0..self.sessions.len()).rev() {
                 if self.sessions[at].measures != measures {
                     continue;
@@ -232,7 +232,7 @@ impl ScenarioRun<'_> {
             FromProbe::Proven(proven) => {
                 let session = &mut self.sessions[at];
                 session.proven = true;
-                // What does not say when it was told has nothing to prove itself with.
+                // An environment that does not report when it was told cannot prove itself.
                 session.proves &= proven.told_ns > 0;
                 let mut clock = proven.clock.clone();
                 // Where nothing is said to a probe, nothing follows from when it heard it, and a clock says nothing of itself.
@@ -300,7 +300,7 @@ impl ScenarioRun<'_> {
                 }
             }
             FromProbe::Injected(mut injected) => {
-                // What it did before it died nobody has told.
+                // Its counts from before its death are lost.
                 if self.restarts.contains_key(&environment) {
                     injected.times = None;
                 }
@@ -358,7 +358,7 @@ impl ScenarioRun<'_> {
             let clock = self.stood_still(context, at, done.jump_ns);
             self.clock_checked(context, self.sessions[at].name.clone(), clock)?;
             for mut note in self.sessions[at].running.measured() {
-                // What was counted is of this measurement, and an environment may have several.
+                // The counts belong to this measurement, and an environment may have several.
                 note.text = format!("{}: {}", self.planned.name, note.text);
                 let environment = Some(self.sessions[at].name.clone());
                 context.emit(Event::Noted { environment, note })?;

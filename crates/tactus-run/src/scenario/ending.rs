@@ -8,7 +8,7 @@ use tactus_model::outcome::{Ending, RowEnd};
 use super::ScenarioRun;
 use crate::context::{Context, RunError};
 
-/// How a row ended, and after how long; where the probe could not say that, none: as far as its ticks came.
+/// How a row ended, and after how long; if the probe could not say how long, `None`: then its last tick counts.
 pub(super) struct Ended {
     ending: Ending,
     measured_ns: Option<u64>,
@@ -44,7 +44,7 @@ impl ScenarioRun<'_> {
         }
     }
 
-    /// Tells what is left to tell of values, and how every row ended of which that is known.
+    /// Reports the values that are left, and the end of every row whose end is known.
     pub(super) fn end(&mut self, context: &mut Context<'_>) -> Result<(), RunError> {
         for (row, value) in self.values.untold() {
             context.emit(Event::ValueMeasured { row, value })?;
@@ -68,7 +68,7 @@ impl ScenarioRun<'_> {
         }
     }
 
-    /// How a row ended of which no number arrived: one that came to its end was not measured either.
+    /// The ending of a row without any number: even if it came to its end, it was not measured.
     fn numberless(&self, context: &Context<'_>, row: usize, ending: Ending) -> Ending {
         if !ending.ended.is_planned() {
             return ending;
@@ -84,7 +84,7 @@ impl ScenarioRun<'_> {
         Ending::because(RowEnd::Failed, reason)
     }
 
-    /// Ends every row; those of which it is not known yet end like this.
+    /// Ends every row; rows without an ending yet get this one.
     pub(super) fn end_all(&mut self, context: &mut Context<'_>, ending: &Ending) -> Result<(), RunError> {
         for row in self.rows.clone() {
             self.ended.entry(row).or_insert_with(|| Ended { ending: ending.clone(), measured_ns: None });

@@ -1,5 +1,5 @@
-//! What is done and watched from the machine itself while a scenario is measured: the partition of its
-//! caches, the threads of virtual CPUs, and where the time of its CPUs goes.
+//! Actions and observations on the machine itself while a scenario is measured: the partition of its caches, the
+//! threads of virtual CPUs, and the use of its CPUs' time.
 
 use std::time::{Duration, Instant};
 
@@ -130,7 +130,7 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Counts what the machine's CPUs do, where values are measured and nobody at an end of it sees that.
+    /// Counts the activity of the machine's CPUs, if values are measured and neither end can see that activity.
     pub(super) fn count(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         if self.rows_of_guests(context).next().is_none() {
             return Ok(());
@@ -158,7 +158,7 @@ impl ScenarioRun<'_> {
         }
         let housekeeping = context.resolved.housekeeping(context.machine);
         for session in self.sessions.iter_mut().filter(|session| session.measures) {
-            // Who has CPUs of the machine has no virtual ones.
+            // An environment that uses the machine's CPUs has no virtual ones.
             if !context.resolved.environments[&session.name].kind.numbers_cpus() {
                 continue;
             }
@@ -195,7 +195,7 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Rows of values in environments with a kernel of their own that have no peer on this machine.
+    /// Rows of values in environments with a separate kernel that have no peer on this machine.
     fn rows_of_guests(&self, context: &Context<'_>) -> impl Iterator<Item = usize> {
         let resolved = context.resolved;
         let alone = |activity: u32| {
@@ -240,7 +240,7 @@ impl ScenarioRun<'_> {
     }
 }
 
-/// What is to be done to the virtual CPUs of an environment.
+/// The holds of an environment's virtual CPUs.
 pub(super) fn holds<'a>(planned: &'a ResolvedScenario, name: &'a str) -> impl Iterator<Item = Hold> + 'a {
     planned.activities.iter().filter(move |at| at.environment == name).filter_map(|at| {
         match &at.activity.what {

@@ -1,10 +1,10 @@
-//! What a load did, in words: so much a second, or nothing at all.
+//! The work of a load, in words: an amount per second, or nothing at all.
 
 use tactus_model::catalogue::Load;
 use tactus_model::message::Note;
 use tactus_model::number::float;
 
-/// Of a load that made so many rounds while it was measured for so long.
+/// The note on a load that made `rounds` rounds in `measured_ns`.
 pub fn load_note(load: &Load, rounds: u64, measured_ns: u64) -> Note {
     let kind = load.kind();
     if rounds == 0 {
@@ -31,7 +31,7 @@ pub fn load_note(load: &Load, rounds: u64, measured_ns: u64) -> Note {
     }
 }
 
-/// What so many rounds come to, in which unit, and how.
+/// The amount of work in `rounds` rounds, its unit, and words that follow the rate.
 fn amount(load: &Load, rounds: f64) -> (f64, &'static str, &'static str) {
     match load {
         Load::Scheduler(_) => (rounds, " messages", ""),

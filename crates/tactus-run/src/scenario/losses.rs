@@ -1,5 +1,5 @@
-//! Frames that did not arrive. A line that loses every second frame would have as many events as it has frames: they are
-//! told by the moment, and nothing of them is left out. Pure.
+//! Frames that did not arrive. A line that loses every second frame would cause one event for each frame that
+//! arrives: so the losses of each moment are reported together, and none is left out. Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -26,7 +26,7 @@ impl ScenarioRun<'_> {
             let (Some(name), Some(peer)) = (&at.path, &at.activity.peer) else { continue };
             let Some(path) = context.resolved.plan.path.get(name) else { continue };
             let made = Network::make(name, path, context.system, context.guardian);
-            // What the place does not allow: the rest of the table is measured without it.
+            // If the place does not allow it, the rest of the table is measured without it.
             let network = made.map_err(|error| {
                 let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 Failure::Refused(format!("{}{hint}", error.reason))
@@ -65,7 +65,7 @@ impl ScenarioRun<'_> {
         Activity { link: Some(link), ..activity }
     }
 
-    /// What an environment does for those whose peer it is.
+    /// The activities of an environment for the environments whose peer it is.
     pub(super) fn answers<'s>(
         &'s self,
         context: &'s Context<'_>,
@@ -92,7 +92,7 @@ fn link(resolved: &Resolved, laid: &Laid, end: LinkEnd, port: u16) -> Link {
         LinkEnd::Near => laid.network.near(),
         LinkEnd::Far => laid.network.far(),
     };
-    // Who has a kernel of its own does not see what the machine's CPUs do.
+    // An environment with a separate kernel cannot see the activity of the machine's CPUs.
     let sees = |name: &str| !resolved.environments[name].kind.numbers_cpus();
     let machine = [(LinkEnd::Near, &laid.near), (LinkEnd::Far, &laid.far)];
     let machine = machine.into_iter().find(|(_, name)| sees(name)).map(|(end, _)| end);

@@ -29,7 +29,7 @@ impl ScenarioRun<'_> {
             self.give_job(context, at, self.planned.duration_ns, true)?;
         }
         self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)?;
-        // What was measured under are the settings that were made.
+        // Record the settings that were made: they apply to the measurement.
         for at in 0..self.sessions.len() {
             if self.sessions[at].sets {
                 let (environment, facts) = (self.sessions[at].name.clone(), self.sessions[at].facts.clone());
@@ -48,7 +48,7 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Gives one probe its job, in which it measures for so many ns, and proves its instrument first.
+    /// Gives one probe its job, in which it measures for `duration_ns`, and proves its instrument first.
     pub(super) fn give_job(
         &mut self,
         context: &Context<'_>,
@@ -82,7 +82,7 @@ impl ScenarioRun<'_> {
         self.sessions[at].sets = !changes.is_empty();
         self.sessions[at].under_test = under_test;
         let job = Job {
-            // What only makes load goes on until those that measure are done, and is then told to stop.
+            // A job that only makes load runs until the measurements are done, and is then told to stop.
             duration_ns: if measures { duration_ns } else { u64::MAX / 4 },
             tick_ns: self.planned.tick_ns,
             control,
@@ -191,7 +191,7 @@ impl ScenarioRun<'_> {
                 self.receive(context)?;
             }
             if !self.sessions[at].proven {
-                // What it says of this scenario must not be heard in the next one.
+                // Its messages on this scenario must not count for the next one.
                 self.sessions[at].proves_late();
             }
         }
@@ -224,7 +224,7 @@ fn as_there(activity: &Activity, emulated: bool) -> Activity {
     }
 }
 
-/// What proves the instrument of a probe.
+/// The proof for the instrument of a probe.
 fn control(planned: &ControlBy, latency: bool, emulated: bool) -> ControlBy {
     match planned {
         _ if !latency => ControlBy::Nothing,

@@ -59,8 +59,9 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
-    /// Whether an environment that has said nothing for so long is waited for, because who runs it says that it is paused:
-    /// once more as long as it was to measure, and ten minutes at the least.
+    /// Whether to wait for an environment that has been silent for `silence`, because its runtime reports it as
+    /// paused.
+    /// The longest wait is the planned duration of the scenario, and at least ten minutes.
     pub(super) fn waits_for(
         &mut self,
         context: &mut Context<'_>,
@@ -90,7 +91,7 @@ impl ScenarioRun<'_> {
         Ok(true)
     }
 
-    /// Why what an environment measures cannot be continued in another start of it; none: it can.
+    /// Why another start of an environment cannot continue its measurement; `None` if it can.
     fn obstacle(&self, context: &Context<'_>, at: usize) -> Option<&'static str> {
         let session = &self.sessions[at];
         let name = &session.name;
@@ -180,7 +181,7 @@ impl ScenarioRun<'_> {
     /// Ends what is left of an environment, and takes back what its probe changed on a machine that lives on.
     fn end_dead(&mut self, context: &mut Context<'_>, session: Session) -> Result<(), Failure> {
         let (number, name) = (session.number, session.name.clone());
-        // What the host recorded of its virtual CPUs is of this start alone.
+        // The host's recordings of its virtual CPUs belong to this start alone.
         while let Some(at) = self.watches.iter().position(|(of, _)| *of == number) {
             drop(self.watches.remove(at));
         }
@@ -208,7 +209,7 @@ impl ScenarioRun<'_> {
             self.sessions.insert(at.min(self.sessions.len()), session);
         }
         let Some(at) = self.sessions.iter().position(|session| session.name == name) else { return Ok(()) };
-        // What holds its CPUs to prove it would be a latency of whoever measures there meanwhile.
+        // The proof holds its CPUs: that would add latency to environments that measure there meanwhile.
         let proves = !self.shares_cpus(context, name);
         self.give_job(context, at, left, proves)?;
         self.await_all(context, PREPARATION, "to prepare its job", |session| session.ready)?;
@@ -271,7 +272,7 @@ impl ScenarioRun<'_> {
         if clock.holes.is_empty() { Ok(()) } else { self.clock_checked(context, environment, clock) }
     }
 
-    /// What is known of the clock of an environment at its end; `jump_ns` is what its probe says of that.
+    /// The state of the clock of an environment at its end; `jump_ns` is its probe's report.
     pub(super) fn stood_still(&mut self, context: &Context<'_>, at: usize, jump_ns: u64) -> ClockCheck {
         let mut holes = self.sessions[at].stood_still();
         let rows = self.rows_in(context, &self.sessions[at].name);

@@ -1,5 +1,5 @@
-//! What a probe reports that measures on where another one died, as of one measurement: ticks are numbered on, times are
-//! of measured time, totals are of both. Pure.
+//! Joins the reports of a probe to those of the probe that died before it, as one measurement. Ticks continue to
+//! count, times are measured time, totals are the sum of both. Pure.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ impl Splice {
         self.restarts > 0
     }
 
-    /// What comes from here on is another probe's, which measures after a gap of so many ns.
+    /// Data from here on is another probe's, which measures after a gap of `gap_ns`.
     pub fn begin(&mut self, gap_ns: u64, reason: &str) -> Restart {
         self.before = self.now.clone();
         self.restarts = self.restarts.saturating_add(1);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_dies_again_goes_on_again_and_one_that_dies_at_once_loses_nothing() {
+    fn a_second_restart_continues_the_row_and_an_immediate_one_loses_nothing() {
         let mut row = Splice::default();
         row.tick(tick(1, 0, None));
         row.begin(S, "once");

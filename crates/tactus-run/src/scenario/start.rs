@@ -25,7 +25,7 @@ impl ScenarioRun<'_> {
         context.emit(Event::EnvironmentStarting { environment: name.to_owned() })?;
         let environment = &context.resolved.environments[name];
         let began = Instant::now();
-        // Each start of an environment has files of its own.
+        // Each start of an environment has separate files.
         let again = self.restarts.get(name).map(|starts| format!(".{starts}")).unwrap_or_default();
         let slug = format!("{number:02}{again}-{}", tactus_model::bundle::file_name(name));
         let failed = |what: &str, error: std::io::Error| Failure::Scenario(format!("{what}: {error}"));
@@ -79,7 +79,7 @@ impl ScenarioRun<'_> {
         let inherited = ground.and_then(|at| self.sessions[at].evidence);
         let mut opened = context.open(name, running, measured);
         opened.inside = outer;
-        // What it was started with ends with this scenario.
+        // Its path and its card end with this scenario.
         opened.on_path = takes_part;
         self.sessions.push(opened);
         self.await_all(context, PATIENCE, "to say hello", |session| {
@@ -95,7 +95,7 @@ impl ScenarioRun<'_> {
                 hello.protocol
             )));
         }
-        // What lies inside stands on the ground of what is around it.
+        // An inner environment has the evidence of the outer one.
         let evidence = inherited.unwrap_or_else(|| {
             let own = session.running.evidence(&session.facts);
             on_this_machine(own, environment.kind, context.system)
@@ -117,8 +117,8 @@ impl ScenarioRun<'_> {
     }
 }
 
-/// What numbers of an environment are worth: what has this machine's kernel on this machine has its hardware, too, or its
-/// lack of it, whatever the environment's own facts say.
+/// The evidence of an environment's numbers. An environment on this machine that shares its kernel also shares its
+/// hardware: if the machine is virtual, so are its numbers, whatever the environment's own facts say.
 fn on_this_machine(own: Evidence, kind: &dyn Environment, system: &dyn System) -> Evidence {
     let here = !kind.numbers_cpus() && !kind.elsewhere();
     if here && virtualized(system) { own.weaker(Evidence::VirtualHost) } else { own }

@@ -1,5 +1,5 @@
-//! What probes say of values: each tick a word on every item. A day of them would be a million events, and
-//! each word takes the place of the one before: those are told after which something has changed.
+//! Values from probes: each tick reports every item. A day of them would be a million events, and each report
+//! replaces the one before. So only reports with a substantial change are passed on.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ struct Latest {
 }
 
 impl Values {
-    /// Takes in a word, and says whether it is to be told: the first one, and one that rests on half as many
-    /// repeats again as the last that was.
+    /// Takes in a value, and says whether to report it: the first one, and one whose number of repeats has grown by
+    /// half since the last report.
     pub fn take(&mut self, row: usize, value: &ValueResult) -> bool {
         let entry = self.0.entry((row, value.item.clone(), value.at));
         let latest = entry.or_insert_with(|| Latest { value: value.clone(), told: 0 });

@@ -1,4 +1,4 @@
-//! What of a measurement and of its self-test arrives, and what follows where it does not.
+//! Data of a measurement and of its self-test that arrives or is lost, and the effects of a loss.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn clocks_at_half_the_rate_and_in_coarse_steps_are_refused() {
 }
 
 #[test]
-fn a_clock_is_held_against_that_of_another_kernel_and_never_against_itself() {
+fn a_clock_is_compared_with_that_of_another_kernel_and_never_with_itself() {
     let dir = tempfile::tempdir().unwrap();
     let (_, contents, _) = perform(&[("same", &SAME_KERNEL), ("other", &GOOD)], dir.path(), false);
     let rates = |name: &str| {

@@ -13,8 +13,8 @@ use super::*;
 use crate::sink::Sink;
 
 const HOUR: u64 = 3600;
-/// By how much memory may differ between two hours, in KiB: pages that the allocator keeps. What a day of ticks would
-/// take that are kept is some 20 MB.
+/// By how much memory may differ between two hours, in KiB: pages that the allocator keeps. Keeping the ticks of a
+/// day would take some 20 MB.
 const NOISE_KIB: u64 = 2048;
 
 /// Somebody who watches, and counts what was taken.
@@ -27,7 +27,7 @@ impl Sink for Watcher {
     }
 }
 
-/// What this process has: memory of its own in KiB, descriptors, threads.
+/// Resources of this process: private memory in KiB, descriptors, threads.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     memory_kib: u64,
@@ -108,7 +108,7 @@ impl Day {
 fn a_day_takes_no_more_memory_descriptors_and_threads_than_its_first_hours() {
     let dir = tempfile::tempdir().unwrap();
     let mut day = Day::begin(dir.path());
-    // Two hours: every structure that is of a size of its own has it then.
+    // After two hours every structure of fixed size has reached it.
     day.until(0, 2);
     let first = Taken::now();
     day.until(2 * HOUR, 24);

@@ -7,7 +7,7 @@ use tactus_model::message::Outlier;
 
 use super::*;
 
-/// What it does once it was told to go, until nobody listens any more.
+/// The harm that it does from the order to go until the stream is closed.
 #[derive(Clone, Copy)]
 enum Harm {
     /// One short line after the other.
@@ -16,14 +16,14 @@ enum Harm {
     BadFrames,
     /// Ticks, each of another CPU.
     NewCpus,
-    /// Ticks of its own CPU, far more than planned.
+    /// Ticks of one CPU, far more than planned.
     Ticks,
     Outliers,
     Facts,
     Notes,
     /// A word now and then, and never an end.
     Talk,
-    /// It goes on after its end.
+    /// It continues after its end.
     AfterTheEnd,
 }
 
@@ -197,7 +197,7 @@ fn what_is_out_of_all_proportion_ends_its_environment_by_name_and_keeps_what_cam
         assert!(why.contains(words), "{why}");
         assert!(result.all().is_some_and(|all| all.cycles >= 3), "what came before is kept: {why}");
         assert!(events.len() < 1_000, "{words}: {} events", events.len());
-        // What was let in, what waited, and what was on its way.
+        // The accepted bytes, those that waited, and those on their way.
         assert!(sent < 64 << 20, "{words}: {sent} bytes");
     }
 }

@@ -26,7 +26,7 @@ fn the_bundle_of_a_run_that_broke_has_the_log_and_that_of_a_good_one_has_none() 
     assert!(manifest.files.contains_key(bundle::LOG), "its checksum holds it: {:?}", manifest.files);
     assert!(!Real.exists(&good.join(bundle::LOG)), "nothing broke");
 
-    // What is put there later, or is altered, is not believed.
+    // A file that is put there later, or altered, is not believed.
     Real.write(&path, b"forged\n").unwrap();
     assert!(bundle::read(&broken, Trust::Whole).is_err());
     Real.write(&good.join(bundle::LOG), b"forged\n").unwrap();

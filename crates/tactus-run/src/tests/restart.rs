@@ -4,7 +4,7 @@ use tactus_model::outcome::Restart;
 
 use super::*;
 
-/// A plan of these scripts whose environments are started again so often.
+/// A plan of these scripts whose environments are restarted up to `restart` times.
 fn restarted(scripts: &[(&str, &'static Scripted)], restart: u32) -> Resolved {
     let mut plan = written(scripts);
     plan.defaults.restart = Some(restart);

@@ -1,4 +1,4 @@
-//! Runs that go on with a bundle.
+//! Runs that resume a bundle.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 use std::fs;
@@ -44,7 +44,7 @@ impl Bench {
         perform_into(writer, &resolved, self.place.path(), stop).1
     }
 
-    /// The writer and the plan of a run that goes on.
+    /// The writer and the plan of a resumed run.
     fn again(&self, state: Option<&str>, scripts: Scripts<'_>) -> (Writer, Resolved, usize) {
         let choices = Self::choices(state);
         let resumed = Resumed::open(&self.bundle()).unwrap();
@@ -171,7 +171,7 @@ fn slices_that_are_whole_stay_and_the_others_are_measured_again_until_all_are_on
 }
 
 #[test]
-fn a_state_fills_its_own_rows_and_has_facts_of_its_own() {
+fn a_state_fills_its_own_rows_and_has_separate_facts() {
     let bench = Bench::new(states());
     let scripts: Scripts<'_> = &[("a", &GOOD)];
     let first = bench.first(Some("other"), scripts, false);
@@ -195,7 +195,7 @@ fn a_state_fills_its_own_rows_and_has_facts_of_its_own() {
 }
 
 #[test]
-fn a_run_that_dies_while_it_goes_on_still_holds_what_was_complete_by_its_checksums() {
+fn a_resumed_run_that_dies_keeps_the_complete_rows_and_their_checksums() {
     let bench = Bench::new(states());
     bench.first(Some("other"), &[("a", &GOOD)], false);
     drop(bench.again(Some("tuned"), &[("a", &GOOD)]));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a scripted probe does when it is told to go.
+/// The script of a probe once it is told to go.
 #[derive(Clone, Copy)]
 enum Script {
     /// Three ticks, then done.
@@ -17,7 +17,7 @@ enum Script {
     StartsOnce,
     /// The same, and no frame tells what the control of a later start came to.
     MortalBlind,
-    /// It makes load, and ends by itself once it was told to begin; from the second start on it goes on.
+    /// It makes load, and ends by itself once it was told to begin; from the second start on it continues.
     LoadDies,
     /// As it should be, but it takes its time.
     Slow,
@@ -39,7 +39,7 @@ enum Script {
     Unheard,
     /// The last tick does not arrive, nor do all but one of the last totals.
     LastTickLost,
-    /// What its threads made of the control does not arrive.
+    /// Its threads' results of the control do not arrive.
     LossyControl,
     /// It runs on this machine's own kernel.
     SameKernel,

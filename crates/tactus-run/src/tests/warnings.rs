@@ -1,4 +1,4 @@
-//! What goes wrong when something is taken back stands in the bundle.
+//! Errors in taking changes back are in the bundle.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! What those cost who record and watch a run: eight made-up streams, as those of eight CPUs that are measured every
-//! 200 us, are read, recorded, kept for a screen and for metrics as fast as they are taken.
+//! The cost of recording and watching a run. Eight made-up streams, as those of eight CPUs that are measured every
+//! 200 us, are read, recorded, and kept for a screen and for metrics, as fast as possible.
 
 use tactus_model::event::Ticked;
 use tactus_model::outcome::Ending;
@@ -45,7 +45,7 @@ impl Sink for Watchers {
     }
 }
 
-/// The frames of so many seconds: latencies around 3 us with a long tail, which is some 150 buckets a tick.
+/// The frames of `seconds` seconds: latencies around 3 us with a long tail, which is some 150 buckets a tick.
 fn frames(seconds: u64) -> Vec<Vec<u8>> {
     let mut random = SplitMix64::new(7);
     let mut encoder = Encoder::new();

@@ -115,7 +115,7 @@ fn wrap(text: &str, first: &str, rest: &str) -> String {
     out + line.trim_end() + "\n"
 }
 
-/// What the catalogue says of a check: the problem that it fixes, and what the fix risks.
+/// The catalogue's words on a check: the problem that it fixes, and the risk of the fix.
 #[must_use]
 pub fn of_check(id: &str) -> String {
     let Some(check) = audit::find(id) else { return format!("{id}: a setting of TuneD; no check needs it.") };

@@ -1,4 +1,4 @@
-//! What docker and podman have in common: the flags of a real-time container, each with its check.
+//! Common parts of docker and podman: the flags of a real-time container, each with its check.
 
 use tactus_audit::Subject;
 use tactus_model::text::quoted;
@@ -124,7 +124,7 @@ impl Group {
         let budgets = match facts.text("config:CONFIG_RT_GROUP_SCHED") {
             Some("y") => true,
             Some(_) => false,
-            // What the option makes is there or not whatever the configuration's file says.
+            // The file of this option shows the truth, even without the kernel's configuration.
             None if facts.text("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").is_some() => true,
             None if facts.text("config:source").is_some() => false,
             None => return Self::Unknown,

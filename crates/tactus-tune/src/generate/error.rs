@@ -14,7 +14,7 @@ pub enum GenerateError {
         "{wanted} vCPUs do not fit on the isolated CPUs {isolated}: {capacity} of {total} are on one NUMA node"
     )]
     TooMany {
-        /// What was asked for.
+        /// The requested number.
         wanted: usize,
         /// All isolated CPUs.
         isolated: CpuSet,
@@ -26,9 +26,9 @@ pub enum GenerateError {
     /// Fewer vCPUs than make sense.
     #[error("a measurement needs at least {least} CPUs, one of them for housekeeping; these are {wanted}")]
     TooFew {
-        /// What was asked for, or is there.
+        /// The requested number, or the existing one.
         wanted: usize,
-        /// What is needed.
+        /// The needed number.
         least: usize,
     },
     /// vCPUs that would end in the middle of a core.
@@ -37,7 +37,7 @@ pub enum GenerateError {
 hardware threads"
     )]
     HalfACore {
-        /// What was asked for.
+        /// The requested number.
         wanted: usize,
         /// Hardware threads of a core.
         threads: usize,
@@ -47,7 +47,7 @@ hardware threads"
     /// Cores with and without hardware threads.
     #[error("{wanted} vCPUs need more than the {cores} isolated cores, whose numbers of threads differ")]
     UnlikeCores {
-        /// What was asked for.
+        /// The requested number.
         wanted: usize,
         /// Isolated cores of the node.
         cores: usize,
@@ -65,7 +65,7 @@ hardware threads"
     TooMuchMemory {
         /// The amount.
         memory: String,
-        /// What there is.
+        /// The machine's memory.
         total: String,
     },
     /// The plan sets nothing that this generator writes.
@@ -73,7 +73,7 @@ hardware threads"
     Nothing {
         /// The profile.
         profile: String,
-        /// What would hold it.
+        /// The thing that would hold it.
         what: &'static str,
     },
     /// There is no profile of this name.
@@ -88,7 +88,7 @@ hardware threads"
         if machine.is_empty() { "a machine whose facts do not include its kind (uname:machine)" } else { machine }
     )]
     Machine {
-        /// What is not generated.
+        /// The thing that is not generated.
         what: &'static str,
         /// The machine, as uname says it.
         machine: String,
@@ -100,13 +100,13 @@ hardware threads"
         file: String,
         /// What is wrong with it.
         reason: String,
-        /// What would help.
+        /// The remedy.
         hint: String,
     },
 }
 
 impl GenerateError {
-    /// What the user can do.
+    /// The remedy for the user.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {

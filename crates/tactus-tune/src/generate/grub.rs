@@ -15,7 +15,7 @@ script for that. It contains only parameters for this processor. A contested par
     generate,
 };
 
-/// A parameter with its value, its check, and a caution of its own.
+/// A parameter with its value, its check, and a caution.
 struct Parameter {
     name: String,
     value: String,
@@ -157,7 +157,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// What to know beside the check's own words.
+/// A caution beside the check's own words.
 fn caution(name: &str) -> &'static str {
     match name {
         "nohz_full" => "The tick stops only while one thread runs; POSIX CPU timers keep it.",
@@ -312,7 +312,7 @@ mod tests {
             let said = Real.run(&Invocation::new(["sh", "-c", &script])).unwrap();
             let line = said.text();
             assert!(said.success() && line.starts_with("quiet skew_tick=1 "), "{line}");
-            // What the header gives for other boot loaders is the same.
+            // The header contains the same parameters for other boot loaders.
             let words: String = text.replace("\n# ", " ");
             assert!(words.contains(line.trim_start_matches("quiet ")), "{line}");
             for word in ["idle=poll", "mitigations", "nosoftlockup", "tsc=", "iommu=pt"] {

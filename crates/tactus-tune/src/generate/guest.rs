@@ -1,4 +1,5 @@
-//! What a guest's own kernel is told, so that its first core keeps house and the others do nothing else.
+//! Kernel parameters for a guest: its first core is for housekeeping, and the others do nothing else than real-time
+//! work.
 
 use tactus_audit::Arch;
 use tactus_audit::guard::weakened;
@@ -8,8 +9,8 @@ use tactus_model::finding::Role;
 use super::{GenerateRequest, Placement};
 use crate::profile;
 
-/// A sentence with the command line of the guest's kernel: that of the profile which is the inside of the
-/// request's, and what tactus adds to it. What would weaken the guest's own guards is named apart.
+/// A sentence with the command line of the guest's kernel: that of the profile for the inside of the request's guest,
+/// and tactus's additions. Parameters that would weaken the guest's own guards are named separately.
 #[must_use]
 pub fn kernel_line(request: &GenerateRequest<'_>, placement: &Placement) -> String {
     let (guarded, plain): (Vec<Change>, Vec<Change>) = parameters(request, placement)
@@ -48,7 +49,7 @@ fn parameters(request: &GenerateRequest<'_>, placement: &Placement) -> Vec<Chang
     let more = more.into_iter().chain(mce).map(|(name, value)| (name.to_owned(), value.to_owned()));
     boot.unwrap_or_default()
         .into_iter()
-        // A guest has no P-states of its own.
+        // A guest has no P-states.
         .filter(|(name, _)| !name.ends_with("_pstate"))
         .chain(more)
         .map(|(parameter, then)| Change {

@@ -206,7 +206,7 @@ machine errors and a wrong clock are not reported. It always sets iommu=pt, so t
     text + "  nodeSelector:\n    node-role.kubernetes.io/worker-rt: \"\"\n"
 }
 
-/// What the operator's own TuneD profiles put on the command line of a node
+/// The parameters that the operator's own TuneD profiles put on the command line of a node
 /// (assets/performanceprofile/tuned of cluster-node-tuning-operator).
 const SET_BY_OPERATOR: [&str; 20] = [
     "skew_tick",
@@ -231,7 +231,7 @@ const SET_BY_OPERATOR: [&str; 20] = [
     "intel_idle.max_cstate",
 ];
 
-/// What tells CRI-O that a pod's CPUs are its own.
+/// Annotations that reserve a pod's CPUs in CRI-O.
 pub fn annotations(indent: &str) -> String {
     [
         ("isolcpus", "its CPUs are not balanced", "cpu-load-balancing.crio.io: \"disable\""),

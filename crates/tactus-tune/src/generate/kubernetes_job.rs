@@ -33,7 +33,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     })
 }
 
-/// What stands before the pod's annotations; one attempt, because a second one is another measurement.
+/// The lines before the pod's annotations; one attempt, because a second one is another measurement.
 const HEAD: &str = "spec:
   backoffLimit: 0
   template:

@@ -1,6 +1,6 @@
-//! Generators: what a machine is told elsewhere than at run time, written down in full. Each takes the
-//! same isolation and the same changes as `tune plan`, touches nothing, and says in comments which
-//! check each line answers.
+//! Generators: settings that are made elsewhere than at run time, written out in full. Each generator uses the same
+//! isolation and the same changes as `tune plan`, touches nothing, and says in comments which check each line
+//! answers.
 //!
 //! One file per generator, one word in the table below.
 
@@ -41,9 +41,9 @@ pub use request::{Accel, GenerateRequest, GuestOptions};
 pub struct Generator {
     /// Its word.
     pub name: &'static str,
-    /// What it writes, in a paragraph, for `tactus explain`.
+    /// Its files, in a paragraph, for `tactus explain`.
     pub about: &'static str,
-    /// What its files are for.
+    /// The purpose of its files.
     pub purpose: Purpose,
     /// Writes it.
     pub generate: fn(&GenerateRequest<'_>) -> Result<Output, GenerateError>,
@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_guest_says_why_its_first_vcpu_has_the_policy_it_has() {
-        // Where each vCPU has a CPU of its own the first is FIFO like the others; where others may share its CPU, not.
+        // If each vCPU has a CPU for itself, the first is FIFO like the others; if other threads may share its CPU,
+        // it is not.
         let own = "vCPU 0";
         let leaves_out =
             "Nova and KubeVirt leave vCPU 0 out, since their emulator threads may share its CPU.";

@@ -1,4 +1,4 @@
-//! What a generator makes.
+//! The output of a generator.
 
 use serde::Serialize;
 
@@ -15,11 +15,11 @@ pub struct File {
     pub text: String,
 }
 
-/// What a generator made.
+/// The output of a generator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// The files.
     pub files: Vec<File>,
-    /// What the user should know, also of what was left out, a sentence each.
+    /// Notes for the user, also on settings that were left out, a sentence each.
     pub notes: Vec<String>,
 }

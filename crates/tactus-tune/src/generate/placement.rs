@@ -9,7 +9,7 @@ use tactus_model::facts::{Facts, Reading};
 
 use super::GenerateError;
 
-/// Where a guest stands. The number of a vCPU is its place in `cpus`; vCPU 0 keeps house inside.
+/// The placement of a guest. The number of a vCPU is its index in `cpus`; vCPU 0 is the guest's housekeeping CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The CPU of each vCPU. Where `threads` is 2, hardware threads of a core follow each other.
@@ -35,11 +35,11 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Places `wanted` vCPUs (without a number: one on every isolated core of the node that has most of
-    /// them), of which there must be at least `least`.
+    /// Places `wanted` vCPUs, and at least `least`. Without a number there is one on every isolated core of the node
+    /// that has most of them.
     ///
-    /// A core's second hardware thread is left idle while there are enough cores; only then whole cores
-    /// with all their threads are given.
+    /// A core's second hardware thread is left idle while there are enough cores; only then whole cores with all
+    /// their threads are given.
     ///
     /// # Errors
     /// When the isolation is of no use, or the vCPUs do not fit into it.
@@ -57,7 +57,7 @@ impl Placement {
             let here = |core: &CpuSet| node.is_none_or(|cpus| !core.and(cpus).is_empty());
             cores.iter().copied().filter(|core| here(core)).collect()
         };
-        // Of the nodes that have as many, the first: machines boot from it and have their disks there.
+        // Of nodes with equally many cores, the first: machines boot from it and have their disks there.
         let mut seats: Vec<(Option<u32>, Vec<&CpuSet>)> = if nodes.is_empty() {
             vec![(None, of_node(None))]
         } else {
@@ -121,7 +121,7 @@ impl Placement {
         self.cpus.len()
     }
 
-    /// What the user should know of a processor with several kinds of cores.
+    /// A note on a processor with several kinds of cores.
     #[must_use]
     pub fn mixture(&self) -> Option<String> {
         match self.mixed[..] {
@@ -185,8 +185,8 @@ fn kinds_of(kinds: &[(&'static str, CpuSet)], of: &CpuSet) -> Vec<&'static str> 
     kinds.iter().filter(|(_, cpus)| !cpus.and(of).is_empty()).map(|(kind, _)| *kind).collect()
 }
 
-/// The cores of the kind that has enough of them for as many vCPUs, or most where nobody says how many; all,
-/// the fastest first, where none has enough.
+/// The cores of one kind: the fastest that has `wanted` of them, or the most common one without `wanted`. If no kind
+/// has enough, all cores, the fastest first.
 fn of_one_kind<'a>(cores: &[&'a CpuSet], kinds: &[(&str, CpuSet)], wanted: Option<usize>) -> Vec<&'a CpuSet> {
     let of = |cpus: &CpuSet| -> Vec<&'a CpuSet> {
         cores.iter().copied().filter(|core| !core.and(cpus).is_empty()).collect()
@@ -246,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn every_isolated_core_of_one_node_has_a_vcpu_when_nobody_says_how_many() {
+    fn every_isolated_core_of_one_node_has_a_vcpu_by_default() {
         let here = placed(8, false, 2, "2-7", None).unwrap();
         assert_eq!((here.cpus.clone(), here.node, here.threads), (vec![4, 5, 6, 7], Some(1), 1));
-        // The node has no housekeeping CPU of its own.
+        // The node has no housekeeping CPU.
         assert_eq!(here.emulator, "0-1".parse().unwrap());
         assert_eq!(here.realtime(), "1-3".parse().unwrap());
         let here = placed(8, false, 2, "2-3,5-7", Some(2)).unwrap();
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_guest_has_cores_of_one_kind_while_there_are_enough() {
-        // Two P cores, 0 and 1, with four E cores behind them, and CPU 0 keeps house.
+        // Two P cores, 0 and 1, with four E cores behind them; CPU 0 is for housekeeping.
         let hybrid = machine("x86_64", "GenuineIntel")
             .cpus(8, false, 1)
             .fact("/sys/devices/cpu_core/cpus", "0-3")

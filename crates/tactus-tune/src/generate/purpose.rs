@@ -1,8 +1,8 @@
-//! What generated files are for, which decides what the user does not say.
+//! The purpose of generated files: it sets the defaults.
 
 use super::Page;
 
-/// What files are for.
+/// The purpose of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The machine itself.
@@ -32,7 +32,7 @@ impl Purpose {
         }
     }
 
-    /// The pages of its memory; none: the largest that the machine has. Large pages would hold no memory of a container.
+    /// The pages of its memory; `None`: the largest that the machine has. A container's memory is not in large pages.
     #[must_use]
     pub const fn page(self) -> Option<Page> {
         match self {

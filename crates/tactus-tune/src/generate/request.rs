@@ -1,4 +1,4 @@
-//! What a generator is given.
+//! The request to a generator.
 
 use tactus_audit::Subject;
 use tactus_model::change::{Change, Target};
@@ -6,7 +6,7 @@ use tactus_model::change::{Change, Target};
 use super::{GenerateError, Page, Placement, Size};
 use crate::plan::Withheld;
 
-/// What executes a guest's code.
+/// The accelerator of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accel {
     /// The processor.
@@ -15,7 +15,7 @@ pub enum Accel {
     Tcg,
 }
 
-/// What the user wants of a guest or a container.
+/// The user's options for a guest or a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestOptions {
     /// Its name.
@@ -26,13 +26,13 @@ pub struct GuestOptions {
     pub memory: Option<Size>,
     /// Pages of the memory; `None`: the largest that the machine has.
     pub page: Option<Page>,
-    /// What executes a guest's code; `None`: the processor, or what a given domain says.
+    /// The accelerator; `None`: KVM, or that of a given domain.
     pub accel: Option<Accel>,
 }
 
-/// A guest's memory when nobody says: 4 GiB, or half of the machine's where that is less.
+/// The default of a guest's memory: 4 GiB, or half of the machine's if that is less.
 const MEMORY: Size = Size(4 << 30);
-/// What such a half is a multiple of, in bytes.
+/// Such a half is rounded to a multiple of this, in bytes.
 const STEP: u64 = 64 << 20;
 
 impl Default for GuestOptions {
@@ -41,24 +41,24 @@ impl Default for GuestOptions {
     }
 }
 
-/// What a generator is given.
+/// The request to a generator.
 pub struct GenerateRequest<'a> {
     /// The system that it is for.
     pub subject: &'a Subject<'a>,
     /// The profile's name.
     pub profile: &'a str,
-    /// What the plan would change, in its request.
+    /// The changes of the plan, in its order.
     pub changes: &'a [Change],
-    /// What the profile wants and the plan withholds, because it would weaken what guards the system.
+    /// Changes of the profile that the plan leaves out, because they would weaken a guard of the system.
     pub withheld: &'a [Withheld],
-    /// What the user wants.
+    /// The user's options.
     pub options: &'a GuestOptions,
-    /// What is said of a check by its id: [`super::of_check`].
+    /// The words on a check by its id: [`super::of_check`].
     pub says: fn(&str) -> String,
 }
 
 impl GenerateRequest<'_> {
-    /// What executes the guest's code.
+    /// The accelerator of the guest.
     #[must_use]
     pub fn accel(&self) -> Accel {
         self.options.accel.unwrap_or(Accel::Kvm)
@@ -107,7 +107,7 @@ impl GenerateRequest<'_> {
         total.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024).map(Size)
     }
 
-    /// The withheld kernel parameters: the word, its check, and what it would give up.
+    /// The kernel parameters that are left out: the word, its check, and the guard that it would weaken.
     #[must_use]
     pub fn withheld_parameters(&self) -> Vec<(String, &str, String)> {
         self.withheld

@@ -15,11 +15,11 @@ use super::{GenerateError, GenerateRequest, Generator, GuestOptions, Output};
 pub struct Machine {
     facts: Facts,
     intent: Intent,
-    /// What the plan would change.
+    /// The changes of the plan.
     pub changes: Vec<Change>,
-    /// What it withholds.
+    /// The changes that it leaves out.
     pub withheld: Vec<Withheld>,
-    /// What the user wants.
+    /// The user's options.
     pub options: GuestOptions,
     profile: &'static str,
 }
@@ -106,7 +106,7 @@ impl Machine {
         self
     }
 
-    /// What a plan of its profile would change, and what it would withhold, of the kernel's command line.
+    /// With the changes of its profile's plan on the kernel's command line, and those that the plan leaves out.
     pub fn planned(mut self) -> Self {
         let profile = profile::find(self.profile).unwrap();
         let choice = Choice { plain: true, ..Choice::default() };

@@ -127,7 +127,7 @@ mask. Linux 5.6 or newer.",
     text
 }
 
-/// What a line begins with, in the place of a check, that keeps a guard which TuneD's profile takes away.
+/// The beginning of a line, in place of a check, that keeps a guard which TuneD's profile takes away.
 const GUARD: &str = "guard:";
 
 /// Lines against what TuneD's own profile would weaken: it is included, and what comes later wins.
@@ -179,9 +179,9 @@ that as wrong"
     }
 }
 
-/// Leaves out lines that would be more than a value. What is kept as it is comes from facts, and recorded facts are
-/// anybody's word: a value of two lines could be a section of its own, with a script in it that TuneD runs as root, and
-/// TuneD takes `${f:exec:...}` for a command wherever it stands.
+/// Leaves out lines that are more than a value. Kept values come from facts, and recorded facts are not trusted. A
+/// value of two lines could be another section, with a script that TuneD runs as root; and TuneD takes
+/// `${f:exec:...}` for a command anywhere.
 fn leave_out_orders(sections: &mut Sections, notes: &mut Vec<String>) {
     let is_value =
         |line: &str| line.chars().all(|c| matches!(c, ' '..='~') && !"$`\"'\\#;|&<>{}".contains(c));
@@ -212,12 +212,12 @@ fn leave_out_orders(sections: &mut Sections, notes: &mut Vec<String>) {
     }
 }
 
-/// What KVM does by itself wherever the processor can.
+/// Whether KVM makes this setting by itself if the processor can.
 fn is_default(change: &Change) -> bool {
     matches!(change.target, Target::Module { .. }) && change.check == "virt-hw-assists" && change.holds()
 }
 
-/// Sorts changes into TuneD's sections; what TuneD has no words for is told.
+/// Sorts changes into TuneD's sections; the sentences name the changes that TuneD cannot make.
 fn sections<'a>(changes: impl Iterator<Item = &'a Change>) -> (Sections, Vec<String>) {
     let mut sections = Sections::new();
     let mut modules: BTreeMap<&str, (String, Vec<String>)> = BTreeMap::new();
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// The least time of three in which a machine of so many interrupts is planned and generated for.
+    /// The shortest of three times in which a machine of `interrupts` interrupts is planned and generated for.
     fn time(interrupts: u32) -> Duration {
         let [(_, machine), ..] = three();
         let machine = (0..interrupts).fold(machine, |machine, irq| {

@@ -7,8 +7,8 @@ use super::{install, with_command};
 use crate::plan::{Plan, PlanRefusal};
 use crate::transaction::{Action, Step, own_files};
 
-/// Parameters of which the kernel takes the first, not the last: a second one with other CPUs is
-/// refused ("Housekeeping: nohz_full= must match isolcpus=", kernel/sched/isolation.c).
+/// Parameters whose first value counts, not the last: the kernel refuses a second one with other CPUs ("Housekeeping:
+/// nohz_full= must match isolcpus=", kernel/sched/isolation.c).
 const FIRST_COUNTS: [&str; 2] = ["isolcpus", "nohz_full"];
 
 /// The steps.
@@ -66,7 +66,7 @@ fn word(change: &Change, value: &str) -> Option<String> {
     })
 }
 
-/// A parameter that is on the command line with another value already, and of which the first counts.
+/// Refuses a parameter whose first value counts, and that is on the command line with another value already.
 fn twice(change: &Change) -> Option<PlanRefusal> {
     let Target::Kernel { parameter } = &change.target else { return None };
     let now = change.now.as_deref().filter(|now| *now != change.then)?;

@@ -1,5 +1,4 @@
-//! What the next boot must know, in files of our own that the distribution reads. No file of anybody
-//! else is edited.
+//! Settings for the next boot, in files of our own that the distribution reads. Other files are not edited.
 
 mod bootloader;
 mod dropins;
@@ -15,7 +14,7 @@ pub(super) use dropins::systemd as unit_dropins;
 /// The steps that keep a plan over the next boot.
 ///
 /// # Errors
-/// What stands in the way: a boot loader that is not known, a file of somebody else where ours goes.
+/// The obstacle: an unknown boot loader, or another program's file in the place of ours.
 pub fn steps(system: &dyn System, plan: &Plan) -> Result<Vec<Step>, Vec<PlanRefusal>> {
     let mut steps = dropins::steps(plan);
     let mut refusals = Vec::new();

@@ -1,4 +1,4 @@
-//! What the pitfalls look at: a system, and what is planned for it.
+//! The input of the pitfalls: a system, and the plan for it.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Look<'a> {
 pub struct Machine<'a> {
     /// Threads that run its CPUs.
     pub vcpus: Vec<&'a Thread>,
-    /// All others of its process, and vhost and PIT threads of its own.
+    /// All others of its process, and its vhost and PIT threads.
     pub others: Vec<&'a Thread>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Look<'a> {
         Self { subject, changes, policies }
     }
 
-    /// What the plan sets a kernel parameter to.
+    /// The plan's value of a kernel parameter.
     pub fn plans_parameter(&self, name: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::Kernel { parameter } if parameter == name => Some(change.then.as_str()),
@@ -44,7 +44,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What a kernel parameter is after the next boot with the plan.
+    /// The value of a kernel parameter after the next boot with the plan.
     pub fn parameter(&self, name: &str) -> Option<&'a str> {
         self.plans_parameter(name).or_else(|| {
             let last = self.subject.cmdline.all(name).last()?;
@@ -52,7 +52,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What the plan sets files to whose path ends so, and that do not say it already.
+    /// The plan's value of the first file whose path ends so.
     pub fn plans_file(&self, end: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::File { path, .. } if path.ends_with(end) => Some(change.then.as_str()),
@@ -60,7 +60,7 @@ impl<'a> Look<'a> {
         })
     }
 
-    /// What the plan sets a module's parameter to.
+    /// The plan's value of a module's parameter.
     pub fn plans_module(&self, name: &str) -> Option<&'a str> {
         self.changes.iter().find_map(|change| match &change.target {
             Target::Module { parameter, .. } if parameter == name => Some(change.then.as_str()),

@@ -1,4 +1,4 @@
-//! What goes wrong with tuning again and again, and whether it lies on this system's way.
+//! Frequent mistakes in tuning, and whether they affect this system.
 
 mod boot;
 mod context;
@@ -20,7 +20,7 @@ pub struct Pitfall {
     pub number: u8,
     /// In a few words.
     pub title: &'static str,
-    /// What happens, and what to do.
+    /// The effect, and the remedy.
     pub text: &'static str,
     /// Where it is checked.
     pub scope: Scope,
@@ -44,9 +44,9 @@ pub struct Warning {
     pub number: u8,
     /// In a few words.
     pub title: &'static str,
-    /// What happens, and what to do.
+    /// The effect, and the remedy.
     pub text: &'static str,
-    /// What is so on this system.
+    /// The situation on this system.
     pub here: String,
 }
 

@@ -282,8 +282,8 @@ fn none_fires_where_it_does_not() {
     }
 }
 
-/// The least time of three in which a machine of so many vCPUs, all but the first of which are planned to be FIFO, and as
-/// many helpers is looked at.
+/// The shortest of three times in which a machine with `threads` vCPUs and `threads` helpers is checked. All vCPUs
+/// but the first are planned to be FIFO.
 fn time(threads: u32) -> Duration {
     let mut facts = Facts::default();
     facts.keep("/sys/devices/system/cpu/online", "0-3");

@@ -1,6 +1,6 @@
-//! What the user chooses of a plan.
+//! The user's choices for a plan.
 
-/// What the user chooses, by the ids of audit checks (or the profile's word where there is none).
+/// The user's choices, by the ids of audit checks (or the profile's word if no check answers).
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Nothing but these, when there are any.

@@ -10,7 +10,7 @@ use tactus_audit::{self as audit, Applies, Check, Subject};
 
 use crate::profile::Profile;
 
-/// What came of it.
+/// The chosen steps.
 pub(super) struct Chosen {
     pub steps: Vec<PlannedChange>,
     pub withheld: Vec<Withheld>,
@@ -35,7 +35,7 @@ pub(super) fn steps(subject: &Subject<'_>, profile: &Profile, choice: &Choice) -
     let heard = own.iter().map(|id| (id.as_str(), Layer::Profile));
     for (id, layer) in beyond.chain(asked).chain(heard) {
         let Some(check) = audit::find(id).filter(|check| concerns(check, subject)) else { continue };
-        // What a virtual machine sees of the hardware is its hypervisor's invention.
+        // A virtual machine sees hardware that its hypervisor invents.
         if layer == Layer::Beyond && check.hardware && subject.virtualized {
             continue;
         }
@@ -106,7 +106,7 @@ fn step(change: Change, layer: Layer) -> PlannedChange {
     PlannedChange { change, layer, risk, gives_up: "", pitfalls: Vec::new(), holds }
 }
 
-/// What a setting risks that no check answers for.
+/// The risk of a setting without a check.
 fn risk(word: &str) -> &'static str {
     match word {
         "tcp_fastopen" => "The first packet of a connection may carry data, which some middleboxes drop.",

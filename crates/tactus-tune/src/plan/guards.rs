@@ -1,5 +1,5 @@
-//! No profile takes of what guards a machine unasked: a change that does is withheld, with what it would give up, until it
-//! is asked for by name.
+//! Guards in a plan. A change that would weaken a guard of the machine is left out, and the plan says which guard. It
+//! is made only if the user asks for it by name.
 
 use serde::Serialize;
 use tactus_audit::guard::{PLACE, RT_RUNTIME, interrupt, stops_fair_server, stops_throttling, weakened};
@@ -13,9 +13,9 @@ use super::{Choice, PlannedChange};
 pub struct Withheld {
     /// The change.
     pub change: Change,
-    /// What it would weaken.
+    /// The guard that it would weaken.
     pub guard: &'static str,
-    /// What would be given up.
+    /// The protection that would be given up.
     pub gives_up: &'static str,
     /// How it is asked for.
     pub ask: String,

@@ -22,18 +22,18 @@ pub use guards::Withheld;
 pub(crate) use next_boot::goes_with_driver;
 pub use refuse::PlanRefusal;
 
-/// What `tune plan` says: a stable contract.
+/// The plan as `tune plan` prints it: a stable contract.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
     /// Name of the profile.
     pub profile: String,
     /// The part that the system plays.
     pub role: Role,
-    /// Whose CPUs are whose.
+    /// The isolated CPUs, and the others.
     pub isolation: Isolation,
     /// The changes, at run time first, then those that need a restart or a boot.
     pub entries: Vec<PlannedChange>,
-    /// What the profile wants and the plan does not have, because it would weaken what guards the system.
+    /// Changes of the profile that the plan leaves out, because they would weaken a guard of the system.
     pub withheld: Vec<Withheld>,
     /// Why it must not be carried out. Empty: it may.
     pub refusals: Vec<PlanRefusal>,
@@ -41,7 +41,7 @@ pub struct Plan {
     pub pitfalls: Vec<Warning>,
     /// Where the profile and an audit check want different things; the profile's value is planned.
     pub contradictions: Vec<Contradiction>,
-    /// What is worth knowing and is no pitfall.
+    /// Remarks that are worth knowing but are not pitfalls.
     pub remarks: Vec<String>,
 }
 
@@ -50,11 +50,11 @@ pub struct Plan {
 pub struct PlannedChange {
     /// The change.
     pub change: Change,
-    /// Who wants it.
+    /// The source of the change.
     pub layer: Layer,
-    /// What it risks.
+    /// Its risk.
     pub risk: String,
-    /// What it gives up of what guards the system; it was asked for by name. Empty: nothing.
+    /// The protection that it gives up, by request. Empty: nothing.
     pub gives_up: &'static str,
     /// Numbers of the pitfalls that it runs into here.
     pub pitfalls: Vec<u8>,
@@ -62,7 +62,7 @@ pub struct PlannedChange {
     pub holds: bool,
 }
 
-/// Who wants a change.
+/// The source of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
@@ -77,13 +77,13 @@ pub enum Layer {
 /// Two who want different things.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contradiction {
-    /// What they want to set.
+    /// The setting in question.
     pub target: String,
-    /// What the profile sets it to, and the plan.
+    /// The value in the profile, and in the plan.
     pub profile: String,
     /// The check that wants something else.
     pub check: String,
-    /// What the check wants.
+    /// The check's value.
     pub wants: String,
 }
 

@@ -1,10 +1,10 @@
-//! What a plan sets now and the next boot will not have.
+//! Changes of a plan that the next boot will undo.
 
 use tactus_model::change::{Change, Target};
 
-/// A value of the driver that sets the clock today, in a plan that boots without it (`intel_pstate=disable`,
-/// `amd_pstate=disable`): acpi-cpufreq then has the firmware's clocks, and neither the other's values nor its files.
-/// A driver that stays, in whatever mode, has the same clocks at the next boot.
+/// Whether the change sets a value of a driver that the plan's next boot no longer has (`intel_pstate=disable`,
+/// `amd_pstate=disable`). The driver acpi-cpufreq then has the firmware's clocks, and neither the values nor the
+/// files of the former driver. A driver that stays, in any mode, has the same clocks at the next boot.
 pub fn goes_with_driver<'a>(change: &Change, mut plan: impl Iterator<Item = &'a Change>) -> bool {
     let Target::File { path, .. } = &change.target else { return false };
     let of_driver = ["/scaling_min_freq", "/scaling_max_freq", "/energy_performance_preference"];

@@ -1,4 +1,4 @@
-//! What a plan must not do.
+//! The changes that a plan must not contain.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::profile::Profile;
 /// Why a plan is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlanRefusal {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What would help.
+    /// The remedy.
     pub hint: String,
 }
 

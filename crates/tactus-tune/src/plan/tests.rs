@@ -129,12 +129,12 @@ fn an_interrupt_that_is_allowed_on_isolated_cpus_only_stays_unless_it_is_named()
 }
 
 #[test]
-fn queues_that_irqbalance_or_the_kernel_spread_are_nobodys_own() {
+fn queues_that_irqbalance_or_the_kernel_spread_are_not_planned() {
     let running = "700\t700\t1\t400100\tOTHER\t0\t0-7\tirqbalance";
     let balanced = with_interrupts().and("threads:0", running);
     let planned = plan(&balanced, "realtime", "2-3,6-7", &Choice::default());
     assert_eq!(moved(&planned), [56, 57], "the guest's stays");
-    // Storage queues refuse: nothing is planned of them, and nothing withheld.
+    // Storage queues refuse: they are neither planned nor left out by a guard.
     let rows = " CPU0 CPU1\n 58: 1 0 PCI-MSIX-0000:00:02.0 1-edge nvme0q1\n";
     let storage = machine().and("/proc/interrupts", rows).and("/proc/irq/58/smp_affinity_list", "6");
     let planned = plan(&storage, "realtime", "2-3,6-7", &Choice::default());
@@ -204,7 +204,7 @@ fn the_last_rescue_is_not_taken_even_if_it_is_asked_for() {
     assert!(refused(rescues(&served().and(RUNTIME, "-1"), &["fair-server"])));
     assert!(!refused(rescues(&served(), &["fair-server"])));
     assert!(!refused(rescues(&with_stalld(), &["rt-throttling", "fair-server"])));
-    // What is off already is not this plan's doing.
+    // A guard that is off already was not switched off by this plan.
     assert!(!refused(rescues(&served().and(RUNTIME, "-1"), &[])));
 }
 
@@ -323,7 +323,7 @@ fn a_risk_is_told_for_every_change() {
         let role = if profile.guest { Role::Guest } else { Role::Host };
         for step in plan(&machine().role(role), profile.name, "2-3,6-7", &Choice::default()).entries {
             let known = tactus_audit::find(&step.change.check).is_some();
-            // Checks of rooms that are not filled yet have no words of their own.
+            // Checks that do not exist yet have no texts.
             assert!(!step.risk.is_empty() || !known, "{}", step.change.check);
         }
     }

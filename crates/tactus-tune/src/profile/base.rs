@@ -1,4 +1,4 @@
-//! What all four profiles inherit: TuneD's `latency-performance` and `network-latency`.
+//! The settings that all four profiles inherit: TuneD's `latency-performance` and `network-latency`.
 
 use tactus_model::change::Form::{Choice, Plain, Words};
 
@@ -68,8 +68,8 @@ pub static NETWORK_LATENCY: Profile = Profile {
     host: false,
 };
 
-/// What `[sysfs]`, `[irqbalance]` and `[scheduler] isolated_cores` of `realtime` and of
-/// `cpu-partitioning` have in common.
+/// Common settings of `[sysfs]`, `[irqbalance]` and `[scheduler] isolated_cores` in `realtime` and
+/// `cpu-partitioning`.
 pub const WORKQUEUES: [Setting; 4] = [
     mask("/sys/bus/workqueue/devices/writeback/cpumask"),
     mask("/sys/devices/virtual/workqueue/cpumask"),

@@ -50,7 +50,7 @@ const fn group(beginning: &'static str, scheduling: &'static str) -> Setting {
     Setting::new(What::Group(beginning), Value::Is(scheduling), "rcu-softirq-priority")
 }
 
-/// What TuneD's `setup_kvm_mod_low_latency` writes to modprobe.d, and `disable_ksm`.
+/// The settings that TuneD's `setup_kvm_mod_low_latency` writes to modprobe.d, and `disable_ksm`.
 pub const KVM: [Setting; 3] = [
     Setting::new(What::Module("kvm", "kvmclock_periodic_sync"), Value::Is("0"), "kvmclock-sync"),
     Setting::new(What::Module("kvm", "nx_huge_pages"), Value::Is("0"), "nx-huge-pages"),

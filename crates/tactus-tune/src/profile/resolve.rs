@@ -9,7 +9,7 @@ use tactus_model::finding::Role;
 use super::files::matching;
 use super::{Profile, Setting, Value, What};
 
-/// For whom a value is made.
+/// The system for which a value is made.
 struct Whose<'a> {
     isolated: &'a CpuSet,
     housekeeping: &'a CpuSet,
@@ -37,9 +37,9 @@ impl Whose<'_> {
 }
 
 impl Profile {
-    /// What it puts on the kernel's command line, in its order; a parameter without a value has an
-    /// empty one. `vendor` is the processor's maker as `/proc/cpuinfo` says it, empty where it is not
-    /// x86. Nothing for a container, which has no kernel of its own.
+    /// Its parameters on the kernel's command line, in its order; a parameter without a value has an empty one.
+    /// `vendor` is the processor's maker as in `/proc/cpuinfo`, empty if it is not x86. Empty for a container, which
+    /// shares its host's kernel.
     #[must_use]
     pub fn boot(
         &self,
@@ -61,7 +61,7 @@ impl Profile {
             .collect()
     }
 
-    /// What it puts on the kernel's command line, as changes of a system.
+    /// Its parameters on the kernel's command line, as changes of a system.
     #[must_use]
     pub fn kernel_parameters(&self, subject: &Subject<'_>) -> Vec<Change> {
         let mut changes = self.changes(subject);
@@ -69,8 +69,8 @@ impl Profile {
         changes
     }
 
-    /// All that it sets on a system: files, the kernel's threads, interrupts, modules, services,
-    /// drop-ins, and the command line. What the system does not have is left out.
+    /// All settings of the profile: files, the kernel's threads, interrupts, modules, services, drop-ins, and the
+    /// command line. Settings without a counterpart on the system are left out.
     #[must_use]
     pub fn changes(&self, subject: &Subject<'_>) -> Vec<Change> {
         if subject.role == Role::Container {
@@ -92,7 +92,7 @@ impl Profile {
     }
 }
 
-/// TuneD's `cstate.id_no_zero:1`: the exit latency of CPU 0's second idle state, unless it is none.
+/// TuneD's `cstate.id_no_zero:1`: the exit latency of CPU 0's second idle state, unless it is 0.
 fn idle_latency(facts: &Facts) -> Option<&str> {
     let latency = facts.text("/sys/devices/system/cpu/cpu0/cpuidle/state1/latency")?;
     latency.parse::<u32>().is_ok_and(|us| us > 0).then_some(latency)
@@ -165,7 +165,7 @@ fn is_fixed_clock(change: &Change, facts: &Facts) -> bool {
     change.now.as_deref() == Some("userspace") && slowest.is_some() && slowest == fastest
 }
 
-/// The check that a setting answers; the profile's own word where there is none.
+/// The check that a setting answers; without one the profile's own word.
 fn word(setting: &Setting) -> &str {
     match setting.what {
         _ if !setting.check.is_empty() => setting.check,
@@ -195,7 +195,7 @@ fn interrupts(setting: &Setting, subject: &Subject<'_>) -> Vec<Change> {
     let devices = all.list.iter().filter(|interrupt| !is_managed(interrupt)).filter_map(|interrupt| {
         let now = interrupt.affinity.as_deref()?;
         let path = format!("/proc/irq/{}/smp_affinity_list", interrupt.irq);
-        // Those that do not touch the isolated CPUs are as they should be.
+        // An interrupt that does not touch the isolated CPUs stays.
         let touches = !now.and(subject.isolated()).is_empty();
         let then = if touches { moved(now, subject) } else { now.to_string() };
         subject.set(word(setting), &path, Form::List, then)

@@ -1,4 +1,4 @@
-//! What a profile is made of.
+//! The parts of a profile.
 
 use tactus_model::change::Form;
 
@@ -7,7 +7,7 @@ use tactus_model::change::Form;
 pub struct Profile {
     /// Its name, as TuneD has it.
     pub name: &'static str,
-    /// What it is for.
+    /// The purpose of the profile.
     pub summary: &'static str,
     /// The profile whose settings it begins with.
     pub parent: Option<&'static Profile>,
@@ -39,7 +39,7 @@ impl Profile {
 /// One setting of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// What is set.
+    /// The thing that is set.
     pub what: What,
     /// To what.
     pub value: Value,
@@ -47,7 +47,7 @@ pub struct Setting {
     pub check: &'static str,
 }
 
-/// What a setting sets.
+/// The thing that a setting sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A file, or all files of a pattern: each `*` stands for part of one name.

@@ -1,4 +1,4 @@
-//! A journal of which lines cannot be read: what it says yet is taken back, and the rest is said.
+//! A journal with unreadable lines: the readable steps are taken back, and the rest is reported.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn refused<T>(result: Result<T, TuneError>) -> Damage {
 }
 
 #[test]
-fn steps_of_which_nobody_can_read_what_was_applied_are_taken_back_and_it_is_said() {
+fn steps_without_a_readable_profile_are_taken_back_and_that_is_said() {
     let (machine, before) = damaged(|lines| garble(&mut lines[0]));
     let dry = revert(&machine, Back { dry_run: true, ..Back::default() }).unwrap();
     let reverted = revert(&machine, Back::default()).unwrap();
@@ -122,7 +122,7 @@ fn a_line_that_a_power_cut_has_cut_is_no_damage() {
 #[test]
 fn a_journal_of_which_all_that_can_be_read_was_unfinished_is_kept_aside_and_nothing_is_in_force() {
     let (machine, _) = damaged(|lines| {
-        // One transaction that was finished, whose steps nobody can read, and one that was not.
+        // One transaction that was finished, with unreadable steps, and one that was not.
         let step = lines.iter().find(|line| line.contains("intent")).unwrap().clone();
         let mut unreadable = step.clone();
         garble(&mut unreadable);

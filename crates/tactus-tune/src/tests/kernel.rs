@@ -11,10 +11,10 @@ use tactus_model::threads::Policy;
 
 use tactus_system::{Child, Finished, Invocation, Memory, System, UNPLACED};
 
-/// What happens at a step.
+/// The fate of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The step is refused, and all goes on.
+    /// The step is refused, and the others continue.
     Refused,
     /// The process dies before the step.
     DeadBefore,
@@ -85,7 +85,7 @@ impl Kernel {
         }
     }
 
-    /// What a write to a file of the kernel's does.
+    /// The effect of a write to a file of the kernel.
     fn store(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let value = String::from_utf8_lossy(bytes).trim().to_owned();
         let name = path.to_str().unwrap_or_default();

@@ -14,7 +14,7 @@ fn path(n: u32) -> String {
     format!("/proc/irq/{n}/smp_affinity_list")
 }
 
-/// A machine on which so many settings have been made and written down.
+/// A machine on which `settings` settings have been made and written down.
 fn machine(settings: u32) -> Memory {
     let boot = "11111111-2222";
     let memory = Memory::new().root().file("/proc/sys/kernel/random/boot_id", boot);

@@ -1,4 +1,4 @@
-//! What `--persist` keeps for the next boot.
+//! Settings that `--persist` keeps for the next boot.
 
 use tactus_model::change::{Change, Effect, Form, Target};
 
@@ -15,7 +15,7 @@ fn change(target: Target, effect: Effect, now: Option<&str>, then: &str) -> Chan
     Change { check: "clock".into(), target, now: now.map(str::to_owned), then: then.into(), effect }
 }
 
-/// What is kept in tmpfiles.d of values of the clock, where the plan boots with this of a driver.
+/// The values of the clock in tmpfiles.d, if the plan boots with this parameter of a driver.
 fn kept(parameter: &str, now: Option<&str>, then: &str) -> Vec<&'static str> {
     let values = [(CLOCK, "3900000"), (TURBO, "1"), (PREFERENCE, "performance"), (GOVERNOR, "performance")];
     let mut changes: Vec<Change> = values

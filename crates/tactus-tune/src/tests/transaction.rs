@@ -352,7 +352,7 @@ fn a_dry_run_touches_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn any_plan_is_taken_back_whenever_it_is_cut_and_whoever_meddles(
+    fn any_plan_is_taken_back_after_any_cut_and_any_foreign_change(
         values in proptest::collection::vec((0usize..9, "[a-z0-9]{1,6}"), 1..24),
         step in 0usize..60,
         fate in prop_oneof![
@@ -384,7 +384,7 @@ proptest! {
             prop_assert_eq!(after.get(path), Some(text), "the other tool's value stands");
             after.insert(path.clone(), before[path].clone());
         }
-        // What is left is our own record of the value that is another's now.
+        // Only our own record of the value that another tool set remains.
         after.retain(|path, _| !path.starts_with("/var/lib/tactus/"));
         prop_assert_eq!(after, before);
     }

@@ -1,4 +1,4 @@
-//! One step: what it does, and what was there before.
+//! One step: its action, and the former value.
 
 use std::fmt;
 use std::io;
@@ -66,9 +66,9 @@ pub enum Action {
     Install {
         /// Where.
         path: String,
-        /// What we had there before.
+        /// Our former text there.
         former: Option<String>,
-        /// What is written.
+        /// The new text.
         then: String,
     },
     /// Run a command now, and another one when it is taken back.
@@ -92,11 +92,11 @@ pub enum Action {
 /// Why a step could not be done, or undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What was to be done.
+    /// The action.
     pub what: String,
     /// The system's word.
     pub word: String,
-    /// What would help.
+    /// The remedy.
     pub hint: String,
     /// Whether the rest may be done without it.
     pub bearable: bool,
@@ -115,7 +115,7 @@ impl Action {
         matches!(self, Self::Write { .. } | Self::Schedule { .. } | Self::Place { .. })
     }
 
-    /// What it is about; two actions about the same thing have the same subject.
+    /// The subject of the action: two actions on the same thing have the same one.
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
@@ -140,7 +140,7 @@ impl Action {
         }
     }
 
-    /// What was there before, where that is a text.
+    /// The former value, if it is a text.
     #[must_use]
     pub fn former(&self) -> Option<&str> {
         match self {
@@ -154,7 +154,7 @@ impl Action {
         }
     }
 
-    /// What it sets, where that is a text.
+    /// The new value, if it is a text.
     #[must_use]
     pub fn then(&self) -> Option<&str> {
         match self {
@@ -168,7 +168,7 @@ impl Action {
         }
     }
 
-    /// What it is about, as it is now; `None` when it is not there (any more).
+    /// The present value of its subject; `None` if it does not exist (any more).
     #[must_use]
     pub fn current(&self, system: &dyn System) -> Option<String> {
         match self {

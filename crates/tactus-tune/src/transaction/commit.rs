@@ -17,11 +17,11 @@ const TOGETHER: usize = 256;
 pub struct Step {
     /// Id of the check, or the profile's word.
     pub check: String,
-    /// What is done.
+    /// The action.
     pub action: Action,
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was done, and the system says what was asked for.
@@ -39,7 +39,7 @@ pub struct Broken {
     pub check: String,
     /// Why.
     pub failed: Failed,
-    /// What could not be taken back.
+    /// Steps that could not be taken back.
     pub left: Vec<(Entry, Undone)>,
 }
 

@@ -1,9 +1,9 @@
-//! A journal of which lines are missing that no power cut can have cut.
+//! Damage of a journal: missing lines that a power cut cannot explain.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What cannot be read of a journal, and what can.
+/// The unreadable part of a journal, and the readable one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The journal.

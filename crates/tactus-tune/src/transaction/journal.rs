@@ -1,7 +1,7 @@
-//! The journal: what is about to be done is written down before it is done, with what was there.
+//! The journal: every step is written down before it is made, with the former value.
 //!
-//! JSON lines, each on the disk before the next step. A line that is cut at the end was followed by no
-//! step. What is in force is what the journal says that was done and not undone.
+//! JSON lines, each on the disk before the next step. If the last line is cut, its step was not made. The applied
+//! steps are those that the journal has as done and not as undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -32,7 +32,7 @@ enum Line {
         id: u64,
         /// The boot in which.
         boot: String,
-        /// What.
+        /// The action.
         action: Action,
     },
     /// It was done, and this is what is read then.
@@ -54,7 +54,7 @@ enum Line {
     },
 }
 
-/// What was asked for.
+/// The order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     /// The version of the lines.
@@ -94,15 +94,15 @@ pub struct Entry {
     pub id: u64,
     /// The boot in which it was done.
     pub boot: String,
-    /// What.
+    /// The action.
     pub action: Action,
-    /// What was read when it was done; `None`: nobody knows whether it was.
+    /// The value that was read after it was done; `None`: it is unknown whether it was done.
     pub reads: Option<String>,
     /// Whether it belongs to a transaction that was not finished.
     pub unfinished: bool,
 }
 
-/// What files of ours set again at every boot: parts of /proc and /sys by their paths.
+/// The settings that files of ours make again at every boot: parts of /proc and /sys by their paths.
 #[derive(Debug, Default)]
 pub struct Kept(BTreeSet<String>);
 
@@ -131,7 +131,7 @@ impl Kept {
 /// How far a journal is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing is in force.
+    /// Nothing is applied.
     #[default]
     Nothing,
     /// Something was being done, and not finished.
@@ -142,12 +142,12 @@ pub enum Phase {
     Reverting,
 }
 
-/// What a journal says.
+/// The contents of a journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    /// What was asked for last.
+    /// The last order.
     pub begin: Option<Begin>,
-    /// What is in force, oldest first.
+    /// The applied steps, oldest first.
     pub entries: Vec<Entry>,
     /// How far it is.
     pub phase: Phase,
@@ -155,7 +155,7 @@ pub struct Log {
     pub earlier: bool,
     /// The numbers of its whole lines that cannot be read.
     pub unreadable: Vec<usize>,
-    /// How many steps were done of which no line says what they were.
+    /// How many steps were done whose description cannot be read.
     pub lost: usize,
     next: u64,
 }
@@ -199,7 +199,7 @@ impl Log {
                     (log.begin, log.phase) = (Some(begin), Phase::Applying);
                 }
                 Line::Intent { id, boot, action } => {
-                    // Every transaction begins with a line of its own: that of this one could not be read.
+                    // Every transaction begins with a separate line: that of this one could not be read.
                     log.earlier = log.phase == Phase::Applied || log.earlier;
                     log.phase = Phase::Applying;
                     log.next = log.next.max(id.saturating_add(1));
@@ -227,7 +227,7 @@ impl Log {
         Ok(log)
     }
 
-    /// What of it cannot be read, where that matters. A line that was cut, and went before no step, does not.
+    /// The unreadable part, if it matters. A line that was cut before its step was made does not.
     fn damage(&self, path: &Path) -> Option<Damage> {
         let nameless = self.begin.is_none();
         let damaged = !self.unreadable.is_empty() && (nameless || self.lost > 0);
@@ -259,7 +259,7 @@ impl<'a> Journal<'a> {
         Ok((Self { system, path, next: log.next, cut, damage }, log))
     }
 
-    /// What of it cannot be read, where that matters.
+    /// The unreadable part, if it matters.
     #[must_use]
     pub fn damage(&self) -> Option<&Damage> {
         self.damage.as_ref()
@@ -271,7 +271,7 @@ impl<'a> Journal<'a> {
             serde_json::to_writer(&mut bytes, line)?;
             bytes.push(b'\n');
         }
-        // What is appended before an error comes is a cut line, too.
+        // An append that fails may leave a cut line.
         self.cut = true;
         self.system.append(&self.path, &bytes).map_err(|error| at(&self.path, &error))?;
         self.cut = false;
@@ -337,7 +337,7 @@ impl<'a> Journal<'a> {
         self.write(&lines)
     }
 
-    /// Nothing is in force any more. What could not be read of it may be needed yet.
+    /// Nothing is applied any more. A damaged journal is kept, because its unreadable lines may be needed yet.
     ///
     /// # Errors
     /// When the file cannot be removed, or moved.

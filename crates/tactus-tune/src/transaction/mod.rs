@@ -1,4 +1,4 @@
-//! What tuning does to a system, each step with its undoing, and the journal of both.
+//! The changes that tuning makes to a system, each with its undoing, and the journal of both.
 
 mod action;
 mod commit;

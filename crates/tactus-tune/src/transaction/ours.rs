@@ -1,5 +1,5 @@
-//! Which steps tactus makes. A journal names steps to take back, and is no program: what else it names is somebody else's
-//! word, and is said and not done.
+//! The steps that tactus makes. A journal names steps to take back, and is not a program: an unknown step was written
+//! by another program, and is reported and not made.
 
 use tactus_audit::settable;
 
@@ -35,7 +35,7 @@ fn is_tuned(names: &str) -> bool {
     names.split(' ').all(is_name) && !names.contains(char::is_control)
 }
 
-/// What makes others read files of ours, and grubby.
+/// Whether the command makes another program read files of ours, or is grubby.
 fn is_command(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {

@@ -1,5 +1,5 @@
-//! The files that tactus has of its own on a system, and what it writes into them, line by line: which text in a journal
-//! may be put back into one of them. Their readers run as root, and some of them run what they read.
+//! The files that tactus makes on a system, and their text, line by line. They decide which text of a journal may be
+//! put back into one of them. Their readers run as root, and some of them run what they read.
 
 use tactus_audit::settable::{has_drop_in, is_file, is_kernel_parameter, is_module_parameter, is_settable};
 use tactus_model::CpuSet;
@@ -8,13 +8,13 @@ use tactus_model::cmdline::Cmdline;
 
 /// The first line of every file of ours.
 pub const MARK: &str = "# Written by tactus tune; `tactus tune revert` removes it.";
-/// What Debian's GRUB reads.
+/// The file for Debian's GRUB.
 pub const GRUB: &str = "/etc/default/grub.d/50-tactus.cfg";
-/// What modprobe reads.
+/// The file for modprobe.
 pub const MODPROBE: &str = "/etc/modprobe.d/tactus.conf";
-/// What systemd-sysctl reads.
+/// The file for systemd-sysctl.
 pub const SYSCTL: &str = "/etc/sysctl.d/90-tactus.conf";
-/// What systemd-tmpfiles reads.
+/// The file for systemd-tmpfiles.
 pub const TMPFILES: &str = "/etc/tmpfiles.d/tactus.conf";
 /// A drop-in of systemd's, and the environment that it names.
 pub const DROP_IN: [&str; 2] = ["50-tactus.conf", "50-tactus.env"];
@@ -47,7 +47,7 @@ pub(super) fn is_own_file(path: &str) -> bool {
         || path.rsplit_once('/').is_some_and(is_drop_in)
 }
 
-/// Whether tactus writes such a text to this file of its own.
+/// Whether tactus writes such a text to this file.
 pub(super) fn is_own_text(path: &str, text: &str) -> bool {
     let Some(lines) = text.strip_prefix(MARK).and_then(|rest| rest.strip_prefix('\n')) else { return false };
     let printable = |line: &str| line.chars().all(|c| c == '\t' || !c.is_control());
@@ -68,14 +68,14 @@ pub(super) fn is_own_text(path: &str, text: &str) -> bool {
     }
 }
 
-/// Whether words for the kernel's command line are of parameters that tactus sets. What follows `--` is the first
-/// process's.
+/// Whether words for the kernel's command line contain only parameters that tactus sets. Words after `--` go to the
+/// first process.
 pub(super) fn is_command_line(text: &str) -> bool {
     let own = Cmdline::parse(text).parameters().iter().all(|parameter| is_kernel_parameter(&parameter.name));
     own && text.split_whitespace().all(|word| word != "--")
 }
 
-/// An empty line, or a comment; one that goes on with the next line is none.
+/// An empty line, or a comment that does not continue on the next line.
 fn is_nothing(line: &str) -> bool {
     (line.is_empty() || line.starts_with('#')) && !line.ends_with('\\')
 }
@@ -119,7 +119,7 @@ fn is_tmpfiles(line: &str) -> bool {
     parts.is_some_and(|(path, _)| is_file(path))
 }
 
-/// What systemd gives irqbalance for its environment.
+/// Whether a line is one of irqbalance's environment, as systemd sets it.
 fn is_environment(line: &str) -> bool {
     line.strip_prefix("IRQBALANCE_BANNED_CPULIST=").is_some_and(|cpus| cpus.parse::<CpuSet>().is_ok())
 }
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// What the files of ours hold, and what must not be in them.
+    /// Lines that our files contain, and lines that they must not contain.
     #[test]
     fn only_lines_that_tactus_writes_are_put_back_into_its_own_files() {
         let unit = "/etc/systemd/system/irqbalance.service.d/50-tactus.conf";
@@ -268,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// What GRUB's shell reads is one assignment whatever stands in it, and no text is a panic.
+        /// GRUB's shell reads one assignment from any accepted text, and no text causes a panic.
         #[test]
         fn no_text_that_is_put_back_has_a_command_in_it(
             line in r#"(GRUB_CMDLINE_LINUX="\$GRUB_CMDLINE_LINUX )?(isolcpus=1| |nohz=|\\\\|\\\$|\\"|\\`|\$|`|"|;id|\n){0,9}"?"#,

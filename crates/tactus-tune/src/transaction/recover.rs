@@ -1,5 +1,5 @@
-//! After a kill or a power cut: what was not finished is taken back, what was being taken back is
-//! taken back to the end.
+//! Recovery after a kill or a power cut: an unfinished transaction is taken back, and an unfinished revert is
+//! completed.
 
 use std::io;
 use std::path::Path;
@@ -10,16 +10,16 @@ use super::journal::FILE;
 use super::undo::{Undone, undo_all};
 use super::{Damage, Entry, Journal, Phase};
 
-/// What was found and done.
+/// The result of a recovery.
 #[derive(Debug)]
 pub struct Recovered {
-    /// How far the earlier call had come.
+    /// The phase that the earlier call had reached.
     pub phase: Phase,
-    /// What was taken back now.
+    /// Steps that were taken back now.
     pub undone: Vec<(Entry, Undone)>,
-    /// What could not be, or is somebody else's now.
+    /// Steps that could not be, or whose value another program has changed.
     pub left: Vec<(Entry, Undone)>,
-    /// What could not be read of its journal.
+    /// The unreadable part of its journal.
     pub damage: Option<Damage>,
 }
 
@@ -46,7 +46,7 @@ pub fn recover(system: &dyn System, dir: &Path, boot: &str) -> io::Result<Option
     if left.is_empty() && (log.phase == Phase::Reverting || !log.earlier) {
         journal.close()?;
     } else if log.phase == Phase::Applying {
-        // What was in force before stays; what could not be taken back can be taken back with it.
+        // Earlier settings stay applied; steps that could not be taken back can be taken back with them.
         journal.commit()?;
     }
     Ok(Some(Recovered { phase: log.phase, undone, left, damage }))

@@ -13,7 +13,7 @@ pub struct Task {
     pub cpus: String,
 }
 
-/// Looks at a thread; `None` when it has ended, whoever has its number now.
+/// Looks at a thread; `None` if it has ended, even if another thread has its number now.
 #[must_use]
 pub fn task(system: &dyn System, thread: &Thread) -> Option<Task> {
     let tid = thread.tid;

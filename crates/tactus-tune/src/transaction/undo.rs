@@ -7,14 +7,14 @@ use tactus_system::{System, UNPLACED};
 use super::ours::is_ours;
 use super::{Action, Entry, Failed, Journal, Kept};
 
-/// What became of taking something back.
+/// The result of taking a step back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// The former value is there again.
     Restored,
     /// It was there already.
     Held,
-    /// What it was about is gone: the thread has ended, the file is no more, the boot is another.
+    /// Its subject is gone: the thread has ended, the file is no more, the boot is another.
     Gone,
     /// Somebody else has changed it since, to this; it was left alone.
     Foreign(String),
@@ -78,7 +78,7 @@ fn sweep(system: &dyn System, path: &Path) {
         file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(UNPLACED.as_bytes()))
     };
     for file in system.list(dir).unwrap_or_default().into_iter().filter(|file| unplaced(file)) {
-        // It is read by nobody, and no reason to stop here.
+        // The leftover is never read, so it is no reason to stop here.
         let _ = system.remove(&file);
     }
 }
@@ -102,7 +102,7 @@ fn restored(system: &dyn System, action: &Action) -> Undone {
     }
 }
 
-/// Deeds, and what became of each.
+/// Steps, and the result of each.
 pub type Fates = Vec<(Entry, Undone)>;
 
 /// Takes steps back, newest first, and writes it down. Returns what became of each, and those that
@@ -119,7 +119,7 @@ pub fn undo_all(
     let mut files_are_left = false;
     for entry in entries.iter().rev() {
         let waits = matches!(entry.action, Action::Run { back: Some(_), .. }) && files_are_left;
-        // What our drop-in sets again at every boot is in force in this one too.
+        // A value that our drop-in sets at every boot is also set in this one.
         let boot = if kept.has(entry) { &entry.boot } else { boot };
         let undone = if waits { Undone::Waits } else { undo(system, entry, boot, force) };
         if undone.is_over() {

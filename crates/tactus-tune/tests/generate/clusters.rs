@@ -53,7 +53,7 @@ fn every_document_keeps_to_its_schema() {
 }
 
 #[test]
-fn a_schema_refuses_a_field_that_nobody_knows_and_a_number_for_a_text() {
+fn a_schema_refuses_an_unknown_field_and_a_number_for_a_text() {
     if !able() {
         return;
     }

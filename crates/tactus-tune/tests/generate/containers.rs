@@ -60,7 +60,7 @@ impl Container {
             return None;
         };
         let mut facts = tactus_system::facts(&Real, &topology, std::process::id()).unwrap();
-        // A hardware thread beside it keeps house: good enough to see the flags work.
+        // A hardware thread beside it serves as housekeeping CPU: good enough to see the flags work.
         for online in topology.online.iter() {
             let siblings = format!("/sys/devices/system/cpu/cpu{online}/topology/thread_siblings_list");
             facts.keep(siblings, online.to_string());

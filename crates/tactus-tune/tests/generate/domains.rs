@@ -70,8 +70,8 @@ fn the_schema_refuses_what_is_wrong() {
     assert!(!run(Command::new("virt-xml-validate").arg(&file).arg("domain")).status.success());
 }
 
-/// What libvirt says of a domain: its QEMU driver within virsh, with all of its files below a directory of
-/// its own, or the driver for tests.
+/// libvirt's answer for a domain: from its QEMU driver within virsh, with all of its files below a separate
+/// directory, or from the driver for tests.
 fn virsh(driver: &str, words: &[&str], file: &Path) -> std::process::Output {
     run(Command::new("virsh").args(["-q", "-c", driver]).args(words).arg(file))
 }
@@ -132,7 +132,7 @@ fn libvirts_qemu_driver_makes_a_command_line_of_a_domain() {
     // `-no-hpet` before QEMU 8.
     assert!(said.contains("hpet=off") || said.contains("-no-hpet"), "{said}");
     assert!(!said.contains("balloon") && !said.contains("usb-"), "{said}");
-    // What the schema takes and QEMU's driver does not.
+    // The schema accepts this, and QEMU's driver does not.
     let wrong =
         std::fs::read_to_string(&file).unwrap().replace("vcpusched vcpus='0-1'", "vcpusched vcpus='0-9'");
     std::fs::write(&file, wrong).unwrap();

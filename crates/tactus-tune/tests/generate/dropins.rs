@@ -1,5 +1,5 @@
-//! What `tune apply --persist` writes, read by those for whom it is: modprobe, systemd-sysctl, systemd-tmpfiles,
-//! systemd and GRUB's shell. In mount namespaces and directories of its own: nothing of this machine is set.
+//! The files of `tune apply --persist`, read by their readers: modprobe, systemd-sysctl, systemd-tmpfiles, systemd
+//! and GRUB's shell. The readers run in separate mount namespaces and directories: nothing of this machine is set.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ fn written(machine: &str) -> BTreeMap<String, String> {
     flate2::read::GzDecoder::new(fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
     let facts: Facts = serde_json::from_str(&text).unwrap();
     let intent = Intent { isolated: Some("2-7".parse().unwrap()), ..Intent::default() };
-    // Each has cores of its own here.
+    // Give each CPU a separate core.
     let mut facts = facts;
     for cpu in 0..32 {
         let siblings = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
@@ -67,7 +67,7 @@ fn written(machine: &str) -> BTreeMap<String, String> {
     files
 }
 
-/// A file of every machine, in a directory of its own.
+/// A file of every machine, in a separate directory.
 fn each(name: &str, check: impl Fn(&Path, &str)) {
     for machine in MACHINES {
         let dir = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn systemd_sysctl_writes_every_value() {
         return;
     }
     each("/etc/sysctl.d/90-tactus.conf", |root, text| {
-        // What it writes to lies over /proc/sys.
+        // The directory that it writes to is mounted over /proc/sys.
         let values: Vec<(&str, &str)> = lines(text).map(|line| line.split_once(" = ").unwrap()).collect();
         assert!(values.len() > 5, "{text}");
         for (name, _) in &values {
@@ -175,7 +175,7 @@ fn systemd_tmpfiles_writes_every_value_and_makes_no_file() {
     });
 }
 
-/// What systemd says of a unit below a root.
+/// systemd's verdict on a unit below a root.
 fn verified(root: &Path, unit: &str) -> Output {
     run(Command::new("systemd-analyze")
         .arg(format!("--root={}", root.display()))

@@ -8,7 +8,7 @@ use tactus_tune::generate::{GuestOptions, Page};
 
 use crate::common::{generated, machine, run, tools, words};
 
-/// Each property that the generated script sets, as the client is told it.
+/// Each property of the generated script, as the client gets it.
 fn properties(name: &str, vendor: &str, page: Page) -> Vec<String> {
     let options = GuestOptions { page: Some(page), ..GuestOptions::default() };
     let dir = generated("nova", &machine(name, vendor, 8), "2-7", &options);

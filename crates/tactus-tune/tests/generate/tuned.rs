@@ -1,5 +1,5 @@
-//! The real TuneD: it finds the generated profile, and loads it with its includes and variables. In a
-//! mount namespace of its own, where /etc/tuned is a copy.
+//! The real TuneD: it finds the generated profile, and loads it with its includes and variables. It runs in a
+//! separate mount namespace, where /etc/tuned is a copy.
 
 use std::path::Path;
 use std::process::Command;
@@ -76,7 +76,7 @@ fn tuned_finds_each_profile_and_loads_it_with_its_includes_and_variables() {
         let isolated =
             if stock.name == "realtime" { format!("domain,{cpu}") } else { format!("nohz_full={cpu}") };
         assert!(line.contains(&isolated), "{name}: {line}");
-        // What tactus adds is there beside TuneD's own.
+        // The additions of tactus are there beside TuneD's own parameters.
         assert!(boot.keys().any(|key| key.starts_with("cmdline_tactus")), "{name}: {line}");
         verified(etc.path(), &name, &plan.withheld);
         let listed = within(etc.path(), "tuned-adm list");
@@ -84,8 +84,8 @@ fn tuned_finds_each_profile_and_loads_it_with_its_includes_and_variables() {
     }
 }
 
-/// What TuneD's plug-ins verify of a profile, as `tuned-adm verify` asks them: they know every option, and
-/// expect nothing that the plan has withheld.
+/// TuneD's plug-ins verify a profile, as for `tuned-adm verify`: they know every option, and expect no value that the
+/// plan has left out.
 fn verified(etc: &Path, name: &str, withheld: &[Withheld]) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/generate/tuned_verifies.py");
     let told = within(etc, &format!("/usr/bin/python3 {script} {name}"));

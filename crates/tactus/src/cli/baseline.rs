@@ -1,4 +1,4 @@
-//! Arguments of runs that are kept to be held against, and of those that are held against one.
+//! Arguments of runs that are kept as a baseline, and of runs that are compared with one.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Who had the CPU, on the command line.
+//! Blame of latencies, on the command line.
 
 use clap::Args;
 use tactus_model::Nanos;

@@ -1,4 +1,4 @@
-//! Arguments of what may outlive its terminal.
+//! Arguments of commands that can continue after their terminal closes.
 
 use clap::Args;
 

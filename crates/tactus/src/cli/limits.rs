@@ -1,4 +1,4 @@
-//! What a result must keep, on the command line.
+//! Limits of a result, on the command line.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

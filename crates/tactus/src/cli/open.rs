@@ -1,4 +1,4 @@
-//! Values of which a shell completes those that are known, while others are taken too: addresses, files, lists.
+//! Values that a shell completes if they are known, and that may also be unknown: addresses, files, lists.
 
 use std::ffi::OsStr;
 

@@ -75,7 +75,7 @@ fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
     };
     let subject = Subject::new(&system.facts, role, &intent);
     if arguments.isolate.is_some() {
-        // What can be looked at is a finding.
+        // Anything that this system can have is a finding.
         possible(&subject, Impossible::is_nonsense)?;
     }
     let mut audit = audit::audit(&subject);
@@ -86,7 +86,7 @@ fn one(system: Seen, arguments: &Audit) -> Result<Audits, Failure> {
     Ok(audit)
 }
 
-/// Refuses CPUs of `--isolate` of which such a thing is wrong.
+/// Refuses CPUs of `--isolate` that have such a problem.
 pub fn possible(subject: &Subject<'_>, refused: fn(&Impossible) -> bool) -> Result<(), Failure> {
     match audit::impossible(subject).into_iter().find(refused) {
         None => Ok(()),

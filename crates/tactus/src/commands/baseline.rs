@@ -1,4 +1,4 @@
-//! Runs that are kept under a name, and runs that are held against one.
+//! Runs that are kept under a name, and runs that are compared with one.
 
 use std::path::{Path, PathBuf};
 
@@ -34,17 +34,17 @@ pub fn directory(name: &str) -> Result<PathBuf, Failure> {
     Ok(all.join(name))
 }
 
-/// A baseline that a run is held against.
+/// A baseline that a run is compared with.
 pub struct Base {
     name: String,
     contents: Contents,
 }
 
 impl Base {
-    /// The newest complete run of this name, or the bundle in this place. It is read before anything is measured.
+    /// The newest complete run of this name, or the bundle at this path. It is read before anything is measured.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When the run does not exist, or cannot be read.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let dir = directory(name)?;
         let path =
@@ -54,7 +54,8 @@ impl Base {
         Ok(Self { name: name.to_owned(), contents })
     }
 
-    /// How many runs the gate will need, said before they are made; none: those that are planned are enough.
+    /// How many runs the comparison needs, in a sentence that is printed before they are made; `None`: the planned
+    /// ones are enough.
     #[must_use]
     pub fn needs(&self, planned: usize) -> Option<String> {
         let base = Condition::new(self.name.clone(), vec![self.contents.clone()]);

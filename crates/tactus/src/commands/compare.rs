@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// What a bundle's directory has.
+/// A file that every bundle contains.
 const MANIFEST: &str = "manifest.json";
 
 pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
@@ -77,7 +77,7 @@ fn many_enough(arguments: &Compare) -> Result<(), Failure> {
     }
 }
 
-/// What each condition is called: the last part of its path, or all of it where that is said of two.
+/// The name of each condition: the last part of its path, or the whole path if two of them end alike.
 fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
     let paths: Vec<String> = arguments.conditions.iter().map(|path| path.display().to_string()).collect();
     if let Some(twice) =
@@ -96,7 +96,7 @@ fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
     Ok(if known { short.into_iter().flatten().collect() } else { paths })
 }
 
-/// A bundle, or all bundles of a directory; what is none is left alone.
+/// A bundle, or all bundles of a directory; other entries are left alone.
 fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
     let dir = bundle::open(path)?;
     if dir.entry(MANIFEST).is_ok() {
@@ -125,14 +125,14 @@ fn bundles(path: &Path) -> Result<Vec<Contents>, Failure> {
     Ok(bundles)
 }
 
-/// What is compared of a bundle: with all of it the memory of many would be that of their sum.
+/// The parts of a bundle that are compared: keeping all of many bundles would need the memory for their sum.
 pub fn reduced(dir: &Directory) -> Result<Contents, Failure> {
     let mut contents = super::report::read(dir, false)?;
     Condition::reduce(&mut contents);
     Ok(contents)
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 pub struct Gated {
     /// All of it.
     pub document: CompareDocument,

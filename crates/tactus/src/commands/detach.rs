@@ -1,5 +1,5 @@
-//! `--detach`: a run that outlives its terminal is this program once more, in a session of its own. Who started it waits
-//! until it has a bundle, or says why it has none.
+//! `--detach`: a run that continues after its terminal closes. It is a second process of this program, in a separate
+//! session. The first process waits until the run has a bundle, or says why it has none.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::say::{say, typed};
 const STEP: Duration = Duration::from_millis(50);
 /// How the name of a log begins that is not beside its bundle yet, behind a dot.
 const UNPLACED: &str = "tactus-log";
-/// Most bytes that are told at one look, and of one line: the rest of a longer one is told as another.
+/// The most bytes that are shown at a time, and of one line: the rest of a longer line becomes another line.
 const LOOK: usize = 256 << 10;
 const LINE: usize = 64 << 10;
 
@@ -65,7 +65,7 @@ pub fn detach(named: Option<&Path>) -> Result<Exit, Failure> {
     }
 }
 
-/// The words of the process that goes on: the same, but that it is the one.
+/// The command line of the process that continues: the same, with `--detached` in place of `--detach`.
 fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = given.collect();
     let options = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -75,7 +75,7 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// What came of its beginning.
+/// How the start of the run ended.
 enum Begun {
     Bundle(PathBuf),
     Ended(Option<i32>),
@@ -99,8 +99,8 @@ fn begun(run: &mut Again, interrupt: &Interrupt, told: &mut Told) -> Result<Begu
     }
 }
 
-/// What the run says, as it comes. The descriptor is the run's, too, whose writing moves where it stands: it is read by
-/// places.
+/// Shows the run's output as it comes. The run shares the descriptor, and its writes move the position: so the file
+/// is read by offsets.
 struct Told {
     log: File,
     /// How far it was read, in bytes.
@@ -145,7 +145,7 @@ struct Log {
     file: File,
     /// Whether the name is that of its bundle already.
     named: bool,
-    /// How long it was: a run that goes on with a bundle goes on with its log.
+    /// The length of the log so far: a resumed run appends to the log of its bundle.
     before: u64,
 }
 
@@ -157,7 +157,7 @@ impl Log {
         let opened = output::directory(above).and_then(|dir| {
             let (file, name) = match &own {
                 Some(name) => (dir.append_private(name)?, name.clone()),
-                // Whoever may write here must not have a file ready that is taken for it.
+                // Another user who may write here must not be able to prepare a file that is taken for the log.
                 None => dir.append_new(UNPLACED)?,
             };
             let before = file.metadata()?.len();
@@ -182,12 +182,12 @@ impl Log {
         let Some(name) = bundle.file_name().filter(|_| !self.named).map(log_of) else {
             return at(&self.name);
         };
-        // Whatever has that name is somebody's; and the run goes on whatever its log is called.
+        // A file with that name belongs to another run; and this run continues under any name of its log.
         let renamed = self.dir.rename(&self.name, &name).is_ok();
         at(if renamed { &name } else { &self.name })
     }
 
-    /// Nothing goes on, and what was said was told.
+    /// The run has ended, and its output was shown.
     fn remove(&self) {
         if self.before == 0 {
             // It stays otherwise, which is no harm.
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_process_that_goes_on_has_the_same_words_but_one() {
+    fn the_detached_process_has_the_same_words_but_one() {
         let words = |given: &str| words(given.split(' ').map(OsString::from));
         assert_eq!(words("run --detach --out a"), ["run", "--detached", "--out", "a"]);
         assert_eq!(words("run --detach -- --detach"), ["run", "--detached", "--", "--detach"]);

@@ -19,17 +19,17 @@ use crate::exit::{Exit, Failure, is_measured};
 use crate::output;
 use crate::say::say;
 
-/// What is to be run.
+/// The requested run.
 pub struct Wanted<'a> {
     /// Named after the instrument.
     pub plan: Plan,
     /// Leave the system as it is.
     pub no_side_effects: bool,
-    /// Where its bundle is kept; none: nowhere.
+    /// Where its bundle is kept; `None`: it is not kept.
     pub out: Option<&'a Path>,
 }
 
-/// What can be run here, and is to be run now.
+/// A run that is possible here and starts now.
 pub struct Ready<'a> {
     wanted: &'a Wanted<'a>,
     choices: Choices,

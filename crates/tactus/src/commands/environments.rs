@@ -52,7 +52,7 @@ pub fn environments(arguments: &Environments) -> Result<Exit, Failure> {
             let _ = writeln!(text, "{}", format!("{begins}{line}").trim_end());
             begins = " ".repeat(INDENT);
         }
-        // A kind of which there is nothing to say.
+        // Leave out a kind without lines.
         if !begins.trim().is_empty() {
             let _ = writeln!(text, "{}", begins.trim_end());
         }

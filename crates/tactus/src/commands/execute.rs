@@ -51,7 +51,7 @@ pub fn watched(
     watching: &Watching,
 ) -> Result<Executed, Failure> {
     let machine = topology(&Real);
-    // Before there are threads: what is recorded and shown is taken in where nothing is measured.
+    // Before any thread starts: threads that record and show the run inherit the housekeeping CPUs.
     let _house = Real.keep_house(&resolved.housekeeping(&machine));
     watching.serve()?;
     let interrupt = Interrupt::listen()?;
@@ -59,7 +59,7 @@ pub fn watched(
     if let Some(remark) = turn.remark() {
         marks.note(remark);
     }
-    // What is not text has no place in a bundle.
+    // Words that are not valid text cannot be stored in a bundle.
     let command = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
     let choices = &Choices { command, ..choices.clone() };
     let request =
@@ -89,7 +89,7 @@ pub fn scratch_directory() -> Result<TempDir, Failure> {
     tempfile::tempdir().or_else(|_| in_the_cache()).map_err(|error| Failure::new(error, CACHE_HINT))
 }
 
-/// What is said of a run that was ended before its end: what came of it, and of what it changed.
+/// The last message of an interrupted run: the state of its bundle, and of its changes.
 pub fn interrupted(executed: &Executed) -> Option<String> {
     let contents = &executed.contents;
     if contents.manifest.status != RunStatus::Interrupted {

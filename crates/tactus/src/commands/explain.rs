@@ -46,7 +46,7 @@ pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// What is said of a word; of a synonym of it; or of the one word that begins so.
+/// The explanation of a word; of a synonym of it; or of the only word that begins so.
 fn found(name: &str) -> Option<String> {
     one(name).or_else(|| one(synonyms::any(name)?)).or_else(|| {
         let begin: BTreeSet<&str> = words().into_iter().filter(|word| word.starts_with(name)).collect();

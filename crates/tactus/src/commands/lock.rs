@@ -23,7 +23,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// What its bundle must say of it.
+    /// The note for its bundle.
     pub fn remark(&self) -> Option<Note> {
         let Self::Beside(who) = self else { return None };
         let said = format!("{who} measured this machine at the same time: the two disturbed each other");

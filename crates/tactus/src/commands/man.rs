@@ -29,7 +29,7 @@ pub fn man(arguments: &Man) -> Result<Exit, Failure> {
 
 /// A page for the command and for each of its subcommands.
 fn pages(command: &Command, dir: &Directory) -> io::Result<()> {
-    // Commands that the help does not list have pages, too; what only tactus itself calls has none.
+    // Hidden commands have pages as well, except the commands that only tactus itself calls.
     let is_called = |of: &&Command| command.get_name() == "tactus" || !of.is_hide_set();
     for subcommand in command.get_subcommands().filter(is_called) {
         pages(subcommand, dir)?;
@@ -38,7 +38,7 @@ fn pages(command: &Command, dir: &Directory) -> io::Result<()> {
     output::file(dir, Path::new(&name), &page(command)?, 0o644)
 }
 
-/// What clap knows of a command, then what it does not: examples, exit status, files, other pages.
+/// The page of a command: the parts that clap knows, then examples, exit status, files, other pages.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = clap_mangen::Man::new(command.clone());
     let mut page = Vec::new();

@@ -299,7 +299,7 @@ fn histogram_text(contents: &Contents, limit: u32) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// What was injected, what was measured of it, and what follows.
+/// The injected latency, the measured one, and the conclusion.
 fn control_line(control: &Control, of_device: bool) -> String {
     let us = |ns: u64| tactus_model::number::float(ns) / 1e3;
     let proven = if control.is_seen() {
@@ -318,7 +318,7 @@ fn control_line(control: &Control, of_device: bool) -> String {
     let place = if control.by == STAND_IN {
         String::new()
     } else if of_device {
-        // Its thread is the handler's: what a control holds is who raises.
+        // The series is the handler's, but the control held the CPU of the program that raises the interrupt.
         " on the CPU that raises the interrupt".into()
     } else {
         format!(" on CPU {}", control.series.cpu)

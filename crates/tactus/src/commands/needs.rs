@@ -11,18 +11,18 @@ use crate::say::say;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A measurement of which something is required.
+/// A measurement with limits.
 struct Asked {
     name: String,
     planned_ns: u64,
     needs: PassNeeds,
 }
 
-/// Says how long each measurement must last to pass what is required of it, and where it cannot pass; `words`: how this
-/// was called, where it may be called again with a longer time.
+/// Says how long each measurement must last to pass its limits, and which cannot pass. `words`: the command line, if
+/// it may be repeated with a longer time.
 pub fn say_needs(resolved: &Resolved, words: Option<impl Iterator<Item = String>>) {
     let scenarios = resolved.scenarios.iter().filter(|scenario| scenario.skip.is_none() && !scenario.kept);
-    // What makes no self-test has no verdict.
+    // A scenario without self-test has no verdict.
     let scenarios = scenarios.filter(|scenario| scenario.control.is_some());
     let rows = scenarios.flat_map(|scenario| resolved.rows.get(scenario.rows.clone()).unwrap_or_default());
     let asked: Vec<Asked> = rows
@@ -43,7 +43,7 @@ pub fn say_needs(resolved: &Resolved, words: Option<impl Iterator<Item = String>
     }
 }
 
-/// What is said, and how long it must last where it is too short now.
+/// The sentence, and how long it must last if it is too short now.
 fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
     let most = asked.iter().max_by_key(|one| one.needs.ns)?;
     let needed = |of: &Asked| of.needs.ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS);
@@ -74,7 +74,7 @@ fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
     Some((said, Some(needed(first))))
 }
 
-/// The same command with another time, into a bundle of its own.
+/// The same command with another duration, into a new bundle.
 fn for_longer(mut words: impl Iterator<Item = String>, time: Nanos) -> String {
     let program = words.next().map(|program| quoted(&program)).unwrap_or_default();
     let arguments: Vec<String> = words.collect();

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// What chmod(2) gives a program.
+/// The mode of a program, for chmod(2).
 const PROGRAM: u32 = 0o755;
 
 pub fn probe(arguments: &Probe) -> Result<Exit, Failure> {

@@ -35,7 +35,7 @@ const FEWEST: u32 = 10;
 const MOST: u32 = 60;
 /// The effect that the usual number of pairs shows, in standard deviations of a pair's difference.
 const TWO_SIGMA: f64 = 2.0;
-/// What `--quick` measures each time.
+/// The duration of each measurement with `--quick`.
 const QUICK: Nanos = Nanos::from_secs(1);
 
 pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
@@ -84,13 +84,13 @@ fn tested(plan: &Plan) -> usize {
     plan.proof.iter().filter(|proof| proof.reason.is_none()).count()
 }
 
-/// The error of each test, where so many settings are tested together.
+/// The error of each test, if `settings` settings are tested together.
 fn error(settings: usize) -> f64 {
     let tests = u32::try_from(PROVEN.len() * settings.max(1)).unwrap_or(u32::MAX);
     ERROR / f64::from(tests)
 }
 
-/// As many pairs as show an effect of [`TWO_SIGMA`] among so many settings.
+/// The number of pairs that show an effect of [`TWO_SIGMA`] among `settings` settings.
 fn enough(settings: usize) -> u32 {
     let shows = |pairs: &u32| {
         let pairs = usize::try_from(*pairs).unwrap_or(usize::MAX);
@@ -99,7 +99,7 @@ fn enough(settings: usize) -> u32 {
     (FEWEST..MOST).find(shows).unwrap_or(MOST)
 }
 
-/// What so many pairs can show, before anything is measured.
+/// The effect that `pairs` pairs can show, before anything is measured.
 fn power(plan: &Plan, pairs: u32) -> Result<String, Failure> {
     let settings = tested(plan);
     if pairs < FEWEST {

@@ -114,7 +114,7 @@ pub fn print(format: &Format, contents: &Contents) -> Result<(), Failure> {
     Ok(output::bytes(&draw(format, contents)?)?)
 }
 
-/// What opens files by their kind on a desktop.
+/// The program that opens files by their kind on a desktop.
 const OPENER: &str = "xdg-open";
 
 /// Shows a page to the user.
@@ -146,7 +146,7 @@ pub fn after(
     let path = run.dir.path().join(PAGE);
     let said = match run.dir.replace(PAGE, &draw(format(HTML)?, &run.contents)?) {
         Ok(()) => format!("page: {}", path.display()),
-        // What was measured is there all the same.
+        // The bundle itself is complete all the same.
         Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             let bundle = typed(run.dir.path());
             format!(

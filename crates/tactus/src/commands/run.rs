@@ -41,7 +41,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
     if arguments.detach.detached {
         leave_terminal()?;
     }
-    // What is wrong with the command line is said at once, whoever measures now.
+    // Report errors in the command line at once, before waiting for another measurement.
     let asked = arguments.plan.as_deref().map(named).transpose()?;
     let format = arguments.printed.word().map(super::report::format).transpose()?;
     let base = arguments.baseline.baseline.as_deref().map(Base::find).transpose()?;
@@ -78,7 +78,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         }
     };
     match (&resumed, &arguments.title) {
-        // A run that goes on keeps its title.
+        // A resumed run keeps its title.
         (Some(resumed), _) => plan.title.clone_from(&resumed.plan.title),
         (None, Some(title)) => plan.title = Some(title.clone()),
         (None, None) => {}
@@ -105,7 +105,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         }
         choices = as_before(resumed, &choices)?;
     }
-    // The lot of a run that goes on is the one that it was begun with.
+    // A resumed run keeps its seed.
     let begun = resumed.as_ref().and_then(|resumed| resumed.contents.plan.seed);
     choices.seed = begun.or(plan.seed).unwrap_or_else(seed::new);
     choices.state = present(&plan, arguments.host_state.as_deref())?;
@@ -123,7 +123,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         }
         None => Destination::New(place(arguments, &plan.name)?, &plan),
     };
-    // A run that goes on keeps its time.
+    // A resumed run keeps its duration.
     say_needs(&resolved, resumed.is_none().then(words));
     if let Some(sentence) = size_of(&resolved) {
         say(sentence);
@@ -161,7 +161,7 @@ fn place(arguments: &Run, plan: &str) -> Result<Location, Failure> {
     Ok(Location::Fresh(baseline::directory(name)?.join(fresh(plan))))
 }
 
-/// What a long run will take; none: it is over before anybody wonders.
+/// The time and size of a long run; `None` for a short one.
 fn size_of(resolved: &Resolved) -> Option<String> {
     let ns = resolved.expected_ns();
     if (LONG_NS..HUGE_NS).contains(&ns) {
@@ -188,7 +188,7 @@ fn is_filled(dir: &Path) -> bool {
     Real.list(dir).is_ok_and(|entries| !entries.is_empty())
 }
 
-/// What the bundle was begun with. Options that were given must be the same.
+/// The choices that the bundle was begun with. Options given again must be the same.
 fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
     let then = resumed.contents.manifest.asked.clone().unwrap_or_default();
     let now = given.asked();
@@ -240,7 +240,7 @@ fn sentence(state: &Present) -> String {
     format!("host state: {name} ({})", lacks.join("; "))
 }
 
-/// What is said where threads of `SCHED_OTHER` measure.
+/// The note for measurements with threads of `SCHED_OTHER`.
 const ORDINARY: &str = "note: this user may not use real-time threads: SCHED_OTHER is measured, which is not \
                         real-time and never passes. `sudo tactus run` adds real-time threads, the self-test \
                         and the host's settings";
@@ -256,7 +256,7 @@ fn asks(arguments: &Run) -> bool {
     !arguments.places.is_empty() || arguments.cpus.is_some() || !arguments.load.is_empty()
 }
 
-/// What the command line says is measured.
+/// The scope of the measurement by the command line.
 fn scope(arguments: &Run) -> Result<Scope, Failure> {
     let mut places: Vec<(String, Environment)> = Vec::new();
     for text in &arguments.places {
@@ -305,7 +305,7 @@ fn is_study(resumed: &Resumed) -> bool {
     plans.any(|plan| resumed.same_plan(&plan).is_ok())
 }
 
-/// Refuses to run what the plan of a bundle says and nobody here has written: whoever made the bundle wrote that too.
+/// Refuses to run commands of a bundle's plan that no user here has written: the author of the bundle chose them.
 fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
     let Some(told) = told(plan) else { return Ok(()) };
     Err(Failure::say(
@@ -314,7 +314,7 @@ fn nothing_foreign(plan: &Plan) -> Result<(), Failure> {
     ))
 }
 
-/// What a plan runs, reaches or sets, a line each; nothing where it only measures.
+/// The programs, places and settings of a plan, a line each; `None` if it only measures.
 fn told(plan: &Plan) -> Option<String> {
     let all = commands(plan);
     let (most, columns) = SHOWN;

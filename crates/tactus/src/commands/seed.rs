@@ -1,4 +1,4 @@
-//! What decides the draws of a run.
+//! The seed of a run's random choices.
 
 use tactus_system::{Real, System};
 

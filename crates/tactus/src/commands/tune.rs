@@ -79,7 +79,7 @@ fn here() -> Result<Facts, Failure> {
     Ok(facts)
 }
 
-/// The part that a system plays under a profile, when nobody says.
+/// The role of a system under a profile, by default.
 fn part(facts: &Facts, profile: &Profile) -> Role {
     match () {
         () if facts.text("container:kind").is_some() => Role::Container,

@@ -45,7 +45,7 @@ fn attach(arguments: &Watch) -> Result<Exit, Failure> {
             }
             if followed? == Followed::Left {
                 say(format_args!("the run continues; `tactus watch {}` follows it again", typed(&path)));
-                // How it will end is not known: nobody may take this for its success.
+                // How the run will end is unknown: a script must not take this for success.
                 return Ok(Exit::Unable);
             }
             run.ends_within(PATIENCE)?;
@@ -70,7 +70,7 @@ pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
     })
 }
 
-/// Whoever wrote this bundle died.
+/// The run that wrote this bundle died.
 pub fn died(bundle: &Path) -> Failure {
     Failure::say(
         format!("{}: the run died; its data so far is kept", bundle.display()),

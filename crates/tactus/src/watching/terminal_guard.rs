@@ -25,7 +25,7 @@ pub struct TerminalGuard {
 }
 
 impl TerminalGuard {
-    /// One for the terminal that keys come from; none: its name or its settings cannot be had.
+    /// A guard for the terminal that keys come from; `None`: its name or its settings are unknown.
     pub fn start() -> Option<Self> {
         let name = ttyname(rustix::stdio::stdin(), Vec::new()).ok()?;
         let name = std::ffi::OsString::from_vec(name.into_bytes()).into_string().ok()?;

@@ -185,7 +185,7 @@ fn a_program_that_ends_or_stalls_ends_the_measurement_and_what_was_measured_stay
         let file = dir.path().join(name);
         let words = [program, file.to_str().unwrap(), "10000", cycles];
         let patience = [("response", ", patience = \"1s\"")];
-        // A program that stops itself where it would be killed: nobody reaps it, and it marks nothing.
+        // The program stops before it could be killed: it is not reaped, and marks nothing.
         let script = format!("(sleep 2; kill -STOP $$) & exec {}", words.join(" "));
         let words: Vec<&str> = if stop { vec!["sh", "-c", &script] } else { words.to_vec() };
         let plan = plan(&words, &file, "10ms", &patience, "20s").replace("control = true\n", "");

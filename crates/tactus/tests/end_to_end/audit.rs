@@ -53,7 +53,7 @@ fn this_machine_is_audited_and_nothing_of_it_changes() {
     carries |= carries_guests();
     assert_eq!(result.status.code(), Some(0), "{}", stderr(&result));
     let document = json(&result);
-    // A hypervisor below that lets this machine run no guests of its own: it is a guest, unless it runs some all the same.
+    // Without nested virtualization this machine is a guest, unless it runs guests all the same.
     let flags = fs::read_to_string("/proc/cpuinfo").unwrap();
     let has = |flag: &str| flags.split_ascii_whitespace().any(|word| word == flag);
     let role = if has("hypervisor") && !has("vmx") && !has("svm") { "guest" } else { "host" };

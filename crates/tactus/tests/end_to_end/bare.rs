@@ -42,7 +42,7 @@ fn the_floor_of_the_hypervisor_is_measured_and_proven_before_and_after() {
     exits_are_told_or_unknowable(entry);
 }
 
-/// KVM has seen each wake-up leave and come back; an emulator has no exits, and nobody says that there were none.
+/// KVM sees each wake-up leave and come back. An emulator has no exits: the number is unknown, not zero.
 fn exits_are_told_or_unknowable(entry: &Value) {
     let exits = &entry["exits"];
     if entry["evidence"] == "emulated" {
@@ -126,7 +126,7 @@ fn what_makes_a_guest_exit_is_measured_on_the_host_and_without_an_operating_syst
     assert_eq!(bare_has.contains(&"hypercall".to_owned()), bare["evidence"] != "emulated", "{bare_has:?}");
 }
 
-/// What a boot loader's menu starts, as `grub.cfg`.
+/// The menu of a boot loader, as `grub.cfg`.
 fn disc(dir: &Path, words: &str) -> Option<std::path::PathBuf> {
     if !Path::new("/usr/lib/grub/i386-pc").exists() {
         skipped("this needs GRUB for PCs");

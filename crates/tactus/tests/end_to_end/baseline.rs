@@ -1,4 +1,4 @@
-//! A run that is kept under a name, and runs that are held against it.
+//! A run that is kept under a name, and runs that are compared with it.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn code_of(said: &str) -> i32 {
 }
 
 #[test]
-fn a_run_is_held_against_the_baseline_of_a_name_and_ends_as_the_gate_does() {
+fn a_run_is_compared_with_a_named_baseline_and_ends_as_the_gate_does() {
     let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);

@@ -1,4 +1,4 @@
-//! Who had the CPU: known causes are named, and where there is none, none is.
+//! Blame of latencies: known causes are named, and no cause is invented.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -52,7 +52,7 @@ environment = "host"
 control = false
 "#;
 
-/// How many of a row's latencies from this length on are laid to this, and how many there are.
+/// How many of a row's latencies of at least `from_ns` are blamed on `to`, and how many there are.
 fn laid(row: &Value, to: &str, from_ns: u64) -> (usize, usize) {
     let latencies = row["blame"]["latencies"].as_array().unwrap_or_else(|| panic!("{row:#}"));
     let large: Vec<&Value> =
@@ -60,7 +60,7 @@ fn laid(row: &Value, to: &str, from_ns: u64) -> (usize, usize) {
     (large.iter().filter(|one| one["cause"].as_str().unwrap().contains(to)).count(), large.len())
 }
 
-/// Why it cannot be known here; none: it can.
+/// Why blame is impossible here; `None` if it is possible.
 fn obstacle(row: &Value) -> Option<String> {
     let told = [&row["blame"]["unavailable"], &row["reason"]];
     told.into_iter().find_map(Value::as_str).map(str::to_owned)
@@ -75,7 +75,7 @@ fn parts_are_the_latency(row: &Value) {
     }
 }
 
-/// What a timer's function is called where the kernel names it, and else the interrupt that it went off in.
+/// The name of a timer's function if the kernel reports it, else of the interrupt that it went off in.
 fn timer_or_its_interrupt<'a>(rows: impl IntoIterator<Item = &'a Value>, function: &str) -> String {
     let parts = |row: &'a Value| row["blame"]["latencies"].as_array().into_iter().flatten();
     let mut parts = rows.into_iter().flat_map(parts).flat_map(|one| one["parts"].as_array().unwrap());
@@ -110,7 +110,7 @@ fn a_hog_and_a_block_are_named_as_those_who_had_the_cpu_and_parts_are_the_latenc
     nothing_is_left();
 }
 
-/// What disturbs the measured CPU until it is told to end.
+/// Runs a disturbance of the measured CPU until `then` has returned.
 fn beside<T>(disturb: impl FnOnce(&AtomicBool) + Send, then: impl FnOnce() -> T) -> T {
     struct End<'a>(&'a AtomicBool);
     impl Drop for End<'_> {
@@ -131,7 +131,7 @@ fn beside<T>(disturb: impl FnOnce(&AtomicBool) + Send, then: impl FnOnce() -> T)
     })
 }
 
-/// So many timers that go off at one moment, every 20 ms: all of them in one interrupt of the timer.
+/// 6000 timers that go off at one moment, every 20 ms: all of them in one interrupt of the timer.
 fn timer_storm(over: &AtomicBool) {
     const TIMERS: usize = 6_000;
     const EVERY_NS: i64 = 20_000_000;
@@ -279,7 +279,7 @@ fn where_nothing_disturbs_no_known_cause_is_named() {
         let (to, of) = laid(row, cause, 0);
         assert!(of >= 10 && to == 0, "{cause}: {to} of {of}: {:#}", row["blame"]);
     }
-    // Others are at work on this machine: whoever is named had most of it.
+    // Other programs run on this machine: a named cause must have had most of the time.
     let median = row["all"]["p50_ns"].as_u64().unwrap();
     for latency in row["blame"]["latencies"].as_array().unwrap() {
         let cause = latency["cause"].as_str().unwrap();

@@ -64,7 +64,7 @@ fn bundles_of_machines_are_collected_killed_and_again_and_the_fleet_is_shown() {
         if data.join("data-set.json").exists() {
             let shown = show(&["--json"]);
             let runs = json(&shown)["runs"].as_u64().unwrap();
-            // Of nobody nothing is decided.
+            // Without runs the result is inconclusive.
             assert_eq!(shown.status.code(), Some(if runs == 0 { 3 } else { 0 }), "{}", stderr(&shown));
             assert!(runs <= 59, "{runs}");
         }

@@ -8,7 +8,7 @@ use crate::common::{
     tactus,
 };
 
-/// What a command prints on stderr, without what differs from machine to machine.
+/// The output of a command on stderr, without the parts that differ between machines.
 fn complaint(arguments: &[&str]) -> String {
     let result = output(tactus().args(arguments));
     assert_eq!(result.status.code(), Some(2), "{arguments:?}: {}", stderr(&result));

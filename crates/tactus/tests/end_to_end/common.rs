@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the real command, and a look at what it leaves behind.
+//! Common parts of the end-to-end tests: the real command, and a look at its leftovers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,9 @@ fn lock() -> String {
     test[end..].to_owned()
 }
 
-/// A copy of the program that anybody may start, in `place`. Another process makes it: a file that this one has open for
-/// writing is held by each child that another test forks meanwhile, and cannot be started ("Text file busy").
+/// A copy of the program in `place` that every user may start. Another process makes it. If this one had the file
+/// open for writing, children that other tests fork meanwhile would have it open, too, and it could not be started
+/// ("Text file busy").
 pub fn copied_into(place: &Path) -> PathBuf {
     let program = place.join("tactus");
     let (made, other) = (env!("CARGO_BIN_EXE_tactus"), &program);
@@ -51,7 +52,7 @@ pub fn output(command: &mut Command) -> Output {
     command.output().expect("tactus starts")
 }
 
-/// A command that goes on, whose words nobody reads.
+/// A command that runs in the background, without output.
 pub fn started(command: &mut Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("tactus starts")
 }
@@ -64,7 +65,7 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What it printed as JSON; on failure with everything it said.
+/// Its JSON output; on failure the panic has all of its output.
 pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}\nstdout: {}\nstderr: {}", stdout(output), stderr(output)))
@@ -114,7 +115,8 @@ impl Process {
         std::iter::successors(Some(self.pid), parent).take(100).any(|pid| pid == other)
     }
 
-    /// What loses its environment on the way (a job of sshd or of Slurm) is at least a process of these tests.
+    /// A process that loses its environment on the way (a job of sshd or of Slurm) is at least a process of these
+    /// tests.
     fn is_of_this_test(&self) -> bool {
         match self.variable(TESTED_BY) {
             Some(test) => test == this_test(),
@@ -129,7 +131,7 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// The ids of runs that other tests and other users make on this machine: their guardians live as long.
+/// The ids of runs that other tests and other users make on this machine: a run exists as long as its guardian.
 fn others() -> Vec<String> {
     let guardians = Process::all().filter(|process| !process.is_of_this_test());
     guardians.filter_map(|process| process.guards().map(str::to_owned)).collect()
@@ -150,13 +152,13 @@ pub fn marked() -> Vec<Process> {
     Process::all().filter(is_own).collect()
 }
 
-/// Guardians, which carry no mark and outlive their run: what they take back, they take back last.
+/// Guardians, which have no mark and end after their run, because they take back changes last.
 fn guardians() -> Vec<String> {
     let guardians = Process::all().filter(|process| process.guards().is_some() && process.is_of_this_test());
     guardians.map(|process| process.to_string()).collect()
 }
 
-/// The guardian of a run that a test has started, once it is there; none: the run ends without one.
+/// The guardian of a run that a test has started, once it runs; `None`: the run ends without one.
 pub fn guardian_of(run: &mut Child) -> Option<Process> {
     loop {
         let found = Process::all().find(|own| own.guards().is_some() && own.descends_from(run.id()));

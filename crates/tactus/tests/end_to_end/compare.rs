@@ -1,4 +1,4 @@
-//! Two bundles of repeated runs held against each other, and what cannot be.
+//! Two bundles of repeated runs are compared, and some that cannot be.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn run(plan: &Path, out: &Path, more: &[&str]) {
     assert!(out.join("manifest.json").exists(), "{}", stderr(&result));
 }
 
-/// A bundle of eight runs that nobody measured: its latencies are so many hundredths of the usual ones, and those of each run
+/// A made-up bundle of eight runs: its latencies are `hundredths` hundredths of the usual ones, and those of each run
 /// a little different.
 fn made(dir: &Path, hundredths: u64) {
     const SECONDS: u64 = 10;
@@ -136,7 +136,7 @@ fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
 }
 
 #[test]
-fn a_gate_ends_with_one_on_a_regression_and_each_condition_is_held_against_the_first() {
+fn a_gate_ends_with_one_on_a_regression_and_each_condition_is_compared_with_the_first() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
     for (name, hundredths) in [("base", 100), ("same", 100), ("slower", 140)] {

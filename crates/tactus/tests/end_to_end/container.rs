@@ -10,9 +10,9 @@ use tactus_system::{Real, topology};
 use crate::common::{output, stderr, stdout};
 use crate::on_docker::daemon::Daemon;
 
-/// What a real-time thread needs.
+/// The capabilities for a real-time thread.
 const CAPABILITIES: [&str; 2] = ["--cap-add=SYS_NICE", "--cap-add=IPC_LOCK"];
-/// Only kernels that give a group a real-time budget of its own have it: in a new group that is 0.
+/// The file exists only if the kernel gives each group a separate real-time budget, which is 0 in a new group.
 const BUDGETS: &str = "/sys/fs/cgroup/cpu/cpu.rt_runtime_us";
 
 /// One that runs.
@@ -20,7 +20,7 @@ pub struct Container {
     process: Child,
     /// Asks for its state.
     asks: Vec<String>,
-    /// What is answered of one that runs.
+    /// The answer for a running one.
     answer: &'static str,
     removes: Vec<String>,
 }
@@ -124,7 +124,8 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// As a user must who wants SCHED_FIFO in a container below the older hierarchies: without them it has no group of its own.
+/// The way to SCHED_FIFO in a container below the older hierarchies: without these mounts the container has no
+/// separate group.
 fn with_a_budget(words: &[&str]) -> Vec<String> {
     if !Path::new(BUDGETS).exists() {
         return owned(words);

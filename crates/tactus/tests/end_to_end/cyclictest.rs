@@ -41,7 +41,8 @@ fn its_json_has_the_same_keys_and_each_thread_the_interval_that_cyclictest_gives
         own["cmdline:"].as_str().unwrap().split(" cyclictest ").nth(1),
         Some(words.join(" ").as_str())
     );
-    // The second thread sleeps twice as long: of 2000 periods it has half, as far as none was missed.
+    // The interval of the second thread is twice that of the first: it has half of the 2000 periods, if none was
+    // missed.
     let cycles = |number: &str| own["thread"][number]["cycles"].as_u64().unwrap();
     assert!(cycles("0") > cycles("1"), "{own:#}");
     assert!(stdout(&ours).contains("I:2000"), "{}", stdout(&ours));

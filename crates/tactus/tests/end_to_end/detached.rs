@@ -1,4 +1,5 @@
-//! Runs that outlive their terminal: started with `--detach`, followed with `attach`, ended with `stop`.
+//! Runs that continue after their terminal closes: started with `--detach`, followed with `attach`, ended with
+//! `stop`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +15,7 @@ use crate::common::{
 };
 use crate::watching::in_unread_terminal;
 
-/// What a detached run is asked for here; it says nothing of latencies.
+/// The command of a detached run in these tests; they check nothing of latencies.
 const MEASURE: [&str; 6] = ["measure", "-i", "1000", "--no-self-test", "--detach", "--beside"];
 
 /// A place for bundles, in which no other test's runs are found.
@@ -41,7 +42,7 @@ impl Place {
         output(&mut self.command(words))
     }
 
-    /// Starts a run that goes on by itself, for so long.
+    /// Starts a detached run that lasts for `duration`.
     fn detached(&self, name: &str, duration: &str) -> PathBuf {
         let begun = output(self.command(&MEASURE).args(["-D", duration, "--out", name]));
         assert_eq!(begun.status.code(), Some(0), "{}", stderr(&begun));
@@ -308,7 +309,7 @@ fn what_keeps_a_run_from_beginning_is_said_where_it_was_started_and_nothing_goes
     assert!(said.contains("theirs.log: others may write to it") && said.contains("hint: "), "{said}");
     assert!(!place.at("theirs").exists());
     assert_eq!(fs::read_to_string(&log).unwrap(), "bundle: /somewhere/else\n");
-    // Ctrl-C while it waits for the machine: nobody is left waiting.
+    // Ctrl-C while it waits for the machine: no process keeps waiting.
     let held = place.detached("held", "600");
     let lines = place.at("lines");
     let mut waits = place.command(&["measure", "--detach", "--out", "late", "--wait", "1h"]);

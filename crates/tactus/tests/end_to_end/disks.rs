@@ -1,4 +1,4 @@
-//! What a run writes to comes to its end: a disk that fills, and one that cannot be written any more.
+//! Runs on a failing disk: one that fills, and one that cannot be written any more.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use crate::common::{
     alone, await_tick, ended, json, measures_beside_others, nothing_is_left, output, skipped, stderr, tactus,
 };
 
-/// A file system of its own.
+/// A separate file system.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
-    /// One in memory of this size, as mount(8) takes it, that is soon full; none: nothing can be mounted here, which is
-    /// said.
+    /// A disk in memory of this size, as mount(8) takes it, that is soon full; `None`: nothing can be mounted here,
+    /// which is printed.
     fn of(size: &str) -> Option<Self> {
         Self::mounted(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
     }
@@ -43,21 +43,21 @@ impl Disk {
         self.0.path()
     }
 
-    /// What the kernel does where it cannot trust a disk any more: nothing is written to it from now on.
+    /// The kernel's reaction to a disk that it cannot trust any more: nothing is written to it from now on.
     fn fails(&self) {
         let failed = output(Command::new("mount").args(["-o", "remount,abort"]).arg(self.path()));
         assert!(failed.status.success(), "{}", stderr(&failed));
     }
 
-    /// Nobody holds anything of it open.
+    /// Fails if a process holds a file of it open.
     fn unmount(self) {
         let unmounted = output(Command::new("umount").arg(self.path()));
         assert!(unmounted.status.success(), "the run holds its bundle open: {}", stderr(&unmounted));
     }
 }
 
-/// A run of one row of this machine, for as long, and what is done to its disk once it measures; how it ended, and its
-/// messages.
+/// A run of one row of this machine, for `duration`; `then` acts on its disk once it measures. Returns how it ended,
+/// and its messages.
 fn measured(out: &Path, duration: &str, then: impl FnOnce()) -> (Option<i32>, String) {
     let said = tempfile::NamedTempFile::new().unwrap();
     let mut command = tactus();

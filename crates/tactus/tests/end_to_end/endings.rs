@@ -12,7 +12,7 @@ use crate::common::{
     output, skipped, started, stderr, tactus,
 };
 
-/// A run that goes on for a minute, in the given environments, once it measures.
+/// A run of a minute, in the given environments, once it measures.
 fn running(out: &Path, only: &str) -> Child {
     let child = started(tactus().args(["run", "--duration", "60s", "--only", only, "--out"]).arg(out));
     await_tick(out);

@@ -1,5 +1,5 @@
-//! The two examples that the help of each command ends with are typed as they stand, in a directory that has what they
-//! name. What measures there measures shortly.
+//! The two examples at the end of each command's help are typed as they are, in a directory that has the files in
+//! them. Measurements are shortened.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("tactus oslat --help", "help is a test of its own"),
 ];
 
-/// What is added so that an example takes seconds.
+/// Options that make an example last seconds.
 const SHORTER: &[(&str, &str)] = &[
     ("tactus run -i 1ms --max 100us --overruns 0", "-D 1 --only host"),
     ("tactus prove vmstat-interval --quick", "--pairs 2"),
@@ -42,7 +42,7 @@ fn examples(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the examples of a command name.
+/// The files in the examples of a command.
 fn set_up(command: &str, dir: &Path) {
     let measure = |out: &str| {
         let line = ["measure", "-a", "0", "-i", "1ms", "-D", "1", "-q", "--out", out];
@@ -89,7 +89,7 @@ fn each_example_runs(commands: &[&str]) {
             if NOT_RUN.iter().any(|(line, _)| *line == example) {
                 continue;
             }
-            // What is watched goes on meanwhile.
+            // The watched run continues meanwhile.
             let mut watched = (*command == "watch").then(|| {
                 let night = dir.join("night");
                 let _ = fs::remove_dir_all(&night);

@@ -1,4 +1,4 @@
-//! What tactus keeps on a machine cannot be forged by somebody else.
+//! Another user cannot forge the files that tactus keeps on a machine.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -352,7 +352,7 @@ fn another_user_undoes_nothing_of_roots_and_tunes_nothing() {
     let reverted = as_other(&forged, &["tune", "revert"]);
     assert_eq!(reverted.status.code(), Some(2), "{}", stderr(&reverted));
     assert!(stderr(&reverted).contains("only root may tune a system"), "{}", stderr(&reverted));
-    // In a directory of his own, with what he may not have written.
+    // In a directory of the other user, with a file that he may not have written.
     forged.give(".");
     forged.give("run");
     let said = stderr(&as_other(&forged, &MEASURE));

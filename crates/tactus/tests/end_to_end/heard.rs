@@ -1,4 +1,4 @@
-//! What is said is clean for a terminal, and nobody has to listen for a measurement to end well.
+//! Messages are clean for a terminal, and a measurement ends well without a reader.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::common::{
     beside_others, json, measures_beside_others, nothing_is_left, output, stderr, stdout, tactus,
 };
 
-/// What would drive a terminal, as characters: escape, C1, and one that reorders a line.
+/// Characters that would drive a terminal: escape, C1, and one that reorders a line.
 const DRIVING: [char; 6] = ['\u{1b}', '\u{7}', '\u{9b}', '\u{7f}', '\u{202e}', '\u{2066}'];
 const HOSTILE: &str = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb\\u2066";
 
@@ -104,7 +104,7 @@ fn a_terminal_that_is_full_or_has_gone_ends_no_measurement() {
             run(dir.path(), &format!("stderr-{name}")).stdout(Stdio::null()).stderr(stream).status().unwrap();
         assert_eq!(ended.code(), usual, "stderr {name}");
     }
-    // Data that nobody wants changes nothing; data that cannot be written is one, and the bundle is whole.
+    // Data without a reader changes nothing; data that cannot be written is an error, and the bundle is complete.
     for (name, stream, right) in [("full", full(), Some(2)), ("gone", gone(), usual)] {
         let ended =
             run(dir.path(), &format!("stdout-{name}")).stdout(stream).stderr(Stdio::null()).status().unwrap();

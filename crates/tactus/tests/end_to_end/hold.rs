@@ -54,7 +54,7 @@ cpus = "1"
     // They come at random moments, at least a half of it apart.
     assert!((6..=24).contains(&times), "{injected}");
     assert!(injected["longest_ns"].as_u64().unwrap() >= LENGTH_NS);
-    // On the virtual CPU that was held, and at its size or more: the machine is shared, and a hold that begins while the
+    // On the virtual CPU that was held, and at its size or more. The machine is shared: a hold that begins while the
     // guest is late already is part of that latency.
     let most = times * 2 / 3;
     assert!(large(&row, 1, LENGTH_NS) >= most, "{row:#}");
@@ -68,9 +68,10 @@ cpus = "1"
     assert!(record >= most, "{:#}", row["waits"]);
     let attribution = &entry["attribution"];
     let count = |key: &str| attribution[key].as_u64().unwrap();
-    // Of the ten largest alone, and the emulated guest has large ones of its own.
+    // Of the ten largest alone, and the emulated guest has other large ones.
     assert!(count("explained") * 2 >= times, "{attribution}");
-    // Where the machine itself keeps its threads waiting as long, chance explains them too, and nothing is laid to anybody.
+    // If the machine itself delays its threads by a similar time, chance explains the latencies too, and none is
+    // blamed on the host.
     let told = attribution["chance"].as_f64().unwrap() < 0.05;
     assert_eq!(count("host"), if told { count("explained") } else { 0 }, "{attribution}");
     let shown = stdout(&output(tactus().arg("report").arg(&out)));

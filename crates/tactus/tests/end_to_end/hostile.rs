@@ -1,5 +1,5 @@
-//! A line at whose other end a hostile program speaks in place of a probe: it takes neither the memory nor the disk of
-//! this machine, and the run says by name who it was. The program is this test itself, started anew by the plan.
+//! A line with a hostile program in place of a probe. The program takes neither the memory nor the disk of this
+//! machine, and the run names its environment. The program is this test itself, started anew by the plan.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -29,7 +29,7 @@ const MOST_BUNDLE: u64 = 16 << 20;
 #[test]
 fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
     if let Ok(harm) = std::env::var(HARM) {
-        // It ends when nobody reads what it says.
+        // It ends when its output is not read any more.
         let _ = speak(&harm);
         return;
     }
@@ -66,7 +66,7 @@ fn a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named() {
 
 struct Suffered {
     document: Value,
-    /// What the run said.
+    /// The run's output.
     said: String,
     /// The most memory that tactus had.
     kib: u64,
@@ -79,7 +79,7 @@ fn suffer(harm: &str) -> Suffered {
     let (plan, bundle) = (dir.path().join("plan.toml"), dir.path().join("bundle"));
     let own = std::env::current_exe().unwrap();
     let test = "hostile::a_hostile_program_in_place_of_a_probe_exhausts_nothing_and_is_named";
-    // Traces are sent while nobody takes them in, since another environment is still starting.
+    // Traces are sent before they are read, because another environment is still starting.
     let slow = "[environment.slow]\nkind = \"serial\"\nformat = \"probe\"\ncpus = \"0\"\ncommand = \"exec sleep 8\"\n";
     let (slow, measured) = match harm {
         "traces" => (
@@ -269,7 +269,7 @@ fn speak(harm: &str) -> io::Result<()> {
     }
 }
 
-/// So many times the same.
+/// The same message, `count` times.
 fn times(count: usize, message: &Value) -> impl Iterator<Item = Value> {
     std::iter::repeat_n(message.clone(), count)
 }
@@ -343,7 +343,7 @@ fn values() -> Vec<Value> {
     (0..10 * 256).map(value).chain(times(4, &breakdown)).collect()
 }
 
-/// Says the same until nobody reads it.
+/// Sends the same until the reader has gone.
 fn endless(bytes: &[u8]) -> io::Result<()> {
     let mut out = fs::File::options().write(true).open("/proc/self/fd/1")?;
     loop {

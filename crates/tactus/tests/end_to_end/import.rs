@@ -42,7 +42,7 @@ fn files_of_other_instruments_are_a_bundle_like_any_other_and_judge_nothing() {
     assert_eq!(fitness.status.code(), Some(3), "{}", stdout(&fitness));
 }
 
-/// What `rtla timerlat hist -u -T 1` writes that stops before user space ran.
+/// The output of `rtla timerlat hist -u -T 1` that stops before user space ran.
 const STOPPED: &str = "\
 # RTLA timerlat histogram
 # Time unit is microseconds (us)
@@ -115,7 +115,7 @@ fn what_is_required_of_an_import_is_judged_and_cannot_be_told() {
     assert!(stderr(&result).contains("hint: use one of `one`, `other`") && !unknown.exists());
 }
 
-/// Of the text of `-h` nobody knows how long it took, or how often it measured.
+/// The output of `-h` does not say how long cyclictest measured, or with which interval.
 #[test]
 fn files_under_one_name_are_compared_and_what_they_do_not_say_is_not_known() {
     let _turn = beside_others();
@@ -190,7 +190,7 @@ fn piped(out: &Path, bytes: &[u8]) -> std::process::Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What is refused early is not read to its end.
+    // A refused file is not read to its end.
     let _ = child.stdin.take().unwrap().write_all(bytes);
     child.wait_with_output().unwrap()
 }
@@ -317,7 +317,7 @@ fn what_rtla_measures_here_is_imported() {
     }
 }
 
-/// What cyclictest measures now is in its two files, and in the bundle.
+/// The figures that cyclictest measures now are in its two files, and in the bundle.
 #[test]
 fn what_cyclictest_measures_here_is_what_is_imported() {
     let _turn = beside_others();

@@ -1,4 +1,5 @@
-//! `make install` below another root: what is there is whole, and a user's program is built against the header of it alone.
+//! `make install` below another root: the installation is complete, and a user's program is built against its header
+//! alone.
 
 use std::fs;
 use std::process::Command;

@@ -13,7 +13,7 @@ use crate::common::{
 
 const CARD: [&str; 6] = ["measure", "--measurement", "interrupt", "--to", "bare", "--json"];
 
-/// What was said of the one row of a bundle.
+/// The notes of the one row of a bundle.
 fn notes(bundle: &Path) -> Vec<String> {
     let mut rows = fs::read_dir(bundle.join("scenarios")).expect("rows").flatten();
     let result = fs::read(rows.next().expect("a row").path().join("result.json")).expect("a result");
@@ -190,7 +190,7 @@ fn a_card_that_is_not_there_or_is_described_wrongly_is_named() {
         assert_eq!(run.status.code(), Some(2), "{words}");
         assert!(words.contains(said) && words.contains("hint:"), "{words}");
     }
-    // There is no such card in this machine.
+    // This machine has no such card.
     let run = measure(&shipped("edu.toml"), &[]);
     let entry = &json(&run)["scenarios"][0];
     assert_eq!((&entry["status"], &entry["ended"]), (&"skipped".into(), &"refused".into()), "{entry:#}");

@@ -1,4 +1,4 @@
-//! `--verbose` and `TACTUS_LOG`: what is said on stderr of what is done, and what a bundle keeps of it.
+//! `--verbose` and `TACTUS_LOG`: the log on stderr, and the part of it in a bundle.
 
 use std::fs;
 use std::io::Read;
@@ -126,7 +126,7 @@ fn lines_of_the_log_stand_above_the_progress_line_and_not_in_it() {
     nothing_is_left();
     let drawn = String::from_utf8_lossy(&drawn).into_owned();
     assert!(drawn.contains("left [") || drawn.contains(" left"), "a progress line was drawn: {drawn}");
-    // What is cleared before a line is not there any more.
+    // Text before a control sequence that clears the line is not visible any more.
     let visible =
         |line: &str| line.rsplit("\u{1b}[2K").next().unwrap_or(line).trim_start_matches('\r').to_owned();
     let lines: Vec<String> = drawn.split("\r\n").map(visible).collect();

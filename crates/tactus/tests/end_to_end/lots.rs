@@ -1,4 +1,4 @@
-//! A separation as it is measured: moments drawn by lot, windows of time, and words that follow from both.
+//! A separation as it is measured: random moments, windows of time, and the sentences that follow from both.
 
 use std::fs;
 

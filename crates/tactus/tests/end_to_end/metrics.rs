@@ -1,4 +1,4 @@
-//! Metrics of a run while it goes on: read by hand, and by a real Prometheus.
+//! Metrics of a run in progress: read by hand, and by a real Prometheus.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -133,7 +133,7 @@ fn a_real_prometheus_scrapes_a_run_and_understands_rules_and_dashboard() {
     assert!(tested.status.success(), "{}{}", stdout(&tested), stderr(&tested));
     let dir = tempfile::tempdir().unwrap();
     let run = Serving::start(&dir.path().join("bundle"));
-    // A free port: nobody else here asks for one at the same moment.
+    // A free port: no other test asks for one at the same moment.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let config = dir.path().join("prometheus.yml");
     let rules = contrib.canonicalize().unwrap().join("tactus.rules.yml");

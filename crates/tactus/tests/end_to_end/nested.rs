@@ -93,7 +93,7 @@ fn a_container_in_a_guest_is_measured_through_the_guests_probe_and_is_gone_with_
         assert!(entry["all"]["cycles"].as_u64().unwrap() > 100, "{entry:#}");
         evidence.push(entry["evidence"].as_str().unwrap());
     }
-    // What is inside stands on the ground of what is around it.
+    // An inner environment has the evidence of the outer one.
     evidence.dedup();
     assert_eq!(evidence.len(), 1, "{evidence:?}");
     let events = fs::read_to_string(out.join("events.jsonl")).unwrap();

@@ -73,7 +73,7 @@ fn run(plan: &Path, out: &Path) -> Vec<Value> {
     shown["scenarios"].as_array().unwrap().clone()
 }
 
-/// Every stream that was measured stands in the table, and the first of a direction is what others are held against.
+/// Every measured stream is in the table, and the first of a direction is the reference for the others.
 fn check_table(shown: &Value) {
     let measured = shown["scenarios"].as_array().unwrap().iter().filter(|row| {
         row["values"]

@@ -9,7 +9,7 @@ use crate::common::{
 };
 
 #[test]
-fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_the_bundle() {
+fn a_second_run_is_refused_or_waits_or_measures_beside_with_a_note_in_the_bundle() {
     let Some(_turn) = measures_beside_others() else { return };
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first");
@@ -39,7 +39,7 @@ fn whoever_comes_second_is_refused_or_waits_or_measures_beside_with_a_word_in_th
     assert!(beside.status.success(), "{}", stderr(&beside));
     let events = fs::read_to_string(other.join("events.jsonl")).unwrap();
     assert!(events.contains("measured this machine at the same time"), "{events}");
-    // Who waits goes on when the first one is gone, however it went.
+    // A waiting run starts when the first one is gone, even if that one was killed.
     let waiting = std::thread::spawn({
         let mut command = tactus();
         command.args(["measure", "-D", "1", "-q", "--no-self-test", "--json", "--wait", "2m"]);

@@ -30,8 +30,8 @@ fn ask(monitor: &mut BufReader<UnixStream>, command: &str) {
     }
 }
 
-/// One gap is as long as the guest was paused, to as much as the ticks of an emulated guest may be late on a busy machine;
-/// others are those of a machine that stalls itself.
+/// One gap is as long as the guest was paused; it may differ by as much as the ticks of an emulated guest are late on
+/// a busy machine. The other gaps come from a machine that stalls itself.
 fn is_as_long(holes: &[serde_json::Value], paused: u64) {
     let as_long =
         |hole: &&serde_json::Value| hole["length_ns"].as_u64().unwrap().abs_diff(paused) < 2 * TICK_NS;

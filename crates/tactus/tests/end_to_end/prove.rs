@@ -89,7 +89,7 @@ fn an_interrupted_prove_says_that_it_was_and_that_everything_is_restored() {
     let said = stderr(&result);
     assert!(said.contains("interrupted: everything is restored; "), "{said}");
     assert!(!said.contains("skipped"), "{said}");
-    // What was measured until then is there, and does not suffice.
+    // The measurements so far are kept, but do not suffice.
     let told = stdout(&result);
     assert!(told.starts_with("NOT TESTED: vmstat-interval: "), "{told}");
     assert!(told.contains("the run did not end"), "{told}");

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use crate::common::{output, skipped, stderr, tactus};
 
-/// Digits become one `9`, blanks one blank: what is left is the form of a line. Rows of a histogram are the same many
-/// times.
+/// The form of each line: digits become one `9`, blanks one blank. Rows of a histogram are the same many times.
 pub fn form(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text
         .lines()
@@ -32,7 +31,7 @@ pub fn form(text: &str) -> Vec<String> {
     lines
 }
 
-/// The instrument and tactus, in the same directory, with the same options; none: it is not installed.
+/// The instrument and tactus, in the same directory, with the same options; `None`: the instrument is not installed.
 pub fn both(name: &str, dir: &Path, options: &[&str]) -> Option<(Output, Output)> {
     let Ok(real) = Command::new(name).args(options).current_dir(dir).output() else {
         skipped(&format!("{name} is not installed"));

@@ -64,7 +64,7 @@ fn one_command_measures_the_host_a_container_and_a_guest_idle_and_loaded() {
     }
     let report = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(report.contains("host loaded") && !report.contains("src=\"http"));
-    // What is shown later is what was shown at the end.
+    // A later report is the one that was shown at the end.
     let shown = output(tactus().arg("report").arg(&out).arg("--json"));
     assert_eq!(json(&shown), document);
     for format in ["text", "markdown", "svg", "png", "json", "html"] {

@@ -1,4 +1,4 @@
-//! `tactus watch --serve`: where it listens, whom it lets in, and how it ends. What its pages are is tested in tactus-serve.
+//! `tactus watch --serve`: where it listens, which clients it lets in, and how it ends. tactus-serve tests its pages.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,7 +21,7 @@ struct Serving {
     child: Child,
     /// Address and port of this machine.
     at: String,
-    /// What stands behind the address, as it was printed.
+    /// The rest behind the address, as it was printed.
     rest: String,
 }
 

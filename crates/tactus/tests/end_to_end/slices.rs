@@ -1,4 +1,4 @@
-//! Scenarios in slices that take turns, killed in the middle and gone on with.
+//! Scenarios in slices that take turns, killed in the middle and resumed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ fn complete(bundle: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn a_run_in_slices_that_is_killed_goes_on_inside_its_scenarios_and_each_is_one_row() {
+fn a_killed_run_in_slices_is_resumed_inside_its_scenarios_and_each_is_one_row() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
     let (plan, out) = (dir.path().join("plan.toml"), dir.path().join("bundle"));

@@ -1,5 +1,5 @@
-//! What others have planted where tactus writes, and what they have written into a bundle's plan: nothing is written
-//! through a link, and nothing of theirs is run.
+//! Links that other users plant where tactus writes, and commands in a bundle's plan: tactus writes through no link,
+//! and runs none of these commands.
 
 use std::fs;
 use std::io::Read;
@@ -126,7 +126,7 @@ fn what_is_no_file_is_not_replaced_by_one() {
 }
 
 #[test]
-fn a_run_writes_only_where_nobody_else_can() {
+fn a_run_writes_only_where_no_other_user_can() {
     let _turn = beside_others();
     let home = tempfile::tempdir().unwrap();
     let plan = home.path().join("plan.toml");
@@ -159,7 +159,7 @@ fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_tha
     while !ticks.exists() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What the owner of the directory above can do, although the bundle is not his.
+    // The owner of the directory above can do this, although the bundle belongs to another user.
     fs::rename(at("bundle"), at("moved")).unwrap();
     symlink(at("victim"), at("bundle")).unwrap();
     let mut said = String::new();
@@ -173,7 +173,7 @@ fn a_bundle_whose_name_is_given_to_another_while_it_is_written_stays_the_one_tha
     nothing_is_left();
 }
 
-/// The plan of a bundle, its commands, and whether the bundle is then gone on with.
+/// The plan of a bundle, its commands, and whether the bundle is then resumed.
 #[test]
 fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
     let _turn = beside_others();
@@ -187,7 +187,7 @@ fn commands_of_a_bundle_are_named_and_run_only_when_they_are_trusted() {
     assert_eq!(done.status.code(), Some(2), "{said}");
     assert!(said.contains("scenario `host idle`: run = [\"touch\"") && said.contains("--trust"), "{said}");
     assert!(!ran.exists());
-    // What says that it is known who wrote it comes past this; the machine is another, which is refused next.
+    // With `--trust` or the plan the run passes this check; the next one refuses it because the machine is another.
     let given = home.path().join("plan.toml");
     fs::write(&given, &plan).unwrap();
     for further in [PathBuf::from("--trust"), given] {

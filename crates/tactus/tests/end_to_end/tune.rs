@@ -1,4 +1,4 @@
-//! `tactus tune` on this machine: what it sets is taken back to the byte, also when it is killed.
+//! `tactus tune` on this machine: its settings are taken back to the byte, also when it is killed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{alone, output, skipped, stderr, stdout, tactus};
 
-/// What is set and compared; none of it can harm a machine for a moment.
+/// The settings that are made and compared; none of them can harm a machine for a moment.
 const ONLY: &str = "swap,vmstat-interval,dirty-writeback,rt-throttling,timer-migration,hung-task,thp,\
                     workqueue-cpumask,irq-default-affinity,irq-affinity";
 const FILES: [&str; 12] = [
@@ -49,7 +49,7 @@ fn applied(dir: &Path) {
     assert_eq!(applied.status.code(), Some(0), "{}{}", stdout(&applied), stderr(&applied));
 }
 
-/// Takes back what is in force, which ends with this code.
+/// Reverts the applied settings, which ends with this code.
 fn reverted(dir: &Path, code: i32) -> Output {
     let reverted = output(&mut tune(dir, &["revert"]));
     assert_eq!(reverted.status.code(), Some(code), "{}{}", stdout(&reverted), stderr(&reverted));
@@ -135,7 +135,7 @@ fn a_journal_whose_first_line_cannot_be_read_is_named_and_its_steps_are_taken_ba
 fn isolation_that_is_impossible_is_refused_with_a_hint() {
     let Some(_alone) = alone() else { return };
     let dir = tempfile::tempdir().unwrap();
-    // Alike, whoever is asked.
+    // Every command refuses alike.
     for (isolate, says) in [("0", "CPU"), ("2-4000", "not online; this system has ")] {
         let said: Vec<String> = [
             tune(dir.path(), &["plan", "--profile", "realtime", "--isolate", isolate]),

@@ -12,13 +12,13 @@ use crate::common::{
     await_tick, json, measures_beside_others, nothing_is_left, of_this_test, output, skipped, stdout, tactus,
 };
 
-/// A terminal of tmux with a shell in it, on a server of its own.
+/// A terminal of tmux with a shell in it, on a separate server.
 struct Tmux {
     socket: String,
 }
 
 impl Tmux {
-    /// One of this size; none: there is no tmux, which is said.
+    /// A terminal of this size; `None`: tmux is not installed, which is printed.
     fn open(name: &str, columns: u16, lines: u16) -> Option<Self> {
         let own = Self { socket: format!("tactus-{name}-{}", std::process::id()) };
         let (columns, lines) = (columns.to_string(), lines.to_string());
@@ -40,7 +40,7 @@ impl Tmux {
         command
     }
 
-    /// What is on the screen now.
+    /// The present text of the screen.
     fn screen(&self) -> String {
         stdout(&output(&mut self.command(&["capture-pane", "-p"])))
     }
@@ -81,13 +81,13 @@ impl Drop for Tmux {
     }
 }
 
-/// The command for a shell: a host, measured for so long.
+/// The command for a shell: measures the host for `duration`.
 fn measure(out: &Path, duration: &str) -> String {
     let program = env!("CARGO_BIN_EXE_tactus");
     format!("{program} measure -D {duration} -i 1000 --max 10s --load cpu --out {}", out.display())
 }
 
-/// What a terminal is set to, written by its shell to a file.
+/// The settings of a terminal, written by its shell to a file.
 fn settings(tmux: &Tmux, to: &Path) -> String {
     tmux.line(&format!("stty -g > {0}.new; mv {0}.new {0}", to.display()));
     let until = Instant::now() + Duration::from_secs(60);
@@ -149,7 +149,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
         let (out, pid) = (dir.path().join("bundle"), dir.path().join("pid"));
         let before = settings(&tmux, &dir.path().join("before"));
         tmux.line("echo what was there");
-        // The shell becomes the command, whose number is then known; the outer one goes on.
+        // The shell becomes the command, whose number is then known; the outer shell remains.
         tmux.line(&format!("sh -c 'echo $$ > {}; exec {}'", pid.display(), measure(&out, "600s")));
         tmux.shows(&["p99 us", "t0 thread"]);
         let number = fs::read_to_string(&pid).unwrap().trim().parse().ok().and_then(Pid::from_raw).unwrap();
@@ -167,7 +167,7 @@ fn a_command_that_is_killed_leaves_the_terminal_as_it_was() {
     }
 }
 
-/// The command in a terminal of its own, which nobody reads: the terminal's other end, and the command.
+/// The command in a separate terminal that is not read: the terminal's other end, and the command.
 pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::Child) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
@@ -184,7 +184,7 @@ pub fn in_unread_terminal(command: &str) -> (rustix::fd::OwnedFd, std::process::
     };
     let mut own = Command::new("setsid");
     let child = of_this_test(&mut own)
-        // Where the tests outlive their own terminal (nohup) it is ignored, and would be by this shell.
+        // Tests that run without a terminal (nohup) ignore the signal, and this shell would, too.
         .args(["--ctty", "env", "--default-signal=HUP", "sh", "-c", command])
         .stdin(open())
         .stdout(std::process::Stdio::null())
@@ -201,7 +201,7 @@ fn a_screen_whose_terminal_takes_nothing_or_goes_away_ends_no_measurement() {
     let dir = tempfile::tempdir().unwrap();
     let stuck = dir.path().join("stuck");
     let ended = dir.path().join("ended");
-    // A large terminal that is drawn often: what nobody reads is soon all that it takes.
+    // A large terminal that is drawn often: without a reader it is soon full.
     let command = format!("{}; echo $? > {}", measure(&stuck, "3s"), ended.display());
     let (_unread, mut child) = in_unread_terminal(&command);
     let until = Instant::now() + Duration::from_secs(120);
@@ -242,7 +242,7 @@ fn without_a_terminal_or_where_lines_are_asked_for_there_is_no_screen() {
 }
 
 #[test]
-fn a_run_is_followed_from_another_terminal_and_goes_on_when_who_follows_leaves() {
+fn a_run_is_followed_from_another_terminal_and_continues_when_the_follower_leaves() {
     let Some(_turn) = measures_beside_others() else { return };
     let Some(tmux) = Tmux::open("follow", 80, 24) else { return };
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The question on the command line: places by address, words of the field, what is meant where nothing is said.
+//! The question on the command line: places by address, words of the field, and defaults.
 
 use std::fs;
 use std::path::Path;
@@ -19,8 +19,8 @@ fn a_limit_and_an_interval_are_said_to_run_and_answered_on_one_screen() {
     let dir = tempfile::tempdir().unwrap();
     let words = ["run", "--only", "host idle", "-D", "1", "-i", "1ms", "--max", "10us"];
     let result = output(tactus().args(words).current_dir(dir.path()));
-    // Nobody's machine wakes a thread within 10 us a thousand times, with the kernel's own start in them; where one does,
-    // it was too short to tell.
+    // No machine wakes a thread within 10 us a thousand times in a row; if one does, the run was too short for a
+    // verdict.
     assert!(matches!(result.status.code(), Some(1 | 3)), "{}", stderr(&result));
     // That it could not pass was said before it began, with what to type instead.
     let before = "1 s of host idle can fail, but not pass: a pass needs 1 min 40 s or more (100 000 cycles of each thread)";
@@ -111,7 +111,7 @@ fn figures_and_verdicts_are_explained_like_all_other_words() {
 }
 
 #[test]
-fn what_runs_already_is_measured_by_its_address_and_goes_on() {
+fn a_running_container_is_measured_by_its_address_and_keeps_running() {
     let Some(_turn) = measures_beside_others() else { return };
     let Some(busybox) =
         ["/bin/busybox", "/usr/bin/busybox"].into_iter().find(|path| Path::new(path).exists())

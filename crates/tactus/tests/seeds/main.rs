@@ -105,7 +105,8 @@ fn every_fuzz_target_is_replayed_and_is_built_for_the_fuzzer() {
     }
 }
 
-/// What the fuzzer's macro of this name becomes: a function that takes one input. Behind the targets, which import it.
+/// Stands in for the fuzzer's macro of this name: makes a function that takes one input. It must come after the
+/// targets, which import the real one.
 macro_rules! fuzz_target {
     (|$data:ident: &[u8]| $body:block) => {
         pub(crate) fn take($data: &[u8]) {

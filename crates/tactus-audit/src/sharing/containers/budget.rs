@@ -80,9 +80,9 @@ fn judge(subject: &Subject<'_>) -> Verdict {
     }
 }
 
-/// Whether the kernel schedules real-time threads by group, by this system's own configuration or by
-/// that of the machine which carries it, whose kernel is the same; `None` where neither says. Since
-/// Linux 6.16 the option may be there and off until the command line asks for it.
+/// Whether the kernel schedules real-time threads by group. This system's configuration says so, or that of the
+/// machine that carries it, whose kernel is the same; `None` if neither does. Since Linux 6.16 the option may be
+/// compiled in but off until the command line asks for it.
 fn by_group(subject: &Subject<'_>) -> Option<bool> {
     let facts =
         std::iter::once(subject.facts).chain(subject.carrier).find(|facts| facts.text(OPTION).is_some())?;

@@ -29,8 +29,8 @@ pub fn own<'a>(
     Ok(None)
 }
 
-/// Where the file may be: below the path of the own cgroup, and at the root of the mount, which is
-/// the container's own cgroup where the runtime mounts that but leaves the host's paths visible.
+/// Where the file may be: below the path of the container's cgroup, and at the root of the mount. The root is the
+/// container's cgroup if the runtime mounts only that but leaves the host's paths visible.
 fn paths(subject: &Subject<'_>, controller: &str, v2: &str, v1: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for line in subject.facts.text("/proc/self/cgroup").unwrap_or_default().lines() {

@@ -68,7 +68,7 @@ fn judge(subject: &Subject<'_>) -> Verdict {
 /// The CPUs that somebody has really set apart: a mere assumption is no isolation.
 fn isolated(subject: &Subject<'_>) -> Result<CpuSet, Judgement> {
     Ok(match subject.isolation.by {
-        // Whoever names CPUs may mean others than those of the container's own partition.
+        // The named CPUs may be others than those of the container's own partition.
         By::Asked => subject.isolated().or(&subject.topology.isolated.minus(&subject.topology.booted)),
         By::Boot | By::Cpuset => subject.isolated().clone(),
         By::Intended | By::Assumed => CpuSet::default(),

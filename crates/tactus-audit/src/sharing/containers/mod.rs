@@ -1,4 +1,4 @@
-//! What a container is given, seen from inside.
+//! A container's resources and rights, seen from inside.
 
 mod budget;
 mod cgroup;

@@ -1,4 +1,4 @@
-//! What a container's programs are allowed to ask for.
+//! The rights of a container's programs.
 
 use tactus_model::finding::Severity;
 

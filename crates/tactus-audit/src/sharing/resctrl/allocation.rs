@@ -36,7 +36,7 @@ have at least min_cbm_bits.",
 
 const WHAT: &str = "reserve parts of its caches (cat_l3, cat_l2)";
 
-/// Whether the last-level cache is divided so that real-time work has a part of its own.
+/// Whether the last-level cache is divided so that real-time work has a separate part.
 pub fn partitioned(subject: &Subject<'_>) -> bool {
     matches!(judge(subject), Ok(judgement) if judgement.state == State::Ok)
 }
@@ -99,7 +99,7 @@ fn domains(subject: &Subject<'_>, level: u32) -> Option<BTreeSet<u32>> {
     (!domains.is_empty()).then_some(domains)
 }
 
-/// What a group shares with one of the others.
+/// The part of a cache that a group shares with one of the others.
 fn overlap(group: &Group, others: &[&Group], level: u32, domains: Option<&BTreeSet<u32>>) -> Option<String> {
     for (&(of, id), &ways) in &group.ways {
         if of != level || domains.is_some_and(|domains| !domains.contains(&id)) {

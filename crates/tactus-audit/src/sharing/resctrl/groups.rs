@@ -12,7 +12,7 @@ use crate::{Judgement, Subject};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     pub name: String,
-    /// CPUs whose tasks use it unless they are in a group of their own.
+    /// CPUs whose tasks use it unless they are in another group.
     pub cpus: CpuSet,
     /// Cache ways by level and domain; code and data together.
     pub ways: BTreeMap<(u32, u32), u64>,
@@ -76,7 +76,7 @@ pub fn has_flag(subject: &Subject<'_>, wanted: &[&str]) -> bool {
         .is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| wanted.contains(&flag)))
 }
 
-/// What a check says where resctrl is not mounted: a finding if the processor could.
+/// The judgement of a check without a mounted resctrl: a finding if the processor supports it.
 pub fn unmounted(subject: &Subject<'_>, refused: Judgement, flags: &[&str], what: &str) -> Judgement {
     if refused.state != tactus_model::finding::State::NotApplicable {
         return refused;

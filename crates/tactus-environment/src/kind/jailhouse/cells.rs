@@ -61,7 +61,7 @@ pub struct Cell {
     pub id: u32,
     /// Its name, as its configuration says.
     pub name: String,
-    /// What it does.
+    /// Its state.
     pub state: State,
     /// Its CPUs, as the machine numbers them.
     pub assigned: CpuSet,
@@ -118,8 +118,8 @@ fn cell(dir: &Path, system: &dyn System) -> Option<Cell> {
 const STATES: [&str; 6] =
     ["running/locked", "running", "shut down", "failed", "Comm ABI mismatch", "invalid"];
 
-/// What `jailhouse cell list` prints: columns of 8, 24, 18, 24 and 24 characters, which a long name
-/// or list pushes aside. Lines that are no cell are passed over.
+/// Parses the output of `jailhouse cell list`: columns of 8, 24, 18, 24 and 24 characters, which a long name or list
+/// pushes aside. Lines that are not cells are passed over.
 pub fn parse_list(text: &str) -> Vec<Cell> {
     text.lines().filter_map(parse_line).collect()
 }
@@ -159,7 +159,7 @@ mod tests {
     const LOCKED: &str =
         include_str!("../../../tests/fixtures/jailhouse/root-cell-shell-locked-and-linux.txt");
 
-    /// What every `cell list` of a transcript printed.
+    /// The output of every `cell list` in a transcript.
     fn lists(transcript: &str) -> Vec<Vec<String>> {
         let lists = transcript.split("# jailhouse cell list\n").skip(1);
         let cells = lists.map(|rest| parse_list(rest.split("[rc=").next().unwrap()));

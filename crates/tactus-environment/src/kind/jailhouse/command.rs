@@ -1,4 +1,4 @@
-//! The jailhouse command: what it is told, and what its refusals mean.
+//! The jailhouse command: its arguments, and the meaning of its refusals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub struct Jailhouse {
     /// The machine.
     pub system: Arc<dyn System>,
     program: String,
-    /// What every process of the run carries.
+    /// The mark of every process of the run.
     marker: Option<(&'static str, String)>,
 }
 
-/// What the command said instead of doing it.
+/// A refusal of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The words that it was given.
     pub words: Vec<String>,
     /// Its own words.
     pub said: String,
-    /// What its driver wrote to the kernel's log meanwhile.
+    /// The lines of its driver in the kernel's log meanwhile.
     pub logged: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl Jailhouse {
         StartError { reason, hint: Some(hint) }
     }
 
-    /// Who does not permit it.
+    /// The cells that do not permit it, with the remedy.
     fn locked(&self) -> String {
         let all = cells::all(&*self.system);
         let locked: Vec<String> = all
@@ -140,11 +140,11 @@ fn meaning(known: &[(&str, &'static str)], said: &str) -> Option<&'static str> {
 
 const NOT_SET_ASIDE: &str =
     "no memory is reserved for the hypervisor: boot with mem= or memmap=, or a reserved-memory node";
-/// What is said where memory could not be mapped, or not for code.
+/// Messages when memory could not be mapped, or not for code.
 const MAPPING: [&str; 2] =
     ["JAILHOUSE_ENABLE: Cannot allocate memory", "Unable to map RAM reserved for hypervisor"];
 
-/// What the driver logs.
+/// Messages of the driver.
 const DRIVER: &[(&str, &str)] = &[
     ("request_mem_region failed for hypervisor memory", NOT_SET_ASIDE),
     (
@@ -155,7 +155,7 @@ const DRIVER: &[(&str, &str)] = &[
     ("Missing hypervisor image", "the hypervisor's image is missing: /lib/firmware/jailhouse*.bin"),
 ];
 
-/// What the command and its helpers say.
+/// Messages of the command and its helpers.
 const COMMAND: &[(&str, &str)] = &[
     (
         "execvp: No such file or directory",

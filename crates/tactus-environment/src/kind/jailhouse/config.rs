@@ -1,10 +1,10 @@
-//! What a configuration (.cell) says of itself, as far as every revision of the format agrees. Pure.
+//! Reads a configuration (.cell), as far as every revision of the format agrees. Pure.
 //!
 //! A cell's begins with `JHCELL` and a revision, or since revision 14 with `JHCLL`, an architecture and a
 //! revision: eight bytes, then 32 of the name. A system's begins with `JHSYST` or `JHSYS`; its first memory
 //! region, of four 64-bit words, is the hypervisor's own and lies at byte 12 in both.
 
-/// What kind of configuration it is.
+/// The kind of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
     /// Of a cell.
@@ -21,7 +21,7 @@ pub enum Config {
     },
 }
 
-/// Reads the beginning of a configuration; `None` when it is none.
+/// Reads the beginning of a configuration; `None` for any other file.
 pub fn parse(bytes: &[u8]) -> Option<Config> {
     if bytes.starts_with(b"JHCELL") || bytes.starts_with(b"JHCLL") {
         let name = bytes.get(8..40)?;

@@ -1,4 +1,4 @@
-//! What Jailhouse's driver writes to the kernel's log while it is told something.
+//! Lines of Jailhouse's driver in the kernel's log during a command.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ jailhouse: without a time\n[\n\n[   14.768607]  jailhouse: firmware: direct-load
         assert_eq!(since(earlier, &log), ["Not a system configuration"]);
         assert_eq!(since("", earlier), ["module verification failed", "older"]);
         assert!(since(&log, &log).is_empty());
-        // What has run out of the log meanwhile was older.
+        // Lines that have dropped out of the log meanwhile were older.
         assert_eq!(since(&log, "[   15.0] jailhouse: new\n"), ["new"]);
     }
 }

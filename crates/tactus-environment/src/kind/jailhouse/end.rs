@@ -1,5 +1,5 @@
-//! What is promised before it is done, and how it is taken back: the cell destroyed, Jailhouse disabled.
-//! A cell may refuse its end once, or for good: then it stays, and what is left is said.
+//! Promises to destroy the cell and to disable Jailhouse, made before either is started, and their fulfilment.
+//! A cell may refuse its end once, or for good: then it stays, and a warning reports what is left.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const TRIES: u32 = 3;
 /// How long it is left alone in between.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is to be taken back.
+/// Everything that is to be taken back.
 pub struct Ends {
     jailhouse: Jailhouse,
     cell: Option<(String, Promise)>,
@@ -51,7 +51,8 @@ impl Ends {
         Ok(())
     }
 
-    /// Takes everything back. What is left is a warning, and is tried once more at the end of the run.
+    /// Takes everything back. A warning reports what cannot be taken back; the guardian tries again at the end of the
+    /// run.
     pub fn take_back(&mut self) {
         if let Some((name, promise)) = self.cell.take() {
             self.settle(promise, self.destroy(&name));
@@ -74,7 +75,7 @@ impl Ends {
     fn destroy(&self, name: &str) -> Result<(), String> {
         let Some(cell) = cells::named(name, &*self.jailhouse.system) else { return Ok(()) };
         if cell.state.runs() {
-            // What destroys it is what counts.
+            // Only the result of `cell destroy` below counts.
             let _ = self.insist(&["cell", "shutdown", "--name", name]);
         }
         self.insist(&["cell", "destroy", "--name", name]).map_err(|said| {

@@ -1,8 +1,8 @@
 //! How often CPUs of a cell entered the hypervisor.
 //!
-//! The counters are read one after the other while they go on, so that a total and the sum of its
-//! kinds differ by what happened meanwhile; and they begin anew when a CPU is given to a cell. What has no counter of
-//! its own (on arm64 the interrupts that a CPU sends to others, SGIs) is in the total alone.
+//! The counters are read one after the other while they keep counting, so that a total and the sum of its kinds
+//! differ by the exits in between. They begin anew when a CPU is given to a cell. Some kinds have no counter (on
+//! arm64 the interrupts that a CPU sends to others, SGIs): only the total contains them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Exits {
         Self(cpus)
     }
 
-    /// What was counted since, a sentence for each CPU; the kinds by their number.
+    /// The exits since, a sentence for each CPU; the kinds by their number.
     pub fn since(&self, before: &Self) -> Vec<String> {
         self.0.iter().map(|(cpu, now)| sentence(*cpu, now, before.0.get(cpu))).collect()
     }

@@ -1,5 +1,5 @@
-//! A Linux inmate: a kernel, and an initramfs that holds the probe, what its channel is, and where
-//! nothing can be said to it, what would have been said.
+//! A Linux inmate: a kernel, and an initramfs that contains the probe and the name of its channel. If the inmate
+//! cannot receive, the initramfs also contains the messages for it.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ const ARCH: &str = std::env::consts::ARCH;
 /// it ten times a second.
 const LOG_RATE: u32 = 8000;
 
-/// What is needed to boot it, any number of times.
+/// Everything that is needed to boot it, any number of times.
 pub struct Inmate {
     jailhouse: Jailhouse,
     config: String,
@@ -55,7 +55,7 @@ impl Inmate {
         })
     }
 
-    /// Boots it, anew if it runs. `said`: what it is told where it hears nothing.
+    /// Boots it, anew if it runs. `said`: the messages for an inmate that cannot receive.
     ///
     /// # Errors
     /// When the initramfs cannot be written, or Jailhouse does not start it.
@@ -78,7 +78,7 @@ impl Inmate {
     }
 }
 
-/// The plan's words; the hypervisor's console is one only where the kernel is told so.
+/// The plan's parameters; the kernel must be told to use the hypervisor's console.
 fn cmdline(own: &str, log: bool) -> String {
     match log && !own.split(' ').any(|word| word.starts_with("console=")) {
         true => format!("console=jailhouse {own}").trim_end().to_owned(),

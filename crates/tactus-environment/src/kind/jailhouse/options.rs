@@ -5,7 +5,7 @@ use tactus_model::plan;
 use crate::support;
 use crate::{OptionError, OptionKey};
 
-/// What `console` says when the inmate writes to the hypervisor's own console.
+/// The value of `console` for an inmate that writes to the hypervisor's own console.
 pub const HYPERVISOR: &str = "hypervisor";
 
 /// See [`crate::Environment::options`].

@@ -1,4 +1,4 @@
-//! What must hold before a cell can be: each thing by its name, with what would fix it.
+//! Preconditions of a cell: each with its name and its remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::config::{self, Config};
 use super::options::Options;
 use crate::Usable;
 
-/// What stands in the way.
+/// An obstacle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     pub reason: String,
@@ -27,7 +27,7 @@ fn obstacle(reason: impl Into<String>, remedy: impl Into<String>) -> Result<(), 
     Err(Obstacle { reason: reason.into(), remedy: remedy.into() })
 }
 
-/// What the machine must be, whatever the plan says.
+/// Checks what the machine must have for any plan.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -56,7 +56,7 @@ pub fn machine(command: &str, system: &dyn System) -> Result<(), Obstacle> {
     Ok(())
 }
 
-/// What `jailhouse cell linux` hands its words to.
+/// The program that `jailhouse cell linux` runs.
 const HELPER: &str = "jailhouse-cell-linux";
 
 /// Whether the helper is there, and what runs it. The command looks for it beside itself, in the directory that it was
@@ -93,7 +93,7 @@ fn built_in(program: &[u8]) -> Vec<PathBuf> {
     dirs.filter_map(|dir| std::str::from_utf8(dir).ok()).map(PathBuf::from).collect()
 }
 
-/// What runs a script: `python3` in `#!/usr/bin/python3` and in `#!/usr/bin/env python3`.
+/// The program that runs a script: `python3` in `#!/usr/bin/python3` and in `#!/usr/bin/env python3`.
 fn interpreter(script: &[u8]) -> Option<String> {
     let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split_whitespace();
@@ -102,7 +102,7 @@ fn interpreter(script: &[u8]) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// What the processor must have, and nobody else hold.
+/// The processor must have virtualization, and no other hypervisor may use it.
 fn processor(system: &dyn System) -> Result<(), Obstacle> {
     let info = system.text("/proc/cpuinfo").unwrap_or_default();
     let flags =
@@ -127,7 +127,7 @@ fn processor(system: &dyn System) -> Result<(), Obstacle> {
     Ok(())
 }
 
-/// What the plan's own words need on this machine.
+/// Checks what the plan's options need on this machine.
 ///
 /// # Errors
 /// The first thing that is missing.
@@ -220,7 +220,8 @@ fn memory(start: u64, size: u64, system: &dyn System) -> Result<(), Obstacle> {
         let mut memory = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("System RAM"));
         memory.any(|(_, first, last, _)| *first <= last_byte && *last >= start)
     };
-    // The kernel's own reservations lie there, too: only one that holds all of it was made for it.
+    // The kernel's own reservations are listed there as well: only one that covers the whole range was made for the
+    // hypervisor.
     let set_aside = || {
         let mut reserved = ranges.iter().filter(|(_, _, _, what)| what.eq_ignore_ascii_case("reserved"));
         reserved.any(|(_, first, last, _)| *first <= start && *last >= last_byte)
@@ -240,7 +241,7 @@ reserved-memory node in the device tree"
     }
     let cmdline = Cmdline::parse(&system.text("/proc/cmdline").unwrap_or_default());
     let reserved = system.list(Path::new("/proc/device-tree/reserved-memory")).unwrap_or_default();
-    // Every such node has properties of its own beside its children.
+    // Every such node has properties beside its children.
     let children = reserved
         .iter()
         .any(|path| path.to_string_lossy().contains('@') || path.to_string_lossy().contains("jailhouse"));

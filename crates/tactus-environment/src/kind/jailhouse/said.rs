@@ -1,12 +1,12 @@
-//! What lines on a console mean that are no frames: registers of a crash, a kernel that has panicked, a kernel that
+//! The meaning of console lines that are not frames: registers of a crash, a kernel that has panicked, a kernel that
 //! begins. Pure.
 
 /// The last line of a kernel's panic. Its cell stays "running".
 const PANICKED: &str = "---[ end Kernel panic";
-/// What a cell that is started anew, or its kernel, says first.
+/// The first words of a cell that is started anew, or of its kernel.
 const BEGINS: [&str; 2] = ["Started cell", "Booting Linux"];
 
-/// What a line says of the inmate's kernel: `true`, it has panicked; `false`, one begins; nothing otherwise.
+/// The state of the inmate's kernel by a line: `true`, it has panicked; `false`, one begins; `None` otherwise.
 pub fn panicked(line: &str) -> Option<bool> {
     if line.contains(PANICKED) {
         return Some(true);

@@ -1,5 +1,5 @@
-//! The console of a cell as a probe's byte stream: kept in a file, cut off when the cell has failed or its kernel
-//! has panicked, and where it is only read, with a writer that boots the inmate with what it is told.
+//! The console of a cell as a probe's byte stream. It is kept in a file, and cut off when the cell has failed or its
+//! kernel has panicked. Where the console can only be read, the writer boots the inmate with the messages for it.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -32,7 +32,7 @@ const WAITING: usize = 4096;
 /// The first frame of a probe.
 const FIRST: &[u8] = br#"{"q":0,"#;
 
-/// What is known of a console beside the frames on it.
+/// The state of a console beside the frames on it.
 #[derive(Default)]
 pub struct Heard {
     lines: Mutex<VecDeque<String>>,
@@ -112,7 +112,7 @@ type Log = Box<dyn Write + Send>;
 pub struct Piece {
     /// The line; empty: the console has ended.
     bytes: Vec<u8>,
-    /// What has come to its end with it.
+    /// The stages that end with it.
     ends: u8,
 }
 
@@ -123,8 +123,8 @@ const PREPARATION: u8 = 1;
 /// The control of a job; it is heard to here.
 const CONTROL: u8 = 2;
 
-/// Reads a console in a thread of its own. Lines that are no frames are kept; nothing is passed on
-/// before the first frame of a probe, since a ring still holds what an earlier one said.
+/// Reads a console in a thread. Lines that are not frames are kept. Nothing is passed on before the first frame of a
+/// probe, since a ring still holds what an earlier one said.
 pub fn listen(
     mut from: Box<dyn Read + Send>,
     mut log: Option<Log>,
@@ -211,7 +211,7 @@ pub struct Watched {
     pub cell: String,
     pub jailhouse: Jailhouse,
     pub looked: Instant,
-    /// What the last that was passed on has brought to its end.
+    /// The stages that the last piece passed on has ended.
     pub ended: u8,
 }
 
@@ -251,7 +251,7 @@ impl Read for Watched {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
             }
-            // What was said before is heard first.
+            // First pass on the output from before its end.
             if self.rest.is_empty() && self.over() {
                 return Ok(0);
             }
@@ -260,8 +260,8 @@ impl Read for Watched {
     }
 }
 
-/// The writer where nothing can be said to the inmate: a job boots it with that job, and it begins by
-/// itself; to stop it is to shut its cell down.
+/// The writer for an inmate that cannot receive. A job boots the inmate with that job, and it begins by itself; to
+/// stop it is to shut its cell down.
 pub struct Mailbox {
     pub decoder: Decoder,
     pub inmate: Inmate,
@@ -278,7 +278,7 @@ impl Mailbox {
         said.extend(encoder.encode(&ToProbe::Prove)?);
         said.extend(encoder.encode(&ToProbe::Go)?);
         self.heard.reached.store(0, Ordering::Release);
-        // What it does before the others are told to is heard when they are.
+        // It prepares before the others are told to: its output is held back until they are.
         self.heard.held.store(PREPARATION, Ordering::Release);
         self.heard.boots(true);
         let booted = self.inmate.boot(&said);
@@ -300,13 +300,13 @@ impl Mailbox {
             self.heard.boots(false);
             return Err(io::Error::other(refused.said));
         }
-        // What its console still holds would be heard after its end.
+        // The rest of its console's output would otherwise be taken for output after its end.
         self.heard.greeted.store(false, Ordering::Release);
         let measured_ns = self.heard.reached.load(Ordering::Acquire);
         let done = Done { end: End::Stopped, reason: None, measured_ns, load_rounds: Vec::new(), jump_ns: 0 };
         let words = Encoder::new().encode(&FromProbe::Done(done))?;
-        // Nobody listens any more: then nobody waits for it.
-        // Behind a flood nobody hears it: the stream ends with its cell.
+        // If the reader has gone, it does not wait for this. If the queue is full, this is lost, and the stream ends
+        // with its cell.
         let _ = self.into.try_send(Piece { bytes: words, ends: NOTHING });
         Ok(())
     }

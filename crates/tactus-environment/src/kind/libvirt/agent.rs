@@ -25,7 +25,7 @@ pub struct Agent<'a> {
 pub struct Ended {
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<i64>,
-    /// What it wrote to stderr.
+    /// Its output on stderr.
     pub words: String,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// The longest answer that is read, in bytes. The guest may be anybody's.
+/// The longest answer that is read, in bytes. The guest is not trusted.
 const LONGEST: usize = 1 << 20;
 /// Most letters of an answer that are shown.
 const SHOWN: usize = 200;
@@ -113,7 +113,7 @@ fn ended(status: &Value) -> Option<Ended> {
     Some(Ended { code: status["exitcode"].as_i64(), words })
 }
 
-/// What helps against a failure in these words of libvirt or the agent.
+/// The remedy for a failure in these words of libvirt or the agent.
 fn hint(words: &str) -> Option<String> {
     let hints = [
         (

@@ -1,6 +1,6 @@
-//! Attaching to a domain that runs. libvirt adds a virtio-serial port to it, its guest agent starts a shell
-//! on that port, and the shell takes the probe in over it. The domain's other devices, its placement and its
-//! guest stay as they are; afterwards the port is removed.
+//! Attaching to a domain that runs. libvirt adds a virtio-serial port to it, its guest agent starts a shell on that
+//! port, and the shell receives the probe over it. The domain's other devices, its placement and its guest stay as
+//! they are. At the end the port is removed.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -50,10 +50,10 @@ pub struct Attached {
     promises: Vec<Promise>,
 }
 
-/// How the vCPUs lie of the domain that the plan names.
+/// How the vCPUs of the domain that the plan names map to the machine's CPUs.
 ///
 /// # Errors
-/// When it does not run here, its agent does not answer, or none of its vCPUs has a CPU of its own.
+/// When it does not run here, its agent does not answer, or none of its vCPUs has a CPU for itself.
 pub fn layout(spec: &plan::Environment, system: &dyn System) -> Result<Layout, StartError> {
     let name = spec.attach.as_deref().unwrap_or_default();
     let virsh = Virsh::of(spec, system)?;
@@ -140,7 +140,7 @@ pub fn enter(setting: &Setting<'_>, name: &str) -> Result<Attached, StartError> 
         escape(&alias)
     );
     system.write(&file, document.as_bytes()).map_err(|error| cannot(&file.display().to_string(), error))?;
-    // The end of the port also ends whoever still waits at it in the guest.
+    // Removing the port also ends a process that still waits at it in the guest.
     let removal = virsh.detachment(name, &alias);
     let mut attached = Attached {
         process,
@@ -237,7 +237,7 @@ impl Read for Listener {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut ended = false;
         loop {
-            // What it said before its end is on its way at most as long as a moment.
+            // The last output before its end may still be on its way, but arrives soon.
             self.stream.set_read_timeout(Some(if ended { SILENCE / 30 } else { SILENCE }))?;
             match self.stream.read(buffer) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
@@ -370,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_socket_of_a_port_is_found_by_its_alias() {
-        // What libvirt 9.0 said.
+        // The output of libvirt 9.0.
         let domain = "<domain type='qemu' id='2'><devices>
 <channel type='unix'><source mode='bind' path='/var/lib/libvirt/qemu/channel/target/domain-2-plc/org.qemu.guest_agent.0'/>
 <target type='virtio' name='org.qemu.guest_agent.0' state='connected'/><alias name='channel0'/></channel>

@@ -10,7 +10,7 @@ use tactus_tune::generate::{Accel as Executes, Size};
 use crate::Layout;
 use crate::support::guest::{Accel, Boot, CHANNEL};
 
-/// What the domain is made of.
+/// The parts of a domain.
 pub struct Domain<'a> {
     pub name: &'a str,
     pub boot: &'a Boot,
@@ -51,8 +51,8 @@ pub fn write(domain: &Domain<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// What any guest of ours has: its kernel, a console and the channel. The probe's socket is ours, and QEMU
-/// connects to it: nothing can be missed that way.
+/// The parts of any guest of ours: its kernel, a console and the channel. The probe's socket is ours, and QEMU
+/// connects to it: so no output is missed.
 fn skeleton(domain: &Domain<'_>) -> String {
     let x86 = domain.boot.arch == "x86_64";
     let (machine, features) =
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// What libvirt 9.0 said, but for its guests.
+    /// The output of libvirt 9.0, without its guests.
     const CAPABILITIES: &str = "<capabilities>
   <host>
     <uuid>2ca9da0c-4f5a-4a0d-8be7-cbd5d9b9f0c0</uuid>

@@ -37,7 +37,7 @@ const NO_PRIORITY: &str = "Cannot set scheduler parameters";
 /// A domain that runs. Dropping it destroys it.
 pub struct Domain {
     system: Arc<dyn System>,
-    /// What the plan says of it, and what libvirt calls it.
+    /// The plan's table for it, and its name in libvirt.
     spec: plan::Environment,
     name: String,
     process: Option<u32>,
@@ -111,7 +111,8 @@ impl Domain {
             }
             created => created?,
         };
-        // Nobody has known its number before; where several have it all the same, none of them is believed.
+        // The UUID is new, so only one process should have it; if several have it all the same, none of them is
+        // believed.
         let process = threads::process(&name, &virsh.uuid(&name)?, system).ok().flatten();
         let mut domain = Self {
             system: system.share(),
@@ -190,7 +191,7 @@ fn hinted(error: StartError) -> StartError {
     StartError { hint: error.hint.or(hint), ..error }
 }
 
-/// What the reader must know of a domain whose vCPUs are ordinary threads.
+/// The note on a domain whose vCPUs are ordinary threads.
 fn without_priority(words: &str, system: &dyn System) -> Note {
     let remedy = if RtGroup::of(system).is_some() {
         "this kernel gives every new v1 cpu cgroup a real-time budget of 0 (RT_GROUP_SCHED): write \

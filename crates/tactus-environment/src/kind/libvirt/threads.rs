@@ -1,5 +1,5 @@
-//! The threads of a domain: which they are, where they may run and with which right, as the kernel says.
-//! libvirt is not asked: what it was told need not be what holds.
+//! The threads of a domain: their roles, where they may run, and their scheduling, as the kernel reports them.
+//! The kernel is asked, and not libvirt: libvirt repeats what it was told, which need not be so.
 
 use std::path::Path;
 
@@ -29,11 +29,11 @@ pub struct Thread {
     pub priority: u32,
 }
 
-/// The process of the domain with this name and UUID: libvirt puts the latter on QEMU's command line. So can anybody who
-/// starts a process: of several the one counts whose number libvirt has written where root alone can.
+/// The process of the domain with this name and UUID. libvirt puts the UUID on QEMU's command line, but any user can
+/// start a process with it. Of several, the one counts whose number libvirt has written where only root can write.
 ///
 /// # Errors
-/// Those that say so, where libvirt has written none of them down.
+/// The numbers of the processes with this UUID, if libvirt has written down none of them.
 pub fn process(name: &str, uuid: &str, system: &dyn System) -> Result<Option<u32>, Vec<u32>> {
     let wanted = format!("\0-uuid\0{uuid}\0");
     let says_so = |pid: &u32| {
@@ -86,7 +86,7 @@ fn read(dir: &str, id: u32, system: &dyn System) -> Option<Thread> {
     })
 }
 
-/// What was asked for and whether it holds.
+/// Notes on the requested placement, and whether it holds.
 pub fn compare(threads: &[Thread], layout: &Layout, fifo: &CpuSet, housekeeping: &CpuSet) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut holds = Vec::new();
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(process("vm", "aa-bb", &machine), Err(vec![100, 1007]));
         let machine = machine.file("/run/libvirt/qemu/vm.pid", "100\n");
         assert_eq!(process("vm", "aa-bb", &machine), Ok(Some(100)));
-        // Another domain's number is none of this one.
+        // 7 is the process of another domain.
         let machine = machine.file("/run/libvirt/qemu/vm.pid", "7\n");
         assert_eq!(process("vm", "aa-bb", &machine), Err(vec![100, 1007]));
     }

@@ -15,10 +15,10 @@ const SYSTEM: &str = "qemu:///system";
 /// How long an answer may take: a daemon that a socket starts first asks every QEMU what it can.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// Where the plan's libvirt is.
+/// The address of the plan's libvirt.
 ///
 /// # Errors
-/// When that is none of this machine's: a domain elsewhere has its threads elsewhere.
+/// When it is on another machine: the threads of its domains are not on this one.
 pub fn uri(spec: &plan::Environment) -> Result<&str, OptionError> {
     let hint = "a libvirt of this machine, as qemu:///system or qemu:///session";
     let uri = text(spec, "uri", hint)?.unwrap_or(SYSTEM);
@@ -70,12 +70,12 @@ impl<'a> Virsh<'a> {
         Undo::Tool(Tool::DomainDevice { uri: self.uri.clone(), domain: domain.into(), alias: alias.into() })
     }
 
-    /// What libvirt answers.
+    /// The answer of libvirt.
     ///
     /// # Errors
     /// When it refuses, in its own words.
     pub fn ask(&self, words: &[&str]) -> Result<String, StartError> {
-        // What is parsed must be English.
+        // The output is parsed: it must be in English.
         let command = Invocation::new(self.words(words)).within(ANSWER).with_env(("LC_ALL", "C"));
         let what = format!("virsh {}", words.first().unwrap_or(&""));
         let finished = self.system.run(&command).map_err(|error| cannot(&what, error))?;
@@ -104,7 +104,7 @@ root or a member of the group libvirt, or install libvirt-daemon-system"
     /// A domain's UUID.
     ///
     /// # Errors
-    /// When there is no such domain.
+    /// When the domain does not exist.
     pub fn uuid(&self, name: &str) -> Result<String, StartError> {
         self.ask(&["domuuid", "--", name]).map_err(|error| StartError {
             reason: format!("there is no domain `{name}`: {}", error.reason),

@@ -13,7 +13,7 @@ use crate::network::{MAC, TAP};
 use crate::support::guest::devices::GuestPci;
 use crate::support::guest::{Accel, Boot, CHANNEL};
 
-/// What QEMU is to run.
+/// The machine that QEMU runs.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub boot: Boot,
@@ -23,7 +23,7 @@ pub struct Machine {
     /// Whether it may do no more than run the guest: not every QEMU is built so that it can be told.
     pub sandbox: bool,
     pub cpus: usize,
-    /// What it has of a network.
+    /// Its NIC.
     pub nic: Option<GuestNic>,
     /// Where its interrupt card is to be had.
     pub card: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl Sockets {
     }
 }
 
-/// What QEMU may not do any more once it runs (seccomp).
+/// The system calls that QEMU may not use once it runs (seccomp).
 pub const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
 /// The program that emulates an architecture.
@@ -97,8 +97,8 @@ impl Machine {
         add(&["-name", &format!("guest={},debug-threads=on", self.name)]);
         // Nothing but what the guest needs: every device costs boot time and may take time later.
         add(&["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-        // Whoever breaks out of the guest finds a QEMU that starts nothing, gains nothing and places nothing: its
-        // threads are placed from here, by their ids.
+        // An attacker who breaks out of the guest then finds a QEMU that cannot start programs, gain rights or place
+        // threads: tactus places its threads from outside, by their ids.
         if self.sandbox {
             add(&["-sandbox", SANDBOX]);
         }
@@ -107,18 +107,18 @@ impl Machine {
             ("aarch64", Accel::Kvm) => ("virt,gic-version=host", "kvm", "host"),
             // Interrupts of a device that is emulated throughout end in QEMU, too.
             (_, Accel::Kvm) if self.emulates_throughout() => ("q35", "kvm,kernel-irqchip=off", "host"),
-            // `max` has pointer authentication, which takes an emulated guest three times as long to boot.
+            // `max` has pointer authentication, with which an emulated guest boots three times slower.
             ("aarch64", Accel::Tcg) => ("virt,gic-version=3", "tcg,thread=multi", "cortex-a57"),
             (_, Accel::Kvm) => ("q35", "kvm", "host"),
             // Without hpet the guest's clock is the TSC, which an emulated guest reads without an exit.
             (_, Accel::Tcg) => ("q35,hpet=off", "tcg,thread=multi", "max"),
         };
-        // Who is to have a device without the kernel needs something that keeps it in.
+        // A guest whose programs drive a device without the kernel needs an IOMMU that confines it.
         let kept_in = self.card.is_some() || !self.pci.is_empty();
         let split = if kept_in { ",kernel-irqchip=split" } else { "" };
         add(&["-machine", &format!("{machine}{memory}{split}"), "-accel", accel, "-cpu", cpu]);
         if kept_in {
-            // What the guest lets a device of this machine reach QEMU must hear of, to let it there, too.
+            // QEMU must learn which memory the guest lets a device of this machine reach, to allow it as well.
             let own = self.pci.iter().any(|device| matches!(device, GuestPci::Own(_)));
             let heard = if own { ",caching-mode=on" } else { "" };
             add(&["-device", &format!("intel-iommu,intremap=on{heard}")]);

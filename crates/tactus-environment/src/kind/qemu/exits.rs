@@ -15,20 +15,20 @@ const TOTAL: &str = "exits";
 const MOST: usize = 12;
 /// The longest name of one: the answer comes from a process that the guest may have taken over.
 const LONGEST: usize = 32;
-/// What a virtual CPU waits for that has nothing to do: it polls, and then sleeps.
+/// Time of a virtual CPU without work: it polls, and then sleeps.
 const HALTED: [&str; 3] = ["halt-poll-success-ns", "halt-poll-fail-ns", "halt-wait-ns"];
 
 /// The counters of each virtual CPU, in QEMU's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exits(Vec<BTreeMap<String, u64>>);
 
-/// What the command is told.
+/// The arguments of the command.
 pub fn arguments() -> Value {
     json!({"target": "vcpu", "providers": [{"provider": "kvm"}]})
 }
 
 impl Exits {
-    /// What the answer says of so many virtual CPUs; none where there is nobody who counts.
+    /// The counters of the first `vcpus` virtual CPUs in an answer; `None` without any, as when KVM does not count.
     pub fn of(answer: &Value, vcpus: usize) -> Option<Self> {
         #[derive(Deserialize)]
         struct Cpu {
@@ -55,7 +55,7 @@ impl Exits {
         (!cpus.is_empty()).then_some(Self(cpus))
     }
 
-    /// What was counted since, a sentence for each virtual CPU; the kinds by their number.
+    /// The exits since, a sentence for each virtual CPU; the kinds by their number.
     pub fn since(&self, before: &Self) -> Vec<String> {
         let both = self.0.iter().zip(&before.0).enumerate();
         both.map(|(cpu, (now, before))| sentence(cpu, now, before)).collect()
@@ -133,8 +133,8 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_guest_has_nobody_who_counts() {
-        // What QEMU 7.2 answers of a guest of TCG.
+    fn the_exits_of_an_emulated_guest_are_unknown() {
+        // The answer of QEMU 7.2 for a guest of TCG.
         assert_eq!(Exits::of(&json!([]), 2), None);
         assert_eq!(Exits::of(&json!([{"provider": "tcg", "stats": []}]), 2), None);
         assert_eq!(Exits::of(&json!({"return": 1}), 2), None);

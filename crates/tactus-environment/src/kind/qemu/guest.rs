@@ -27,8 +27,8 @@ use crate::{Layout, Running, Setting, StartError, Stream};
 const CONNECTION: Duration = Duration::from_secs(15);
 /// How long the monitor may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a guest may take to power off after its probe was told to quit. There is nothing in it
-/// to lose: what it had to say has been heard.
+/// How long a guest may take to power off after its probe was told to quit. Nothing is lost with it: all of its
+/// output has arrived.
 const STOP_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How long QEMU's own end is awaited when its stream has ended.
 const END: Duration = Duration::from_secs(2);
@@ -55,10 +55,10 @@ pub struct Guest {
     clock: Option<ClockPage>,
 }
 
-/// What QEMU is told of what is not known before it is tried: not every one is built so that it can.
+/// The options of QEMU whose support shows only when they are tried: not every build has them.
 #[derive(Clone, Copy)]
 pub struct Build<'a> {
-    /// What executes the guest.
+    /// The accelerator of the guest.
     pub accel: Accel,
     /// Whether QEMU has its sandbox.
     pub sandbox: bool,
@@ -74,7 +74,7 @@ pub struct Launch<'a> {
     pub shows_clock: bool,
     /// Where they say that QEMU's ends are.
     pub sockets: &'a Sockets,
-    /// What the plan wants of it, and what that is here.
+    /// The plan's accelerator, and the one that is used here.
     pub wanted: &'a str,
     pub accel: Accel,
     /// How long its first word is awaited, where the plan says it.
@@ -220,7 +220,7 @@ impl Guest {
         }
     }
 
-    /// What KVM has counted so far of its virtual CPUs.
+    /// The exits that KVM has counted so far on its virtual CPUs.
     fn ask_exits(&self) -> Result<Exits, String> {
         let ask = || -> io::Result<Value> {
             self.monitor.set_read_timeout(Some(ANSWER))?;
@@ -247,8 +247,8 @@ impl Guest {
     }
 }
 
-/// The same, where all of them are QEMU's: whoever has taken it over could name any thread of the machine, which would
-/// then be placed and made real-time.
+/// The same, if all of them belong to QEMU. A guest that has taken QEMU over could name any thread of the machine,
+/// which tactus would then place and make real-time.
 fn own_threads(process: u32, told: Vec<(u32, u32)>, system: &dyn System) -> io::Result<Vec<(u32, u32)>> {
     let own = |thread: u32| system.exists(Path::new(&format!("/proc/{process}/task/{thread}")));
     match told.iter().find(|(_, thread)| !own(*thread)) {
@@ -386,7 +386,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_is_none_of_qemus_is_neither_placed_nor_made_real_time() {
+    fn a_thread_outside_of_qemu_is_neither_placed_nor_made_real_time() {
         let machine = Memory::new().file("/proc/40/task/41/comm", "CPU 0/TCG").file("/proc/40/task/41", "");
         assert_eq!(own_threads(40, vec![(0, 41)], &machine).unwrap(), [(0, 41)]);
         let error = own_threads(40, vec![(0, 41), (1, 1)], &machine).unwrap_err();

@@ -123,7 +123,7 @@ impl Own {
         words
     }
 
-    /// That its program is not here; none: it is, or none is named.
+    /// The obstacle that its program is missing; `None` if it exists, or none is named.
     pub fn missing(&self, system: &dyn System) -> Option<Usable> {
         let program = self.program.as_ref().filter(|program| system.find_program(program).is_none())?;
         Some(Usable::No {

@@ -19,7 +19,7 @@ pub enum Line {
     Return(serde_json::Value),
     /// A command failed; QEMU's words.
     Error(String),
-    /// A greeting or an event, which nobody asked for.
+    /// A greeting or an event: not a reply.
     Other,
 }
 
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// What QEMU 7.2 sent.
+    /// The output of QEMU 7.2.
     const RECORDED: &str = r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}, "package": "Debian 1:7.2+dfsg-7+deb12u18+b3"}, "capabilities": ["oob"]}}
 {"return": {}}
 {"timestamp": {"seconds": 1795246800, "microseconds": 1}, "event": "NIC_RX_FILTER_CHANGED", "data": {}}

@@ -15,9 +15,9 @@ use tactus_format::lines::{Figure, Reading, Status};
 const MOST_LOST: u64 = 1_000_000;
 /// The most numbers of a histogram that are kept: 64 threads by 100000 values, and more.
 const MOST_NUMBERS: usize = 8_000_000;
-/// What a row of a histogram takes beside its counts, as so many numbers.
+/// The size of a histogram's row beside its counts, in numbers.
 const ROW: usize = 7;
-/// The most threads of which anything is kept, where the plan names no more CPUs: each takes half a MB.
+/// The most threads that are kept, if the plan does not name more CPUs: each takes half a MB.
 const MOST_THREADS: usize = 64;
 /// Largest values of a series that are told in one tick.
 const OUTLIERS: usize = 4;
@@ -36,7 +36,7 @@ pub struct Rules {
     pub unit_ns: u64,
 }
 
-/// What was read since the measurement began.
+/// The readings since the measurement began.
 #[derive(Debug)]
 pub struct Collector {
     rules: Rules,
@@ -62,11 +62,11 @@ struct Series {
     largest: Vec<(u64, u64)>,
     /// Interrupts of the firmware: at first, and at last.
     smi: Option<(u64, u64)>,
-    /// What was told before.
+    /// The totals of the last report.
     told: Totals,
 }
 
-/// What status lines say of a thread.
+/// The status lines of a thread.
 #[derive(Debug)]
 struct Standing {
     last: Status,
@@ -259,7 +259,7 @@ impl Standing {
 impl Series {
     fn sample(&mut self, cycle: Option<u64>, value_ns: u64, at_ns: u64, smi: Option<u64>) {
         let expected = self.cycle.and_then(|last| last.checked_add(1));
-        // What its own numbers say is missing was measured, and did not arrive.
+        // Samples that are missing in its sequence numbers were measured, but did not arrive.
         if let (Some(cycle), Some(expected)) = (cycle, expected)
             && let Some(lost) = cycle.checked_sub(expected).filter(|lost| *lost < MOST_LOST)
         {

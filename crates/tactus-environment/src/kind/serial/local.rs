@@ -28,7 +28,7 @@ struct Command {
     format: Format,
 }
 
-/// What a shell is to execute, with the mark of the run.
+/// A command for a shell, with the mark of the run.
 pub fn invocation(setting: &Setting<'_>, command: &str) -> Invocation {
     Invocation::new(["sh", "-c", command]).with_env(setting.guardian.marker())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tactus_format::lines::{self, Format};
 
-/// The longest line that is looked at, in bytes; what is longer is nobody's reading.
+/// The longest line that is looked at, in bytes; a longer one cannot be a reading.
 pub const LONGEST_LINE: usize = 4096;
 
 /// How many pieces of at most 4 KB may wait to be looked at: 1 MB. Then who sends has to wait.
@@ -22,7 +22,7 @@ pub struct Source {
     waiting: VecDeque<u8>,
 }
 
-/// What a line carries.
+/// The kind of data on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// A probe's frames.
@@ -67,8 +67,8 @@ impl Source {
         }
     }
 
-    /// Takes the whole lines that arrive within `time` and returns them: they may be older than whoever asks. When
-    /// the stream ends meanwhile it is a recording, of which everything comes again.
+    /// Takes the whole lines that arrive within `time` and returns them: they may be older than this call. If the
+    /// stream ends meanwhile it is a recording, and everything is put back.
     pub fn skip_older(&mut self, time: Duration) -> Vec<u8> {
         let until = Instant::now() + time;
         let mut older: Vec<u8> = Vec::new();
@@ -94,8 +94,8 @@ impl Source {
         older
     }
 
-    /// What the line carries, from the first line that says it; what was heard until then comes again. An
-    /// error: what was heard instead.
+    /// The kind of data on the line, by the first line that shows it; the lines until then are put back. An error:
+    /// the lines that came instead.
     pub fn tell(&mut self, patience: Duration) -> Result<Carries, String> {
         let until = Instant::now() + patience;
         let mut heard: Vec<u8> = Vec::new();

@@ -25,19 +25,20 @@ use crate::support::DOUBLED;
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often the line is looked at when nothing else is due.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// What comes within this time after the measurement began may be older than it: a line that was open before holds
-/// what nobody has read, and a follower (`jailhouse console -f`) prints its whole ring first, with what cells said that
-/// are long gone. That comes at once; a driver that is asked ten times a second brings the last of it a little later.
+/// Lines that come within this time after the measurement began may be older than it. A line that was open before
+/// holds unread output, and a follower (`jailhouse console -f`) prints its whole ring first, with output of cells
+/// that ended long ago. Old output comes at once; a driver that is polled ten times a second brings the last of it a
+/// little later.
 const OLDER: Duration = Duration::from_millis(300);
 /// Lines that are kept to say what came instead.
 const KEPT: usize = 8;
 
 /// An instrument that writes lines.
 pub trait Instrument: Send {
-    /// Where its bytes come from; the instrument may begin only now. Once.
+    /// Opens the source of its bytes. The instrument must not begin before this call. Called once.
     ///
     /// # Errors
-    /// Why there are none, in words.
+    /// Why there is no source, in words.
     fn begin(&mut self) -> Result<Source, String>;
 
     /// Whether its line may begin with what was written before the measurement. A cyclictest that begins with it has
@@ -46,14 +47,14 @@ pub trait Instrument: Send {
         true
     }
 
-    /// Tells it to end, where it can be told; `false` where nobody can.
+    /// Tells it to end; `false` if it cannot be told.
     fn finish(&mut self) -> bool;
 
     /// Whether it has come to its own good end, once its line has ended.
     fn ended_well(&mut self) -> bool;
 }
 
-/// What is known of the lines before they come.
+/// The description of the lines before they come.
 #[derive(Clone, Debug)]
 pub struct About {
     /// The format.
@@ -66,7 +67,7 @@ pub struct About {
     pub cpus: Vec<u32>,
 }
 
-/// The last lines, for whoever asks why it ended.
+/// The last lines, to say why it ended.
 pub type Words = Arc<Mutex<Vec<String>>>;
 
 enum Input {
@@ -87,7 +88,7 @@ pub fn translate(about: About, instrument: Box<dyn Instrument>, words: Words) ->
     std::thread::spawn(move || {
         let said = Said { to: ours, encoder: Encoder::new() };
         let mut translator = Translator { about, instrument, words, said, orders: to, source: None };
-        // The other side has gone: there is nobody left to tell.
+        // An error means that the other side has gone: there is nothing left to do.
         let _ = translator.serve();
         let _ = translator.said.to.shutdown(std::net::Shutdown::Both);
     });
@@ -179,7 +180,7 @@ impl Translator {
         self.said.say(&FromProbe::Ready)?;
         loop {
             match self.orders.recv() {
-                // What speaks there is no probe, and has nothing to prove itself with.
+                // An instrument is not a probe, and cannot prove anything.
                 Ok(Input::Order(ToProbe::Prove)) => self.said.say(&FromProbe::Proven(Proven::default()))?,
                 Ok(Input::Order(ToProbe::Go)) => break,
                 Ok(Input::Order(ToProbe::Stop)) => {
@@ -360,7 +361,7 @@ impl Translator {
     fn report(&mut self, collector: &mut Collector, at_ns: u64) -> std::io::Result<()> {
         let ticks = collector.tick(at_ns);
         if ticks.is_empty() {
-            // Whoever waits shall know that somebody listens; it is no frame, and says nothing.
+            // This shows the reader that somebody listens. It is not a frame, and carries no data.
             return self.said.to.write_all(b"listening\n");
         }
         for (tick, outliers) in ticks {
@@ -381,7 +382,7 @@ fn planned(job: &Job) -> u64 {
     }
 }
 
-/// What the reader must know of such numbers.
+/// Notes for the reader of such numbers.
 fn remarks(collector: &Collector, format: Format, planned_ns: u64) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(interval_ns) = collector.interval_ns.filter(|interval_ns| *interval_ns != planned_ns) {

@@ -120,8 +120,8 @@ impl Far {
         Open { source: Some(source), local }
     }
 
-    /// Has the probe begin: one that waits is greeted until it answers. What came before its first frame
-    /// is the console of whatever else writes there.
+    /// Has the probe begin: one that waits is greeted until it answers. Bytes before its first frame are the console
+    /// of another writer on the line.
     fn greet(
         &mut self,
         setting: &Setting<'_>,

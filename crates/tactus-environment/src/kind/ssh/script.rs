@@ -1,4 +1,4 @@
-//! What is asked of the other machine's shell, and what it answers.
+//! Questions to the other machine's shell, and its answers.
 
 use tactus_model::facts::Facts;
 use tactus_model::topology::Topology;
@@ -32,7 +32,7 @@ pub fn topology(answer: &str) -> Option<Topology> {
     Some(Topology::of(&facts))
 }
 
-/// What helps against a failure that ssh or the other machine tells in these words.
+/// The remedy for a failure that ssh or the other machine reports in these words.
 pub fn hint(words: &str) -> Option<String> {
     let hints = [
         (

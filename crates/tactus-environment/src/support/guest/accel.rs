@@ -1,4 +1,4 @@
-//! What executes the guest's code: the processor itself (KVM), or QEMU (TCG).
+//! The accelerator of a guest: the processor itself (KVM), or QEMU (TCG).
 
 use std::path::Path;
 
@@ -22,24 +22,24 @@ pub enum Accel {
 /// Words of the key `accel`.
 const ACCELS: [&str; 3] = ["auto", "kvm", "tcg"];
 
-/// The word of a plan.
+/// The plan's accelerator.
 ///
 /// # Errors
-/// When it is none of those that there are.
+/// When the word is unknown.
 pub fn wanted(spec: &plan::Environment) -> Result<&str, OptionError> {
     Ok(support::word(spec, "accel", &ACCELS)?.unwrap_or("auto"))
 }
 
 const DEVICE: &str = "/dev/kvm";
 
-/// What keeps a machine from KVM, and what would fix it.
+/// An obstacle to KVM, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     pub reason: String,
     pub remedy: &'static str,
 }
 
-/// What keeps a guest of this architecture from KVM.
+/// The obstacle to KVM for a guest of this architecture.
 pub fn obstacle_to(arch: &str, system: &dyn System) -> Option<Obstacle> {
     if arch == OWN {
         return obstacle(system);
@@ -53,8 +53,8 @@ const ENABLE: &str =
     "enable virtualization in the firmware, or nested virtualization in the hypervisor below";
 const ALLOW: &str = "add this user to the group kvm, or run as root";
 
-/// What keeps this machine from KVM, if anything does. That /dev/kvm is there says little: on a
-/// virtual machine without nested virtualization it may open, and every guest hangs in it.
+/// The obstacle to KVM on this machine, if there is one. An existing /dev/kvm proves little: on a virtual machine
+/// without nested virtualization it may open, and every guest hangs in it.
 pub fn obstacle(system: &dyn System) -> Option<Obstacle> {
     let device = Path::new(DEVICE);
     if !system.exists(device) {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn kvm_on_request_is_an_error_where_there_is_none() {
+    fn kvm_on_request_is_an_error_without_kvm() {
         let (accel, note) = choose("auto", OWN, &Memory::new()).unwrap();
         assert_eq!(accel, Accel::Tcg);
         assert!(note.unwrap().text.contains("/dev/kvm"));

@@ -1,4 +1,4 @@
-//! What a guest boots: a kernel, an initramfs that holds the probe, and the kernel's words.
+//! The parts that a guest boots: a kernel, an initramfs that contains the probe, and the kernel's parameters.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,10 +35,10 @@ const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 
 /// Drivers by which a process has a device.
 const CARD_MODULES: [&str; 2] = ["vfio_iommu_type1", "vfio_pci"];
-/// What switches on the unit that keeps it in.
+/// The parameter that switches on the IOMMU, which confines the card.
 const CARD_WORDS: &str = "intel_iommu=on";
 
-/// What a guest boots.
+/// The parts that a guest boots.
 #[derive(Clone, Debug)]
 pub struct Boot {
     /// `x86_64` or `aarch64`.
@@ -73,7 +73,7 @@ impl Boot {
 /// The architecture that a plan wants.
 ///
 /// # Errors
-/// When there is no such guest.
+/// When no guest has this architecture.
 pub fn arch(spec: &plan::Environment) -> Result<&'static str, OptionError> {
     let wanted = support::word(spec, "arch", &ARCHS)?.unwrap_or(OWN);
     Ok(ARCHS.into_iter().find(|arch| *arch == wanted).unwrap_or(OWN))
@@ -94,7 +94,7 @@ fn mebibytes(text: &str) -> Option<u64> {
 /// The guest's memory, in MiB.
 ///
 /// # Errors
-/// When the plan's size is none.
+/// When the plan's size cannot be parsed.
 pub fn memory(spec: &plan::Environment) -> Result<u64, OptionError> {
     let text = support::text(spec, "memory", MEMORY_HINT)?.unwrap_or(MEMORY);
     mebibytes(text).ok_or_else(|| OptionError {

@@ -1,4 +1,4 @@
-//! What a guest's console says: it is kept, and quoted where the guest comes to an end.
+//! The console of a guest: it is kept, and quoted when the guest ends.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// How long the rest of a console is awaited when its machine has ended.
 const REST: Duration = Duration::from_secs(1);
 
-/// The console of a guest, which is read to its end whatever the guest writes, and kept as far as anybody reads it.
+/// The console of a guest. All of it is read, however much the guest writes; its beginning and its end are kept.
 /// Dropping it leaves the rest unread.
 pub struct Console {
     reader: JoinHandle<()>,
@@ -87,7 +87,7 @@ impl Drop for Console {
     }
 }
 
-/// What was kept, from the beginning; where it is written next stays.
+/// The kept output, from the beginning; the position of the next write stays.
 fn read(kept: &File) -> Vec<u8> {
     let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(read @ 1..) = kept.read_at(&mut piece, u64::try_from(bytes.len()).unwrap_or(u64::MAX)) {

@@ -28,7 +28,7 @@ pub enum GuestPci {
 /// The devices that a plan names.
 ///
 /// # Errors
-/// What is none, too many of them, or one of this machine's twice.
+/// A word that is not a device, too many devices, or one of this machine's twice.
 pub fn named(spec: &plan::Environment) -> Result<Vec<GuestPci>, OptionError> {
     let wrong = |message: String| OptionError { key: "pci".into(), message, hint: HINT.into() };
     let words = support::list(spec, "pci", HINT)?;
@@ -49,7 +49,7 @@ pub fn named(spec: &plan::Environment) -> Result<Vec<GuestPci>, OptionError> {
     Ok(devices)
 }
 
-/// Why a guest cannot have these devices here; none: it can.
+/// Why a guest cannot have these devices here; `None` if it can.
 pub fn obstacle(devices: &[GuestPci], system: &dyn System) -> Option<Usable> {
     let own = devices.iter().filter_map(|device| match device {
         GuestPci::Own(address) => Some(address),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_this_machine_must_be_there_and_nobody_elses() {
+    fn a_device_of_this_machine_must_exist_and_be_bound_to_vfio() {
         let devices = of(json!(["edu", "0000:03:00.0"])).unwrap();
         let why = |machine: &Memory| match obstacle(&devices, machine) {
             Some(Usable::No { reason, remedy }) => format!("{reason}; {remedy}"),

@@ -1,12 +1,12 @@
-//! What a guest's numbers are worth: that depends on the machine below it.
+//! The evidence of a guest's numbers: it depends on the machine below.
 
 use tactus_model::Evidence;
 use tactus_system::System;
 
 use super::Accel;
 
-/// What a guest's numbers are worth. Under KVM its code runs on the machine's own processor: what
-/// counts is whether that is real.
+/// The evidence of a guest's numbers. Under KVM its code runs on the machine's own processor: then it depends on
+/// whether that machine is itself virtual.
 pub fn evidence(accel: Accel, system: &dyn System) -> Evidence {
     match accel {
         Accel::Tcg => Evidence::Emulated,

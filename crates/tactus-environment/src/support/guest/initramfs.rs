@@ -40,7 +40,7 @@ pub fn write(probe: &[u8], modules: &[Module], config: Option<&Config>, programs
     archive.finish()
 }
 
-/// What a container runtime looks for.
+/// The mounts that a container runtime looks for.
 const MOUNTS: &str = "cgroup2 /sys/fs/cgroup\ndevpts /dev/pts\n";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What kinds of virtual machine have in common: what a guest boots, what executes it, where its threads
-//! stand, what its console says of its end.
+//! Common parts of the kinds of virtual machine: booting, accelerator, placement of threads, and the console's last
+//! words.
 
 pub mod accel;
 mod boot;

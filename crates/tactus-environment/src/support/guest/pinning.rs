@@ -12,7 +12,7 @@ use crate::Layout;
 /// real-time threads.
 pub const PRIORITY: u32 = 1;
 
-/// What is known of a guest's threads.
+/// The threads of a guest.
 pub struct Threads<'a> {
     /// QEMU's process id.
     pub process: u32,
@@ -20,9 +20,9 @@ pub struct Threads<'a> {
     pub vcpus: &'a [(u32, u32)],
 }
 
-/// Who gets SCHED_FIFO: the vCPUs that are measured, as long as at least one CPU for housekeeping is
-/// left to everybody else. A vCPU never sleeps while its guest is busy, and one with SCHED_FIFO on
-/// the last CPU would take the machine from its user.
+/// The vCPUs that get SCHED_FIFO: the measured ones, as long as at least one housekeeping CPU is left for everything
+/// else. A vCPU never sleeps while its guest is busy. With SCHED_FIFO on the last CPU it would lock the user out of
+/// the machine.
 pub fn fifo(layout: &Layout, measured: &CpuSet, housekeeping: &CpuSet) -> CpuSet {
     let inside: CpuSet = layout.inside().and(measured);
     let outside: CpuSet =

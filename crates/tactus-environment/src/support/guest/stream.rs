@@ -70,8 +70,7 @@ impl From<BootError> for StartError {
     }
 }
 
-/// A socket that QEMU will connect to: nothing can be missed that way, and nobody has to wait for a
-/// file to appear.
+/// A socket that QEMU will connect to: so no output is missed, and tactus need not wait for a file to appear.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -89,7 +88,7 @@ pub fn listen(system: &dyn System, path: &Path) -> Result<UnixListener, StartErr
 /// Waits for a guest's first byte and keeps it in `heard`.
 ///
 /// # Errors
-/// Why there is none.
+/// Why no byte came.
 pub fn first_byte(heard: &mut Vec<u8>, stream: &mut UnixStream, patience: Duration) -> Result<(), NoWord> {
     let mut byte = [0; 1];
     match stream.set_read_timeout(Some(patience)).and_then(|()| stream.read(&mut byte)) {

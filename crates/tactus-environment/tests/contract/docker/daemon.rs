@@ -34,7 +34,7 @@ impl Daemon {
         let made = COMMON.into_iter().filter(|path| !Path::new(path).exists()).collect();
         let log = fs::File::create(at("log")).unwrap();
         let process = Command::new("setpriv")
-            // It must not outlive a test that is killed.
+            // It must end with a test that is killed.
             .args(["--pdeathsig", "TERM", "--", program])
             .arg(format!("--config-file={}", at("daemon.json")))
             .arg(format!("--host=unix://{}", at("docker.sock")))
@@ -75,7 +75,7 @@ impl Daemon {
         Command::new("docker").arg("-H").arg(self.host()).args(words).output().unwrap()
     }
 
-    /// What it has of a run: containers and images.
+    /// The containers and images of a run.
     pub fn has(&self, id: &str) -> Vec<String> {
         let asked = [
             &["ps", "-a", "--format", "{{.Names}}"][..],

@@ -117,7 +117,7 @@ impl Board {
         self.dir.join(file).display().to_string()
     }
 
-    /// What sysfs says in a file.
+    /// The text of a file in sysfs.
     pub fn sysfs(&self, file: &str) -> String {
         fs::read_to_string(self.dir.join("sysfs").join(file)).unwrap_or_default().trim().to_owned()
     }
@@ -135,7 +135,7 @@ impl Board {
 
     /// The plan's table for the cell of a Linux inmate with a UART.
     pub fn spec(&self) -> plan::Environment {
-        // Any kernel will do where there is none: the trial is then skipped for that.
+        // Without a kernel on this machine any path will do: the trial is then skipped for that reason.
         let kernel = kernel::chosen(kernel::OWN, &Real)
             .map_or_else(|_| "/nowhere/bzImage".into(), |kernel| kernel.path);
         let options = json!({
@@ -165,7 +165,7 @@ impl Drop for Board {
     }
 }
 
-/// This machine with the board's files in place of its own.
+/// This machine, with the board's files in place of the machine's.
 pub fn overlay(dir: &Path) -> Altered {
     let dir = dir.to_owned();
     Altered::new(move |path| {

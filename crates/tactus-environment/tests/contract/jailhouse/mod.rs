@@ -1,5 +1,5 @@
-//! Cells of Jailhouse, which this machine has not: a stand-in for its command and its sysfs tree, held
-//! against the transcripts of a real one, with an emulated machine as the inmate.
+//! Cells of Jailhouse, which this machine does not have: a stand-in for its command and its sysfs tree, with an
+//! emulated machine as the inmate. The stand-in is compared with the transcripts of a real one.
 
 mod board;
 mod transcripts;

@@ -13,7 +13,7 @@ const TRANSCRIPTS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Commands of which tactus uses nothing, so that the stand-in has not got them.
+/// Commands that tactus does not use, so that the stand-in does not have them.
 const NOT_USED: [&str; 5] = ["config ", "hardware ", "cell linux -h", "console -f", "cell stats"];
 
 #[test]
@@ -28,7 +28,7 @@ fn the_stand_in_says_what_a_real_one_said() {
             let cell = if cell == "linux-demo" { "qemu-arm64-linux-demo" } else { cell };
             board.cell_config(&file, cell, mask);
         }
-        // What a compiled device tree begins with.
+        // The first bytes of a compiled device tree.
         std::fs::write(board.dir.join("cells/inmate-qemu-arm64.dtb"), 0xd00d_feed_u32.to_be_bytes()).unwrap();
         let (commands, states) = replay(name, text, &board);
         assert!(

@@ -1,4 +1,4 @@
-//! What a cell does when things go wrong.
+//! Trials of a cell in which things go wrong.
 
 use super::super::conversation::{Conversation, PATIENCE};
 use super::super::{beside_others, leftovers};
@@ -74,7 +74,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
     assert!(said.contains("for other CPUs") && !said.contains("its driver said"), "{said}");
     off(&board);
 
-    // What the helper of `cell linux` refuses, and its absence.
+    // Refusals of the helper of `cell linux`, and its absence.
     std::fs::write(board.dir.join("no-space"), "").unwrap();
     assert!(refused(&board, &spec).contains("do not fit into the memory regions"));
     off(&board);
@@ -89,7 +89,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
     let board = silent();
     let spec = board.spec();
 
-    // CPUs of its own configuration, which are not those of the plan.
+    // A configuration with other CPUs than those of the plan.
     board.cell_config("other.cell", "other", 1 << 40);
     let mut other = spec.clone();
     other.options.insert("cell".into(), board.path("cells/other.cell").into());
@@ -100,7 +100,7 @@ fn what_jailhouse_refuses_is_told_and_taken_back() {
     );
     off(&board);
 
-    // A console at which nobody listens.
+    // A console that does not exist.
     let mut nobody = spec;
     nobody.options.insert("console".into(), board.path("nosuch").into());
     assert!(refused(&board, &nobody).contains("nosuch"));

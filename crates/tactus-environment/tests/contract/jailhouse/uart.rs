@@ -1,5 +1,5 @@
-//! A UART with a socket at either end: it is there whether or not somebody is at them, and it is shared
-//! by a hypervisor that writes lines of its own.
+//! A UART with a socket at either end. It exists whether or not a program is connected, and is shared by a hypervisor
+//! that writes lines, too.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a hypervisor and a root kernel write meanwhile.
+/// Lines that a hypervisor and a root kernel write meanwhile.
 const NOISE: &[u8] = b"[   14.574028] Jailhouse: not of the inmate\r\n<missed 312 bytes of console log>\r\n";
 
 /// Dropping it ends it.
@@ -17,7 +17,7 @@ pub struct Uart {
     over: Arc<AtomicBool>,
 }
 
-/// Whoever is at an end now.
+/// The program that is connected to an end now.
 type At = Arc<Mutex<Option<UnixStream>>>;
 
 impl Uart {
@@ -60,8 +60,8 @@ fn serve(listener: &UnixListener, over: &AtomicBool, own: &At, other: &At, inmat
     }
 }
 
-/// Carries bytes across until whoever is at this end goes. What nobody is there to take is lost, as on
-/// a real one. `inmate`: it is the inmate's end; where that file is, every byte comes twice.
+/// Carries bytes across until the program at this end disconnects. Bytes for an end without a program are lost, as on
+/// a real one. `inmate`: it is the inmate's end; while that file exists, every byte comes twice.
 fn carry(mut from: UnixStream, over: &AtomicBool, other: &At, inmate: Option<&Path>) {
     let mut buffer = [0; 1024];
     let mut lines = 0u32;

@@ -1,4 +1,4 @@
-//! On what ansible-core 2.19.14 printed, and on some that nobody should.
+//! Tests with lines that ansible-core 2.19.14 printed, and with lines that it should never print.
 
 use tactus_system::{Memory, System};
 
@@ -59,7 +59,7 @@ fn a_wave_is_one_play_and_each_machine_has_its_own_outcome() {
 }
 
 #[test]
-fn a_job_goes_on_while_its_machine_cannot_be_reached() {
+fn a_job_continues_while_its_machine_cannot_be_reached() {
     let said = r#"TACTUS {"machine": "a", "task": "Ask", "how": "ok", "finished": 0, "said": ""}
 TACTUS {"machine": "b", "task": "Ask", "how": "unreachable", "said": "ssh: connect to host b port 22: No route to host"}
 TACTUS {"machine": "c", "task": "Ask", "how": "ok", "finished": 1, "rc": 0, "said": ""}

@@ -1,5 +1,5 @@
-//! What Kubernetes is given: a ConfigMap with the plan, and a Job for each node. As JSON, which is YAML too, so that no text
-//! of anybody can be more than a text.
+//! The objects for Kubernetes: a ConfigMap with the plan, and a Job for each node. They are JSON, which is also YAML,
+//! so that no text from outside can become more than a text.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ pub fn job(order: &Order, row: &Row) -> Value {
         "kind": "Job",
         "metadata": metadata,
         "spec": {
-            // What is run is safe to repeat: a pod that comes again goes on with the bundle.
+            // The command is safe to repeat: a restarted pod resumes the bundle.
             "backoffLimit": 2,
             "template": {"metadata": {"labels": labels(order)}, "spec": pod(order, &job, row)},
         },
@@ -80,7 +80,7 @@ fn pod(order: &Order, job: &str, row: &Row) -> Value {
     let terms = json!({"nodeSelectorTerms": [{"matchFields": [this_node]}]});
     let mut volumes = vec![
         json!({"name": "plan", "configMap": {"name": format!("tactus-{}", order.id)}}),
-        // The node's own, with a volume, too: who is root on one node writes all of that.
+        // A directory of the node, even with a volume: root on any node can write to the whole volume.
         json!({"name": "bundles", "hostPath": {"path": volume::on_node(order), "type": "DirectoryOrCreate"}}),
         json!({"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}}),
     ];
@@ -139,9 +139,9 @@ fn container(order: &Order, job: &str, row: &Row) -> Value {
             {"name": "TACTUS_JOB", "value": format!("kubernetes:{}/{job}", namespace(order))},
             {"name": "TACTUS_CACHE_DIR", "value": CACHE},
         ],
-        // Real-time priorities need time of the controller `cpu`, which groups of pods have none of where the kernel
-        // shares it out among groups (RT_GROUP_SCHED); the root of that controller, which only a privileged pod may join,
-        // has all of it.
+        // Real-time priorities need a budget of the controller `cpu`. If the kernel divides the budget among groups
+        // (RT_GROUP_SCHED), the groups of pods have none. The root of that controller has all of it, and only a
+        // privileged pod may join it.
         "securityContext": {"privileged": true},
         // Requests that are the limits, of whole CPUs: the kubelet's static policy gives them to this pod alone.
         "resources": {"requests": share.clone(), "limits": share},

@@ -1,5 +1,6 @@
-//! On a kubectl that is not there. What it answers is written by hand, and was recorded from two kubelets of Kubernetes 1.30.14
-//! (`RECORD=DIR make cluster`; of it the fields that matter). What is given to it is held against Kubernetes' own schema.
+//! Tests without a real kubectl. Its answers are written by hand, after a recording of two kubelets of Kubernetes
+//! 1.30.14 (`RECORD=DIR make cluster`; only the fields that matter). The objects for it are checked with Kubernetes'
+//! own schema.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,7 +33,7 @@ fn site<'a>(order: &'a Order, system: &'a Memory) -> Site<'a> {
     Site { dir: "/home/ada/fleet".into(), order, system }
 }
 
-/// kubectl on a context of nobody's.
+/// kubectl without a context.
 const KUBECTL: [&str; 2] = ["kubectl", "--namespace=default"];
 
 fn asked<'a>(words: &[&'a str]) -> Vec<&'a str> {
@@ -129,7 +130,7 @@ fn a_wave_is_given_at_once_and_an_old_job_makes_room() {
     assert!(calls[1].ends_with(&[name("n1")]), "n2 was never there: {:?}", calls[1]);
 }
 
-/// A Job, whose machine has its name; the API server gives it a number of its own.
+/// A Job, whose machine has its name; the API server gives it an id.
 fn job(name: &str, conditions: &Value) -> Value {
     json!({"metadata": {"name": name, "uid": format!("uid-of-{name}")}, "status": {"conditions": conditions}})
 }
@@ -191,7 +192,7 @@ fn why_a_pod_waits_is_told_in_kubernetes_words() {
     assert!(!states.contains_key("gone"));
 }
 
-/// What kubectl of a real cluster has answered: its nodes, or the states of a fleet's two machines.
+/// The recorded answers of kubectl on a real cluster: its nodes, or the states of a fleet's two machines.
 fn recorded(moment: &str) -> (Vec<Machine>, Vec<Option<JobState>>) {
     let all: Value = serde_json::from_str(include_str!("recorded.json")).unwrap();
     let answers = &all[moment];
@@ -271,7 +272,7 @@ fn with_log(pods: &Value, log: &str) -> Memory {
 }
 
 #[test]
-fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_answers_for_nobody() {
+fn a_pod_with_the_labels_of_a_job_must_be_the_jobs_and_on_its_machine() {
     let own = pod("n1", "1", &terminated(0, ""));
     let ended = [("Complete", "True")].map(|(kind, status)| json!({"type": kind, "status": status}));
     let mut made = pod("n1", "2", &terminated(7, ""));
@@ -302,10 +303,10 @@ fn a_pod_with_the_labels_of_a_job_that_is_not_the_jobs_or_on_another_machine_ans
 }
 
 #[test]
-fn a_log_without_an_end_or_without_an_answer_is_an_obstacle_of_its_own_machine_alone() {
+fn a_log_without_an_end_or_without_an_answer_stops_one_machine_only() {
     let order = order(&[]);
     let pods = json!({"items": [pod("n1", "1", &terminated(0, "")), pod("n2", "1", &terminated(0, ""))]});
-    // Nobody answers for n2: its client ends with an error.
+    // n2 does not answer: its client ends with an error.
     let system = with_log(&pods, &"x".repeat(MOST_LOG));
     let system = system.answer(
         &asked(&["get", "jobs"]),
@@ -381,7 +382,7 @@ fn an_archive_on_a_volume_is_the_one_whose_sum_its_own_pod_has_told_or_none() {
         std::fs::write(dir.join("n1.tar.gz"), "an archive").unwrap();
     }
     assert_eq!(fetch(&told), (None, Some(b"an archive".to_vec())));
-    // Any node may write there: what its own pod has not told is nobody's.
+    // Any node may write there: an archive without the word of the node's own pod is not trusted.
     refused(&terminated(0, ""), "has not reported");
     refused(&terminated(0, "{\"files\": {}}"), "has not reported");
     refused(&terminated(0, &armor::archive_word(&sha256(b"another"))), "is not the archive whose checksum");

@@ -15,7 +15,7 @@ use crate::order::Order;
 use crate::pack::MOST_UNPACKED;
 use crate::row::Row;
 
-/// What stands before the name of a claim.
+/// The prefix of a claim's name.
 const CLAIM: &str = "claim:";
 /// Where bundles are made on a node.
 const ON_NODE: &str = "/var/lib/tactus-fleet";
@@ -66,7 +66,7 @@ pub fn on_node(order: &Order) -> &str {
     order.option("dir").unwrap_or(ON_NODE)
 }
 
-/// The volume, as a pod mounts it; none: there is none.
+/// The volume, as a pod mounts it; `None` without one.
 pub fn source(order: &Order) -> Option<Value> {
     let volume = given(order)?;
     Some(match volume.strip_prefix(CLAIM) {
@@ -91,7 +91,7 @@ pub fn fetched(site: &Site<'_>, row: &Row, word: &str) -> Result<(), String> {
         )
     })?;
     let here = site.order.option("here").unwrap_or_default();
-    // Whoever may write there may put a link there: none is followed.
+    // A node that may write there may put a link there: links are not followed.
     let volume = Directory::reach(Path::new(here)).map_err(|error| format!("{here}: {error}"))?;
     let name = archive(site.order, row);
     if volume.entry(&name).is_err() {

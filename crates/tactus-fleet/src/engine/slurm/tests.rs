@@ -1,4 +1,5 @@
-//! On lines that sinfo, squeue and sacct of Slurm 22.05.8 printed, and on some that nobody should.
+//! Tests with lines that sinfo, squeue and sacct of Slurm 22.05.8 printed, and with lines that they should never
+//! print.
 
 use tactus_system::Memory;
 
@@ -60,7 +61,7 @@ fn nodes_are_idle_busy_or_away_with_slurms_own_reason() {
 }
 
 #[test]
-fn a_selection_is_given_to_sinfo_as_words_of_its_own() {
+fn a_selection_is_given_to_sinfo_as_separate_words() {
     let order = order("partition=lab feature=rt nodes=n[1-4],n7");
     let system = Memory::new().answer(&["sinfo"], 0, SINFO, "");
     assert_eq!(Slurm.machines(&site(&order, &system)).unwrap().len(), 6);
@@ -73,7 +74,7 @@ fn a_selection_is_given_to_sinfo_as_words_of_its_own() {
 }
 
 #[test]
-fn jobs_are_known_by_their_number_and_what_else_has_their_name_answers_for_nobody() {
+fn jobs_are_known_by_their_number_and_not_by_their_name() {
     let squeue = "\
 7|tactus-0badcafe-n1|COMPLETED|None
 9|tactus-0badcafe-n1|PENDING|BeginTime
@@ -142,7 +143,7 @@ fn a_job_of_another_user_that_has_the_name_of_ours_keeps_no_machine_from_its_own
 }
 
 #[test]
-fn what_sbatch_refuses_is_told_and_a_name_that_is_a_list_is_given_to_nobody() {
+fn refusals_of_sbatch_are_told_and_a_name_that_is_a_list_is_refused() {
     let order = order("all");
     let system = Memory::new().answer(&["squeue"], 0, "", "").answer(
         &["sbatch"],

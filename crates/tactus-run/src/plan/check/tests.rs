@@ -1,4 +1,4 @@
-//! What is refused before anything runs.
+//! Plans that are refused before anything runs.
 
 use tactus_system::Memory;
 

@@ -1,4 +1,4 @@
-//! The order in which scenarios are measured: that of the plan, and by lot where they are repeated.
+//! The order in which scenarios are measured: that of the plan, and random where they are repeated.
 
 use tactus_model::random::SplitMix64;
 
@@ -8,9 +8,9 @@ pub type Turn = (usize, Option<(u32, u32)>, Option<(u32, u32)>);
 /// In how many parts a scenario is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// So many runs of it are made.
+    /// The number of runs of it.
     pub repeats: u32,
-    /// Each in so many slices.
+    /// The number of slices of each run.
     pub slices: u32,
 }
 
@@ -27,9 +27,9 @@ impl Parts {
     }
 }
 
-/// The turns of scenarios that are measured in so many parts each. Those of several parts are measured in rounds, each
-/// with one part of every scenario that has any left, in an order drawn by lot: what drifts or comes and goes then falls
-/// on all of them alike. The rounds stand where the first of them stands in the plan.
+/// The turns of scenarios, each measured in one or more parts. Scenarios of several parts are measured in rounds,
+/// each with one part of every scenario that has any left, in random order. A drift or a passing disturbance then
+/// falls on all of them alike. The rounds stand where the first of them stands in the plan.
 pub fn of(parts: &[Parts], seed: u64) -> Vec<Turn> {
     let mut lot = Lot::new(seed);
     let mut turns = Vec::new();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_has_every_repeated_scenario_once_in_an_order_of_its_own() {
+    fn each_round_has_every_repeated_scenario_once_in_a_new_order() {
         let turns = runs(&[1, 8, 8, 1, 8], 7);
         assert_eq!((turns[0], turns[25]), ((0, None), (3, None)));
         let rounds: Vec<Vec<usize>> =

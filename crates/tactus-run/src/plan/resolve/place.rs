@@ -26,7 +26,8 @@ impl Resolver<'_> {
         let outer = spec.inside.as_ref().map(|outer| self.environment(outer)).transpose()?;
         let around = outer.as_ref().map(|outer| self.inside(outer));
         let (elsewhere, unreachable) = self.elsewhere(kind, &spec);
-        // `auto` leaves out what a partition will take; who names CPUs gets them, or an error that says why not.
+        // `auto` leaves out the CPUs of a future partition. CPUs that the user names are used, or the error says why
+        // not.
         let here = match asked == CpuRequest::Auto && !kind.takes_cpus() {
             true => self.machine.without(&self.taken()),
             false => self.machine.clone(),
@@ -34,7 +35,7 @@ impl Resolver<'_> {
         let machine = around.as_ref().or(elsewhere.as_ref()).unwrap_or(&here);
         nesting::add_programs(self.plan, name, kind, &mut spec, self.system);
         let cpus = match (&asked, kind.numbers_cpus()) {
-            // A machine of its own: one CPU that keeps house, and those to measure on.
+            // A virtual machine: one housekeeping CPU, and those to measure on.
             (CpuRequest::Auto, true) => {
                 let measuring = machine.measuring();
                 machine.housekeeping(&measuring).take(1).or(&measuring)
@@ -72,7 +73,7 @@ impl Resolver<'_> {
             profiled.err().map(|error| format!("{}; {}", error.message, error.hint))
         };
         let obstacle = obstacle.or(unreachable);
-        // What lies inside another machine has that one's CPUs.
+        // An environment inside another machine has that machine's CPUs.
         let elsewhere = elsewhere.or_else(|| outer.as_ref()?.elsewhere.clone());
         let near = if outer.is_some() { near } else { layout.clone() };
         Ok(ResolvedEnvironment {
@@ -125,9 +126,9 @@ impl Resolver<'_> {
         }
     }
 
-    /// A measurement whose largest array is told by a cache is told this machine's in all environments on it, or that this
-    /// machine does not say: what a guest is told of caches is the hypervisor's invention, and arrays of other sizes are
-    /// not compared.
+    /// For a measurement whose largest array depends on a cache: all environments on this machine get the machine's
+    /// cache size, or the fact that it reports none. The sizes in a guest are the hypervisor's invention, and arrays
+    /// of different sizes cannot be compared.
     pub(super) fn sized(
         &self,
         measure: Measure,
@@ -189,7 +190,7 @@ impl Resolver<'_> {
         if given {
             place.isolated = place.isolated.and(&place.allowed);
         }
-        // What keeps others from CPUs is not this process's cgroup.
+        // Other environments are not limited by this process's cgroup.
         if environment.kind.role() != Role::Host {
             (place.cpuset, place.partitions) = (None, Vec::new());
         }

@@ -1,4 +1,4 @@
-//! What an environment cannot do, whatever the machine: a plan that asks for it is wrong.
+//! The limits of an environment on any machine: a plan that exceeds them is wrong.
 
 use tactus_model::message::What;
 use tactus_model::plan;
@@ -34,7 +34,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What a scenario asks of the operating system where it measures.
+/// The feature of an operating system that a scenario needs where it measures.
 fn asked_of_a_system(scenario: &ResolvedScenario) -> Option<String> {
     let asked = [
         (!scenario.settings.is_empty(), "`settings` need an operating system"),
@@ -52,7 +52,7 @@ mod tests {
 
     use crate::plan::{Choices, Source, check, parse, resolve};
 
-    /// Why a plan with a bare guest is refused; none: it is not.
+    /// Why a plan with a bare guest is refused; `None` if it is accepted.
     fn refused(scenario: &str) -> Option<String> {
         let text = format!(
             "name = \"p\"\n[environment.floor]\nkind = \"bare\"\n[environment.host]\nkind = \"host\"\n[[scenario]]\nname = \"s\"\n{scenario}"
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_an_operating_system_is_refused_where_there_is_none() {
+    fn activities_that_need_an_operating_system_are_refused_without_one() {
         assert_eq!(refused("environment = \"floor\"\n"), None);
         assert_eq!(
             refused(

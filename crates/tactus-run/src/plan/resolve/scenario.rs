@@ -20,7 +20,7 @@ use crate::plan::results::beyond_the_period;
 use crate::plan::{PlanError, card, state};
 
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
-/// Most slices of a scenario: as many pairs as are judged together.
+/// Most slices of a scenario: the most pairs that are judged together.
 const MOST_SLICES: u64 = 1000;
 const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
 const DEFAULT_PRIORITY: u32 = 95;
@@ -42,8 +42,8 @@ pub(super) fn names<'s>(plan: &'s Plan, scenario: &'s Scenario) -> Vec<&'s str> 
 }
 
 impl Resolver<'_> {
-    /// The value of a scenario key: what was said on the command line has been taken before; then
-    /// `[quick]` if asked for, the scenario, `[defaults]`.
+    /// The value of a scenario key. The command line has been applied before; then come `[quick]` if asked for, the
+    /// scenario, `[defaults]`.
     pub(super) fn value<T>(&self, scenario: &Scenario, key: impl Fn(&Scenario) -> Option<T>) -> Option<T> {
         let quick = self.choices.quick.then(|| key(&self.plan.quick)).flatten();
         quick.or_else(|| key(scenario)).or_else(|| key(&self.plan.defaults))
@@ -78,8 +78,8 @@ impl Resolver<'_> {
         Parts { repeats: self.repeats(scenario), slices: u32::try_from(slices).unwrap_or(1) }
     }
 
-    /// Whether slices of it add up: of latencies they do. Values are medians, a separation has an order of its own, and
-    /// what is counted of exits, cards and caches is told of one time only.
+    /// Whether its slices can be added up: those of latencies can. Values are medians, a separation has a fixed
+    /// order, and counts of exits, cards and caches belong to one time only.
     fn can_be_sliced(&self, scenario: &Scenario) -> bool {
         let shorthand = || self.value(scenario, |s| s.measurement.clone());
         let measures: Vec<Measure> = match scenario.activity.is_empty() {
@@ -156,7 +156,7 @@ impl Resolver<'_> {
         for (number, activity) in (0..).zip(&written) {
             self.activity(&path, number, activity, scenario, &mut resolved)?;
         }
-        // Asked for on the command line, it is asked of whoever can tell.
+        // An option of the command line applies to every scenario whose activities can all record it.
         if let Some(above) = self.choices.blame_above.or(self.choices.stop_above)
             && written.iter().all(|activity| self.has_system(activity))
         {
@@ -183,8 +183,8 @@ impl Resolver<'_> {
         measure
     }
 
-    /// What keeps a scenario from being made here, whatever is done in it: the state of the machine, or one of the
-    /// environments that are left alone in it.
+    /// An obstacle to the whole scenario on this machine: the state of the machine, or one of the environments that
+    /// are left alone in it.
     fn obstacle(&self, scenario: &Scenario) -> Option<String> {
         let state = |host: String| {
             state::obstacle(&host, self.plan, self.choices.state.as_ref(), &self.machine.measuring())
@@ -278,7 +278,7 @@ impl Resolver<'_> {
                         // Its thread reads; the program's own is the program's.
                         Yields::Latency if measure.only_reads() => Policy::Other,
                         Yields::Latency => Policy::Fifo,
-                        // What a service costs those who ask for it as everybody does.
+                        // A service is measured as an ordinary program would use it.
                         Yields::Values => Policy::Other,
                     },
                 ),
@@ -302,7 +302,7 @@ impl Resolver<'_> {
         let is_machine = environment.kind.role() == Role::Host && place.cpuset.is_some();
         let cpus = match place.resolve(&asked) {
             Ok(cpus) => cpus,
-            // What a study asks for may exceed a machine; what a plan names must be there.
+            // A study may ask for more than a machine has; CPUs that a plan names must exist.
             Err(error) if matches!(asked, CpuRequest::List(_) | CpuRequest::Not(_)) => {
                 let hint = match &error {
                     CpuRequestError::NotAllowed { .. } if is_machine => error.hint(),
@@ -440,7 +440,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The threads that measure latency on these CPUs; none: it yields none.
+/// The threads that measure latency on these CPUs; `None` if it yields values.
 pub(crate) fn threads(measure: &Measure, cpus: &CpuSet) -> Option<Vec<Thread>> {
     if measure.yields() == Yields::Values {
         return None;

@@ -1,4 +1,4 @@
-//! Who had the CPU: where it is asked for, in a plan or on the command line.
+//! Blame of latencies, requested in a plan or on the command line.
 
 use tactus_model::Nanos;
 use tactus_model::catalogue::Measure;
@@ -28,7 +28,7 @@ environment = "host"
 }
 
 #[test]
-fn what_is_asked_on_the_command_line_is_asked_of_whoever_can_tell_and_ends_wake_ups_where_it_is_to_stop() {
+fn blame_and_stop_options_apply_to_each_scenario_with_an_operating_system() {
     const PLAN: &str = r#"
 name = "blame"
 [environment.host]

@@ -24,7 +24,7 @@ fn what_lies_inside_runs_on_the_cpus_of_what_is_around_it() {
     assert_eq!(inner.near.cpus, [(0, 0), (1, 1)]);
     assert_eq!(inner.layout.cpus, [(0, 2), (1, 3)]);
     assert_eq!(resolved.rows[0].result.layout, [(0, 2), (1, 3)]);
-    // What is measured inside is measured in what is around it, and on the machine.
+    // The CPUs measured inside are also measured in the outer environment, and on the machine.
     assert_eq!(resolved.measured_in("box").to_string(), "1");
     assert_eq!(resolved.measured_in("guest").to_string(), "1");
     assert_eq!(resolved.environments["guest"].housekeeping.to_string(), "0");
@@ -82,7 +82,7 @@ fn what_needs_a_whole_system_is_not_put_into_a_guest_of_single_files() {
     check(&plan, &source, &system).unwrap();
     let of = |plan: &Plan| resolve(plan, &source, &Choices::default(), &machine("0-3", ""), &system).unwrap();
     let guest = of(&plan).environments["guest"].obstacle.clone().unwrap();
-    // What is around it comes first: there is no kernel here.
+    // The outer environment's obstacle comes first: no kernel exists here.
     assert_eq!(of(&plan).environments["box"].obstacle, Some(guest));
     let mut outer = of(&plan).environments.remove("guest").unwrap();
     outer.obstacle = None;

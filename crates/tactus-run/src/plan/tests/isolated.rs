@@ -6,7 +6,7 @@ use tactus_model::finding::{By, Role};
 use super::*;
 use crate::audits::Audits;
 
-/// Four CPUs, of which a partition isolates two, seen from a cgroup that has these.
+/// Four CPUs: a partition isolates two of them; seen from a cgroup that has `cpus`.
 fn partitioned(cgroup: &str, cpus: &str) -> Topology {
     let mut facts = Facts::default();
     facts.keep("/sys/devices/system/cpu/online", "0-3");
@@ -49,7 +49,7 @@ fn from_outside_a_partition_its_cpus_are_refused_with_a_way_in() {
     let skipped = on(&outside, "isolated").unwrap();
     let why = skipped.scenarios[0].skip.as_deref().unwrap();
     assert!(why.contains("may use 0,1 only") && why.contains("/sys/fs/cgroup/rt/cgroup.procs"), "{why}");
-    // What is measured instead, when nobody says where, is told.
+    // With `auto`, a note tells which CPUs are measured instead.
     let other = on(&outside, "auto").unwrap();
     assert_eq!(other.measured.to_string(), "1");
     let notes = &other.rows[0].result.notes;

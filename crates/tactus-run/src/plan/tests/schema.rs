@@ -1,4 +1,5 @@
-//! The schema by which editors and CI check plans: it is made from the types, takes what is a plan, and refuses what is none.
+//! The schema by which editors and CI check plans: it is made from the types, accepts plans, and refuses other
+//! documents.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,7 @@ use super::*;
 
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/plan.schema.json");
 
-/// What validates a list of documents by a schema: for each the first thing that is wrong, or nothing.
+/// A script that validates a list of documents by a schema: for each the first error, or nothing.
 const VALIDATOR: &str = "
 import json, sys
 import jsonschema
@@ -32,7 +33,7 @@ fn the_published_schema_of_plans_is_that_of_the_types() {
     assert!(published == made, "docs/schema/plan.schema.json is out of date: run with UPDATE_DOCS=1");
 }
 
-/// What a validator says of each of these plans; none where there is no validator, which is said.
+/// The answers of a validator for these plans; `None` without a validator, which is printed.
 #[expect(clippy::disallowed_methods, reason = "another program validates")]
 fn validated(plans: &[String]) -> Option<Vec<Option<String>>> {
     use std::io::Write as _;
@@ -62,7 +63,7 @@ fn validated(plans: &[String]) -> Option<Vec<Option<String>>> {
     Some(serde_json::from_slice(&said.stdout).unwrap())
 }
 
-/// The plans in the guide: what stands between ```toml and ``` and has an environment and a scenario.
+/// The plans in the guide: blocks between ```toml and ``` that have an environment and a scenario.
 #[expect(clippy::disallowed_methods, reason = "the guide is read")]
 fn of_the_guide() -> Vec<String> {
     let guide = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide"));

@@ -1,4 +1,4 @@
-//! A user's own domain: what it has already, and what is made of it.
+//! Changes a user's own domain: its present settings, and the edited text.
 
 use tactus_model::facts::Facts;
 
@@ -8,12 +8,11 @@ use super::tree::{Element, Tree};
 use super::{limits, threads};
 use crate::generate::{Accel, GenerateError, GenerateRequest, GuestOptions, Output, Page, Size};
 
-/// Changes a domain so that it is a real-time guest: in place, and nothing but what must be.
-/// What the request does not say is taken from the domain: its name, vCPUs, memory and accelerator.
-/// `file` is the name that errors call it by.
+/// Changes a domain so that it is a real-time guest: in place, and only where needed. Values that the request leaves
+/// out are taken from the domain: its name, vCPUs, memory and accelerator. `file` is its name in errors.
 ///
 /// # Errors
-/// When it is no domain that can be changed, or does not fit on the machine.
+/// When it is not a domain that can be changed, or does not fit on the machine.
 pub fn patch(
     text: &str,
     file: &str,
@@ -152,7 +151,7 @@ enum Pages {
     Default,
     /// Those of this size.
     Of(Page),
-    /// Of several sizes, for nodes of its own, or of one that x86 has not: they stay.
+    /// Of several sizes, for NUMA nodes of the guest, or of a size that x86 does not have: they stay.
     Other,
 }
 
@@ -171,8 +170,8 @@ impl Pages {
         }
     }
 
-    /// The pages that it is to have: its own, where they fit; else those of which the host has enough. `None`: what is best, had
-    /// the host enough of it.
+    /// The pages for the domain: its own, if they fit; else those that the host has enough of. `None`: the best ones,
+    /// if the host had enough of them.
     fn choose(self, facts: &Facts, memory: Size, node: Option<u32>) -> Option<Page> {
         let fits = |page: &Page| memory.0.is_multiple_of(page.bytes());
         let own = match self {
@@ -239,7 +238,7 @@ fn strangers(tree: &Tree, guest: &Guest<'_>) -> Vec<Setting> {
     all
 }
 
-/// What stays as it is and should be looked at.
+/// Settings that stay and should be looked at.
 fn notes(tree: &Tree, guest: &Guest<'_>) -> Vec<String> {
     let mut notes = super::placement_notes(&guest.placement);
     if guest.usb {

@@ -15,11 +15,11 @@ pub struct Setting {
     pub check: &'static str,
     /// Why, in a sentence, without the check's name.
     pub why: String,
-    /// What it is.
+    /// The content of the setting.
     pub what: What,
 }
 
-/// What a domain should say.
+/// The wanted content of a domain.
 #[derive(Clone, Debug)]
 pub enum What {
     /// There is such an element.
@@ -209,7 +209,7 @@ fn attribute_place(tag: &str, wanted: &str) -> Option<(Range<usize>, Range<usize
     }
 }
 
-/// Removes all elements of a kind of which there should be one, but the first.
+/// Keeps the first element of a kind that should appear once, and removes the others.
 fn remove_others(text: &mut String, wanted: &Wanted, said: &mut Vec<String>) -> Result<(), String> {
     loop {
         let tree = Tree::parse(text)?;

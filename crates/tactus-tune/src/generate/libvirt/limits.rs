@@ -1,4 +1,4 @@
-//! What limits a user's domain: quotas and bandwidths go, whatever else does stays and is named.
+//! The limits of a user's domain: quotas and bandwidths are removed, other limits stay and are named.
 
 use super::edit::{Setting, What};
 use super::tree::{Element, Tree};
@@ -25,7 +25,7 @@ pub fn removed(tree: &Tree) -> Vec<Setting> {
     all
 }
 
-/// What limits the guest and stays, because only its owner knows whether it is wanted.
+/// Limits of the guest that stay, because only its owner knows whether they are wanted.
 pub fn kept(tree: &Tree) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(tune) = tree.find(&["cputune"]) {

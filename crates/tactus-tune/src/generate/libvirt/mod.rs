@@ -72,7 +72,7 @@ fn generate(request: &GenerateRequest<'_>) -> Result<Output, GenerateError> {
     Ok(Output { files: vec![File { name: format!("{name}.xml"), belongs, mode: 0o644, text }], notes })
 }
 
-/// What any guest has, in the request in which libvirt writes it.
+/// The parts of any guest, in the order in which libvirt writes them.
 fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usize) -> String {
     let name = &request.options.name;
     let x86 = request.subject.is(Arch::X86);
@@ -117,7 +117,7 @@ fn skeleton(request: &GenerateRequest<'_>, arch: &str, machine: &str, vcpus: usi
     )
 }
 
-/// What the user should know of where the guest stands.
+/// Notes on the placement of the guest.
 pub(super) fn placement_notes(placement: &Placement) -> Vec<String> {
     let mut notes = Vec::new();
     if !placement.idle.is_empty() {

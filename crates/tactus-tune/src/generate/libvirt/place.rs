@@ -13,11 +13,11 @@ use crate::generate::{Accel, GenerateRequest, GuestOptions, Page, Placement, Siz
 pub struct Placed<'a> {
     /// Its architecture, as uname says it.
     pub arch: &'a str,
-    /// What executes it.
+    /// The accelerator.
     pub accel: Accel,
     /// The CPU of each vCPU.
     pub cpus: Vec<u32>,
-    /// vCPUs that get SCHED_FIFO; none: no word of it.
+    /// vCPUs that get SCHED_FIFO; if empty, the policy is left out.
     pub fifo: &'a CpuSet,
     /// CPUs for everything of it but its vCPUs.
     pub emulator: &'a CpuSet,

@@ -1,4 +1,4 @@
-//! What a real-time guest's domain says, element by element, after libvirt's own guide
+//! The settings of a real-time guest's domain, element by element, after libvirt's own guide
 //! (docs/kbase/kvm-realtime.rst).
 
 use tactus_audit::Arch;
@@ -10,7 +10,7 @@ use crate::generate::{Accel, GenerateError, GenerateRequest, Page, Placement, Si
 /// in the middle of its life.
 pub const OVERHEAD: u64 = 2 << 30;
 
-/// What is known before the elements are written.
+/// The values that must be known before the elements are written.
 pub struct Guest<'a> {
     pub request: &'a GenerateRequest<'a>,
     pub placement: Placement,
@@ -35,7 +35,7 @@ pub fn settings(guest: &Guest<'_>) -> Vec<Setting> {
     all
 }
 
-/// What an emulated guest cannot have, a sentence each.
+/// The features that an emulated guest cannot have, a sentence each.
 pub fn drops(request: &GenerateRequest<'_>) -> Vec<String> {
     let mut dropped = vec![
         "cpu-passthrough: TCG has no host-passthrough; the guest gets every feature that QEMU can emulate (mode \

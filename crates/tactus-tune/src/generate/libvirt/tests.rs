@@ -71,7 +71,7 @@ fn a_domain_that_was_changed_already_stays_as_it_is() {
         assert_eq!(once, twice);
         assert!(!notes.iter().any(|note| note.starts_with("changed")), "{notes:?}");
     }
-    // What tactus generates needs no change by tactus.
+    // A domain that tactus generates needs no change by tactus.
     for (_, machine) in three() {
         let text = machine.generate(&ENTRY).unwrap().files.remove(0).text;
         assert_eq!(patched(&machine, &text).unwrap().0, text);
@@ -99,7 +99,7 @@ fn disks_are_put_on_the_thread_that_is_made_for_them() {
     )
     .unwrap();
     assert!(notes.iter().any(|note| note.starts_with("iothread-pin: no disk")), "{notes:?}");
-    // Who has put disks on threads keeps them there.
+    // A user who has put disks on threads keeps them there.
     let chosen = NOVA
         .replace("cache='none'", "cache='none' iothread='2'")
         .replace("<cputune>", "<iothreads>2</iothreads><cputune>");
@@ -196,7 +196,7 @@ fn patching_any_domain_on_any_recorded_machine_twice_changes_nothing() {
     assert!(done > 20, "{done}");
 }
 
-/// What is written is true of the machine, and of the rest of the domain.
+/// The settings match the machine, and the rest of the domain.
 fn holds(name: &str, text: &str, subject: &tactus_audit::Subject<'_>) {
     let tree = Tree::parse(text).unwrap();
     let tune = tree.find(&["cputune"]).unwrap();

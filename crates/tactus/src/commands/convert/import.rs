@@ -1,4 +1,4 @@
-//! What other tools measured, as a bundle.
+//! Measurements of other tools, as a bundle.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -24,7 +24,7 @@ use tactus_system::Directory;
 use crate::cli::Convert;
 use crate::exit::Failure;
 
-/// What stands for the kind of an environment that tactus has not seen.
+/// The kind of an environment that tactus has not seen.
 const KIND: &str = "imported";
 
 /// The longest measurement that is believed, in ns: a hundred years, as a bundle's logs hold them.
@@ -85,7 +85,7 @@ pub fn import(arguments: &Convert, at: Location) -> Result<(Directory, Contents)
     Ok((dir, contents))
 }
 
-/// What stands for standard input, and what it is called.
+/// The word for standard input, and its name in messages.
 const STDIN: &str = "-";
 const STDIN_NAME: &str = "standard input";
 
@@ -117,7 +117,7 @@ fn opened(file: &Path) -> std::io::Result<File> {
     Directory::open(file.parent().unwrap_or(Path::new("")))?.file(name)
 }
 
-/// What the user calls each file, if anything.
+/// The user's name for each file, if any.
 fn called(arguments: &Convert) -> Result<Vec<Option<String>>, Failure> {
     let (names, files) = (arguments.name.len(), arguments.inputs.len());
     if names > 0 && names != files {
@@ -213,7 +213,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
         measurement,
         interval_ns: recording.interval_ns.unwrap_or(0),
         priority: priority.unwrap_or(0),
-        // SCHED_FIFO at priority 0, which no thread has, where it is not known.
+        // SCHED_FIFO at priority 0, which no thread has, if the policy is unknown.
         policy: recording.policy.unwrap_or(Policy::Fifo),
         planned_ns: duration_ns,
         measured_ns: duration_ns,
@@ -222,7 +222,7 @@ fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
     }
 }
 
-/// What must be said before anything else.
+/// Notes that come before all others.
 fn first_notes(recording: &Recording) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(ended) = &recording.ended_by {
@@ -293,7 +293,7 @@ fn write(writer: &Writer, number: usize, row: Row) -> Result<(), BundleError> {
     for series in &recording.series {
         let key = key(&recording, series);
         let latency = series.latency();
-        // As of an instrument that tells totals alone: what is not known is no figure of a tick either.
+        // As for an instrument that reports totals alone: unknown figures are unknown in the tick as well.
         let is_known = series.knows_min && latency.totals.sum_ns < u64::MAX;
         let min_ns = if is_known { latency.totals.min_ns } else { u64::MAX };
         let tick = Tick {

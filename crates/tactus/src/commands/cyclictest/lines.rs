@@ -7,7 +7,7 @@ use tactus_model::scheduling::Policy;
 
 use super::options::Thread;
 
-/// What a thread has measured so far, in ns.
+/// The figures of a thread so far, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     pub cycles: u64,
@@ -46,7 +46,7 @@ pub const fn unit_ns(in_ns: bool) -> u64 {
     if in_ns { 1 } else { 1_000 }
 }
 
-/// What is written again and again: policy and load of the machine, and the lines.
+/// The block that is written again and again: policy and load of the machine, and the lines.
 pub fn block(policy: Policy, loadavg: &str, lines: &str) -> String {
     let word = match policy {
         Policy::Rr => "rr",
@@ -56,7 +56,7 @@ pub fn block(policy: Policy, loadavg: &str, lines: &str) -> String {
     format!("policy: {word}: loadavg: {}          \n\n{lines}", loadavg.trim_end())
 }
 
-/// Back to the first line of a block of so many threads.
+/// Back to the first line of a block of `threads` threads.
 pub fn back(threads: usize) -> String {
     let mut text = String::new();
     let _ = write!(text, "\x1b[{}A", threads + 2);

@@ -12,7 +12,7 @@ use super::options::Thread;
 use crate::commands::drop_in::say_failure;
 use crate::output;
 
-/// What cyclictest shows while it measures.
+/// cyclictest's display during a measurement.
 pub struct Live {
     threads: Vec<Thread>,
     figures: Vec<Figures>,
@@ -53,7 +53,7 @@ impl Live {
             .collect();
         let loadavg = Real.read(Path::new("/proc/loadavg")).unwrap_or_default();
         let block = block(self.policy, &String::from_utf8_lossy(&loadavg), &text);
-        // Who no longer reads ends no measurement.
+        // A reader that has left does not end the measurement.
         let _ = output::data(&(block + &back(self.threads.len())));
     }
 }

@@ -1,5 +1,5 @@
-//! What cyclictest's options ask for, as a plan: a scenario in which each thread is a measurement of its own, since each
-//! has its own interval and priority. Pure.
+//! Makes a plan of cyclictest's options: a scenario in which each thread is a separate measurement, because each has
+//! its own interval and priority. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -27,11 +27,12 @@ const INTERVAL_US: RangeInclusive<u64> = 10..=60_000_000;
 /// The most threads.
 const MOST_THREADS: usize = 512;
 
-/// The largest histogram, in rows, and latency that can be asked for, in us: what is more is taken for it, as cyclictest does.
+/// The largest histogram, in rows, and the largest latency, in us, that can be asked for: as in cyclictest, a larger
+/// value is lowered to this.
 const MOST_ROWS: u64 = 1_000_000;
 const MOST_US: u64 = 1 << 40;
 
-/// What is asked for.
+/// The request of the options.
 #[derive(Debug)]
 pub struct Asked {
     /// Every thread, in its order.
@@ -44,11 +45,11 @@ pub struct Asked {
     pub duration: Nanos,
     /// Latencies above end it, in us.
     pub break_us: Option<u64>,
-    /// Values of so many us or ns, as they are printed, are in the histogram.
+    /// The number of values in the histogram, in us or ns as they are printed.
     pub histogram: Option<u64>,
 }
 
-/// So many us, and a year at most.
+/// `count` us, and a year at most.
 fn us(count: u64) -> Nanos {
     Nanos::from_us(count.min(UNTIL_INTERRUPTED.0 / 1_000))
 }
@@ -62,10 +63,10 @@ pub struct Thread {
 }
 
 impl Asked {
-    /// What the options say, where these CPUs may be used; `list` reads a list of CPUs.
+    /// The request of the options, where these CPUs may be used; `list` reads a list of CPUs.
     ///
     /// # Errors
-    /// What tactus has not, and what cannot be.
+    /// An option that tactus does not support, or a value that is impossible.
     pub fn of(
         options: &Cyclictest,
         list: impl Fn(&CpuRequest) -> Result<CpuSet, Failure>,
@@ -231,7 +232,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
 
-    /// What the words ask for on a machine of four CPUs.
+    /// The request of these words on a machine of four CPUs.
     fn asked(words: &str) -> Result<Asked, String> {
         let words = ["tactus", "cyclictest"].into_iter().chain(words.split_whitespace());
         let Command::Cyclictest(options) =

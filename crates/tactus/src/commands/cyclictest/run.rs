@@ -38,7 +38,7 @@ pub fn cyclictest(options: &Cyclictest) -> Result<Exit, Failure> {
     Ok(exit(executed))
 }
 
-/// What cyclictest prints and writes at its end.
+/// Prints and writes cyclictest's output at its end.
 fn written(options: &Cyclictest, asked: &Asked, contents: &Contents) -> Result<(), Failure> {
     let figures: Vec<Figures> =
         asked.threads.iter().enumerate().map(|(row, _)| last(contents, row)).collect();

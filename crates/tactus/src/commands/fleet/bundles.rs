@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// What became of all, for programs.
+/// The results of all bundles, for programs.
 #[derive(Serialize)]
 struct Collected<'a> {
     bundles: Vec<Became>,
@@ -21,7 +21,7 @@ struct Collected<'a> {
     remarks: &'a [String],
 }
 
-/// What became of one bundle.
+/// The result of one bundle.
 #[derive(Serialize)]
 struct Became {
     bundle: PathBuf,

@@ -1,5 +1,5 @@
-//! `tactus fleet job`: what a job runs on a machine, whichever engine starts it. It is safe to repeat: a half-done bundle
-//! is gone on with, a finished one is told once more, one that was brought home is left alone.
+//! `tactus fleet job`: the command of a job on a machine, for every engine. It is safe to repeat: a half-done bundle
+//! is resumed, a finished one is reported once more, one that was brought home is left alone.
 
 use std::io;
 use std::path::Path;
@@ -78,8 +78,8 @@ fn is_finished(bundle: &Path) -> bool {
     tactus_bundle::manifest(&dir).is_ok_and(|manifest| is_complete(&manifest))
 }
 
-/// What was cut off before it had a manifest is no bundle to go on with, and what is finished and does not hold is none to
-/// bring home: both make room.
+/// Renames a directory that cannot be used. Without a manifest, a bundle that was cut off cannot be resumed. With
+/// wrong checksums, a finished bundle cannot be brought home.
 fn set_aside(bundle: &Path) -> Result<(), Failure> {
     let Ok(dir) = Directory::open(bundle) else { return Ok(()) };
     let has_manifest = dir.entry("manifest.json").is_ok();
@@ -110,7 +110,7 @@ fn archive(bundle: &Path, file: &Path) -> Result<String, Failure> {
     Ok(sum)
 }
 
-/// The bundle as text on stdout; its manifest where the engine keeps a word of its own.
+/// The bundle as text on stdout; its manifest where the engine keeps a separate word.
 fn print(bundle: &Path, file: &Path) -> Result<(), Failure> {
     let dir = Directory::open(bundle)?;
     let (text, word) = armor::written(&dir)?;
@@ -122,7 +122,7 @@ fn print(bundle: &Path, file: &Path) -> Result<(), Failure> {
 fn leave_group(root: &Path) -> Result<(), Failure> {
     let file = root.join("cgroup.procs");
     if !Real.exists(&file) {
-        // One hierarchy of all controllers (cgroup v2) has no time of its own for each group.
+        // With cgroup v2 (one hierarchy of all controllers) groups have no separate real-time budget.
         return Ok(());
     }
     Real.write(&file, b"0").map_err(|error| {

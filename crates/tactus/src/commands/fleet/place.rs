@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::say::say;
 
 pub fn status(arguments: &FleetStatus) -> Result<Exit, Failure> {
-    // While another command goes on with it, its rows say what that one has heard.
+    // While another command advances the fleet, its rows have that command's last news.
     let mut store = match Store::open(&arguments.fleet) {
         Ok(store) => store,
         Err(_) => Store::look(&arguments.fleet)?,

@@ -45,7 +45,7 @@ pub fn run(arguments: &FleetRun) -> Result<Exit, Failure> {
     told(&store, arguments.json, false)
 }
 
-/// Goes on until no job is under way, or it was waited for long enough.
+/// Advances the fleet until no job is under way, or the time to wait is over.
 fn watched(
     advance: &mut Advance<'_>,
     store: &mut Store,
@@ -60,7 +60,7 @@ fn watched(
                 silence = 0;
                 moved
             }
-            // A controller that restarts answers again. What was decided until then is written down.
+            // A controller that restarts answers again. Store the decisions so far.
             Err(error) if silence < MOST_SILENCE && !is_first(store) => {
                 silence += 1;
                 say(format_args!("note: {error}: trying again in {}", human(pause)));
@@ -117,7 +117,7 @@ pub fn render(arguments: &FleetRender) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// The fleet that is gone on with, or begun.
+/// The fleet, resumed or new.
 fn store(engine: &dyn Engine, wanted: &Wanted) -> Result<Store, Failure> {
     let (name, text) = plan::text(&wanted.plan)?;
     plan::arguments(&wanted.plan, Path::new("bundle"), Nanos::from_secs(1), &wanted.arguments)?;
@@ -160,7 +160,7 @@ fn kept(store: &Store) {
     }
 }
 
-/// Says how far the fleet is. Where a bundle is missing, what the fleet is asked for cannot be answered yet.
+/// Prints the progress of the fleet. While a bundle is missing, the result is inconclusive.
 pub fn told(store: &Store, json: bool, all: bool) -> Result<Exit, Failure> {
     let status = Status::new(&store.order, store.rows());
     if json {

@@ -1,4 +1,4 @@
-//! What a manual page has beside the options. Pure.
+//! The sections of a manual page beside the options. Pure.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What oslat's options ask for, as a plan. Pure.
+//! Makes a plan of oslat's options. Pure.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub fn refuse(options: &Oslat) -> Result<(), Failure> {
     Err(Failure::say(format!("tactus does not support oslat's {what}"), hint))
 }
 
-/// What the options say, on these CPUs, as a plan for this machine.
+/// The plan of the options, on these CPUs, for this machine.
 pub fn plan(options: &Oslat, cpus: CpuSet) -> Plan {
     let measure = Spin { busy: Some(100), break_at: options.trace_threshold.map(limit) };
     let activity = Activity {

@@ -41,7 +41,7 @@ pub fn oslat(options: &Oslat) -> Result<Exit, Failure> {
     Ok(exit(executed))
 }
 
-/// What oslat prints before it measures.
+/// oslat's output before it measures.
 fn begun(options: &Oslat, cpus: &CpuSet) -> String {
     let mut text = format!("oslat V {}\n", env!("CARGO_PKG_VERSION"));
     if options.rtprio.is_some() && cpus.contains(options.cpu_main_thread) {
@@ -66,7 +66,7 @@ fn begun(options: &Oslat, cpus: &CpuSet) -> String {
     text
 }
 
-/// What it prints and writes at its end.
+/// Prints and writes its output at its end.
 fn written(options: &Oslat, contents: &Contents) -> Result<(), Failure> {
     if !options.quiet {
         output::data("Test completed.\n\n")?;
@@ -92,7 +92,7 @@ fn broken(options: &Oslat, contents: &Contents) -> Option<(u32, u64, u64)> {
     (us >= threshold).then_some((cpu, us, threshold))
 }
 
-/// Who sees only what could not be measured: oslat says nothing while it measures.
+/// A follower that shows only failures: oslat prints nothing while it measures.
 struct Failures;
 
 impl Sink for Failures {

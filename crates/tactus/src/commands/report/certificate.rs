@@ -15,14 +15,14 @@ use crate::say::say;
 /// The certificate beside the files of a bundle, in both of its formats.
 const FILES: [(&str, Write); 2] = [("certificate.pdf", pdf), ("certificate.html", page)];
 
-/// What writes a certificate in a format.
+/// Writes a certificate in a format.
 type Write = fn(&Certificate) -> Result<Vec<u8>, CertificateError>;
 
-/// Writes the certificate of the bundle in an open directory: into the file that the user named, as PDF or as HTML by the
-/// end of its name, or to stdout as PDF; else both beside the files of the bundle.
+/// Writes the certificate of the bundle in an open directory. It goes into the file that the user named, as PDF or as
+/// HTML by the end of its name, or to stdout as PDF. Without a name both go beside the files of the bundle.
 pub fn certificate(bundle: &Directory, given: &Given, out: Option<&Path>) -> Result<Exit, Failure> {
     let write = out.map(by_name).transpose()?;
-    // What is certified is whole, and as its checksum says.
+    // A certificate is only for a bundle that is complete and matches its checksums.
     let sealed = bundle::sealed(bundle)?;
     let contents = bundle::read_from(bundle, Trust::Whole)?;
     // Somebody may have put another manifest there between the two.

@@ -20,12 +20,12 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// All classes, of which none is required.
+/// The word for all classes; none of them is required.
 const ALL: &str = "all";
 /// The longest file of classes that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// What `--json` prints.
+/// The document of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
     classes: &'a [Class],
@@ -74,8 +74,8 @@ fn known(classes: &[Class], name: &str) -> Result<(), Failure> {
     ))
 }
 
-/// Whether every environment is fit for what is required; what is published is nobody's environment. Of what was skipped
-/// nothing is asked; what failed leaves it open.
+/// Whether every environment is fit for the required classes; published figures are left out. A skipped row does not
+/// count; a failed one leaves the answer open.
 fn required(rows: &[Row], all: &[FitnessEntry], required: &[String]) -> Exit {
     if required.is_empty() {
         return Exit::Good;

@@ -13,11 +13,11 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::say::say;
 
-/// What makes and verifies signatures.
+/// The tool that makes and verifies signatures.
 const TOOL: &str = "ssh-keygen";
-/// For what a signature is meant: one that was made for something else is none of a bundle.
+/// The purpose of the signature: one with another namespace does not count for a bundle.
 const NAMESPACE: &str = "tactus";
-/// What the tool makes beside the file that it signs.
+/// The file that the tool makes beside the signed file.
 const MADE: &str = "SHA256SUMS.sig";
 /// Longest signature, in bytes: that of the largest RSA key is 3 KiB.
 const LONGEST: u64 = 64 * 1024;
@@ -27,14 +27,14 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const VERIFIED_WITHIN: Duration = Duration::from_secs(30);
 /// Between two looks at whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// What the user can do without the tool.
+/// The hint for a user without the tool.
 const INSTALL: &str = "install OpenSSH: `apt install openssh-client`";
 
 /// Signs the bundle in an open directory with a key of OpenSSH: a private one, or a public one whose private one an agent
 /// has. The list and its signature lie beside the manifest.
 pub fn sign(bundle: &Directory, key: &Path) -> Result<Exit, Failure> {
     has_tool()?;
-    // Nobody signs what is damaged.
+    // A damaged bundle is not signed.
     let sealed = bundle::sealed(bundle)?;
     let sums = bundle::sums(bundle, &sealed)?;
     let signature = made(sums.as_bytes(), key)?;
@@ -67,9 +67,9 @@ fn made(bytes: &[u8], key: &Path) -> Result<Vec<u8>, Failure> {
     dir.read(MADE, LONGEST).map_err(|error| failed(format!("{TOOL} wrote no signature: {error}")))
 }
 
-/// Verifies the bundle in an open directory: that its files are what the manifest says, the manifest and the certificates
-/// what the list says, and that its signature is one of this list. Files that nobody signed are named. With a file of allowed signers (ssh-keygen(1)) it must be that of one of them. A bundle that differs ends
-/// with [`Exit::Findings`].
+/// Verifies the bundle in an open directory. Its files must match the manifest, the manifest and the certificates
+/// must match the list, and the signature must be one of this list. Unsigned files are named. With a file of allowed
+/// signers (ssh-keygen(1)) one of them must have signed. A bundle that differs ends with [`Exit::Findings`].
 pub fn verify(bundle: &Directory, signers: Option<&Path>) -> Result<Exit, Failure> {
     has_tool()?;
     let sealed = match bundle::sealed(bundle) {
@@ -105,7 +105,7 @@ pub fn verify(bundle: &Directory, signers: Option<&Path>) -> Result<Exit, Failur
     }
 }
 
-/// What was signed, and what lies beside it and was not.
+/// The signed files, and the unsigned files beside them.
 fn told(Covered { certificates, unsigned }: &Covered) -> String {
     let mut said = "All files of the manifest are as they were signed".to_owned();
     if !certificates.is_empty() {
@@ -118,7 +118,7 @@ fn told(Covered { certificates, unsigned }: &Covered) -> String {
     said
 }
 
-/// Who signed these bytes, in a sentence; within it an error where nobody did who may.
+/// The signer of these bytes, in a sentence. The inner error: no allowed signer signed them.
 fn signed_by(bytes: &[u8], file: &str, signers: Option<&Path>) -> Result<Result<String, String>, Failure> {
     let key = fed(&["-Y", "check-novalidate", "-n", NAMESPACE, "-s", file], bytes)?;
     if !key.success() {
@@ -222,7 +222,7 @@ mod tests {
     const PLAN: &str = "name = 'signed'\n";
 
     impl Signed {
-        /// None where nobody can sign.
+        /// `None` if signing is impossible here.
         fn new() -> Option<Self> {
             if Real.find_program(TOOL).is_none() {
                 eprintln!("SKIPPED: {TOOL} is not installed");
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(signed.verify(None), Exit::Findings);
     }
 
-    /// Whoever passes a bundle on could put another certificate beside it.
+    /// A person who passes a bundle on could put another certificate beside it.
     #[test]
     fn a_certificate_is_signed_with_the_bundle_and_what_came_later_is_named() {
         let Some(signed) = Signed::new() else { return };

@@ -25,7 +25,7 @@ struct Row {
 pub fn diff(arguments: &TuneDiff) -> Result<Exit, Failure> {
     let (one, other) = (named(&arguments.one)?, named(&arguments.other)?);
     let facts = here()?;
-    // What the profiles say, not what this system may do with them.
+    // The profiles as they are, without the choices for this system.
     let changes = |profile| -> Result<Vec<Change>, Failure> {
         let choice = Choice { plain: true, ..Choice::default() };
         let plan = made(&facts, part(&facts, profile), profile, arguments.isolate.clone(), &choice)?;

@@ -43,7 +43,7 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
             let _ = writeln!(text, "{title}");
             let mut last = "";
             for line in &folded(&steps, all) {
-                // What a setting risks is said once.
+                // The risk of a setting is shown once.
                 let again = last == line.step.change.check;
                 write_line(&mut text, line, again, width);
                 last = &line.step.change.check;
@@ -87,7 +87,7 @@ fn folded<'a>(steps: &[&'a PlannedChange], all: bool) -> Vec<Line<'a>> {
     lines
 }
 
-/// What a change is about, without the numbers that tell it from others of its kind.
+/// The kind of a change: its target, without the numbers that tell it from others of its kind.
 fn kind(change: &Change) -> String {
     match &change.target {
         Target::File { path, .. } => {
@@ -150,7 +150,7 @@ fn how(change: &Change) -> &'static str {
     }
 }
 
-/// What the profile wants and the plan leaves as it is, by what guards the system.
+/// Lists the changes of the profile that the plan leaves out, by the guard that they would weaken.
 fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
     if plan.withheld.is_empty() {
         return;

@@ -79,7 +79,7 @@ pub fn follow(dir: &Directory, plain: bool, run: Option<&Run>) -> Result<Followe
     Ok(end)
 }
 
-/// What is said where there is no screen: a line when something begins or ends.
+/// The output without a screen: a line when something begins or ends.
 #[derive(Default)]
 struct Lines {
     stages: Vec<Stage>,

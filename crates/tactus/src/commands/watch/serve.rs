@@ -71,7 +71,7 @@ fn directory(path: &Path) -> Result<Directory, Failure> {
     Ok(dir)
 }
 
-/// The token in a file that nobody else may read.
+/// The token in a file that no other user may read.
 fn token_of(path: &Path) -> Result<Token, Failure> {
     let wrong = |why: String| {
         Failure::say(
@@ -99,7 +99,7 @@ fn unbound(at: SocketAddr, error: &io::Error) -> Failure {
     Failure::say(format!("--listen {at}: {error}"), hint)
 }
 
-/// What a browser elsewhere is told: who listens on all addresses has a name.
+/// The address for a browser on another machine: the host name, if it listens on all addresses.
 fn reached(at: SocketAddr) -> String {
     if !at.ip().is_unspecified() {
         return at.to_string();

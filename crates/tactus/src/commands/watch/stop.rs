@@ -1,4 +1,4 @@
-//! `tactus watch --stop [BUNDLE]`: ends a run that goes on as the first Ctrl-C does, and says how it ended.
+//! `tactus watch --stop [BUNDLE]`: ends a run in progress as the first Ctrl-C does, and says how it ended.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub fn stop(bundle: Option<&Path>) -> Result<Exit, Failure> {
     let dir = bundle::open(&path)?;
     let shown = path.display();
     let Some(run) = writer(&dir)? else {
-        // What was asked for is so: whoever stops a run that ends meanwhile has nothing to mend.
+        // The run has ended, as the user wanted: ending by itself meanwhile is not an error.
         if let Some(contents) =
             bundle::read_from(&dir, Trust::Whole).ok().filter(|read| read.manifest.finished.is_some())
         {
@@ -52,7 +52,7 @@ pub fn stop(bundle: Option<&Path>) -> Result<Exit, Failure> {
             return Ok(Exit::Unable);
         }
     }
-    // A measurement whose bundle nobody wanted has removed it.
+    // A measurement without `--out` has removed its bundle.
     let Ok(contents) = bundle::read_from(&dir, Trust::Whole) else {
         say(format_args!("{shown}: the run has ended, and kept no bundle"));
         return Ok(Exit::Good);

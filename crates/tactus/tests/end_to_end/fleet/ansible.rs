@@ -40,7 +40,7 @@ impl Lab {
         self.dir.path().join(name)
     }
 
-    /// Machines `a` and `b` behind a port, `dead` behind one where nobody is, and one whose name is a pattern.
+    /// Machines `a` and `b` behind a port, `dead` behind a closed one, and one whose name is a pattern.
     fn inventory(&self, port: &str) {
         let dir = self.dir.path().display();
         let text = format!(
@@ -97,7 +97,7 @@ fn machines_behind_ssh_are_measured_though_links_break_and_one_is_dead() {
     assert_eq!(dead["state"], "away", "{dead}\n{words}");
     assert!(dead["reason"].as_str().unwrap().contains("Connection refused"), "{dead}");
 
-    // Nobody can be reached now: jobs go on, and are not given up.
+    // No machine can be reached now: jobs continue, and are not given up.
     lab.inventory("1");
     let asked = output(lab.command(&["status", "--json", "--all"]).arg(&fleet));
     let document = json(&asked);

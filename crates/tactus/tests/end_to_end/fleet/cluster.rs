@@ -1,5 +1,5 @@
-//! A cluster of Slurm on this machine: a controller and six nodes, each a slurmd of its own, with a munged of its own. None
-//! has to do with a Slurm that the machine may have.
+//! A cluster of Slurm on this machine: a controller and six nodes, each with a separate slurmd and munged. The
+//! machine's own Slurm, if it has one, is not used.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -111,7 +111,7 @@ impl Cluster {
         }
     }
 
-    /// What a daemon logged.
+    /// The log of a daemon.
     pub fn log(&self, name: &str) -> String {
         fs::read_to_string(self.path(&format!("log/{name}.log"))).unwrap_or_default()
     }
@@ -172,7 +172,7 @@ SlurmdTimeout=5\nSchedulerParameters=batch_sched_delay=0,sched_interval=2\n",
         fs::write(self.path("slurm.conf"), text).unwrap();
     }
 
-    /// What jobs start: tactus, with a lock for each node. The nodes are one machine.
+    /// The program that jobs start: tactus, with a lock for each node. The nodes are one machine.
     fn program(&self) {
         let text = format!(
             "#!/bin/sh\nTACTUS_LOCK=$SLURM_CONF-$SLURMD_NODENAME\nTACTUS_CACHE_DIR={}\nexport TACTUS_LOCK TACTUS_CACHE_DIR\n\

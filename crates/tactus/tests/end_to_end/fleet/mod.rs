@@ -29,7 +29,7 @@ name = \"second\"
 duration = \"6s\"
 ";
 
-/// What is known of a machine.
+/// The row of a machine.
 fn row(fleet: &Path, machine: &str) -> Value {
     let file = fleet.join(format!("machines/{machine}.json"));
     fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or(Value::Null)

@@ -94,7 +94,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     let half = fs::read(dir.join("incoming/n3/manifest.json")).unwrap();
     let half: serde_json::Value = serde_json::from_slice(&half).unwrap();
     assert_eq!(half["finished"], serde_json::Value::Null, "it is killed in the middle");
-    // The agent of n2 ends, and what it started goes on; of n3 all ends at once.
+    // The agent of n2 ends, and its job continues; of n3 all ends at once.
     cluster.kill_agent("n2");
     cluster.kill_node("n3");
     assert!(cluster.command("scancel").arg(&busy).status().unwrap().success());
@@ -102,7 +102,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     cluster.start_node("n3");
     let fleet = Fleet::new(&cluster, "fleet");
     let job = row(&dir, "n3")["job"].as_str().unwrap().to_owned();
-    // Slurm lets two minutes pass before it starts a requeued job, unless it is told otherwise.
+    // By default Slurm waits two minutes before it starts a requeued job.
     fleet.await_that("n3's job is requeued", |_| {
         let told = cluster.control(&["show", "job", &job]);
         let text = String::from_utf8_lossy(&told.stdout).into_owned();
@@ -138,7 +138,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     let log = fs::read_to_string(dir.join("log/n3.log")).unwrap();
     assert!(log.contains("1 of 2 scenarios are complete"), "{log}");
 
-    // Repeated, it measures who is missing, and nobody else.
+    // Repeated, it measures the missing machine, and no other.
     assert!(cluster.control(&["update", "nodename=n5", "state=resume"]).status.success());
     cluster.await_state(&["n5"], "idle");
     let again = output(&mut fleet.run(&["--json", "--wait", "2m"]));
@@ -155,7 +155,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
     let remark = document["remarks"][0].as_str().unwrap();
     assert!(remark.contains("have one machine-id"), "the nodes are one machine: {remark}");
 
-    // What lies on the nodes' share starts nothing here that this user has not said.
+    // A changed file on the nodes' share must not start another engine here.
     let said = fs::read_to_string(dir.join("fleet.json")).unwrap();
     fs::write(dir.join("fleet.json"), said.replace("\"slurm\"", "\"ansible\"")).unwrap();
     for words in ["collect", "status"] {
@@ -178,7 +178,7 @@ fn every_node_of_slurm_is_measured_once_whatever_happens_to_agents_and_nodes() {
         "{refused}"
     );
     assert!(dir.join("refused/n1-1/manifest.json").exists(), "it is kept beside");
-    // This time nobody waits for it: it comes late, and counts.
+    // This time the command does not wait: the bundle comes late, and counts.
     let impatient = output(&mut fleet.run(&["--wait", "1s"]));
     assert_eq!(impatient.status.code(), Some(3), "{}", stderr(&impatient));
     fleet.await_that("n1's late bundle", |dir| {

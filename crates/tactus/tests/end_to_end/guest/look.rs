@@ -1,4 +1,4 @@
-//! What a guest saw of itself.
+//! A guest's look at itself.
 
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ impl Look {
         found.unwrap_or_else(|| panic!("there is no thread {name}"))
     }
 
-    /// What an earlier look saw and this one does not. Workers come and go, and the thread of an
-    /// interrupt follows it to the CPU that the kernel chooses among those allowed.
+    /// Everything that differs from an earlier look. Workers come and go, and the thread of an interrupt follows it
+    /// to the CPU that the kernel chooses among those allowed.
     pub fn differences(&self, earlier: &Self) -> Vec<String> {
         let mut all = Vec::new();
         for (path, sum) in &earlier.sums {

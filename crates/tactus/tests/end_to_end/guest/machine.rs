@@ -18,7 +18,7 @@ const BUSYBOX: &str = "/usr/bin/busybox";
 /// Debian's command that makes the boot menu: here it only notes that it ran.
 const UPDATE_GRUB: &[u8] = b"#!/bin/sh\necho ran >>/var/lib/update-grub\n";
 
-/// What a guest needs.
+/// The parts of a guest.
 pub struct Parts {
     kernel: PathBuf,
     files: Vec<(String, Vec<u8>)>,
@@ -27,7 +27,7 @@ pub struct Parts {
 /// A part of what a guest said: its exit code and its text.
 pub type Told = BTreeMap<String, (i32, String)>;
 
-/// What a guest needs, or why there can be none.
+/// The parts of a guest, or why it cannot be built.
 pub fn parts(dir: &Path) -> Result<Parts, String> {
     if !cfg!(target_arch = "x86_64") {
         return Err("the guest is an x86 one".into());

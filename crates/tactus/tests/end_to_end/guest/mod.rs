@@ -40,7 +40,7 @@ fn target(difference: &Value) -> &str {
     difference["target"].as_str().unwrap_or_default()
 }
 
-/// What the profile sets is so, on this kernel.
+/// Checks the settings of the profile on this kernel.
 fn in_force(during: &Look) {
     for (path, text) in [
         ("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
@@ -125,8 +125,8 @@ fn second_boot(parts: &Parts, dir: &std::path::Path, parameters: &str, state: &[
     in_force(&during);
     assert_eq!(found(&told, "verify", 0), Vec::<Value>::new());
     good(&told, "revert");
-    // What drop-ins set again at each boot is what it was before the first boot, whatever the new
-    // command line had made of it (nosoftlockup, nohz_full); everything else is as this boot began.
+    // Settings that drop-ins make again at each boot have their value from before the first boot, even if the new
+    // command line had changed it (nosoftlockup, nohz_full). Everything else is as this boot began.
     let put_back = |line: &String| {
         let path = line.split(':').next().unwrap_or_default();
         path.starts_with('/') && after.text(path) == first.text(path)

@@ -16,7 +16,7 @@ say timerlat /usr/bin/rtla timerlat hist -p 10000 $ROWS
 say osnoise /usr/bin/rtla osnoise hist -p 1000000 -r 900000 $ROWS
 ";
 
-/// What stands in a column of its text, by the word that a line begins with: `100`, `over`, `count`, `max`.
+/// The values in a column of its text, by the first word of the line: `100`, `over`, `count`, `max`.
 fn column<'a>(text: &'a str, name: &str) -> BTreeMap<&'a str, u64> {
     let mut lines = text.lines().skip_while(|line| !line.starts_with("Index"));
     let heading = lines.next().unwrap_or_else(|| panic!("no heading: {text}"));
