@@ -1,4 +1,4 @@
-//! What came of each limit that was asked for, over all measurements: the closing list of a run.
+//! The outcome of each required limit, over all measurements: the closing list of a run.
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{LimitEntry, Outcome, Verdict};

@@ -91,7 +91,7 @@ pub fn without_rows(contents: &Contents) -> String {
     }
 }
 
-/// What ran beside the measurements: ", idle", ", under load" or ", idle and under load"; empty where it is not known.
+/// The load beside the measurements: ", idle", ", under load" or ", idle and under load"; empty if unknown.
 fn loads(contents: &Contents) -> &'static str {
     let words = || measured_rows(contents).filter_map(|row| under(&row.result));
     match (words().any(|words| words == "idle"), words().any(|words| words != "idle")) {

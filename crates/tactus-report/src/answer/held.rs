@@ -1,4 +1,4 @@
-//! What was held where no deadline was asked for.
+//! The latencies found without a required deadline.
 
 use std::collections::BTreeSet;
 

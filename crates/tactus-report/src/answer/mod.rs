@@ -1,5 +1,5 @@
-//! What a run says to whoever asks: can this machine hold my deadline? One sentence, what it rests on, and what would
-//! help most.
+//! The answer of a run to its user: can this machine hold my deadline? It is one sentence, the evidence
+//! behind it, and the most helpful next step.
 
 mod cases;
 mod chosen;

@@ -8,7 +8,8 @@ use tactus_model::text::quoted;
 
 use crate::units::clean;
 
-/// What to do first: what the audit of the machine itself puts first, else that of the first environment that was audited.
+/// The first thing to do: the first action from the audit of the machine, or else of the first audited
+/// environment.
 pub fn step(contents: &Contents) -> Option<Next> {
     let machine = contents.audits.iter().find(|(at, _)| is_machine(contents, at));
     let (environment, audit) = machine.or_else(|| contents.audits.iter().next())?;
@@ -17,7 +18,7 @@ pub fn step(contents: &Contents) -> Option<Next> {
     let explained =
         || action.fixes.first().filter(is_id).map_or_else(String::new, |id| format!("tactus explain {id}"));
     let command = action.known_command().map_or_else(explained, str::to_owned);
-    // Without a command the title alone stands behind `next:`, and a bundle of somebody else has any.
+    // Without a command the title alone follows `next:`, and a stranger's bundle may contain any title.
     if command.is_empty() && !contents.own {
         return None;
     }
@@ -42,7 +43,8 @@ fn is_machine(contents: &Contents, at: &str) -> bool {
     contents.plan.environment.get(name).map_or(name, |spec| spec.kind.as_str()) == "host"
 }
 
-/// "fixes smt, watchdogs and 3 more, major at the worst; what it is worth here was not measured".
+/// The findings that an action fixes, the worst first: "fixes smt, watchdogs and 3 more", and how severe they
+/// are.
 fn worth(audit: &Audit, action: &Action) -> String {
     const NAMED: usize = 3;
     let severity = |id: &String| audit.found().find(|found| found.id == *id).map(|found| found.severity);

@@ -86,7 +86,7 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
     page.item(&format!("{}: ", clean(audited.environment)), Some(tone), &summary(audit));
 }
 
-/// Findings that stand alone in an action are named in a line of their own, in the brief form; blockers too.
+/// The brief form. A finding that stands alone in an action gets a separate line, and so does a blocker.
 fn brief(page: &mut Page, audit: &Audit, detail: Detail) {
     let said = |page: &mut Page, finding: &Finding| {
         let lead = format!("{:<9} ", finding.severity);

@@ -27,7 +27,7 @@ const TUNED: [&str; 8] = [
 /// The file with the active profile of TuneD.
 const TUNED_PROFILE: &str = "/etc/tuned/active_profile";
 
-/// All of them; what is not known has no entry, but for what a reader would miss.
+/// All conditions. An unknown one has no entry, unless a reader would miss it.
 pub fn conditions(contents: &Contents, judged: &[Judged<'_>], given: &Given, sha256: &str) -> Vec<Entry> {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;

@@ -8,7 +8,7 @@ pub enum CertificateError {
     /// Files of the bundle are not as they were written.
     #[error("no certificate: the bundle is damaged: {0}")]
     Damaged(String),
-    /// The run goes on, or died.
+    /// The run has not ended yet, or died.
     #[error("no certificate: the run did not end its bundle")]
     Unfinished,
     /// Nothing has any numbers.
@@ -40,7 +40,7 @@ pub enum CertificateError {
 }
 
 impl CertificateError {
-    /// What the user can do.
+    /// Says how to get a certificate.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {

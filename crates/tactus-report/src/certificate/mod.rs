@@ -34,7 +34,7 @@ pub use pdf::pdf;
 pub struct Given {
     /// What stands at its head; none: the title of the plan.
     pub title: Option<String>,
-    /// For whom it is.
+    /// The customer who receives it.
     pub customer: Option<String>,
     /// Where the machine stands.
     pub site: Option<String>,
@@ -47,11 +47,11 @@ pub struct Given {
 /// A text with its name, and in how many lines it must fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Name of the entry.
     pub name: &'static str,
-    /// What it says.
+    /// Its text.
     pub value: String,
-    /// How many lines it may take.
+    /// Most lines it may take.
     pub lines: usize,
 }
 
@@ -129,7 +129,8 @@ fn judged<'a>(contents: &'a Contents, all: &Runs<'a>, line: &'a Line) -> Option<
 }
 
 impl Given {
-    /// The same as a page can show it: what drives a terminal is replaced, and what is empty is none.
+    /// The same, safe to show on a page: terminal control characters are replaced, and an empty text becomes
+    /// `None`.
     fn shown(&self) -> Self {
         let own = |text: &Option<String>| {
             text.as_deref().map(|text| short(text.trim())).filter(|text| !text.is_empty())
@@ -153,7 +154,7 @@ fn short(text: &str) -> String {
 fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for one in all {
-        // Nobody reads more of them.
+        // A reader stops at this many.
         if seen.len() < MOST_NAMED && !seen.contains(&one) {
             seen.push(one);
         }
@@ -161,5 +162,5 @@ fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// Most values that are put one behind the other.
+/// Most values in one list.
 const MOST_NAMED: usize = 64;

@@ -1,4 +1,5 @@
-//! What a gate will need, before anything is measured: from how much the runs of its baseline differ.
+//! The number of runs a gate will need, before anything is measured: from how much the runs of its baseline
+//! differ.
 
 use tactus_statistics::{ERROR, runs_needed};
 

@@ -6,12 +6,12 @@ use tactus_statistics::{ERROR, TwoSamples, holm, least_p, runs_needed, typical_r
 
 use super::sampled::Sampled;
 
-/// So many runs of each condition, at the least, tell what differs from run to run by itself.
+/// Runs that each condition needs at least, to show how much runs differ by themselves.
 pub const LEAST_REPEATS: usize = 5;
-/// One new run is as rare as an error of 5 % allows among so many runs of the base, at the least.
+/// Runs of the base that one new run needs at least: an error of 5 % allows it to be the worst of 20.
 pub const LEAST_BASELINE: usize = 19;
 
-/// Whether so many runs of the base and of the other are enough to judge by.
+/// Whether these numbers of runs, of the base and of the other, suffice for a verdict.
 pub const fn are_enough([base, now]: [usize; 2]) -> bool {
     (base >= LEAST_REPEATS && now >= LEAST_REPEATS) || (base >= LEAST_BASELINE && now >= 1)
 }
@@ -24,10 +24,10 @@ struct Tested<'a> {
     improved: f64,
 }
 
-/// The quantities, each with what it comes to. Those that are regressions are so together with 95 % (Holm), and so are
-/// those that improve. One passes where it alone does with 95 %: that all of them pass is then said wrongly in at most
-/// 5 %, for then each of them is (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
-/// Technometrics 24, 1982).
+/// Judges each quantity. The regressions are all true together with 95 % (Holm), and so are the improvements.
+/// A quantity passes if it alone passes with 95 %. The statement that all of them pass is then wrong in at
+/// most 5 % of cases, because it requires each of them to pass (R. L. Berger, "Multiparameter hypothesis
+/// testing and acceptance sampling", Technometrics 24, 1982).
 pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
     let judged: Vec<usize> = (0..all.len()).filter(|at| all[*at].not_judged.is_none()).collect();
     let tested: Vec<Tested> = judged.iter().map(|at| tested(all[*at], test)).collect();

@@ -40,10 +40,10 @@ impl Margins {
         }
     }
 
-    /// These, but for what is written: `p99=15%`, `maximum=100%`, `values=5%`.
+    /// These margins, with one changed: `p99=15%`, `maximum=100%`, `values=5%`.
     ///
     /// # Errors
-    /// When it is no such word, or no percentage from 1 to 1000.
+    /// When the name is unknown, or the percentage is not between 1 and 1000.
     pub fn with(mut self, written: &str) -> Result<Self, MarginError> {
         let error = || MarginError(written.to_owned());
         let (name, percent) = written.split_once('=').ok_or_else(error)?;

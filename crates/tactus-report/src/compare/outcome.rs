@@ -22,13 +22,13 @@ use crate::units::clean;
 pub struct Options {
     /// How much worse each quantity may be.
     pub margins: Margins,
-    /// Whether the base is a baseline, which must hold against itself.
+    /// Whether the base is a baseline, which must pass a comparison with itself.
     pub gate: bool,
-    /// Whether to search for whatever differs.
+    /// Whether to search for any difference.
     pub explore: bool,
 }
 
-/// Each condition against the first one.
+/// Compares each condition with the first one.
 #[must_use]
 pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
     let test = TwoSamples::default();

@@ -1,4 +1,4 @@
-//! When runs are not held against each other: they were not made alike, or are not whole.
+//! Reasons not to compare runs: they were measured differently, or are incomplete.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::units::clean;
 pub enum Alike {
     /// The measurement with its parameters.
     Measurement,
-    /// What the numbers are worth.
+    /// The evidence of the numbers.
     Evidence,
     /// Time between wake-ups.
     Interval,
@@ -77,7 +77,7 @@ impl Alike {
         }
     }
 
-    /// What it is of a run, in words that are equal where it is.
+    /// Its value in a run, in words that are equal if the values are.
     fn of(self, run: Run) -> String {
         let result = &run.row.result;
         match self {
@@ -156,9 +156,9 @@ pub enum Refusal {
     Differs {
         /// In what.
         what: Alike,
-        /// What it is in the base, or in the first run.
+        /// Its value in the base, or in the first run.
         base: String,
-        /// What it is in the other.
+        /// Its value in the other.
         now: String,
         /// The condition, where its own runs differ.
         within: Option<String>,
@@ -184,7 +184,7 @@ pub enum Refusal {
     },
     /// No verdict rests on such numbers.
     NoVerdict(Option<Evidence>),
-    /// What differs from run to run by itself is not known, or not well enough.
+    /// Too few runs to show how much runs differ by themselves.
     TooFewRuns {
         /// Of the base, and of the other.
         runs: [usize; 2],
@@ -249,7 +249,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why a run cannot be held against any other; none: it can.
+/// Why a run cannot be compared with any other; `None` if it can.
 pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     let result: &RowResult = &run.row.result;
     let condition = condition.to_owned();

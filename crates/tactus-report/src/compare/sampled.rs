@@ -8,15 +8,15 @@ use super::condition::Run;
 use super::margins::{FLOOR_NS, Margins};
 use crate::row::{Quantity, fewest_periods, figures};
 
-/// A quantile is of so many periods above it, at the least, in every thread.
+/// Periods above a quantile that every thread needs at least.
 const ABOVE: f64 = 10.0;
 
 /// A quantity in every run of two conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// What it is.
+    /// Its name.
     pub quantity: String,
-    /// In which unit.
+    /// Its unit.
     pub unit: Unit,
     /// Which of two values is the better one.
     pub better: Better,
@@ -113,7 +113,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     })
 }
 
-/// A difference below this is none: a microsecond, or two steps of a clock that is coarser.
+/// Smallest difference that counts, in ns: a microsecond, or two steps of a coarser clock.
 fn floor_ns(base: &[Run], now: &[Run]) -> u64 {
     let step = |run: &Run| run.row.result.clock.as_ref().filter(|clock| clock.stands)?.step_ns;
     let coarsest = base.iter().chain(now).filter_map(step).max().unwrap_or(0);

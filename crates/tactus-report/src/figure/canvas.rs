@@ -16,7 +16,7 @@ use crate::units::{clean, shortened};
 pub const WIDTH: u32 = 920;
 /// Size of text.
 pub const TEXT: f64 = 13.0;
-/// What all text of a figure has, as attributes of the element around it.
+/// Attributes of all text of a figure, set on the element around it.
 pub const FONT: &str = "font-family=\"sans-serif\" font-size=\"13\"";
 /// plotters divides sizes of text by this when it writes SVG.
 const PLOTTERS_TEXT: f64 = 1.24;
@@ -54,7 +54,7 @@ impl Figure {
         }
     }
 
-    /// The figure as one SVG element in sentinel colours, without a size of its own.
+    /// The figure as one SVG element in sentinel colours, without a fixed size.
     #[must_use]
     pub fn svg(&self) -> String {
         format!(
@@ -68,8 +68,8 @@ impl Figure {
     }
 }
 
-/// Elements without what SVG takes for said where nothing is said, and what the whole figure has: a third of a figure with many
-/// numbers. plotters begins a line with each element, and text, which is escaped, begins none with `<`.
+/// Removes attributes that SVG assumes anyway, and those of the whole figure: a third of a figure with many
+/// numbers. plotters begins a line with each element. Text is escaped, so no line of text begins with `<`.
 fn terse(elements: &str) -> String {
     const SAID: [&str; 5] = [
         " font-family=\"sans-serif\"",
@@ -113,8 +113,8 @@ pub struct Spot {
     pub text: Vec<String>,
 }
 
-/// A row's name as a legend has room for it, so that what stands behind it (its evidence) is never cut, and what of it
-/// did not arrive: a drawing stands alone.
+/// A row's name for a legend, with the frames it lost, because a drawing may be shown without the report. It
+/// is shortened so that the evidence behind it is never cut.
 pub fn name(row: &Row) -> String {
     let run = row.result.repeat.map_or_else(String::new, |run| format!(", run {run}"));
     let name = shortened(&clean(&row.result.name), 40) + &run;

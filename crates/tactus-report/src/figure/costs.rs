@@ -49,11 +49,11 @@ pub struct Cost {
 pub struct Times {
     /// Number of the environment.
     pub place: usize,
-    /// So many.
+    /// The estimate.
     pub estimate: f64,
-    /// At least and at most.
+    /// Lower and upper end of its interval.
     pub interval: Option<(f64, f64)>,
-    /// Whether it is shown to be another than 1: those marks are full.
+    /// Whether it is shown to differ from 1: such marks are full.
     pub shown: bool,
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_has_a_line_and_every_environment_a_mark_of_its_own() {
+    fn every_item_has_a_line_and_every_environment_a_mark() {
         let all =
             [cost("system call", &[(0, 1.02, false), (1, 30.0, true)]), cost("copy", &[(1, 2.0, true)])];
         let places = ["container".to_owned(), "guest (EMULATED)".to_owned()];
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_legend_begins_at_the_left_edge_and_goes_on_in_another_line() {
+    fn a_long_legend_begins_at_the_left_edge_and_continues_on_another_line() {
         let places: Vec<String> = (0..9).map(|n| format!("an environment with a long name {n}")).collect();
         let at = legend(&places);
         assert_eq!(at[0], (EDGE, LEGEND));

@@ -19,7 +19,7 @@ const FAR_APART: f64 = 8.0;
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Where it was measured, and the value there, from left to right.
     pub points: Vec<(u64, f64)>,

@@ -23,7 +23,7 @@ pub enum Lines {
     Band,
 }
 
-/// A horizontal line: what was published or is required.
+/// A horizontal line: a published or a required value.
 pub struct Reference {
     /// Its words in the legend.
     pub text: String,

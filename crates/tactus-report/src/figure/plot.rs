@@ -44,13 +44,13 @@ pub struct PlotAxis {
 pub enum PlotKind {
     /// Microseconds.
     Latency,
-    /// A part of all: one in so many.
+    /// A share of all: one in N.
     Part,
     /// A whole number.
     Count,
     /// Bytes.
     Bytes,
-    /// One of so many is above: a percentile.
+    /// A percentile, given as N: one in N is above it.
     Percentile,
     /// Seconds.
     Time,
@@ -85,11 +85,11 @@ pub struct PlotMark {
     pub upright: bool,
     /// Where.
     pub at: f64,
-    /// What it is.
+    /// Its text.
     pub text: String,
 }
 
-/// To as many digits as a screen shows.
+/// Rounds to the digits that a screen shows.
 #[must_use]
 pub fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {

@@ -27,9 +27,9 @@ const FOOT: f64 = 30.0;
 /// A time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// What came of it, in a few words.
+    /// Its outcome, in a few words.
     pub words: String,
     /// Its spans: beginning and length in ns, and a place among the kinds.
     pub spans: Vec<(u64, u64, usize)>,

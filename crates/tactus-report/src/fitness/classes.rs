@@ -67,9 +67,9 @@ pub fn classes_of(plan: &Plan) -> Vec<Class> {
     joined(built_in(), plan.fitness.as_ref().map_or(&[], |own| own.class.as_slice()))
 }
 
-/// The classes that a report judges by. Those that ship with tactus are a document's thresholds: they say something to a
-/// reader who asked for nothing. Where a limit is required they would contradict the answer to it, in words that nobody
-/// asked for; there only the classes of the plan are judged, and those of the document that its plan is about.
+/// The classes that a report judges by. The classes that ship with tactus are thresholds of a document. They
+/// help a reader who set no limit. With a required limit they could contradict its verdict. Then only the
+/// classes of the plan are judged, and those of the document that the plan is about.
 #[must_use]
 pub fn asked_classes(contents: &Contents) -> Vec<Class> {
     let plan = &contents.plan;

@@ -20,11 +20,11 @@ pub struct Chapter {
 pub struct Chapters {
     /// Its heading.
     pub title: String,
-    /// What kind of page it is, in a word.
+    /// The kind of page, in a word.
     pub kind: &'static str,
-    /// What it is about: names and values.
+    /// Its subject: names and values.
     pub about: Vec<(String, String)>,
-    /// What it comes to; a page begins with it, others with the first of the sentences.
+    /// Its result. A page begins with it, or else with the first of the sentences.
     pub answer: Option<Answer>,
     /// The sentences above everything else.
     pub headline: Vec<String>,

@@ -8,7 +8,7 @@ use super::{Head, Tone};
 /// A table of rows of the bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// What the numbers are, above the names: `latency in us`.
+    /// The meaning of the numbers, above the names: `latency in us`.
     pub corner: String,
     /// The columns.
     pub columns: Vec<Head>,
@@ -25,15 +25,15 @@ pub struct Group {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What its numbers are worth.
+    /// The evidence of its numbers.
     pub evidence: Option<Evidence>,
-    /// What its requirement says.
+    /// The verdict on its requirement.
     pub verdict: Option<Outcome>,
     /// How it was measured: what ran beside it, for how long.
     pub how: String,
-    /// What was found where it was measured, and what a link to that leads to.
+    /// The conditions where it was measured, and the target of a link to them.
     pub conditions: Option<(String, String)>,
-    /// Its numbers; a row of values has none of its own, but a line for each item.
+    /// Its numbers. A row of values has none; it has a line for each item instead.
     pub values: Vec<Stacked>,
     /// What stands instead of numbers: how it ended, and why.
     pub instead: Option<(&'static str, Tone, String)>,
@@ -44,7 +44,7 @@ pub struct Group {
 /// A line below a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridLine {
-    /// What the line is.
+    /// The kind of line.
     pub kind: LineKind,
     /// Its name.
     pub label: String,
@@ -54,7 +54,7 @@ pub struct GridLine {
     pub text: String,
 }
 
-/// What a line below a row is.
+/// The kind of a line below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// A part of the result.

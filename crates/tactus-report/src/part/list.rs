@@ -19,7 +19,7 @@ pub struct Item {
     pub lead: String,
     /// What that word stands for.
     pub mark: Mark,
-    /// What it is about, by name; may be empty.
+    /// Its subject, by name; may be empty.
     pub name: String,
     /// What is said.
     pub text: String,
@@ -37,14 +37,14 @@ pub enum Mark {
     None,
     /// How good the news is.
     Tone(Tone),
-    /// What numbers are worth.
+    /// The evidence of numbers.
     Evidence(Evidence),
 }
 
 /// How good news is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// What others stand below.
+    /// A heading for the items below it.
     Heading,
     /// For those who look for it.
     Quiet,

@@ -17,16 +17,16 @@ pub struct Table {
     pub length: Length,
 }
 
-/// How long a table is, and for whom.
+/// How long a table is, and who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// It is read from its beginning to its end.
     Whole,
     /// It is long, and only for those who look for something in it.
     Long,
-    /// What stands behind a table that a terminal has: there it is only named.
+    /// Detail behind another table: a terminal only names it.
     Behind,
-    /// It says what a figure above it says: on a page it is folded, and what is remarked stays.
+    /// It repeats the figure above it. A page folds it, but not its remarks.
     Drawn,
 }
 

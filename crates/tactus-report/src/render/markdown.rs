@@ -84,7 +84,7 @@ fn write_part(out: &mut String, part: &Part) {
         Part::Grid(all) => grid(out, all),
         Part::Cards(cards) => cards.iter().for_each(|answer| card(out, answer)),
         Part::Folded(_, parts) => parts.iter().for_each(|part| write_part(out, part)),
-        // What a report begins with, and what needs a page of its own.
+        // The answer opens a report; the others need an HTML page.
         Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
     }
 }

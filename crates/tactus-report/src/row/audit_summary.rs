@@ -23,7 +23,7 @@ pub fn summary(audit: &Audit) -> String {
     if others.is_empty() { found } else { format!("{found}; {}", others.join(", ")) }
 }
 
-/// What an environment is judged as, where its name does not say it: " as a guest".
+/// The role in which an environment is judged, if its name does not say it: " as a guest".
 #[must_use]
 pub fn judged_as(environment: &str, audit: &Audit) -> String {
     let role = audit.role.to_string();

@@ -1,4 +1,4 @@
-//! Who had the CPU while the largest latencies of a row lasted, and to whom each is laid.
+//! Owners of the CPU during the largest latencies of a row, and the cause of each latency.
 
 mod account;
 mod asleep;
@@ -24,16 +24,16 @@ const ORDINARY_NS: u64 = 10_000;
 /// Fewer latencies than this have no ordinary one among them.
 const FEWEST: u64 = 100;
 
-/// To whom a latency is laid.
+/// The cause of a latency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cause {
-    /// It is no longer than wake-ups are ordinarily.
+    /// It is no longer than ordinary wake-ups.
     Ordinary,
     /// The machine that a guest is on: the thread of its virtual CPU was kept from running.
     Hypervisor,
     /// One part.
     Part(Owner, String),
-    /// In a virtual machine: nobody had the CPU, or the hypervisor.
+    /// In a virtual machine: the CPU was idle, or the hypervisor had it.
     IdleOrHypervisor,
     /// In a virtual machine: a thread that could not be interrupted or preempted, or the hypervisor while it ran.
     KernelOrHypervisor,
@@ -50,11 +50,11 @@ struct Circumstances {
     hosts: bool,
     /// A hypervisor may have the CPU, and no event says so.
     is_virtual: bool,
-    /// Where nobody had the CPU the measured thread could have had it.
+    /// Whether the measured thread could have had the CPU while it was idle.
     could_run: bool,
 }
 
-/// What a latency is laid to: the one part that is at least half of what is beyond the ordinary.
+/// The cause of a latency: the one part that is at least half of the time beyond the median.
 fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
     if value_ns <= known.median_ns.saturating_mul(2).saturating_add(ORDINARY_NS) {
         return Cause::Ordinary;
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Wake-ups that take what they take: nothing is laid to anybody, however the largest are chosen.
+    /// Ordinary wake-ups: nothing is blamed, however the largest are chosen.
     #[test]
     fn no_cause_is_claimed_of_two_runs_in_which_nothing_happens() {
         let mut state = 7_u64;

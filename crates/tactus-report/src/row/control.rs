@@ -14,8 +14,8 @@ use tactus_model::series::Thread;
 use super::name::title;
 use crate::units::{clean, latency, latency_or_unknown};
 
-/// The worst of a row's controls; `None` when none was injected. It is proven only when every thread has seen one of its
-/// own, sees it still when all is measured, and nothing is known against the clock.
+/// The worst of a row's controls; `None` when none was injected. It passes only if every thread saw one of
+/// its controls, still sees one after the measurement, and nothing is known against the clock.
 #[must_use]
 pub fn control(result: &RowResult) -> Option<SelfTestEntry> {
     let told = || result.control.iter().filter(|control| control.stage != Stage::Fine);
@@ -67,7 +67,7 @@ pub fn unproven(result: &RowResult) -> Option<String> {
     if let Some(why) = blind(result, Stage::After) {
         return Some(why);
     }
-    // Where nobody asked again (the line goes one way, or the run was ended) nothing speaks against it.
+    // Without a second self-test (a one-way line, or a run that was ended) nothing speaks against it.
     (of(Stage::After).next().is_some() && without(Stage::After) > 0).then(|| {
         format!("{} of {threads} threads had no self-test after the measurement", without(Stage::After))
     })
@@ -138,7 +138,7 @@ pub fn injected<'a>(ns: Option<u64>, mut controls: impl Iterator<Item = &'a Cont
     ns.map_or_else(|| format!("{by} of unknown length"), |ns| format!("{} {by}", latency(float(ns))))
 }
 
-/// What controls were seen as: one latency, or the range of several.
+/// The latency that controls were seen as: one, or the range of several.
 pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
     let unknown = controls.clone().filter(|control| control.seen().is_none()).count();
     match ranged(controls.filter_map(Control::seen)) {
@@ -148,7 +148,7 @@ pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
     }
 }
 
-/// One latency, or from the smallest to the largest of several; none: there are none.
+/// One latency, or the range from the smallest to the largest; `None` without any.
 fn ranged(all: impl Iterator<Item = u64> + Clone) -> Option<String> {
     let (low, high) = (latency(float(all.clone().min()?)), latency(float(all.max()?)));
     Some(if low == high { low } else { format!("{low} to {high}") })

@@ -62,7 +62,7 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     together(&row.result, found, &base, doubt, &bound)
 }
 
-/// The limits of a requirement, held against a row.
+/// The limits of a requirement, compared with a row.
 struct Limits<'a> {
     row: &'a Row,
     summary: &'a Summary,

@@ -1,4 +1,4 @@
-//! What a row is called, and what ran beside it, in words.
+//! The name of a row, and the load beside it, in words.
 
 use serde_json::Value;
 use tactus_model::Evidence;
@@ -12,8 +12,8 @@ use tactus_model::wire::row::Word;
 use super::summary::unavailable;
 use crate::units::{clean, shortened};
 
-/// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
-/// inside, and with the number of the run where it is repeated.
+/// The name of a measurement: that of its scenario. The environment follows if there are several, then the
+/// environment around it, and the number of the run if it is repeated.
 #[must_use]
 pub fn title(contents: &Contents, result: &RowResult) -> String {
     titled(contents, result, result.repeat.map(|run| format!("run {run}")))
@@ -25,7 +25,7 @@ pub fn scenario_title(contents: &Contents, result: &RowResult) -> String {
     titled(contents, result, None)
 }
 
-/// Its name in at most so many columns, and what its numbers are worth, which is never cut off.
+/// Its name in at most `most` columns, and its evidence, which is never cut off.
 #[must_use]
 pub fn title_and_evidence(contents: &Contents, result: &RowResult, most: usize) -> String {
     let evidence = result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
@@ -66,7 +66,7 @@ fn marked(result: &RowResult) -> Option<String> {
     }
 }
 
-/// What the device is called that raised interrupts, where it was one and no card of tactus.
+/// The name on the card of the device that raised interrupts; `None` without a valid card.
 #[must_use]
 pub fn device(result: &RowResult) -> Option<String> {
     let Measure::Interrupt(table) = &result.measurement else { return None };

@@ -36,7 +36,7 @@ fn ns(value: Option<Nanos>) -> Option<u64> {
     value.map(|Nanos(ns)| ns)
 }
 
-/// Where figures come from, one after the other; what is too long for that is in the plan.
+/// The sources of figures, one after the other; the plan has those that do not fit.
 fn joined(references: &[&Reference]) -> String {
     let mut source = String::new();
     for (n, reference) in references.iter().enumerate() {

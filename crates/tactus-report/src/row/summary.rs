@@ -35,7 +35,7 @@ pub fn has_numbers(result: &RowResult) -> bool {
     figures(result).is_some() || !result.values().is_empty()
 }
 
-/// Why a row has no numbers, or fewer than planned; an interrupted one says so in any case.
+/// Why a row lacks numbers, or has fewer than planned; an interrupted row always says so.
 #[must_use]
 pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
     if result.reason.is_some() {
@@ -60,7 +60,7 @@ pub fn ended_early(result: &RowResult) -> bool {
     result.status == RowStatus::Measured && result.measured_ns < result.planned_ns - result.planned_ns / 200
 }
 
-/// The CPUs of a row's environment that were not measured, as a cpulist; empty where it is not known.
+/// The CPUs of a row's environment that were not measured, as a cpulist; empty if unknown.
 #[must_use]
 pub fn left_out(contents: &Contents, result: &RowResult) -> String {
     let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };

@@ -25,7 +25,7 @@ use crate::units::{count, duration, latency};
 
 /// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
 const WHOLE: f64 = 0.9;
-/// No run is asked to be more than so many times as long.
+/// Largest factor between the run that is asked for and the run that was made.
 const LONGEST: f64 = 100.0;
 /// So rarely a time that is short against the horizon has an exceedance, if there is less than one in the horizon.
 const BROKEN: f64 = 0.025;
@@ -64,7 +64,7 @@ impl NoTail {
         self.longer_for(LEAST_BLOCKS)
     }
 
-    /// How much longer of the same is one of so many blocks, in ns.
+    /// How much longer to measure for this number of blocks, in ns.
     fn longer_for(&self, blocks: u64) -> Option<u64> {
         match self {
             Self::Evidence(..) | Self::Broke => None,
@@ -119,7 +119,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     }
     let series: Vec<Maxima> =
         row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &begins(row))).collect();
-    // What is much too short is told so in the words of this bound, and not in those of a verdict.
+    // A row that is much too short is refused in the words of this bound, not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
         if ticks < LEAST_BLOCKS {
@@ -326,8 +326,9 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
     Found { longer_ns, ..Found::new(entry(low, high, side), said) }
 }
 
-/// How much longer it must be measured, in ns, until the interval leaves out this limit, if the estimate stays: its width
-/// goes with one over the root of the time. None where the estimate is above it, or that is too long.
+/// How much longer to measure, in ns, until the interval excludes this limit, if the estimate stays. The
+/// width shrinks with the root of the time. `None` if the estimate is above the limit, or that time is too
+/// long.
 fn longer(bound: &Bound, max: f64) -> Option<u64> {
     let now = (bound.level.high / bound.estimate_ns).ln();
     let needed = (max / bound.estimate_ns).ln();

@@ -81,7 +81,7 @@ pub(crate) fn drawn_together(contents: &Contents, is_shown: impl Fn(&Row) -> boo
         .into_iter()
         .filter(|row| figures(&row.result).is_some() && is_shown(row))
         .collect();
-    // What differs in kind does not belong on one axis.
+    // Different kinds of measurement do not belong on one axis.
     let kind = |row: &&Row| row.result.measurement.kind();
     let own = most_measured(latencies.iter().map(kind))?;
     let mut rows: Vec<&Row> = latencies.into_iter().filter(|row| kind(row) == own).collect();

@@ -20,9 +20,9 @@ pub static ENTRY: Blame = Blame;
 const SHOWN: usize = 10;
 /// Parts that are named of each.
 const PARTS: usize = 3;
-/// Latencies that have a line of their own.
+/// Latencies with a line each.
 const LINES: usize = 3;
-/// What has a CPU, as it is drawn; of what is unaccounted nothing is.
+/// Owners of a CPU, as they are drawn; unaccounted time is not drawn.
 const KINDS: [(Owner, Kind); 10] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
     (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),

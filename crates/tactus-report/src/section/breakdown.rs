@@ -90,7 +90,7 @@ impl Section for Breakdown {
     }
 }
 
-/// More than so many folded parts are folded together.
+/// More folded parts than this are folded together.
 const FEW: usize = 5;
 
 /// The rows that have any; of repeated runs the first.

@@ -31,7 +31,7 @@ impl Section for Caches {
          loaded CPUs. Misses of its last-level cache are shown if the processor counts them."
     }
 
-    /// Only a page of a plan says which scenarios are to be held against each other.
+    /// Only a page of a plan says which scenarios to compare.
     fn applies(&self, _: &Contents) -> bool {
         false
     }

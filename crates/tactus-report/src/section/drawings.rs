@@ -74,7 +74,7 @@ pub fn requested(contents: &Contents) -> Vec<Figure> {
             FigureKind::PerCore => drawn.extend(per_core(&title, contents, &rows)),
             FigureKind::LatencyOverTime => drawn.extend(chunks.iter().map(course)),
             FigureKind::Histogram => drawn.extend(chunks.iter().map(|rows| histograms(&title, rows))),
-            // Tables, which have sections of their own.
+            // Tables, which have separate sections.
             FigureKind::Matrix | FigureKind::Threads => {}
         }
     }

@@ -96,7 +96,7 @@ impl<'a, 'b> Paper<'a, 'b> {
         if of.bold { &self.faces.bold } else { &self.faces.plain }
     }
 
-    /// A text in at most so many lines of this width.
+    /// Breaks a text into at most `lines` lines of this width.
     pub fn set(&self, text: &str, of: Type, width: f32, lines: usize) -> Lines {
         Lines { lines: wrapped(self.face(of), of.size, &with_micro(text), width, lines), of }
     }

@@ -1,4 +1,4 @@
-//! What the template is given: the head of the page, the pages of its document, its sections.
+//! Input of the template: the head of the page, the pages of its document, its sections.
 
 use serde::Serialize;
 use tactus_model::bundle::Contents;

@@ -32,7 +32,7 @@ pub fn chapters(of: Chapters) -> Result<String, RenderError> {
 /// How a page looks.
 pub const STYLE: &str = include_str!("style.css");
 
-/// What fills in templates whose values are anybody's words: all of them are escaped.
+/// The environment of templates whose values may contain anyone's words: it escapes all of them.
 ///
 /// # Errors
 /// None that a test does not exclude.

@@ -38,11 +38,11 @@ impl Entry {
 /// Where the kind of evidence stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// In a column of its own.
+    /// In a separate column.
     Wide,
     /// Behind the name.
     Medium,
-    /// The same, on a line of their own, the values below.
+    /// Behind the name on a separate line, with the values below.
     Narrow,
 }
 

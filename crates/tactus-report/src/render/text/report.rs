@@ -29,7 +29,7 @@ pub fn render(contents: &Contents, style: Style) -> String {
     page.out
 }
 
-/// What each setting under test is worth, alone: what `tactus prove` prints.
+/// The benefit of each setting under test, alone: the output of `tactus prove`.
 #[must_use]
 pub fn worth(contents: &Contents, style: Style) -> String {
     let mut page = Page::new(style);

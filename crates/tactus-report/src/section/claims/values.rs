@@ -38,7 +38,7 @@ pub fn sentences(of: &Degraded, least: usize) -> Vec<String> {
     of.items.iter().map(sentence).collect()
 }
 
-/// What it is judged from.
+/// How it is judged.
 pub fn method(of: &Degraded, least: usize) -> String {
     if of.rounds < least {
         return format!(
@@ -48,7 +48,7 @@ pub fn method(of: &Degraded, least: usize) -> String {
     format!("{} rounds in randomised order; all items of a claim are judged together (maxT)", of.rounds)
 }
 
-/// An effect is none of them that is good.
+/// Good without an effect, bad with one, doubtful with too few rounds or broken ones.
 pub fn tone(of: &Degraded, least: usize) -> Tone {
     if of.rounds < least {
         Tone::Doubt
