@@ -6,10 +6,10 @@ use tactus_model::outcome::Unit;
 pub use tactus_model::text::{clean, drives_a_terminal};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands where there is no value. Never 0.
+/// Shown instead of a missing value. Never 0.
 pub const NONE: &str = "-";
 
-/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`. What is no number is not known.
+/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`. A value that is not finite is unknown.
 #[must_use]
 pub fn latency(ns: f64) -> String {
     if !ns.is_finite() {
@@ -30,7 +30,7 @@ pub fn latency(ns: f64) -> String {
 /// A latency that must not look smaller than it is: to four digits, rounded up.
 #[must_use]
 pub fn latency_up(ns: u64) -> String {
-    // In units of one thousandth of what it is shown in, and of as many of these as four digits leave.
+    // In thousandths of the unit that is shown, rounded up to four digits.
     let (thousandths, unit) = match ns {
         0..1_000_000 => (ns, "us"),
         1_000_000..1_000_000_000 => (ns.div_ceil(1_000), "ms"),
@@ -120,7 +120,8 @@ pub fn number(value: f64) -> String {
     grouped(&digits(value))
 }
 
-/// A value to three digits; whole numbers without a decimal part. What nothing measures is no page of digits.
+/// A value to three digits; whole numbers without a decimal part. A huge value has an exponent, not a page of
+/// digits.
 fn digits(value: f64) -> String {
     let size = value.abs();
     if size < 0.0005 {
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_that_is_held_against_a_limit_never_looks_smaller_than_it_is() {
+    fn a_latency_compared_with_a_limit_never_looks_smaller_than_it_is() {
         let shown: Vec<String> = [
             0,
             750,

@@ -1,5 +1,5 @@
-//! What the report consists of, for every format: the sentences at its head, the pages of a plan that goes
-//! through its document page by page, and the sections in their order.
+//! The contents of the report, for every format: the sentences at its head, the pages of a plan that follows
+//! its document page by page, and the sections in their order.
 
 use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;

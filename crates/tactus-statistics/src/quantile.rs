@@ -1,16 +1,17 @@
 //! The interval of a quantile, and of the difference between two.
 //!
-//! A quantile is as uncertain as the share of periods above it: its interval is what lies between the quantiles at
+//! A quantile is as uncertain as the share of periods above it. Its interval lies between the quantiles at
 //! both ends of that share's interval (R. S. Woodruff, "Confidence intervals for medians and other position
-//! measures", JASA 47, 1952). The share's standard error comes from how it varies from slot to slot of time, with
-//! the effective number of slots; its interval is a t interval of its log odds, with one degree of freedom less than
-//! there are effective slots, so that a rare share neither becomes negative nor is known better from below.
+//! measures", JASA 47, 1952). The share's standard error comes from its variation between slots of time, with
+//! the effective number of slots. Its interval is a t interval of its log odds, with one degree of freedom
+//! less than there are effective slots. A rare share therefore never becomes negative, and is not known
+//! better from below.
 //!
-//! The interval of a difference is made of those of both quantiles (MOVER: G. Y. Zou and A. Donner, "Construction of
-//! confidence limits about effect measures", Statistics in Medicine 27, 2008), and is wider by the width of the
-//! histogram's buckets: within one of them nothing is told apart.
+//! The interval of a difference combines those of both quantiles (MOVER: G. Y. Zou and A. Donner,
+//! "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008). It is wider
+//! by the width of the histogram's buckets, because values within a bucket cannot be told apart.
 //!
-//! Nothing is drawn anew, so that nothing needs a seed.
+//! Nothing is resampled, so no seed is needed.
 
 use std::rc::Rc;
 

@@ -1,10 +1,10 @@
-//! What a setting is worth, from pairs of measurements with and without it.
+//! The benefit of a setting, from pairs of measurements with and without it.
 //!
 //! Estimate and interval are those of the signed-rank test (Wilcoxon 1945; Hodges and Lehmann 1963;
-//! Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd ed., section 3.2 and 3.3):
-//! they ask nothing of the shape of a latency's distribution, one wild pair does not move them far,
-//! and with few pairs the exact distribution is used, never an approximation. Within a pair the order
-//! is drawn at random, so that drift of the machine is no effect of the setting.
+//! Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd ed., section 3.2 and 3.3). They
+//! suppose nothing of the shape of a latency's distribution, and one wild pair does not move them far. With
+//! few pairs the exact distribution is used, never an approximation. The order within a pair is drawn at
+//! random, so that drift of the machine is not taken for an effect of the setting.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -117,8 +117,8 @@ fn worked_out(pairs: usize) -> Vec<f64> {
     share
 }
 
-/// How many of the sorted pairwise means lie outside on each side: the largest k with
-/// P(T <= k - 1) <= `tail`, where T is the signed-rank statistic of n pairs under no effect.
+/// How many of the sorted pairwise means lie outside on each side: the largest k with P(T <= k - 1) <=
+/// `tail`. T is the signed-rank statistic of n pairs without an effect.
 fn depth(pairs: usize, tail: f64) -> Option<usize> {
     let mut below = 0.0;
     let mut depth = 0;

@@ -59,7 +59,7 @@ fn is_told(answer: &str, line: &Line) -> bool {
     why.is_some_and(|why| ["skipped: ", "failed: ", "nothing was"].iter().any(|word| why.starts_with(word)))
 }
 
-/// Says that the bundle was changed after it was written.
+/// Says that the bundle is damaged.
 fn damaged(contents: &Contents) -> Option<String> {
     match contents.damage.len() {
         0 => None,

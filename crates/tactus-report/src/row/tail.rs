@@ -27,7 +27,8 @@ use crate::units::{count, duration, latency};
 const WHOLE: f64 = 0.9;
 /// Largest factor between the run that is asked for and the run that was made.
 const LONGEST: f64 = 100.0;
-/// So rarely a time that is short against the horizon has an exceedance, if there is less than one in the horizon.
+/// An exceedance within this share of the horizon breaks a limit at once: with less than one in the horizon,
+/// its probability is at most this.
 const BROKEN: f64 = 0.025;
 /// Results that are remembered: a report asks for each several times.
 const KNOWN: usize = 256;
@@ -240,9 +241,9 @@ fn level_entry(level: &Level) -> TailLevel {
     TailLevel { time_s: time_ns / 1e9, estimate_ns, low_ns, high_ns }
 }
 
-/// Whether a time that is short against the horizon has a latency above the limit: so rarely that happens if there is less
-/// than one in the horizon ([`BROKEN`]). The chance of one or more is at most their expected number, whatever depends on
-/// what (A. A. Markov).
+/// Whether a time that is short against the horizon has a latency above the limit. With less than one in the
+/// horizon that is rare ([`BROKEN`]): the chance of one or more is at most their expected number, whatever
+/// their dependence (A. A. Markov).
 pub(super) fn is_broken_early(result: &RowResult, limit: TailLimit) -> bool {
     let observed = result.all().and_then(|all| all.max_ns).unwrap_or(0);
     observed > limit.max.0 && float(result.measured_ns) <= BROKEN * float(limit.horizon.0)

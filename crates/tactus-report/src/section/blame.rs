@@ -103,8 +103,8 @@ fn told(contents: &Contents) -> impl Iterator<Item = (&Row, BlameEntry)> {
     rows.filter_map(move |row| Some((row, blame(contents, &row.result)?)))
 }
 
-/// The same of one row as lines: to whom its largest latencies are laid, and who had the CPU of the first of them; none: it
-/// was not asked for. Or why it cannot be known.
+/// The same of one row as lines: the causes of its largest latencies, and the owners of the CPU in the first
+/// few. Empty if blame was not asked for; one line with the reason if it is unknown.
 #[must_use]
 pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
     let Some(entry) = blame(contents, &row.result) else { return Vec::new() };

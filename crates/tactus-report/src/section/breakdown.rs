@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_in_cpus_and_a_cpu_of_which_nothing_is_known_is_none() {
+    fn kinds_are_told_in_cpus_and_an_unknown_cpu_has_no_bar() {
         let both = of(vec![
             CpuTime::of(0, [500, 0, 500, 0, 0, 0, 0, 0]),
             CpuTime::of(1, [250, 0, 0, 0, 0, 0, 0, 750]),

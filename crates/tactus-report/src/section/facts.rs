@@ -95,12 +95,12 @@ fn side_by_side(contents: &Contents) -> Table {
 /// Most bytes of all readings on a page; those of a machine of 64 CPUs are some hundred thousand.
 const MOST: usize = 1 << 20;
 
-/// Longest reading on a page, in characters: nobody reads a list of all threads there, and three of them are a tenth of a
-/// page.
+/// Longest reading on a page, in characters: a list of all threads is too long to read there, and three of
+/// them are a tenth of a page.
 const LONGEST: usize = 200;
 
-/// Every reading of every environment, as long as a page may be: what is as on the machine itself, which a container shares
-/// nearly everything with, stands there alone.
+/// Every reading of every environment, within the length of a page. A reading equal to the machine's is shown
+/// there only: a container shares nearly everything with the machine.
 fn readings(contents: &Contents) -> Vec<Readings> {
     let mut left = MOST;
     let mut reading = |(name, read): (&String, &Read)| {

@@ -200,7 +200,7 @@ fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
         Fit::Emulated => {}
     }
     let mark = match answer.fit {
-        // A document's figures are nobody's promise.
+        // A document's figures are no promise for this machine.
         _ if entry.published.is_some() => Mark::Tone(Tone::Quiet),
         Fit::Fit => Mark::Tone(Tone::Good),
         Fit::Unfit => Mark::Tone(Tone::Bad),
@@ -210,7 +210,7 @@ fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
     Cell { mark, ..Cell::from(lines) }
 }
 
-/// So many names stand in a sentence before they are counted.
+/// Names in a sentence; more are counted.
 const NAMED: usize = 4;
 
 /// Whose thresholds it is judged by, where they are a document's.
@@ -226,7 +226,7 @@ fn whose(classes: &[Class]) -> Option<String> {
     })
 }
 
-/// What must be known before the answers are used.
+/// Caveats to the answers.
 fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     let mut remarks = unknowable(all);
     remarks.extend(looked(all));
@@ -265,7 +265,7 @@ fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
             }
         }
     }
-    // What differs in its first number alone is one reason, with the least of them.
+    // Reasons that differ in their first number alone become one, with the smallest number.
     let mut alike: Vec<(Option<u64>, &str, Fit, Vec<&str>)> = Vec::new();
     for (reason, fit, names) in reasons {
         let (number, rest) = counted(reason);

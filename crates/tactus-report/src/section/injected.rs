@@ -99,7 +99,7 @@ fn lines(contents: &Contents) -> Vec<Line<'_>> {
     lines
 }
 
-/// What two have in common that are the same fault, whatever came of it.
+/// A key that is equal for the same fault, whatever its outcome.
 fn asked(at: &InjectedIn) -> String {
     let (own, fault) = ((&at.environment, &at.outside), &at.injected);
     format!("{:?}", (own, &fault.kind, &fault.way, &fault.cpus, fault.length_ns, fault.every_ns))

@@ -145,7 +145,7 @@ fn summary(all: &[InterruptsEntry]) -> Table {
             |which: &dyn Fn(&InterruptEntry) -> bool| entry.devices.iter().filter(|one| which(one)).count();
         let here = |one: &InterruptEntry| !arrives(one).and(&measured).is_empty();
         let threaded = of(&|one| !one.threads.is_empty());
-        // What is not known to arrive elsewhere is not counted as such.
+        // A device whose CPUs are unknown is not counted as elsewhere.
         let unknown = of(&|one| one.allowed.is_none() && one.effective.is_none());
         let measured_there = match (measured.is_empty(), unknown) {
             (true, _) => NONE.to_owned(),

@@ -8,8 +8,8 @@ use crate::part::{Item, List, Part, Reader, Tone};
 use crate::row::{Remark, remarks};
 use crate::units::clean;
 
-/// Notes by kind: for a terminal the word before each and what that stands for, for others a heading, and what is
-/// said where there is none: that nothing was changed is worth saying too.
+/// A kind of notes. A terminal shows a word before each note and explains it; other formats show a heading.
+/// `none` is the text for no notes, because it matters that nothing was changed.
 struct Kind {
     kind: NoteKind,
     lead: &'static str,

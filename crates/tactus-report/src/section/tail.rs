@@ -16,7 +16,7 @@ pub static ENTRY: Tails = Tails;
 
 /// Stands before the reason why there is no bound.
 const NO_BOUND: &str = "no bound";
-/// Most bounds that are drawn: a page of hundreds of figures is read by nobody.
+/// Most bounds that are drawn: a page of hundreds of figures is too long to read.
 const DRAWN: usize = 6;
 /// Most rows that are named for one reason.
 const NAMED: usize = 6;

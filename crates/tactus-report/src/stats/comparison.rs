@@ -38,13 +38,13 @@ pub struct Line {
     pub kind: String,
     /// `timer`, `spin`, ...
     pub measurement: &'static str,
-    /// What the numbers are worth.
+    /// The evidence of its numbers.
     pub evidence: Option<Evidence>,
     /// What ran beside the measurement, in words; `idle` when nothing did.
     pub load: String,
     /// How it ended; of several runs the worst.
     pub status: RowStatus,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why it lacks numbers, or has fewer than planned.
     pub reason: Option<String>,
     /// Whether a latency ended it.
     pub broke: bool,
@@ -86,7 +86,7 @@ pub struct Run {
     pub number: u32,
     /// How it ended.
     pub status: RowStatus,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why it lacks numbers, or has fewer than planned.
     pub reason: Option<String>,
     /// Whether it has numbers.
     pub has_numbers: bool,
@@ -223,7 +223,7 @@ fn reasons(runs: &[Run]) -> Option<String> {
     (!all.is_empty()).then(|| all.iter().map(said).collect::<Vec<_>>().join("; "))
 }
 
-/// The hosts' rows that others are held against.
+/// The hosts' rows that others are compared with.
 struct Hosts(BTreeMap<String, usize>);
 
 impl Hosts {

@@ -1,4 +1,4 @@
-//! A measurement: its runs, and what they came to together. It is worked out once, and held against many.
+//! A measurement: its runs and their common result. It is computed once, and compared with many.
 
 use std::collections::BTreeMap;
 

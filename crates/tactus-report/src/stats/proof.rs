@@ -1,4 +1,4 @@
-//! What each setting under test is worth: pairs of measurements with and without it.
+//! The benefit of each setting under test: pairs of measurements with and without it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub struct Proven {
     pub environment: String,
     /// What differed.
     pub what: String,
-    /// What the numbers are worth.
+    /// The evidence of the numbers.
     pub evidence: Option<Evidence>,
     /// Pairs of which both halves were measured whole.
     pub whole: usize,
@@ -148,7 +148,7 @@ fn draft(proof: &Proof, runs: &Runs<'_>, is_due: &dyn Fn(&RowResult) -> bool) ->
 /// What a pair says. A pair of which a half is not known, or was measured by an instrument that is not proven, says nothing.
 fn said<'a>(pair: &Pair<'a>, is_due: &dyn Fn(&RowResult) -> bool) -> Said<'a> {
     let halves = pair.halves.map(Half::of);
-    // What ended a pair is what came first.
+    // The problem that came first in time ended the pair.
     let order = if pair.at[1] < pair.at[0] { [1, 0] } else { [0, 1] };
     for at in order {
         let (half, result) = (&halves[at], pair.halves[at]);

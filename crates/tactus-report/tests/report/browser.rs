@@ -17,7 +17,7 @@ use crate::compare;
 /// The ways in which a page is opened.
 const WAYS: [&str; 6] = ["wide", "usual", "dark", "narrow", "open", "folded"];
 
-/// What is wrong with these pages; `None` where nobody can look.
+/// The faults of these pages; `None` without a browser.
 fn looked(pages: &[(&str, String)]) -> Option<Value> {
     let mut look = looks(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/browser/look.py"))?;
     let directory = tempfile::tempdir().unwrap();

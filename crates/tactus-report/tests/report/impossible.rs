@@ -1,4 +1,4 @@
-//! What nobody measured is unknown: no format shows a word of the machine for it, or nothing at all.
+//! A value that was not measured is unknown: no format shows an internal word for it, or an empty place.
 
 use tactus_format::export::Options;
 use tactus_model::bundle::{Contents, InjectedIn};
@@ -143,7 +143,7 @@ fn what_measured_nothing_has_no_figures() {
 }
 
 #[test]
-fn a_fault_of_which_nobody_says_how_long_and_how_often_it_was_made_is_unknown() {
+fn a_fault_whose_length_and_number_are_not_reported_is_unknown() {
     let mut contents = this_machine();
     let injected = Injected {
         activity: 1,

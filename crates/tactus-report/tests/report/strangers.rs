@@ -227,7 +227,7 @@ fn a_page_of_more_threads_than_anybody_reads_shows_those_of_the_first_rows_and_s
     assert!(cut.len() == 256 && remarks(&cut).contains("The first 256 of 257 rows"), "{}", remarks(&cut));
 }
 
-/// So many environments, of which the first is a host, with so many items each.
+/// `count` environments with `items` items each; the first is a host.
 fn places(count: usize, called: &str, items: usize) -> Contents {
     let mut contents = empty();
     for place in 0..count {
@@ -309,7 +309,7 @@ fn a_long_name_of_an_environment_does_not_stand_in_each_of_its_cells() {
     }
 }
 
-/// Rows that have so many items of their own each, at this point where they are curves.
+/// Rows with `items` items each that no other row has, at this point if they are curves.
 fn items_of_their_own(rows: usize, items: usize, at: Option<Point>) -> Contents {
     let mut contents = empty();
     contents.plan.environment.insert("host".into(), environment("host"));
@@ -399,7 +399,8 @@ fn a_logarithmic_axis_begins_above_zero_also_where_nothing_took_any_time() {
     assert!(looked_at > 3, "{looked_at}");
 }
 
-/// Where each row had the words of all references, and each of its values those of its own, this is four gigabytes.
+/// If each row had the words of all references, and each value those of its references, this would take four
+/// gigabytes.
 #[test]
 fn the_words_of_very_many_references_do_not_stand_beside_each_of_very_many_rows() {
     let mut contents = empty();
@@ -600,7 +601,7 @@ fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed
     );
 }
 
-/// What stands behind `next:` is copied into a root shell.
+/// The text after `next:` is copied into a root shell.
 #[test]
 fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
     let next = |title: &str, command: &str, fixes: &str| {

@@ -9,17 +9,18 @@ use super::series::{ERROR, Maxima, PROMISED_BLOCKS, Tail, drop_for, level_drop};
 
 /// The longest time that is spoken of unasked, in ns.
 pub const DAY_NS: u64 = 86_400_000_000_000;
-/// With so many exceedances a hundred times the measured time is spoken of, with fewer ten times.
+/// From this number of exceedances on, the horizon may be a hundred times the measured time; below it, ten
+/// times.
 const MANY: usize = 100;
 /// From this upper end of the shape on it is ten times, whatever their number.
 const HEAVY: f64 = 0.5;
-/// From this on nothing is said.
+/// From this upper end of the shape on, there is no bound.
 const TOO_HEAVY: f64 = 1.0;
-/// Blocks of the other method are so many times as long.
+/// Length of the blocks of the other method, in blocks.
 const LONGER: usize = 10;
-/// Levels of a return-level plot: so many steps from its first time to the horizon.
+/// Steps of a return-level plot, from its first time to the horizon.
 const STEPS: u32 = 24;
-/// Estimates of the two methods may be so many times apart.
+/// Largest ratio between the estimates of the two methods.
 const APART: f64 = 1.5;
 
 /// The bound.
@@ -27,7 +28,7 @@ const APART: f64 = 1.5;
 pub struct Bound {
     /// The series that decides, by its number.
     pub series: usize,
-    /// Among so many.
+    /// The number of series.
     pub among: usize,
     /// The tail of that series.
     pub tail: Tail,
@@ -154,7 +155,7 @@ fn longer_for(tail: &Tail, horizon_ns: u64) -> u64 {
     needed.saturating_sub(measured)
 }
 
-/// Whether the maxima of blocks ten times as long say the same.
+/// Checks that the maxima of blocks of ten times the length agree.
 fn agreement(tail: &Tail, horizon_ns: u64, estimate: f64, level: Range, error: f64) -> Result<(), Refusal> {
     let maxima: Vec<f64> =
         tail.maxima.chunks_exact(LONGER).map(|some| some.iter().copied().fold(0.0, f64::max)).collect();

@@ -1,4 +1,4 @@
-//! What every row of the table has, whatever it yields.
+//! The parts of a row that do not depend on what it yields.
 
 use tactus_model::bundle::Contents;
 use tactus_model::event::RowStatus;

@@ -15,11 +15,11 @@ use crate::units::{NONE, clean, count, difference, latency, latency_in_full, rel
 enum Figure {
     /// A latency, in ns.
     Ns(Option<f64>),
-    /// A number of something; none: nobody counted it.
+    /// A number of something; `None` if it was not counted.
     Count(Option<u64>),
 }
 
-/// A column. Where it has nothing to say about a line its field stays empty.
+/// A column. Its field stays empty on a line that lacks the figure.
 struct Column {
     name: &'static str,
     measured: fn(&Summary) -> Figure,
@@ -84,9 +84,9 @@ const COLUMNS: &[Column] = &[
         published: None,
     },
 ];
-/// What the line is called whose quantiles are those of the wake-ups that happened.
+/// The label of the line with the quantiles of the wake-ups that happened.
 const RAW: &str = "raw";
-/// The column that short measurements have nothing for.
+/// The column that short measurements cannot fill.
 const SELDOM: &str = "p99.99";
 /// The column that is looked at first.
 const TELLING: &str = "max";

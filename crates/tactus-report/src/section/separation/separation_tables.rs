@@ -34,7 +34,7 @@ fn place(cell: &LeakEntry) -> String {
     }
 }
 
-/// What a disturbance in one environment does in all of them.
+/// The effects of a disturbance in one environment on all of them.
 pub fn disturbance(contents: &Contents, page: &Page) -> Vec<Table> {
     let Some(entry) = separation(contents) else { return Vec::new() };
     let wanted = page.environment.as_deref().unwrap_or_default();

@@ -39,7 +39,7 @@ pub fn technologies(contents: &Contents) -> Vec<TechnologyEntry> {
     contents.plan.technology.iter().map(|own| entry(contents, own, separation.as_ref())).collect()
 }
 
-/// What a row of the comparison is about, as the document says it.
+/// The subject of a row of the comparison, in the words of the document.
 #[must_use]
 pub const fn about(row: Trait) -> &'static str {
     match row {

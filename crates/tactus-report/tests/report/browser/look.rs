@@ -15,7 +15,8 @@ fn axe() -> Option<PathBuf> {
     all.into_iter().find(|path| path.is_file())
 }
 
-/// `script`, which is not started yet and will look; `None` where nobody can, which is said.
+/// The command that runs `script` to look at pages, not started yet; `None`, with a message, if something is
+/// missing.
 #[expect(clippy::print_stderr, reason = "what is not tested is said")]
 #[expect(
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! Bundles in the formats of the field: what is written comes back, what cannot be is said, and the field's own readers
-//! take it.
+//! Bundles in the formats of the field: written values come back, values that cannot be written are named,
+//! and the field's readers accept the files.
 
 pub mod python;
 mod readers;
@@ -17,7 +17,7 @@ use tactus_report::document;
 
 use crate::common::{self, Shape, Span, measured, planned};
 
-/// A bundle whose logs are gone: what was folded of them is there.
+/// A bundle whose logs are gone; the data folded from them is still there.
 struct NoLogs;
 
 impl Logs for NoLogs {
