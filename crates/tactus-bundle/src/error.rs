@@ -51,7 +51,7 @@ pub enum BundleError {
         /// Missing, or another checksum.
         reason: String,
     },
-    /// It is not the run to go on with.
+    /// It is not the run to continue.
     #[error("{path} cannot be continued: {reason}")]
     CannotResume {
         /// The directory.
@@ -82,7 +82,7 @@ impl BundleError {
         move |error| Self::Io { path: path.to_owned(), error }
     }
 
-    /// What the user can do about it.
+    /// Says how to resolve the error.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

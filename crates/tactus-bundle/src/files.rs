@@ -82,8 +82,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Checksums of every file in `dir`, by path; not of the manifest and its signature, of reports and certificates made from
-/// the rest, and of what was being written when the power failed.
+/// Checksums of every file in `dir`, by path. It leaves out the manifest and its signature, reports and
+/// certificates made from the rest, and files that were being written when the power failed.
 pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleError> {
     let mut sums = BTreeMap::new();
     let mut checked = Checked::default();
@@ -132,8 +132,8 @@ pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
     })
 }
 
-/// Refuses to write into a directory of anything but files of one name and directories that nobody else can put files
-/// into: what is written there could land elsewhere.
+/// Refuses a directory in which written data could land elsewhere. It may contain only files of one name, and
+/// directories into which no other user can put files.
 pub fn only_ours(dir: &Directory) -> Result<(), BundleError> {
     let unsafe_to_write =
         |path: &Path, reason: String| BundleError::Unsafe { path: dir.path().join(path), reason };

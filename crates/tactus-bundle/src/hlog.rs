@@ -16,13 +16,13 @@ use tactus_system::Directory;
 use super::limits;
 use super::lines::{Line, Lines};
 
-/// The latest start and the greatest length of an interval that is read: 100 years in ns. Nobody
-/// measures that long, and sums of such times cannot overflow.
+/// The latest start and the greatest length of an interval that is read: 100 years in ns. No measurement
+/// lasts that long, and sums of such times cannot overflow.
 const LONGEST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// What was measured.
+/// The log of measured latencies.
 pub const LATENCY: &str = "latency.hlog";
-/// What was missed meanwhile.
+/// The log of periods that were missed meanwhile.
 pub const MISSED: &str = "missed.hlog";
 
 /// Length of the intervals of a log that can be read, in ns, and how many bytes its histograms have.

@@ -1,5 +1,5 @@
-//! How much of a bundle is read. A bundle may come from anybody: whatever it says, reading it takes no more memory and
-//! no more work than these limits allow, and nothing that tactus writes comes near them.
+//! Limits on the reading of a bundle. A bundle may come from a stranger. Whatever it contains, reading it
+//! takes no more memory and work than these limits allow. Bundles that tactus writes stay far below them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub(crate) const CHECKED: u64 = 64 * GIB;
 /// Those with holes among them.
 pub(crate) const SPARSE: u64 = 64 * MIB;
 
-/// How many times longer than its compressed file a table of ticks may be: ours are ten times as long.
+/// Largest ratio of a table of ticks to its compressed file; those that tactus writes have a ratio of ten.
 pub(crate) const UNPACKED: u64 = 100;
 
 /// Remarks of a run that are kept.
@@ -38,8 +38,8 @@ pub(crate) const NOTES: usize = 65_536;
 pub(crate) const ITEMS: usize = 512;
 /// Largest latencies that are kept of one series: as many as a run keeps.
 pub(crate) const OUTLIERS: usize = 32;
-/// Waits of virtual CPUs that are kept of one row, the longest: as many as a run keeps. Each latency is held against each
-/// of them.
+/// Waits of virtual CPUs that are kept of one row, the longest: as many as a run keeps. Each latency is
+/// compared with each of them.
 pub(crate) const WAITS: usize = 512;
 /// Groups of CPUs whose use of the cache is kept.
 pub(crate) const GROUPS: usize = 4096;
@@ -76,7 +76,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Takes so many bytes of it.
+    /// Takes this many bytes of it.
     ///
     /// # Errors
     /// When there are no more.
@@ -115,7 +115,7 @@ impl Memory {
         self.take(parsed(bytes))
     }
 
-    /// How much a row may take whose log has so many bytes.
+    /// The memory that a row may take with a log of this many bytes, in bytes.
     pub fn for_row(&mut self, log: u64) -> usize {
         let own = log.saturating_mul(PER_BYTE);
         self.allow(own);
@@ -123,12 +123,12 @@ impl Memory {
         usize::try_from(left.min(ROW.saturating_add(own))).unwrap_or(usize::MAX)
     }
 
-    /// What was taken so far, in bytes.
+    /// The memory taken so far, in bytes.
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// So many bytes are free again.
+    /// Frees this many bytes.
     pub const fn give_back(&mut self, bytes: u64) {
         self.taken = self.taken.saturating_sub(bytes);
     }
@@ -138,18 +138,18 @@ impl Memory {
     }
 }
 
-/// What the contents of a file need, as far as they are as long as they look.
+/// The memory for the contents of a file by its length, in bytes.
 fn by_length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED)
 }
 
-/// What they need with their tables.
+/// The memory for them with their tables, in bytes.
 fn parsed(bytes: &[u8]) -> u64 {
     let tables = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
     by_length(bytes).max(u64::try_from(tables).unwrap_or(u64::MAX).saturating_mul(TABLE))
 }
 
-/// Reads so many bytes; more are an error, not an end.
+/// Reads at most `most` bytes; more are an error, not an end.
 pub(crate) struct Capped<R> {
     from: R,
     most: u64,

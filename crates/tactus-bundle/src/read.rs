@@ -29,14 +29,14 @@ use super::places::by_environment;
 use super::slices::{self, Joining, Part, Results};
 use super::{BundleError, Logs, files, hlog, largest, names, recover, ticks, windows};
 
-/// What a row of which nothing was logged takes, in bytes, about.
+/// The approximate memory of a row without logs, in bytes.
 const ROW: u64 = 4096;
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// A bundle that was finished must be as it was written; one that was cut off by a crash is
-    /// recovered, and says so.
+    /// A finished bundle must be as it was written. One that was cut off by a crash is recovered, with a
+    /// remark.
     Whole,
     /// Whatever can be read, with a sentence for everything that cannot.
     Damaged,
@@ -51,10 +51,11 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
     read_from(&open(dir)?, trust)
 }
 
-/// Opens the directory of a bundle: whoever reads it and then writes beside what he read does both in the same one.
+/// Opens the directory of a bundle, so that a reader that then writes beside the bundle uses the same
+/// directory.
 ///
 /// # Errors
-/// When there is none.
+/// When it is missing.
 pub fn open(dir: &Path) -> Result<Directory, BundleError> {
     let not = |error: io::Error| BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() };
     Directory::open(dir).map_err(not)
@@ -144,9 +145,9 @@ fn read_rows(
             }
             let joining = joining.get_or_insert_with(|| Joining::new(&row.result));
             let grown = joining.add(part, row);
-            // What it took is in the whole now.
+            // Its memory is part of the whole now.
             memory.give_back(memory.taken().saturating_sub(before));
-            // What is too much is told with the row that would come after it.
+            // An excess is reported with the row that would come next.
             let _ = memory.take(u64::try_from(grown).unwrap_or(u64::MAX));
         }
         rows.extend(joining.map(Joining::finish));
@@ -211,8 +212,8 @@ pub struct Sealed {
     pub sha256: String,
 }
 
-/// Verifies a bundle as [`verify`] does, and returns what holds it together. It is read once: what was verified is what is
-/// returned.
+/// Verifies a bundle as [`verify`] does, and returns the data that seals it. The bundle is read once, so that
+/// the returned data is the verified data.
 ///
 /// # Errors
 /// As [`verify`].
@@ -241,7 +242,7 @@ struct Version {
 
 fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked) -> Option<BundleError> {
     let path = dir.path().join(name);
-    // A manifest is somebody's input too: it names files of its own bundle and no others.
+    // A manifest may come from a stranger: it may name only files of its bundle.
     let inside = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let reason = if !inside {
         "the manifest names a file outside the bundle".to_owned()
@@ -255,8 +256,8 @@ fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked)
     Some(BundleError::Altered { path, reason })
 }
 
-/// A finished run has a directory for each of its rows, also for those that were skipped: without one it is not
-/// known what the run as a whole showed.
+/// A finished run has a directory for each of its rows, even for skipped ones. Without one, the result of the
+/// run as a whole is unknown.
 fn missing_rows(dir: &Directory, missing: usize, there: usize) -> BundleError {
     let reason = format!("rows missing: {missing} of {}", missing.saturating_add(there));
     BundleError::Altered { path: dir.path().join(SCENARIOS), reason }
@@ -534,7 +535,7 @@ fn row(
     }
     let windows: usize = short.series.values().map(Maxima::bytes).sum();
     let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows;
-    // What is too much is told with the row that would come after it.
+    // An excess is reported with the row that would come next.
     let _ = memory.take(u64::try_from(bytes).unwrap_or(u64::MAX));
     let mut row = Row {
         result,

@@ -39,10 +39,10 @@ pub fn sums(dir: &Directory, sealed: &Sealed) -> Result<String, BundleError> {
     Ok(list)
 }
 
-/// Looks at whether every file of a list is as it says.
+/// Checks that every file of a list is as the list says.
 ///
 /// # Errors
-/// When one is not, the list is none of this bundle, or the directory cannot be read.
+/// When one is not, the list is of another bundle, or the directory cannot be read.
 pub fn covered(dir: &Directory, sealed: &Sealed, list: &str) -> Result<Covered, BundleError> {
     let altered = |name: &str, reason: &str| BundleError::Altered {
         path: dir.path().join(clean(name)),

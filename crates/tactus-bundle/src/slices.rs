@@ -1,5 +1,5 @@
-//! A measurement that was made in slices, put together as one row: histograms and counts are summed up, extremes kept,
-//! and the time in which it was another scenario's turn is a gap.
+//! Joins a measurement that was made in slices into one row: histograms and counts are added up, extremes are
+//! kept, and the turns of other scenarios are gaps.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,9 +31,9 @@ pub struct Part {
     pub row: usize,
     /// Which slice it is; none: it is a row by itself.
     pub slice: Option<Slice>,
-    /// What its first tick is called in the whole.
+    /// The number of its first tick in the whole.
     pub first_tick: u64,
-    /// What its first interval is called.
+    /// The number of its first interval in the whole.
     pub first_interval: u64,
     /// When it begins in the whole, in ns.
     pub at_ns: u64,
@@ -50,9 +50,9 @@ pub fn apart(results: &Results) -> Vec<Vec<Part>> {
     results.keys().map(|row| vec![Part::single(*row)]).collect()
 }
 
-/// The rows that are to be told of, each with what it is put together from, in the order of their time. A slice begins at
-/// a whole interval of the histogram log, one at least after the end of the slice before it, and else so long after the
-/// first one as the clock said when it was measured.
+/// The rows to report, each with the parts that it is joined from, in the order of their time. A slice begins
+/// at a whole interval of the histogram log, at least one after the end of the slice before it. Its distance
+/// from the first slice is otherwise that of the clock when it was measured.
 pub fn group(results: &Results) -> Vec<Vec<Part>> {
     let mut groups: Vec<(Option<Slice>, Vec<usize>)> = Vec::new();
     let mut known: BTreeMap<_, usize> = BTreeMap::new();

@@ -23,9 +23,9 @@ pub const COMPRESSED: &str = "ticks.csv.gz";
 
 const COLUMNS: &str = "cpu,thread,priority,kind,n,at_ns,cycles,overruns,min_ns,sum_ns,p99_ns,max_ns\n";
 
-/// So many bytes are compressed together: a quarter of an hour of eight series, 10 ms of work.
+/// Bytes that are compressed together: a quarter of an hour of eight series, 10 ms of work.
 const SEGMENT: usize = 256 * 1024;
-/// Where there was no room for that, it is tried again after so many ticks.
+/// Ticks after which it is tried again if there was no room.
 const RESTS: u32 = 256;
 
 /// Writes the ticks of a row.
@@ -109,7 +109,7 @@ impl TickLog {
     }
 }
 
-/// A probe's word: one that is none must not become columns or lines.
+/// A word of a probe, with unsafe characters replaced: it must not become columns or lines.
 pub fn column(word: &str) -> String {
     word.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect()
 }

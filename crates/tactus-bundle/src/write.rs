@@ -81,7 +81,7 @@ impl Writer {
     /// Begins a bundle. `rows` are the results as they stand before anything was measured.
     ///
     /// # Errors
-    /// When there is no such place for one, or it cannot be written.
+    /// When the location cannot be used, or it cannot be written.
     pub fn create(
         location: impl Into<Location>,
         plan: &Plan,
@@ -127,7 +127,7 @@ impl Writer {
         Ok(Self { room: Room::keep(&self.dir, rows)?, ..self })
     }
 
-    /// What is to be told of the room that there is, once.
+    /// A note about the remaining room, once.
     #[must_use]
     pub fn news(&self) -> Option<Note> {
         self.room.news()
@@ -139,8 +139,7 @@ impl Writer {
         self.dir.make_dir(name).map_err(BundleError::of(&self.dir, name))
     }
 
-    /// Keeps the plan as the user wrote it and what else was asked for, so that the run can be gone on
-    /// with.
+    /// Keeps the plan as the user wrote it and the other options, so that the run can be continued.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -416,7 +415,7 @@ impl RowLog {
         {
             return Ok(false);
         }
-        // If there is none for the other one, nothing is there twice.
+        // If there is no room for the other log, this one is not written twice.
         open.latency.raw.reset();
         if !open.latency.missed.is_empty()
             && !log(hlog::MISSED, &mut self.missed, &open.latency.missed)

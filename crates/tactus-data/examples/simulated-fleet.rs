@@ -1,5 +1,5 @@
-//! Writes what `scripts/bench/fleet.py` measures: bundles of machines that do not exist, or a data set of so many of them
-//! by the writer that collects. All of it is simulated, and claims nothing about any machine.
+//! Writes the input of `scripts/bench/fleet.py`: bundles of machines that do not exist, or a data set of many
+//! of them, made by the writer that collects. All of it is simulated, and claims nothing about any machine.
 //!
 //! `simulated-fleet bundles DIR FROM COUNT`: copies of the bundle FROM, each of another machine.
 //! `simulated-fleet data DIR MACHINES DAYS`: a data set. BIOS 2.2 with microcode 0xa2 misses 100 us, node00017 drifts.

@@ -49,7 +49,7 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// What the user can do about it.
+    /// Says how to resolve the error.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {

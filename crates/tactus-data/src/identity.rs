@@ -42,7 +42,7 @@ fn short(parts: &[&str]) -> String {
 /// Longest name, number or word that a machine says of itself, in bytes: host names have 64.
 pub const MOST_NAME: usize = 256;
 
-/// The beginning of a text, of so many bytes at most.
+/// The beginning of a text, of at most `most` bytes.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
@@ -87,8 +87,7 @@ pub fn cut_machine(machine: &Machine) -> Machine {
     }
 }
 
-/// The key of a run: of the machine as it named itself, the plan, and the moment at which it began. A run that is gone on
-/// with keeps it.
+/// The key of a run: of the machine as it named itself, the plan, and the start. A continued run keeps it.
 #[must_use]
 pub fn run_key(manifest: &Manifest) -> String {
     let Machine { name, id, hardware, .. } = &manifest.machine;
@@ -96,7 +95,7 @@ pub fn run_key(manifest: &Manifest) -> String {
     short(&[hardware, id, name, &manifest.plan, &manifest.started])
 }
 
-/// What a manifest says, files and their checksums among it, in a few digits.
+/// A digest of a manifest, with its files and their checksums, in a few digits.
 #[must_use]
 pub fn content_key(manifest: &Manifest) -> String {
     short(&[&serde_json::to_string(manifest).unwrap_or_default()])
@@ -126,10 +125,10 @@ impl Known {
         }
     }
 
-    /// The key of a machine, and by what it is known.
+    /// The key of a machine, and the kind of identity behind it.
     ///
-    /// The mainboard tells machines apart that were cloned from one image, but root alone may read it: a run of an
-    /// ordinary user is of the machine that has the same installed system, if only one has.
+    /// The mainboard tells machines apart that were cloned from one image, but only root may read it. A run
+    /// of an ordinary user belongs to the machine with the same installed system, if exactly one has that.
     #[must_use]
     pub fn key(&self, machine: &Machine) -> (String, Identity) {
         let identity = match (&machine.hardware, &machine.id) {
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_root_and_a_user_measured_is_one_whoever_came_first() {
+    fn a_machine_that_root_and_a_user_measured_is_one_in_either_order() {
         let (root, user) = (machine("a", Some("i"), Some("h")), machine("a", Some("i"), None));
         assert_eq!(
             keys(&[root.clone(), user.clone(), root.clone()]),

@@ -5,8 +5,9 @@
 //! run/2026-11-24.parquet   the runs that began on that day (UTC); so do the other tables
 //! machine/all.parquet      the machines
 //! ```
-//! A file is written beside the one that it replaces and renamed, so that a reader sees the old or the new one, and one
-//! that was interrupted leaves the old one. `run` is written last: what no row of it names is not there yet.
+//! A file is written beside the one that it replaces, and then renamed. A reader sees the old file or the new
+//! one, and an interrupted writer leaves the old one. `run` is written last: rows of a run that it does not
+//! name do not count yet.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use crate::version::VERSION;
 /// The file that says so.
 const ABOUT: &str = "data-set.json";
 const LOCK: &str = ".lock";
-/// What archives are unpacked in, while bundles are collected. Whoever reads tables looks at none of it.
+/// The directory in which archives are unpacked while bundles are collected. Readers of tables ignore it.
 const WORKING: &str = ".unpacked";
 /// Longest `data-set.json`, in bytes.
 const MOST_ABOUT: u64 = 64 * 1024;
@@ -53,17 +54,18 @@ impl DataSet {
     /// Opens one to read it.
     ///
     /// # Errors
-    /// When there is none, or one of another version.
+    /// When it is missing, or of another version.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let dir = Directory::open(path).map_err(|error| DataError::Io { path: path.into(), error })?;
         check(&dir)?;
         Ok(Self { dir, _lock: None })
     }
 
-    /// Opens one to write to it, alone; it is made where there is none.
+    /// Opens one to write to it, alone; makes it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be made, is of another version, has something else in it, or somebody else writes to it.
+    /// When it cannot be made, is of another version, contains something else, or another process writes to
+    /// it.
     pub fn open_to_write(path: &Path) -> Result<Self, DataError> {
         let io = |error| DataError::Io { path: path.into(), error };
         let dir = match Directory::reach(path) {
@@ -143,7 +145,7 @@ impl DataSet {
         Ok(names.iter().filter_map(day).collect())
     }
 
-    /// Reads columns of a table's day; nothing where there is no such file.
+    /// Reads columns of a table's day; `None` without such a file.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -1,7 +1,7 @@
 //! A bundle in the formats of the field. Pure: a bundle as it was read in, bytes out.
 //!
-//! An entry of [`EXPORTS`] is one file here. What a format cannot say of a bundle is said in [`Export::notes`]: nothing
-//! is left out silently.
+//! An entry of [`EXPORTS`] is one file here. [`Export::notes`] names everything in a bundle that a format
+//! cannot express: nothing is left out silently.
 
 #[cfg(feature = "parquet")]
 pub mod columnar;
@@ -49,7 +49,7 @@ pub trait Logs {
     /// When the log cannot be read, and those of `take`.
     fn ticks(&self, row: usize, take: &mut TakeTick<'_>) -> io::Result<bool>;
 
-    /// Every interval of a row; none where there is no such log.
+    /// Calls with every interval of a row; not at all if the row has no such log.
     ///
     /// # Errors
     /// When the log cannot be read, and those of `take`.
@@ -73,7 +73,8 @@ pub struct Source<'a> {
 pub struct Options {
     /// One unit of cyclictest's numbers, in ns: 1 or 1000.
     pub unit_ns: Option<u64>,
-    /// Values of so many units or more are in no row of cyclictest's histogram, and counted as overflows.
+    /// Values of at least this many units are in no row of cyclictest's histogram, and are counted as
+    /// overflows.
     pub histogram: Option<u64>,
     /// cyclictest's histogram has all these rows, those of nothing but zeros too, as versions before 2.7 write it.
     pub every_row: bool,
@@ -151,7 +152,7 @@ pub enum ExportError {
 /// Where bytes go.
 pub type Out<'a> = Box<dyn Write + Send + 'a>;
 
-/// What of a bundle is in one file.
+/// The part of a bundle that one file contains.
 #[derive(Clone, Copy)]
 pub enum Shape {
     /// Everything.
@@ -254,7 +255,7 @@ impl Export {
     }
 }
 
-/// Why a row has no file of its own.
+/// Why a row has no file.
 fn left_out(format: &str, measured: &Measured<'_>) -> Option<String> {
     let Measured { row, entry, .. } = measured;
     if !row.result.series().is_empty() {

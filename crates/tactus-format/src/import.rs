@@ -1,9 +1,9 @@
-//! What other instruments left in files: recognised by its content, read whole or refused with the place. Pure: bytes
+//! Files of other instruments: recognised by their content, read whole or refused with the place. Pure: bytes
 //! in, recordings out.
 //!
-//! A file that says something that cannot be is refused, not repaired: nothing of it is dropped silently. Files of
-//! lines are read as a stream; of a document at most [`MOST_DOCUMENT`] bytes are held. What is kept of a thread is the
-//! counts of one histogram, however long it measured.
+//! A file with impossible contents is refused, not repaired: nothing of it is dropped silently. Files of
+//! lines are read as a stream; of a document at most [`MOST_DOCUMENT`] bytes are held. A thread takes the
+//! memory of one histogram, however long it measured.
 
 mod bare_guest;
 mod conditions;
@@ -106,7 +106,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
         Format::StressNg => stress_ng::read(Lines::new(input)),
         Format::Sysjitter => sysjitter::read(Lines::new(input)),
         Format::JitterLive => {
-            // What it prints at its end has more than the lines before.
+            // The output at its end has more than the lines before.
             let all = json::whole(input)?;
             match json::begin(&all) {
                 Some(_) => document(json::read(all.as_slice())?),
@@ -142,7 +142,7 @@ fn without_prefix<'a>(
     without_prefix(again, &first, taken + 1)
 }
 
-/// What a document in JSON has.
+/// The recordings of a JSON document.
 fn document(document: json::Document) -> Result<Vec<Recording>, ImportError> {
     match document {
         json::Document { thread: Some(_), .. } => rt_tests::read(document),

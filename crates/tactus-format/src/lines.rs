@@ -1,10 +1,10 @@
-//! Lines of instruments that are no probe: cyclictest, and the demonstrations of Jailhouse. Pure.
+//! Lines of instruments that are not probes: cyclictest, and the demonstrations of Jailhouse. Pure.
 //!
-//! A line may be cut, stand behind other text, or be damaged; what is not certainly a reading is none.
-//! cyclictest prints its numbers right-aligned in fields of fixed width, so that a number that lost its
-//! end is seen by its field.
+//! A line may be cut, stand behind other text, or be damaged. An uncertain line is not a reading. cyclictest
+//! prints its numbers right-aligned in fields of fixed width, so the field reveals a number that lost its
+//! end.
 
-/// What writes the lines.
+/// The instrument that writes the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// cyclictest: its status, `-v`, and the histogram of `-h`.
@@ -143,7 +143,7 @@ impl Fields<'_> {
 
 /// The status of a thread of any of rt-tests: some have no priority, some no interval.
 pub(crate) struct AnyStatus {
-    /// What all of them have. What it lacks is 0.
+    /// The values that all of them have; a missing one is 0.
     pub status: Status,
     /// The thread's id.
     pub tid: u64,

@@ -75,12 +75,12 @@ impl Answers {
         Ok(page)
     }
 
-    /// Whose turn it is to read a bundle, for whoever reads one.
+    /// The lock of the one thread that may read a bundle.
     pub const fn turn(&self) -> &Mutex<()> {
         &self.turn
     }
 
-    /// What a bundle answers, as far as it was read; it is read soon otherwise.
+    /// The answers of a bundle, if it was read; otherwise it is read soon.
     pub fn told(&self, found: &Found) -> Option<Told> {
         let told = lock(&self.told);
         told.get(&found.name).filter(|(stamp, _)| *stamp == found.stamp).map(|(_, told)| told.clone())

@@ -32,7 +32,7 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// One that somebody wrote into a file; spaces and lines around it are none of it.
+    /// A token from a file; spaces and lines around it are ignored.
     ///
     /// # Errors
     /// In words, when it could be guessed, or cannot stand in an address.
@@ -102,8 +102,8 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Whether two digests are the same, in a time that does not say where they differ. What is compared are digests, and
-/// whoever guesses chooses none of their bytes.
+/// Whether two digests are the same, in a time that does not reveal where they differ. Digests are compared
+/// because a guesser can choose none of their bytes.
 fn alike(one: &[u8; 32], other: &[u8; 32]) -> bool {
     let differ = one.iter().zip(other).fold(0, |differ, (one, other)| black_box(differ | (one ^ other)));
     differ == 0

@@ -1,5 +1,5 @@
-//! The pages of the server, but for the reports: the list, a run that goes on, and why there is nothing else. Each has a
-//! part that is sent again when something changes, made by the same template.
+//! The pages of the server, except for the reports: the list, a run in progress, and errors. Each has a part
+//! that is sent again when something changes, made by the same template.
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -23,12 +23,12 @@ pub struct Pages {
     policy: String,
 }
 
-/// What a page is about, beside its own part.
+/// The head of a page, around its part.
 #[derive(Serialize)]
 pub struct Frame {
     pub title: String,
     pub eyebrow: &'static str,
-    /// Where what is new is told; none: nothing changes.
+    /// The address that reports changes; `None` if nothing changes.
     pub events: Option<String>,
 }
 
@@ -158,7 +158,7 @@ impl Pages {
         Ok(Self { templates, style, policy })
     }
 
-    /// What these pages may do, for the header `Content-Security-Policy`.
+    /// The permissions of these pages, for the header `Content-Security-Policy`.
     pub fn policy(&self) -> &str {
         &self.policy
     }

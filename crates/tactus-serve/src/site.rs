@@ -58,11 +58,11 @@ impl From<io::Error> for Refused {
 }
 
 impl Bundles {
-    /// The bundles of a directory, for whom the gate lets in. A thread reads them, one after the other, when somebody asks
-    /// for the list.
+    /// The bundles of a directory, for clients that the gate lets in. A thread reads them, one after the
+    /// other, when a client asks for the list.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When the templates are invalid, or the thread cannot be started.
     pub fn new(dir: Directory, gate: Gate) -> io::Result<Self> {
         let pages = Pages::new().map_err(io::Error::other)?;
         let directory =

@@ -1,9 +1,9 @@
 //! Does it matter which half of a pair came first?
 //!
-//! A setting may need longer to settle than the time between the halves. Then its effect appears in the half
-//! without it, if that came second. The differences of the pairs then depend on their order, which was drawn
-//! at random. The rank sum of the pairs in which the setting came first has an exact distribution (F.
-//! Wilcoxon, 1945; with midranks for ties), which is counted here.
+//! A setting may need longer to settle than the time between the halves. Then the second half still shows the
+//! state of the first. The differences of the pairs then depend on their order, which was drawn at random.
+//! The rank sum of the pairs in which the setting came first has an exact distribution (F. Wilcoxon, 1945;
+//! with midranks for ties), which is counted here.
 
 /// Most pairs that are counted.
 const MOST: usize = 100;

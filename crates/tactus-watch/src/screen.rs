@@ -100,7 +100,7 @@ fn heading<'a>(shown: &Watched, now: &Watched, view: &View, look: Look, area: Re
     vec![Line::from(first), Line::from(second)]
 }
 
-/// What the keys do.
+/// The line that explains the keys.
 fn footing<'a>(view: &View, look: Look, area: Rect) -> Line<'a> {
     if view.ending {
         let words = "End the run? q: end it and keep what was measured; another key: continue";

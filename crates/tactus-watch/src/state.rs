@@ -80,7 +80,7 @@ pub struct Row {
 /// An environment so far.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// What its numbers are worth; none: it is not up yet.
+    /// The evidence of its numbers; `None` until it is up.
     pub evidence: Option<Evidence>,
     /// Findings of the audit by severity, once it was audited.
     pub findings: Option<BTreeMap<Severity, usize>>,
@@ -118,7 +118,7 @@ pub struct Watched {
     pub began_ms: Option<i64>,
     /// How long nothing was heard of it, where that is long.
     pub silent: Option<Duration>,
-    /// How it ended; none: it goes on.
+    /// How it ended; `None` while it runs.
     pub ended: Option<RunStatus>,
     /// Which events it has taken in, so that who draws knows whether anything is new.
     pub events: u64,
@@ -261,7 +261,7 @@ impl Planned {
 }
 
 impl Row {
-    /// How many periods one of its series missed; none: nobody counts them.
+    /// How many periods one of its series missed; `None` if they are not counted.
     #[must_use]
     pub fn missed(&self, series: &Series) -> Option<u64> {
         let Totals { cycles, overruns, .. } = series.totals;

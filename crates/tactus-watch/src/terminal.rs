@@ -1,4 +1,4 @@
-//! The screen in a terminal: a thread of its own that draws what is known, and reads keys. Nothing waits for it: a
+//! The screen in a terminal: a separate thread draws the state and reads keys. Nothing waits for it: a
 //! terminal that has gone, or takes no more, ends the screen and never the run.
 
 use std::fs::File;
@@ -51,8 +51,8 @@ pub struct Screen {
     ended: Receiver<()>,
 }
 
-/// Whether a screen can be shown: keys come from a terminal, it is drawn on one, and both are ours just now (a job in
-/// the background would be stopped by what it draws).
+/// Whether a screen can be shown: keys come from a terminal, it is drawn on one, and this process is in the
+/// foreground of both (drawing would stop a job in the background).
 #[must_use]
 pub fn is_possible() -> bool {
     let (keys, drawn) = (rustix::stdio::stdin(), rustix::stdio::stderr());
@@ -73,7 +73,7 @@ impl Screen {
         look: Look,
         ask: impl FnMut(Asked) + Send + 'static,
     ) -> io::Result<Self> {
-        // A descriptor of its own: whoever waits for a stuck terminal holds no lock of stderr.
+        // A separate descriptor: a thread that waits for a stuck terminal then holds no lock of stderr.
         let mut out = File::from(rustix::stdio::stderr().try_clone_to_owned()?);
         set()?;
         let stop = Arc::new(AtomicBool::new(false));

@@ -22,7 +22,7 @@ impl Page {
     /// All of them, in the order of their keys.
     pub const ALL: [Self; 4] = [Self::Threads, Self::Histogram, Self::Time, Self::Notes];
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ pub fn threads(watched: &Watched) -> Vec<(usize, &SeriesKey)> {
 }
 
 impl View {
-    /// What a key does. `watched` is the run as it is now.
+    /// Handles a key. `watched` is the run as it is now.
     pub fn key(&mut self, key: Key, watched: &Watched) -> Asked {
         if std::mem::take(&mut self.ending) {
             let ends = matches!(key, Key::Char('q' | 'y'));
@@ -127,7 +127,7 @@ impl View {
     }
 }
 
-/// The keys in bytes of a terminal. What is none of ours is left out; what is cut is no key.
+/// The keys in bytes of a terminal. Unknown keys and cut sequences are left out.
 #[must_use]
 pub fn keys(bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
@@ -162,7 +162,7 @@ mod tests {
     use crate::state::tests::two_at_once;
 
     #[test]
-    fn keys_are_read_from_bytes_and_what_is_cut_or_unknown_is_none() {
+    fn keys_are_read_from_bytes_and_cut_or_unknown_ones_are_left_out() {
         assert_eq!(keys(b"q\t1"), [Key::Char('q'), Key::Next, Key::Char('1')]);
         let arrows = keys(b"\x1b[A\x1bOB\x1b[C\x1b[D\x1b[Z");
         assert_eq!(arrows, [Key::Up, Key::Down, Key::Next, Key::Previous, Key::Previous]);

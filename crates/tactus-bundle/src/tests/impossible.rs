@@ -68,7 +68,7 @@ fn a_time_that_cannot_be_is_that_of_the_logs() {
 }
 
 #[test]
-fn missed_periods_that_nobody_counted_are_unknown() {
+fn missed_periods_that_were_not_counted_are_unknown() {
     let dir = tempfile::tempdir().unwrap();
     bundle(dir.path(), 10, 10, true);
     change(dir.path(), |result| result["measurement"] = json!({ "kind": "spin" }));

@@ -18,7 +18,7 @@ use super::{TICK_NS, row, tick};
 use crate::slices::{Joining, Part};
 use crate::{Resumed, Trust, Writer, open, read, read_with_logs};
 
-/// A slice of so many ticks, that began `at_s` after the first.
+/// A slice of `ticks` ticks that began `at_s` after the first.
 fn slice(name: &str, number: u32, of: u32, ticks: u64, at_s: i64) -> RowResult {
     let whole_ns = u64::from(of) * ticks * TICK_NS;
     let at = jiff::Timestamp::from_second(1_700_000_000 + at_s).unwrap();

@@ -20,7 +20,7 @@ const MOST_HEADERS: usize = 4 * MOST_ENTRIES;
 /// Longest name, in bytes, and longest text that has one in it.
 const LONGEST: u64 = 64 * 1024;
 
-/// What there is room for, of one archive and of all that lie unpacked at any time.
+/// The room for one archive, and for all that lie unpacked at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     bytes: u64,
@@ -33,8 +33,9 @@ impl Room {
     pub const WHOLE: Self = Self { bytes: MOST, entries: MOST_ENTRIES };
 }
 
-/// What an archive was unpacked to: a directory of its own, which goes with the last who holds this. It is known by its name in
-/// an open directory that nobody else can write to: whoever renames what lies above that leads nowhere else.
+/// The directory to which an archive was unpacked; it is removed when this is dropped. It is found by its
+/// name in an open directory to which no other user can write. Renaming a directory above it therefore leads
+/// nowhere else.
 #[derive(Debug)]
 pub struct Unpacked {
     beneath: Directory,
@@ -65,17 +66,19 @@ impl Unpacked {
 
 impl Drop for Unpacked {
     fn drop(&mut self) {
-        // What stays is removed with the data set's working directory, now or by the next collection.
+        // A rest is removed with the data set's working directory, now or by the next collection.
         let _ = self.beneath.remove_tree(&self.name);
     }
 }
 
-/// Unpacks the regular files of an archive into a directory of its own within `beneath`, which goes with what is returned.
-/// Links, devices and whatever else there is are left out: a bundle has none. Returns also what of the room is left.
+/// Unpacks the regular files of an archive into a new directory within `beneath`, which is removed when the
+/// returned value is dropped. Links, devices and other entries are left out: a bundle has none. Also returns
+/// the room that is left.
 ///
 /// # Errors
-/// When it is no archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut, names a place outside or a deep one, or
-/// has too much in it; [`io::ErrorKind::FileTooLarge`]: more than there is room for.
+/// When it is not an archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut off, names a place
+/// outside or a deep one, or has too much in it; [`io::ErrorKind::FileTooLarge`]: more than there is room
+/// for.
 pub fn unpack(path: &Path, beneath: &Directory, room: Room) -> io::Result<(Unpacked, Room)> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = Directory::open(above)?.file(path.file_name().unwrap_or(OsStr::new("")))?;
@@ -139,7 +142,7 @@ fn unpack_to(from: &mut impl Read, into: &Directory, room: Room) -> io::Result<R
             _ => long = None,
         }
     }
-    // An archive says where it ends: what ends before is cut, between two files as well.
+    // An archive marks its end: without the mark it is cut off, perhaps between two files.
     if from.ended {
         return Err(wrong("it is cut"));
     }

@@ -61,7 +61,7 @@ impl Batch {
             }
             self.rows.entry(table).or_default().extend(rows);
         }
-        // Later runs may be told against the facts of one that was gone on with: they stay.
+        // Later runs may have been compared with the facts of a run that was continued since: they stay.
         if entered.instead {
             self.known.insert(claim.run.clone());
         } else {
@@ -132,7 +132,7 @@ mod tests {
         assert!(batch.is_full());
     }
 
-    /// A bundle of a few rows may have as many facts as there is room for.
+    /// A bundle of a few rows may have facts up to the limit.
     #[test]
     fn readings_and_the_rows_of_facts_count_among_what_is_held() {
         let mut facts = Facts::default();

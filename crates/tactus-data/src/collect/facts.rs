@@ -56,7 +56,8 @@ type Told = (String, Vec<(Key, Option<Value>)>);
 #[derive(Debug, Default)]
 pub struct History {
     machines: BTreeMap<String, (i64, State)>,
-    /// No run began after this moment; what says so has a wrong clock, and no later run is told against it.
+    /// No run began after this moment. A run that claims so has a wrong clock, and no later run is compared
+    /// with it.
     until_us: i64,
     /// Texts that many have, once.
     texts: BTreeSet<Arc<str>>,
@@ -74,7 +75,7 @@ impl History {
             let [run, environment, path, value, state, change] = found.columns.as_slice() else { continue };
             for row in 0..found.rows {
                 let Some(run) = run.text(row) else { continue };
-                // What no run names was being written when somebody ended that.
+                // A run without a row in `run` was being written when the collection was interrupted.
                 let Some((machine, started)) = present.of.get(run) else { continue };
                 if change.text(row) == Some("late") || *started > until_us {
                     continue;

@@ -50,13 +50,13 @@ pub enum Outcome {
 /// What became of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Taken, and gone on with.
+    /// Taken, or continued.
     pub taken: usize,
     /// There already.
     pub there: usize,
     /// Refused.
     pub refused: usize,
-    /// What whoever reads the data set should know, a sentence each.
+    /// Remarks for readers of the data set, a sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -108,8 +108,8 @@ pub fn collect_at(
     };
     let mut found = find::find(places);
     let mut archives = Archives::new(std::mem::take(&mut found.archives), data.working_directory()?);
-    // Archives that there is room for go with what lies there as directories: what runs of a machine changed is told in
-    // the order of their time.
+    // Archives for which there is room are read together with the directories, because the changes of a
+    // machine are told in the order of its runs.
     archives.unpack_into(&mut found);
     own.take(found)?;
     while !archives.is_empty() {
@@ -189,7 +189,7 @@ impl Collecting<'_> {
 
     /// Puts of each run the first bundle that holds to the others of its day.
     fn add(&mut self, mut runs: Vec<OfRun>, batch: &mut Batch) {
-        // What each run has that holds, in their order.
+        // The bundle of each run that is valid, in their order.
         let mut holds: Vec<Option<(Planned, take::Read)>> = runs.iter().map(|_| None).collect();
         loop {
             let open = runs.iter_mut().zip(&mut holds).filter(|(_, holds)| holds.is_none());
@@ -212,7 +212,7 @@ impl Collecting<'_> {
             let outcome = if entered.instead { Outcome::GoneOnWith } else { Outcome::Taken };
             self.told(one.path(), &outcome);
         }
-        // Those that nobody had to read.
+        // Bundles that did not have to be read.
         for rest in runs.into_iter().flatten() {
             if let Some(outcome) = self.present.already(&rest.claim) {
                 self.told(rest.path(), &outcome);
@@ -226,7 +226,7 @@ fn day_of(run: &OfRun) -> Option<&str> {
     run.front().map(|one| one.claim.day.as_str())
 }
 
-/// Reads bundles, as many at once as there are CPUs.
+/// Reads bundles, on all CPUs.
 fn all(planned: &[Planned]) -> Vec<Result<take::Read, String>> {
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Option<Result<take::Read, String>>>> =

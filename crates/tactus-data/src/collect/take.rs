@@ -22,7 +22,7 @@ pub type Rows = Vec<Vec<Cell<'static>>>;
 pub struct Read {
     /// Its rows by table.
     pub rows: BTreeMap<&'static str, Rows>,
-    /// Its facts, which are held against those of the run before.
+    /// Its facts, which are compared with those of the run before.
     pub facts: BTreeMap<String, Facts>,
 }
 
@@ -60,8 +60,8 @@ const MOST_TEXT: usize = 16 * 1024;
 /// Most readings of one environment: machines have some hundreds.
 const MOST_READINGS: usize = 65_536;
 
-/// A cell of its own memory whose text has a length, and whose number one of its table: behind this no bundle is refused
-/// alone.
+/// An owned copy of a cell, with its text cut and its number within the table's range. After this no single
+/// bundle can make a table fail.
 fn short(cell: &Cell<'_>) -> Cell<'static> {
     match cell {
         Cell::Text(text) => Cell::Text(cut(text, MOST_TEXT).to_owned().into()),
@@ -94,7 +94,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     if let Some(first) = contents.damage.first() {
         return Err(format!("it is incomplete: {first}"));
     }
-    // Whoever writes to it meanwhile is found out.
+    // Detects a writer that changed it meanwhile.
     if crate::identity::content_key(&contents.manifest) != planned.claim.content {
         return Err("it was changed while it was read".into());
     }

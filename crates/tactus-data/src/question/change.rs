@@ -8,7 +8,7 @@ use super::set::{PROPERTIES, Set};
 /// A change of a machine, between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// What the machine is called.
+    /// Name of the machine.
     pub name: String,
     /// Its key.
     pub machine: String,
@@ -16,9 +16,9 @@ pub struct Changed {
     pub started: Option<String>,
     /// What changed.
     pub what: &'static str,
-    /// What it was.
+    /// Its value before.
     pub before: Option<String>,
-    /// What it is.
+    /// Its value now.
     pub now: Option<String>,
 }
 

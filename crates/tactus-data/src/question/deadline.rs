@@ -42,9 +42,9 @@ impl Judged {
 pub struct MachineEntry {
     /// Its key.
     pub machine: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it came to.
+    /// Its outcome.
     pub outcome: Judged,
     /// Why it is not decided.
     pub why: Option<&'static str>,
@@ -62,11 +62,11 @@ pub struct MachineEntry {
     pub run: Option<String>,
     /// When that began.
     pub started: Option<String>,
-    /// What the numbers are worth.
+    /// The evidence of the numbers.
     pub evidence: Option<String>,
 }
 
-/// Whether numbers say something of hardware: those of an emulation do not.
+/// Whether numbers say something about hardware: those of an emulation do not.
 pub fn counts(place: &Place) -> bool {
     place.max_ns.is_some() && place.evidence.as_deref().is_some_and(|evidence| evidence != "emulated")
 }

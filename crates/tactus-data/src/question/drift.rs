@@ -15,7 +15,7 @@ use super::trend::trend;
 pub const LEAST_RUNS: usize = 10;
 /// Nor do runs of less time than this, in days.
 pub const LEAST_DAYS: f64 = 14.0;
-/// The last so many runs are looked at: all pairs of them are.
+/// Most runs that are looked at, the last ones: all pairs of them are compared.
 const MOST_RUNS: usize = 400;
 
 /// Machine, environment, scenario, plan.
@@ -37,13 +37,13 @@ pub struct Drift {
 pub struct Drifted {
     /// Key of the machine.
     pub machine: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The environment.
     pub environment: String,
     /// The scenario.
     pub scenario: String,
-    /// How many times as large its 99.9th percentile is after 30 days.
+    /// The factor by which its 99.9th percentile grows in 30 days.
     pub times_in_30_days: f64,
     /// Runs.
     pub runs: usize,

@@ -1,9 +1,9 @@
 //! What machines with outliers have in common.
 //!
-//! The unit is a machine, not a run: runs of one machine are no proof of each other. Each value of each property divides
-//! the machines in two; of each division it is asked whether outliers are more frequent in it than chance has it (Fisher's
-//! exact test), and all answers together err with 5 % at most (Holm). Properties that divide the machines alike are one
-//! question: nothing in the data tells them apart.
+//! The unit is a machine, not a run: runs of one machine do not confirm each other. Each value of each
+//! property divides the machines in two. A test asks of each division whether outliers are more frequent in
+//! it than by chance (Fisher's exact test), and all answers together err with 5 % at most (Holm). Properties
+//! that divide the machines alike are one question: the data cannot tell them apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,12 @@ use super::set::{PROPERTIES, Set};
 pub const LEAST: usize = 4;
 /// Machines in all, below which nothing is asked.
 pub const LEAST_MACHINES: usize = 10;
-/// A machine is an outlier where there is no deadline if its largest latency is above the upper quartile by this many
-/// times the distance of the quartiles, of logarithms (J. W. Tukey, "Exploratory Data Analysis", 1977).
+/// Without a deadline, a machine is an outlier if its largest latency is above the upper quartile by this
+/// many times the distance of the quartiles, of logarithms (J. W. Tukey, "Exploratory Data Analysis", 1977).
 const FENCE: f64 = 1.5;
 /// Pairs of properties that are asked about together, by column.
 const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
-/// The share that is written is that of so many candidates, the likeliest first.
+/// Most candidates that are written, the likeliest first.
 const MOST_CANDIDATES: usize = 5;
 
 /// What machines with outliers have in common.
@@ -49,7 +49,7 @@ pub struct Explained {
 /// A property of machines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Property {
-    /// What it is, with all that has the same machines: nothing here tells them apart.
+    /// Its name, and the names of all properties of the same machines: the data cannot tell them apart.
     pub is: Vec<String>,
     /// Machines that have it.
     pub with: usize,
@@ -59,9 +59,9 @@ pub struct Property {
     pub without: usize,
     /// Those of them with outliers.
     pub without_outliers: usize,
-    /// The chance of so many or more, if it had nothing to do with it.
+    /// The chance of this number or more, if the property had nothing to do with it.
     pub chance: f64,
-    /// The same, as large as it must be judged by among all that were asked.
+    /// The same, adjusted for the number of all properties that were tested.
     pub chance_of_all: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Questions that whoever runs many machines asks of the data set, and answers that say how sure they are.
+//! Questions to the data set of a user with many machines, and answers that say how sure they are.
 //!
 //! [`Set::read`] reads what they need; [`ask`] is pure. See `docs/design/data-set.md` for what each test supposes.
 
@@ -40,13 +40,14 @@ pub struct Asked {
     pub max_ns: Option<u64>,
     /// How many machines are listed as the worst.
     pub worst: usize,
-    /// How far back from the newest run machines are looked at, in days. What begins after `now_us` is left out.
+    /// How far back from the newest run machines are looked at, in days. Runs that begin after `now_us` are
+    /// left out.
     pub days: u32,
     /// After how many days without a run a machine is missing.
     pub missing_after: u32,
     /// Machines that there should be, by name or key.
     pub expect: Vec<String>,
-    /// When that is asked, in microseconds since 1970.
+    /// The time of the question, in microseconds since 1970.
     pub now_us: i64,
 }
 

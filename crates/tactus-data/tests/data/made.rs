@@ -18,7 +18,7 @@ use tactus_model::{Evidence, Nanos};
 /// Ticks of a second that each is long.
 pub const TICKS: u64 = 25;
 
-/// What a bundle is to say.
+/// The contents of a bundle to write.
 #[derive(Clone, Debug)]
 pub struct Made {
     pub machine: Machine,

@@ -52,8 +52,8 @@ fn line(out: &mut impl Write, cells: &[Cell<'_>]) -> std::io::Result<()> {
 /// stands beside it to somebody, or call a program.
 const COMPUTED: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
-/// A text; one that is empty is quoted, so that it is not the same as none, and one that a spreadsheet would compute has
-/// the apostrophe before it by which its users mark a text.
+/// A text. An empty one is quoted, so that it differs from a missing one. One that a spreadsheet would
+/// compute gets an apostrophe before it, by which spreadsheets mark a text.
 fn text(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     let is_computed =
         text.trim_start_matches(|c: char| c.is_whitespace() || c.is_control()).starts_with(COMPUTED);

@@ -52,7 +52,7 @@ fn thread<'a>(counted: &Counted<'a>, options: Options) -> Thread<'a> {
     }
 }
 
-/// What cyclictest's formats do not say of a bundle.
+/// Notes on the data of a bundle that cyclictest's formats leave out.
 pub(super) fn notes(source: &Source<'_>, options: Options) -> Vec<String> {
     let mut notes = of_each(source.latencies(), |one| {
         let all = one.entry.all.as_ref();

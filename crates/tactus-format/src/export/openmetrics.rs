@@ -175,7 +175,7 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     }
     family(text, "tactus_measured_seconds", "gauge", Some("seconds"), "How long it measured.");
     for one in &rows {
-        // What a file of another tool does not say is no sample.
+        // A file of another tool may not give the time: then there is no sample.
         if let Some(seconds) = one.entry.duration_s {
             let _ = writeln!(text, "tactus_measured_seconds{{{}}} {seconds}", known(one));
         }

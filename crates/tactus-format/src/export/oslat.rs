@@ -33,7 +33,7 @@ pub struct Rows {
 
 /// The threads of a row, in its order.
 pub(super) fn threads(one: Measured<'_>, rows: Rows) -> Vec<Thread> {
-    // A row has as many remarks as somebody has written: they are looked through once.
+    // A row may have any number of remarks, so they are searched only once.
     let mhz = mhz(one);
     series::of(one.row).map(|counted| thread(one, mhz, &counted, rows)).collect()
 }
@@ -64,12 +64,12 @@ fn thread(one: Measured<'_>, mhz: u64, counted: &Counted<'_>, rows: Rows) -> Thr
     thread
 }
 
-/// As oslat counts: what is below 1 us is 1 us.
+/// The row of a time, as oslat counts: times below 1 us are 1 us.
 const fn us(ns: u64) -> u64 {
     ns / 1_000 + 1
 }
 
-/// How fast the clock runs that was polled, in MHz, as the probe says it; 0: it was the kernel's.
+/// The frequency of the polled clock in MHz, as the probe reports it; 0 for the kernel's clock.
 fn mhz(one: Measured<'_>) -> u64 {
     let notes = one.row.result.notes.iter();
     let hertz = |text: &str| -> Option<u64> {

@@ -86,7 +86,7 @@ struct Sysinfo {
     realtime: u8,
 }
 
-/// `Mon, 23 Nov 2026 07:57:25 +0000`; nothing where it is not known.
+/// `Mon, 23 Nov 2026 07:57:25 +0000`; empty if unknown.
 fn time(moment: Option<jiff::Timestamp>) -> String {
     moment.map_or_else(String::new, |moment| {
         moment.to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::{ExportError, Source};
 
-/// What a column has.
+/// The kind of values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Words.
@@ -79,7 +79,7 @@ impl Cell<'_> {
     }
 }
 
-/// A moment of RFC 3339; empty where it is none.
+/// A moment of RFC 3339; empty if the text is not one.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a>(pub Option<&'a str>);
 
@@ -155,24 +155,24 @@ impl<'a, T: Into<Self>> From<Option<T>> for Cell<'a> {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it has.
+    /// The kind of its values.
     pub kind: Kind,
-    /// What that means, with its unit.
+    /// Their meaning, with the unit.
     pub about: &'static str,
 }
 
-/// What is called with each row.
+/// The callback for each row.
 pub type TakeRow<'a> = dyn FnMut(&[Cell<'_>]) -> Result<(), ExportError> + 'a;
 
 /// A table.
 pub struct Table {
     /// The name of its file, without the ending.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub about: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
-    /// Calls with each of its rows: as many cells as there are columns.
+    /// Calls with each of its rows: one cell for each column.
     pub rows: fn(&Source<'_>, &mut TakeRow<'_>) -> Result<(), ExportError>,
 }
 

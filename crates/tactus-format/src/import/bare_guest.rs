@@ -17,10 +17,10 @@ use super::{ImportError, Recording, Series, Values};
 const LONGEST: u64 = 1 << 20;
 /// The most measurements that one recording may have.
 const MOST_RUNS: usize = 256;
-/// How the names begin of what the guest says of its machine; nothing else is kept, so that a line that goes on for ever
-/// fills no memory.
+/// The prefix of the facts that the guest reports about its machine. Other names are dropped, so that an
+/// endless line fills no memory.
 const OWN: &str = "bare:";
-/// The most of that.
+/// Most facts that are kept.
 const MOST_FACTS: usize = 64;
 
 /// Whether a recording begins so: with a frame among its first lines.
@@ -142,7 +142,7 @@ impl Run {
         Ok(())
     }
 
-    /// What it is; none: it began and measured nothing.
+    /// The recording; `None` if it began and measured nothing.
     fn recording(self) -> Result<Option<Recording>, ImportError> {
         if let Some(reason) = self.refused {
             return Err(ImportError::whole(format!("nothing was measured: {reason}")));

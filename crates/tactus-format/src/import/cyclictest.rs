@@ -79,7 +79,7 @@ struct Text {
     status: BTreeMap<u32, AnyStatus>,
     /// Lines that are no readings, comments among them.
     idle: u64,
-    /// Those that nobody expects, and the first of them.
+    /// The number of unexpected ones, and the first of them.
     strange: u64,
     first: String,
 }
@@ -235,7 +235,7 @@ impl Text {
         Ok(true)
     }
 
-    /// With `-N` it prints ns.
+    /// `cyclictest -N` prints ns.
     fn unit(&mut self) -> Result<(), String> {
         let Some(command) = self.conditions.command.as_deref().filter(|_| !self.says_unit) else {
             return Ok(());
@@ -372,7 +372,7 @@ impl Text {
                 coarse: false,
             };
             let mut series = rows.series(stated).map_err(wrong)?;
-            // Rows were printed up to the last one, full or not: what is beyond is later than that.
+            // Rows were printed up to the last one, full or not, so values beyond are later than that.
             if let (Some(least), Some(last)) = (&mut series.least_beyond_ns, self.last_row) {
                 *least = (*least).max(self.time(last)?);
             }
@@ -383,8 +383,8 @@ impl Text {
     }
 }
 
-/// What cyclictest does where its command does not ask for anything else: an interval of 1 ms, each further thread 500 us
-/// more, and SCHED_OTHER.
+/// Applies cyclictest's defaults where its command does not ask for anything else: an interval of 1 ms, each
+/// further thread 500 us more, and SCHED_OTHER.
 pub(super) fn default_of_cyclictest(recording: &mut Recording) {
     let Some(command) = recording.command.clone().filter(|_| recording.instrument.starts_with("cyclictest"))
     else {

@@ -28,8 +28,9 @@ const HEADER: usize = 40;
 const HEADER_V0: usize = 32;
 /// The longest histogram that is unpacked, in bytes.
 const LONGEST: usize = 16 << 20;
-/// All histograms together are at most so many times longer than their lines, or as one that is the longest: those that
-/// were measured are ten times as long, and a few bytes can be packed that take minutes to count.
+/// Most bytes of all histograms together per byte of their lines; a single one of the greatest length is
+/// always allowed. Measured histograms are ten times longer than their lines, but a few crafted bytes can
+/// take minutes to count.
 const UNPACKED: usize = 100;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -225,7 +226,7 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
     Ok(())
 }
 
-/// Bits of half the buckets that share an octave, for so many decimal digits.
+/// Bits of half the buckets that share an octave, for this number of decimal digits.
 fn half_bits(digits: u32) -> u32 {
     let single: u64 = 2 * 10_u64.pow(digits);
     single.next_power_of_two().ilog2().max(1) - 1

@@ -82,14 +82,14 @@ impl Samples {
     }
 }
 
-/// Whether bytes are samples: several of one shape, at moments that go on.
+/// Whether bytes are samples: all of them have plausible values.
 pub(super) fn is_raw(beginning: &[u8]) -> bool {
     let (samples, rest) = beginning.as_chunks::<SAMPLE>();
     let sound = |sample: &[u8; SAMPLE]| {
         let (cpu, s, ns, value) = fields(sample);
         cpu < 4096 && s < 1 << 34 && ns < SECOND_NS && value < 1 << 40
     };
-    // What is cut is told when it is read.
+    // A cut sample is reported when it is read.
     !samples.is_empty() && samples.iter().all(sound) && rest.len() < SAMPLE
 }
 

@@ -137,7 +137,7 @@ impl Key for u32 {
 
 impl Key for String {
     fn is_sound(&self, last: Option<&Self>, _: usize) -> bool {
-        // Of one width or more, without leading zeros: what is larger is behind.
+        // Of any width, without leading zeros: larger values come later.
         let value = |key: &Self| decimal(key, 1_000_000);
         value(self).is_some() && last.is_none_or(|last| value(last) < value(self))
     }

@@ -9,7 +9,7 @@ pub use tactus_model::scheduling::Policy;
 /// The longest value that is believed, in ns: 100 years.
 pub(super) const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// What the values are.
+/// The meaning of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// How late a thread woke that wakes by a timer.
@@ -36,7 +36,7 @@ pub struct Recording {
     pub instrument: String,
     /// Which of its values these are, where the file has several: `IRQ`.
     pub part: Option<&'static str>,
-    /// What the values are.
+    /// The meaning of the values.
     pub values: Values,
     /// How it was called, where it says so.
     pub command: Option<String>,
@@ -86,7 +86,7 @@ impl Recording {
         }
     }
 
-    /// The figures of a series of it, or of all: what the file does not have is unknown.
+    /// The figures of a series of it, or of all; figures that the file lacks are unknown.
     #[must_use]
     pub fn summary<'a>(&self, latency: &Latency, of: impl IntoIterator<Item = &'a Series>) -> Summary {
         let known_min = of.into_iter().all(|series| series.knows_min);
@@ -94,14 +94,14 @@ impl Recording {
         Summary { overruns: self.overruns(latency), min_ns: summary.min_ns.filter(|_| known_min), ..summary }
     }
 
-    /// How many periods late wake-ups missed; none: that was not counted.
+    /// How many periods late wake-ups missed; `None` if that was not counted.
     #[must_use]
     pub fn overruns(&self, latency: &Latency) -> Option<u64> {
         self.counts_missed.then_some(latency.totals.overruns)
     }
 
-    /// How many periods late wake-ups missed at least, by the largest latency of each thread and its interval, where nobody
-    /// counted them.
+    /// How many periods late wake-ups missed at least, if they were not counted: by the largest latency of
+    /// each thread and its interval.
     #[must_use]
     pub fn least_missed(&self) -> u64 {
         if self.counts_missed || self.values != Values::Wakeups {
@@ -129,15 +129,15 @@ impl Recording {
         self.command = Some(command.to_owned());
     }
 
-    /// Notes that a latency ended it: it is in the maximum of the thread whose it was, or of the first one. It is added where
-    /// it is larger than all of that thread: else nobody knows whether the rows have it.
+    /// Notes that a latency ended it, which belongs to this thread, or else to one of them. It is added only
+    /// if it is larger than all values of the thread: otherwise the rows may contain it already.
     pub(super) fn ended(&mut self, thread: Option<u32>, value_ns: Option<u64>, said: impl Into<String>) {
         self.ended_by = Some(Ended { value_ns, said: said.into() });
         let Some(value_ns) = value_ns.filter(|value_ns| *value_ns <= MOST_NS) else { return };
         let largest = self.series.iter().map(|series| series.totals.max_ns).max().unwrap_or(0);
         let at = match thread {
             Some(thread) => self.series.iter().position(|series| series.thread == thread),
-            // Nobody says whose it was: it is one of them, and is counted where it changes nothing but the maximum.
+            // The thread is unknown: the latency is added where it changes nothing but the maximum.
             None if value_ns > largest => {
                 self.series.iter().position(|series| series.totals.max_ns == largest)
             }
@@ -240,11 +240,11 @@ pub struct Series {
     pub knows_min: bool,
     /// How many of the values are beyond the histogram: they are in `counts`, at the largest value.
     pub beyond: u64,
-    /// What those are at least, in ns; none: there are no such.
+    /// The least of those, in ns; `None` without any.
     pub least_beyond_ns: Option<u64>,
     /// Its distribution; empty where only totals are known. Packed: thousands of threads may wait for their bundle.
     pub counts: Packed,
-    /// What the wake-ups would have measured that never came, because the one before was too late.
+    /// The latencies of the wake-ups that never came, because the one before was too late.
     pub missed: Packed,
 }
 
@@ -443,7 +443,7 @@ impl Rows {
         Ok(Series { totals, beyond, least_beyond_ns, counts, knows_min, ..Series::default() })
     }
 
-    /// What all values add up to: those that are numbered and missing as the others do, in the mean. Not known where some are
+    /// The sum of all values; missing ones count with the mean of the numbered ones. Unknown if some are
     /// beyond the histogram.
     fn sum_of(&self, cycles: u64) -> Result<Option<u64>, String> {
         if self.values == 0 || self.values + self.missing < cycles {

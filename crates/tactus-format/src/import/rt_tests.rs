@@ -70,7 +70,7 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
     Ok(vec![recording])
 }
 
-/// pmqtest and its kin have pairs: what is measured is when the receiver wakes.
+/// pmqtest and its kin have pairs; they measure the wake-up of the receiver.
 fn woken(thread: &mut Thread) {
     let Some(receiver) = thread.receiver.take() else { return };
     (thread.min, thread.max, thread.avg) = (receiver.min, receiver.max, receiver.avg);

@@ -94,7 +94,7 @@ pub(super) fn short(line: &str) -> String {
     line.trim().chars().take(60).flat_map(char::escape_debug).collect()
 }
 
-/// A decimal number in units of `unit_ns`, in ns; what is less than a ns is cut off.
+/// A decimal number in units of `unit_ns`, in ns; a fraction of a ns is cut off.
 pub(super) fn decimal(text: &str, unit_ns: u64) -> Option<u64> {
     let (before, behind) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -14,7 +14,7 @@ pub(super) fn is_line(line: &str) -> bool {
     ["RTT|", "RTH|", "RTD|", "RTS|"].iter().any(|word| line.starts_with(word))
 }
 
-/// What a row says: minimum, mean, maximum in ns and overruns; then words of its own.
+/// The values of a row: minimum, mean, maximum in ns and overruns; then other words.
 struct Row<'a> {
     min: u64,
     mean: u64,

@@ -1,4 +1,4 @@
-//! Directories of bundles, a run that goes on as long as a test wants, and a server of them in this process.
+//! Directories of bundles, a run that lasts as long as a test wants, and a server of them in this process.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -83,7 +83,7 @@ pub fn events(at: SocketAddr, path: &str) -> impl Iterator<Item = (String, Strin
     })
 }
 
-/// A run that goes on.
+/// A run in progress.
 pub struct Running {
     writer: Writer,
     log: Option<RowLog>,
@@ -121,7 +121,7 @@ impl Running {
         own
     }
 
-    /// A second more: each thread wakes up a thousand times, once by so many ns too late.
+    /// One more second: each thread wakes up a thousand times, once with a latency of `max_ns`.
     pub fn tick(&mut self, max_ns: u64) {
         let log = self.log.as_mut().unwrap();
         for (key, latency) in &mut self.latencies {

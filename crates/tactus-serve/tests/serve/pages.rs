@@ -194,7 +194,7 @@ fn a_name_of_any_bytes_is_text() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_told_until_it_ends() {
+fn a_run_in_progress_is_told_until_it_ends() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = Running::begin(&dir.path().join("night"), "host idle");
     let at = serve(dir.path(), None);

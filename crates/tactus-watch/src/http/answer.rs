@@ -25,11 +25,12 @@ pub enum Body {
 
 /// What happens, for one who follows it.
 pub trait Events: Send {
-    /// Waits until something is new, for about a second at most: whoever has gone meanwhile is seen between two calls.
+    /// Waits until something is new, for about a second at most: between two calls the server notices a
+    /// client that has gone.
     fn next(&mut self) -> Next;
 }
 
-/// What there is of events.
+/// The next event.
 pub enum Next {
     /// One, with its name and what it says.
     Event(&'static str, String),
@@ -69,7 +70,7 @@ impl Answer {
         }
     }
 
-    /// The same with a header. Both are one line, and nobody else's words.
+    /// The same with a header. Both are one line, and never input from outside.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));

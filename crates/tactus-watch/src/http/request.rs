@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A head as far as it is there; `Ok(None)`: there is more to come; `Err`: it is none.
+    /// A head as far as it has arrived; `Ok(None)`: more is to come; `Err`: it is invalid.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<Self>, ()> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-/// Whether a `Host` is this machine. What stands behind its name is a port or nothing.
+/// Whether a `Host` is this machine. Only a port may follow its name.
 fn is_here(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some(parts) => parts,

@@ -13,14 +13,14 @@ use super::request::Request;
 const HEAD: usize = 8 << 10;
 /// How long a head may take.
 const HEARING: Duration = Duration::from_secs(5);
-/// How long an answer may take to be sent, where nobody else wants the place.
+/// How long an answer may take to be sent, if no other client wants the place.
 const SENDING: Duration = Duration::from_secs(60);
 /// How long it may take to send nothing of it.
 const STALLED: Duration = Duration::from_secs(5);
-/// How often one who follows hears at least that there is nothing new.
+/// How often a client that follows hears at least that there is nothing new.
 const BEAT: Duration = Duration::from_secs(15);
 
-/// What a server answers with.
+/// The answers of a server.
 pub trait Site: Send + Sync + 'static {
     /// The answer to a `GET`. Several threads ask at a time.
     fn answer(&self, request: &Request) -> Answer;
@@ -101,7 +101,7 @@ fn follow(mut stream: &TcpStream, mut events: Box<dyn Events>) -> io::Result<()>
             write(stream, said.as_bytes(), Instant::now() + STALLED)?;
             last = Instant::now();
         }
-        // Whoever follows has nothing more to say; that he has gone is seen by reading.
+        // A client that follows has nothing more to say; reading shows when it has gone.
         stream.set_read_timeout(Some(Duration::from_millis(1)))?;
         match stream.read(&mut [0; 64]) {
             Ok(0) => return Ok(()),
@@ -115,7 +115,7 @@ fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// The head of a request; none: it is none, or too long.
+/// The head of a request; `None` if it is invalid or too long.
 fn head(mut stream: &TcpStream) -> io::Result<Option<Request>> {
     let until = Instant::now() + HEARING;
     let mut bytes = Vec::with_capacity(1024);

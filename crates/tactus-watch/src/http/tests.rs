@@ -81,7 +81,7 @@ fn who_says_nothing_keeps_nobody_out() {
     assert_eq!(silent[0].read(&mut [0; 1]).unwrap_or(0), 0, "the first one had to go");
 }
 
-/// Says the same until nobody counts any more.
+/// Sends the same event until the receiver is gone.
 struct Told(std::sync::mpsc::Sender<()>);
 
 impl Events for Told {
