@@ -26,7 +26,7 @@ impl Resumed {
     ///
     /// # Errors
     /// When it is not a bundle, was altered, contains anything but files and directories, or can be written
-    /// to by others; or when the tactus that began it did not keep the plan as it was written.
+    /// to by others. Also when the tactus that began it did not keep the plan as it was written.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
         let dir = Directory::reach(path).map_err(BundleError::io(path))?;
         files::only_ours(&dir)?;

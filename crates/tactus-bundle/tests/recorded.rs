@@ -1,6 +1,6 @@
 //! Bundles that an earlier tactus recorded and that were rewritten to today's format. They open, and reports
-//! show what that tactus showed, except for new keys. `recorded/<name>.json` is its `tactus report <name>
-//! --json`.
+//! show what that tactus showed, except for new keys. `recorded/<name>.json` is its
+//! `tactus report <name> --json`.
 //!
 //! `environments`: host, container, emulated guest, twelve threads on one core, gaps. `separation`: a block and cache
 //! load against each other's rests. `prove`: ten pairs of a setting. `interrupted`: by Ctrl-C; `killed`: by `kill -9`,

@@ -1,5 +1,5 @@
 //! The contents of the report, for every format: the sentences at its head, the pages of a plan that follows
-//! its document page by page, and the sections in their order.
+//! its document, and the sections in their order.
 
 use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;

@@ -2,11 +2,13 @@
 //!
 //! Anything that keeps a thread from its CPU makes every period late that falls into it: late periods come in
 //! stalls. Stalls are independent of each other, but the periods of one stall are not. So a run that has seen
-//! few late periods has seen next to nothing. The bound is that of M. P. Fay and E. J. Feuer (*Confidence
-//! intervals for directly standardized rates: a method based on the gamma distribution*, Statistics in
-//! Medicine 16, 1997) for a sum of Poisson counts of different weights: a stall counts once, with the number
-//! of its late periods as its weight. If all stalls are equally long, it is the bound of F. Garwood
-//! (*Fiducial limits for the Poisson distribution*, Biometrika 28, 1936) on their number, times their length.
+//! few late periods has seen next to nothing.
+//!
+//! The bound is that of M. P. Fay and E. J. Feuer for a sum of Poisson counts of different weights
+//! (*Confidence intervals for directly standardized rates: a method based on the gamma distribution*,
+//! Statistics in Medicine 16, 1997). A stall counts once, with the number of its late periods as its weight.
+//! If all stalls are equally long, it is the bound of F. Garwood (*Fiducial limits for the Poisson
+//! distribution*, Biometrika 28, 1936) on their number, times their length.
 
 use statrs::distribution::{ContinuousCDF, Gamma, Normal};
 
@@ -49,7 +51,8 @@ impl Late {
     }
 
     /// The length that the run needs until at most the allowed part is expected to be late, as a multiple of
-    /// this run, if the rest is like this one; `None` if it is above `most`.
+    /// its present length. It supposes that late periods keep their rate; `None` if the multiple is above
+    /// `most`.
     #[must_use]
     pub fn times_needed(self, unseen: f64, allowed: f64, most: f64) -> Option<f64> {
         let shown = |times: f64| self.times(times).upper(unseen) <= allowed * times;

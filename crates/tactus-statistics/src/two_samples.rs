@@ -1,7 +1,7 @@
 //! Two sets of runs: is one larger than the other by more than a factor, and by how much at least and at most.
 //!
 //! The exact rank-sum test of [`super::rank_sum`], one-sided, of one set against the other times the factor.
-//! Its p-values and the ends of the interval agree: the lower end at an error is above a factor exactly if
+//! Its p-values and the ends of the interval agree. The lower end at an error is above a factor exactly if
 //! the p-value of that factor is not above the error (L. E. Moses, in Hollander, Wolfe and Chicken,
 //! "Nonparametric Statistical Methods", section 4.3). Equal values count for neither side.
 //!

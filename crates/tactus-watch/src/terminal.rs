@@ -51,8 +51,8 @@ pub struct Screen {
     ended: Receiver<()>,
 }
 
-/// Whether a screen can be shown: keys come from a terminal, it is drawn on one, and this process is in the
-/// foreground of both (drawing would stop a job in the background).
+/// Whether a screen can be shown. Keys must come from a terminal, it must be drawn on one, and this process
+/// must be in the foreground of both, because drawing would stop a job in the background.
 #[must_use]
 pub fn is_possible() -> bool {
     let (keys, drawn) = (rustix::stdio::stdin(), rustix::stdio::stderr());

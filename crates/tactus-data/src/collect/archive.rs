@@ -76,9 +76,8 @@ impl Drop for Unpacked {
 /// the room that is left.
 ///
 /// # Errors
-/// When it is not an archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut off, names a place
-/// outside or a deep one, or has too much in it; [`io::ErrorKind::FileTooLarge`]: more than there is room
-/// for.
+/// When it is not an archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut off, or names a
+/// place outside or a deep one. [`io::ErrorKind::FileTooLarge`]: it has more in it than there is room for.
 pub fn unpack(path: &Path, beneath: &Directory, room: Room) -> io::Result<(Unpacked, Room)> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = Directory::open(above)?.file(path.file_name().unwrap_or(OsStr::new("")))?;

@@ -1,6 +1,6 @@
-//! Prefixes that a log puts before every line of a file: the time and unit of journald, the timestamps of
-//! `kubectl logs --timestamps`, docker and CI, a container's name, the `>` of a quote. They are removed
-//! before the format is recognised.
+//! Prefixes that a log puts before every line of a file. They are the time and unit of journald, the
+//! timestamps of `kubectl logs --timestamps`, docker and CI, a container's name, and the `>` of a quote. They
+//! are removed before the format is recognised.
 
 use std::io::{BufRead, BufReader, Read};
 

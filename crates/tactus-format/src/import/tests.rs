@@ -13,10 +13,10 @@ macro_rules! fixture {
     };
 }
 
-/// Every format: as rt-tests 2.4 and jitterdebugger wrote it on one machine, as users of rtla and its newer
-/// versions print it, and as the guest without an operating system printed it, started by GRUB in an emulated
-/// PC. Three are made after the source of their instruments: the histogram without empty rows
-/// (`-N-new.hist`), jitterdebugger's table and rteval's summary.
+/// Every format. Most are as rt-tests 2.4 and jitterdebugger wrote them on one machine, or as users of rtla
+/// and its newer versions print them. One is the output of the guest without an operating system, started by
+/// GRUB in an emulated PC. Three are made after the source of their instruments: the histogram without empty
+/// rows (`-N-new.hist`), jitterdebugger's table and rteval's summary.
 const FILES: [(&str, &[u8]); 14] = [
     ("cyclictest.json", fixture!("cyclictest.json")),
     ("cyclictest-h.txt", fixture!("cyclictest-h.txt")),

@@ -155,8 +155,8 @@ pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u
 }
 
 /// The rate of exceedances that a time without one bounds. If none of `n` independent seconds had one, at
-/// most a share of 3/n of all seconds has one, with a confidence of 95 % (the rule of three: 0.95 = 1 - (1 -
-/// p)^n).
+/// most a share of 3/n of all seconds has one, with 95 % confidence. This is the rule of three: 0.95 = 1 -
+/// (1 - p)^n.
 #[must_use]
 pub fn bounded_rate(measured_ns: u64) -> f64 {
     3.0 / (float(measured_ns) / 1e9)

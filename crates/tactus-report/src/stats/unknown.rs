@@ -2,7 +2,7 @@
 
 use tactus_statistics::{ENOUGH, Unknown};
 
-/// With fewer slots than this the correlation that is seen may be chance: independent noise counts as fewer
+/// With fewer slots than this the correlation that is seen may be chance. Independent noise counts as fewer
 /// than eight slots in 89 of 100 runs of ten slots, in 24 of 100 of twenty, and in none of sixty.
 const SEEN: usize = 60;
 /// The advice that tells more in the same time, however the noise is correlated.

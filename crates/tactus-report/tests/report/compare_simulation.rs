@@ -1,6 +1,6 @@
-//! How often a comparison reports a false regression, and how often it sees a real one: bundles of a machine
-//! against bundles of the same machine, with the noise of real machines. `make simulate` runs the whole of
-//! it, `make test` a small part.
+//! How often a comparison reports a false regression, and how often it sees a real one. It compares bundles
+//! of a machine with others of the same machine, with the noise of real machines. `make simulate` runs the
+//! whole of it, `make test` a small part.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};

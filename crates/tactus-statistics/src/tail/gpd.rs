@@ -1,11 +1,12 @@
 //! The generalised Pareto distribution of values above a threshold, its fit and its profiles.
 //!
-//! Above a high threshold the excesses of (almost) any quantity follow it, with a scale and a shape `xi`:
-//! below 0 there is an end, 0 is exponential, above 0 a power law (S. Coles, "An Introduction to Statistical
-//! Modeling of Extreme Values", 2001, chapter 4). The fit is by maximum likelihood. With `theta = xi / sigma`
-//! the likelihood has one parameter left, since for each theta the best shape is the mean of `ln(1 + theta
-//! x)` (S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto distribution",
-//! Technometrics 35, 1993). Shapes below -1/2 are left out: there the likelihood is not regular.
+//! Above a high threshold the excesses of (almost) any quantity follow it, with a scale and a shape `xi`. A
+//! shape below 0 has an end, 0 is exponential, above 0 is a power law (S. Coles, "An Introduction to
+//! Statistical Modeling of Extreme Values", 2001, chapter 4). The fit is by maximum likelihood. With
+//! `theta = xi / sigma` the likelihood has one parameter left: for each theta the best shape is the mean of
+//! `ln(1 + theta x)` (S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto
+//! distribution", Technometrics 35, 1993). Shapes below -1/2 are left out: there the likelihood is not
+//! regular.
 //!
 //! Intervals are those of the profile likelihood, never of the delta method. The likelihood of a return level
 //! is far from symmetric, and its short side is the one that matters.

@@ -284,8 +284,8 @@ fn above(falling: &[f64], part: f64, among: f64) -> Option<(Excesses, Fit, Thres
 ///
 /// Some equal values are normal: a clock counts whole nanoseconds, and of 400 maxima within a microsecond a
 /// fifth equal another one. Steps matter if they are large against the resolution of the fit, which is the
-/// scale over the root of the number of excesses. A fifth of that passes. With steps of `d`, a share of `1 -
-/// exp(-k d / (2 sigma))` of exponential excesses equals another one. Also, no single value may be a
+/// scale over the root of the number of excesses. A fifth of that passes. With steps of `d`, a share of
+/// `1 - exp(-k d / (2 sigma))` of exponential excesses equals another one. Also, no single value may be a
 /// twentieth of all.
 fn too_coarse(excesses: &Excesses) -> Result<(), Refusal> {
     let rising = excesses.rising();
