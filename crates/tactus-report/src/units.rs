@@ -47,7 +47,7 @@ pub fn latency_up(ns: u64) -> String {
     format!("{} {unit}", grouped(text.trim_end_matches('0').trim_end_matches('.')))
 }
 
-/// A latency with all its digits: that somebody else has written.
+/// A latency with all its digits, for a limit or figure that a user or a document wrote.
 #[must_use]
 pub fn latency_in_full(ns: u64) -> String {
     let (unit, name, places) = match ns {
@@ -63,7 +63,7 @@ pub fn latency_in_full(ns: u64) -> String {
     format!("{} {name}", grouped(&text))
 }
 
-/// A limit as it was asked for: every digit of a whole number of ns.
+/// A required limit: every digit of a whole number of ns.
 #[must_use]
 pub fn exactly(ns: f64) -> String {
     let whole = tactus_model::number::whole(ns);
@@ -216,7 +216,7 @@ fn grouped(number: &str) -> String {
     text + fraction
 }
 
-/// A length of time that somebody waited for: `10 s`, `5 min 30 s`, `24 h`.
+/// A length of time for readers: `10 s`, `5 min 30 s`, `24 h`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
     if ns < 1_000_000 {
@@ -263,8 +263,8 @@ pub fn shortened(text: &str, most: usize) -> String {
     short.trim_end().to_owned() + "…"
 }
 
-/// The first `most` characters of `text`, with an ellipsis where something is missing. It is for what may stand very often:
-/// characters that take no column count, too.
+/// The first `most` characters of `text`, with an ellipsis if something is missing. It is for texts that may
+/// be repeated often, so characters without a column count as well.
 #[must_use]
 pub fn beginning(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -285,8 +285,8 @@ pub fn listed(names: &[String], between: &str) -> String {
     }
 }
 
-/// `text` in lines of at most `most` columns, broken at spaces where there are any. Each character is looked at once:
-/// texts of bundles may be of any length.
+/// `text` in lines of at most `most` columns, broken at spaces if there are any. It looks at each character
+/// once, because texts of bundles may be of any length.
 #[must_use]
 pub fn wrapped(text: &str, most: usize) -> Vec<String> {
     let most = most.max(1);

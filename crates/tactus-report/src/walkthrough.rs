@@ -15,15 +15,15 @@ pub struct Told {
     pub section: &'static (dyn Section + Sync),
     /// Its heading, or the question that it answers.
     pub heading: &'static str,
-    /// What it says.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 
-/// A page of the plan's document, with what was measured here.
+/// A page of the plan's document, with the measurements made here.
 pub struct Shows<'a> {
     /// The page of the plan.
     pub page: &'a Page,
-    /// What stands on it.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 

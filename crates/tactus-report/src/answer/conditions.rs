@@ -13,7 +13,7 @@ use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, 
 use crate::stats::Line;
 use crate::units::{clean, latency, listed};
 
-/// The conditions of an answer, a sentence each; not what it says itself.
+/// The conditions of an answer, a sentence each; without those that the answer states itself.
 pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {
     let all = Runs::new(contents);
     let runs =
@@ -81,7 +81,7 @@ fn beside(results: &[&RowResult]) -> Option<String> {
     any.then(|| "Another measurement ran on this machine at the same time.".into())
 }
 
-/// That no real-time thread measured.
+/// Says that no real-time thread measured.
 fn other(results: &[&RowResult]) -> Option<String> {
     let is_other = |result: &&&RowResult| {
         let polls_or_wakes = matches!(result.measurement, Measure::Timer(_) | Measure::Spin(_));

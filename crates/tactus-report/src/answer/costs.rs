@@ -1,4 +1,4 @@
-//! What environments cost, where values were measured and no latency.
+//! The costs of environments, for runs that measured values and no latency.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;

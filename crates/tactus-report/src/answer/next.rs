@@ -1,4 +1,4 @@
-//! The one thing that would help most, by what the audit found.
+//! The most helpful next step, from the findings of the audit.
 
 use tactus_model::bundle::Contents;
 use tactus_model::finding::{Action, Audit, Severity};
@@ -66,11 +66,11 @@ fn worth(audit: &Audit, action: &Action) -> String {
 pub fn whole(typed: &[String], next: Next) -> Next {
     let told = next.command.split_once(' ').filter(|(option, _)| option.starts_with("--"));
     let ([_, rest @ ..], Some((option, value))) = (typed, told) else { return next };
-    // Not the program: a bundle of somebody else may name any.
+    // Not the program: a stranger's bundle may name any.
     Next { command: format!("tactus {}", called_again(rest, option, value)), ..next }
 }
 
-/// Commands that a bundle of somebody else may have been made by, to be shown as the next step.
+/// Commands by which a stranger's bundle may have been made, and which may be shown as the next step.
 const MEASURING: [&str; 2] = ["run", "measure"];
 /// Their options that name no program, file or device, with a value or without.
 const VALUES: [&str; 19] = [
@@ -96,8 +96,9 @@ const VALUES: [&str; 19] = [
 ];
 const FLAGS: [&str; 5] = ["--quick", "--long", "--json", "--plain", "--judge-emulated"];
 
-/// Whether a command that was read from a bundle may be shown to be copied: it measures with options whose values are names
-/// and numbers. A plan, a program, a file, a device or a load that runs a command may be anybody's.
+/// Whether a command from a bundle may be shown to be copied: it measures, and the values of its options are
+/// names and numbers. A plan, a program, a file, a device or a load that runs a command may come from a
+/// stranger.
 pub fn is_harmless(typed: &[String]) -> bool {
     let [_, command, rest @ ..] = typed else { return false };
     let plain = |value: &str| {
@@ -122,14 +123,14 @@ pub fn is_harmless(typed: &[String]) -> bool {
     MEASURING.contains(&command.as_str()) && options.all(|harmless| harmless)
 }
 
-/// Arguments as a shell takes them, with this value of an option in place of what says it now, and without a bundle, which is
-/// full then.
+/// Arguments as a shell takes them, with this value of an option instead of the present one. A bundle is left
+/// out, because it is full by then.
 #[must_use]
 pub fn called_again(arguments: &[String], option: &str, value: &str) -> String {
     let mut command = Vec::new();
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
-        // What was said of it, and what would say it otherwise.
+        // The present value of the option, and other ways to give it.
         match word.as_str() {
             "--quick" | "--long" if option == "--duration" => {}
             "-D" if option == "--duration" => drop(rest.next()),
@@ -138,7 +139,7 @@ pub fn called_again(arguments: &[String], option: &str, value: &str) -> String {
             same if same.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')) => {}
             "--out" | "--into" => drop(rest.next()),
             out if out.starts_with("--out=") || out.starts_with("--into=") => {}
-            // It was typed by somebody, and a bundle may come from anybody.
+            // A user typed it, and a bundle may come from a stranger.
             other => command.push(quoted(&clean(other))),
         }
     }

@@ -176,7 +176,7 @@ pub(super) fn over(judged: &Judged<'_>, limit: &LimitEntry) -> String {
     number.into_iter().chain([time]).chain(under).chain(evidence).collect::<Vec<_>>().join(", ")
 }
 
-/// The run whose figure a limit has; none: it is that of all runs. A maximum is.
+/// The run whose figure a limit has; `None` if the figure is that of all runs, as for a maximum.
 fn run_of<'a>(judged: &Judged<'a>, limit: &LimitEntry) -> Option<&'a Row> {
     if limit.quantity == "max" {
         return None;
@@ -190,7 +190,7 @@ fn run_of<'a>(judged: &Judged<'a>, limit: &LimitEntry) -> Option<&'a Row> {
     judged.runs.iter().copied().find(is_it).filter(|_| !all_alike)
 }
 
-/// What came of the others: "Not met either: host, idle. Met in qemu."
+/// The outcomes of the others: "Not met either: host, idle. Met in qemu."
 fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
     let outcome = decides.verdict.outcome;
     // The conditions name the measurements without numbers.

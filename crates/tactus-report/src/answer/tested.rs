@@ -90,7 +90,7 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
     })
 }
 
-/// Why nothing is said of any.
+/// Why there is no result for any setting.
 fn not_tested(proofs: &[Proven]) -> String {
     let why = |proven: &Proven| {
         let reason = proven.reason.as_deref().map(clean).unwrap_or_default();
@@ -139,7 +139,7 @@ impl<'a> Tested<'a> {
         format!("{} has a {quantity} that is {}", clean(&self.proven.setting), change.words())
     }
 
-    /// To keep what lowers latency; with what is known of the other quantities.
+    /// The step to keep the settings that lower latency, with their known effects on other quantities.
     fn keep(&self) -> Next {
         let others = self
             .proven

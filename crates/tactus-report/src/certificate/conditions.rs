@@ -140,7 +140,7 @@ fn loads(judged: &[Judged<'_>]) -> String {
     all_of(&distinct(rows(judged).map(|row| load_words(&row.result))))
 }
 
-/// Which CPUs there are, and which were measured, place by place.
+/// The CPUs that are on, and the measured ones, place by place.
 fn cpus(contents: &Contents, judged: &[Judged<'_>]) -> String {
     let on = &contents.manifest.machine.cpus;
     let on = if on.is_empty() { String::new() } else { format!("{on} are on; ") };

@@ -1,4 +1,4 @@
-//! Why there is no certificate.
+//! Reasons for no certificate.
 
 use crate::render::RenderError;
 
@@ -23,7 +23,7 @@ pub enum CertificateError {
     /// Another tool made a measurement that has a limit.
     #[error("no certificate: another tool measured `{0}`, not tactus")]
     Imported(String),
-    /// The font of the PDF lacks letters of what the user gave.
+    /// The font of the PDF lacks letters of the user's text.
     #[error("the font of the PDF has no letters for {letters} in {what}: it has Latin, Greek and Cyrillic")]
     Letters {
         /// The option.

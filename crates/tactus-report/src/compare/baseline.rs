@@ -38,7 +38,8 @@ pub fn judged(condition: &Condition, margins: &Margins) -> Vec<(Key, Sampled)> {
     all
 }
 
-/// What a condition says of itself; `None` where a scenario has fewer runs than two halves take, or none may be judged.
+/// The check of a condition as a baseline; `None` if a scenario has too few runs for two halves, or none may
+/// be judged.
 #[must_use]
 pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
     let all = judged(condition, margins);

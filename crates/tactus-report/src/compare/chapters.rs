@@ -1,4 +1,4 @@
-//! What a comparison says to a reader, in parts that know no format.
+//! A comparison for a reader, in parts without a format.
 
 use tactus_model::document::{
     CompareDocument, ComparedEntry, ConditionEntry, Judgement, QuantityEntry, ResolutionEntry,
@@ -34,7 +34,7 @@ pub fn title(document: &CompareDocument) -> String {
     }
 }
 
-/// What it comes to, in a word.
+/// The result, in a word.
 fn answer(document: &CompareDocument) -> Answer {
     let word = match document.outcome {
         Judgement::Pass => "NO REGRESSION",
@@ -98,7 +98,7 @@ pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader
     }
 }
 
-/// Everything that is said to this reader.
+/// All chapters for this reader.
 fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader) -> Vec<Chapter> {
     let page = reader == Reader::Page;
     let mut figures: Vec<Part> = Vec::new();
@@ -194,7 +194,7 @@ fn results(document: &CompareDocument) -> Vec<Part> {
             let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
             items.push(Item { name, ..Item::led("inconclusive:", Tone::Doubt, &of.reason) });
         }
-        // Of many items that lack the same the reason is said once.
+        // Many items may share one reason: it is printed once.
         let mut open: Vec<(&str, Vec<String>)> = Vec::new();
         for of in one.quantities.iter().filter(|of| one.refused.is_none() && of.outcome.is_none()) {
             match open.iter_mut().find(|(reason, _)| *reason == of.reason) {

@@ -11,7 +11,7 @@ use tactus_model::windows::RowWindows;
 use crate::row::place;
 use crate::units::clean;
 
-/// What is compared: one bundle, or several of the same.
+/// One side of a comparison: one bundle, or several of the same kind.
 #[derive(Clone, Debug)]
 pub struct Condition {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct Key {
     pub environment: String,
     /// The measurement's word.
     pub measurement: &'static str,
-    /// Which of several such measurements of one scenario.
+    /// Its number among several measurements of one scenario.
     pub nth: usize,
 }
 

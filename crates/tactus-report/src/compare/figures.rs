@@ -66,7 +66,8 @@ pub fn distributions(conditions: &[Condition]) -> Vec<Figure> {
     side_by_side(conditions).into_iter().filter_map(figure).collect()
 }
 
-/// The latencies of several runs as those of one row with the name of their condition; none: they have none.
+/// The latencies of several runs as those of one row with the name of their condition; `None` without
+/// latencies.
 fn together(condition: &str, runs: &[Run]) -> Option<Row> {
     let rows = runs.iter().map(|run| run.row);
     let measured: Vec<(&Row, &Summary)> =

@@ -1,4 +1,4 @@
-//! What is a regression, what passes, and what is neither: all quantities together.
+//! Decides which quantities are a regression, pass, or do neither: all together.
 
 use tactus_model::document::{Judgement, QuantityEntry};
 use tactus_model::number::float;
@@ -47,8 +47,8 @@ pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
     entries
 }
 
-/// Whether one of these quantities, all of which may be judged, is a regression: what [`judge`] says of it, without the
-/// rest.
+/// Whether one of these quantities, all of which may be judged, is a regression: the part of [`judge`] that
+/// decides that.
 pub fn is_regression(all: &[Sampled], test: &TwoSamples) -> bool {
     let larger: Vec<f64> = all.iter().map(|of| test.larger_p(of.samples(), of.limit)).collect();
     holm(&larger).iter().any(|adjusted| *adjusted <= ERROR)
@@ -140,7 +140,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
         .and_then(|(distance, spread)| runs_needed(spread, distance, needed_at(distance)));
     entry.margin_needed = entry.high.map(|high| (high - 1.0).max(0.0));
     let (base, now) = (of.base.len(), of.now.len());
-    // What is worse in every pair of runs and still no regression: so few runs cannot be rarer.
+    // Worse in every pair of runs and still no regression: with so few runs the p-value cannot be smaller.
     let coarse = least_p(base, now) > error && distance.is_some_and(|distance| distance > 0.0);
     let mut said = if coarse {
         format!("{base} and {now} runs are too few to show a regression in this many quantities")
@@ -149,7 +149,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     } else {
         "it could still be worse than the margin allows".to_owned()
     };
-    // More of what there is already would say more; runs that lie apart by chance may seem to need fewer.
+    // More runs than there are would help; runs that lie apart by chance may seem to need fewer.
     match entry.runs_needed.map(|runs| runs.max(base.min(now) + 1)) {
         Some(runs) => {
             entry.runs_needed = Some(runs);

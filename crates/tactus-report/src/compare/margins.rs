@@ -29,7 +29,7 @@ impl Default for Margins {
 }
 
 impl Margins {
-    /// That of a latency.
+    /// The margin of a latency.
     #[must_use]
     pub const fn of(&self, quantity: Quantity) -> f64 {
         match quantity {
@@ -65,7 +65,7 @@ impl Margins {
     }
 }
 
-/// What is no margin.
+/// A margin that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a margin", .0.escape_debug())]
 pub struct MarginError(pub String);

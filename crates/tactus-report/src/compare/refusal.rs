@@ -12,7 +12,7 @@ use super::condition::Run;
 use crate::row::{control, died, lacking, never_made, policy};
 use crate::units::clean;
 
-/// What runs must agree in.
+/// Properties in which runs must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     /// The measurement with its parameters.
@@ -27,9 +27,9 @@ pub enum Alike {
     Priority,
     /// The CPUs that are measured, and those of the machine that they run on.
     Cpus,
-    /// What runs beside it.
+    /// The load beside it.
     Load,
-    /// What is injected.
+    /// The injected faults.
     Fault,
     /// How long it measures.
     Duration,
@@ -103,7 +103,7 @@ fn known(result: &RowResult, ns: u64) -> String {
     if unknown { "not known".into() } else { Nanos(ns).to_string() }
 }
 
-/// Loads or faults, in whichever order the plan has them.
+/// Loads or faults, in any order.
 fn tables(tables: &[Value]) -> String {
     let mut tables: Vec<String> = tables.iter().map(Value::to_string).collect();
     tables.sort();
@@ -154,7 +154,7 @@ fn blame(run: Run) -> String {
 pub enum Refusal {
     /// They were not made alike.
     Differs {
-        /// In what.
+        /// The property in which they differ.
         what: Alike,
         /// Its value in the base, or in the first run.
         base: String,
@@ -174,7 +174,7 @@ pub enum Refusal {
     Incomplete {
         /// Of this condition.
         condition: String,
-        /// What is lacking.
+        /// The lacking data, in words.
         why: String,
     },
     /// A run's instrument did not see its control.
@@ -276,7 +276,7 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     control(result).is_some_and(|control| !control.passed).then_some(Refusal::Unproven { condition })
 }
 
-/// In what a run was not made like another; none: in nothing that matters.
+/// The property in which a run differs from another; `None` if they agree in everything that matters.
 pub fn unlike(one: Run, other: Run) -> Option<(Alike, String, String)> {
     let differs = |what: &Alike| {
         let (base, now) = (what.of(one), what.of(other));

@@ -1,4 +1,4 @@
-//! What is judged of the runs of two conditions: a value of each run.
+//! The quantities of the runs of two conditions: a value of each run.
 
 use tactus_model::number::float;
 use tactus_model::outcome::{Better, Unit, ValueResult, Yields};
@@ -28,7 +28,7 @@ pub struct Sampled {
     pub limit: f64,
     /// Why it is not judged, though its runs are.
     pub not_judged: Option<String>,
-    /// Whether that is because its runs are too short for it: then nothing is asked of it.
+    /// Whether that is because its runs are too short for it: then the quantity is left out.
     pub left_out: bool,
 }
 
@@ -41,7 +41,7 @@ impl Sampled {
         }
     }
 
-    /// The medians of both; none where no run has it.
+    /// The medians of both; `None` if no run has it.
     pub fn medians(&self) -> [Option<f64>; 2] {
         [&self.base, &self.now].map(|runs| median(runs.clone()))
     }
@@ -99,7 +99,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     } else {
         None
     };
-    // A floor in ns is, of what the base is, a ratio.
+    // The floor in ns becomes a ratio to the base.
     let floor = 1.0 + float(floor_ns(base, now)) / median(own.clone()).unwrap_or(1.0);
     Some(Sampled {
         quantity: quantity.name().into(),

@@ -26,17 +26,17 @@ const PLOTTERS_TEXT: f64 = 1.24;
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// What it shows, for those who cannot see it.
+    /// A description for readers who cannot see it.
     pub about: String,
-    /// Width, in its own units.
+    /// Width, in its units.
     pub width: u32,
     /// Height, in its own units.
     pub height: u32,
     /// The elements, in sentinel colours: pass through [`super::themed`] or [`super::standalone`].
     pub elements: String,
-    /// What a pointer over it shows, where it has no `plot`.
+    /// The text under a pointer, for a figure without `plot`.
     pub hover: Hover,
-    /// What a script draws over it.
+    /// The data for a script that draws over it.
     pub plot: Option<Plot>,
 }
 
@@ -93,7 +93,7 @@ fn escaped(text: &str) -> String {
     clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What a pointer over a figure shows.
+/// The text that a pointer over a figure shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Hover {
     /// Top of the plot.
@@ -109,7 +109,7 @@ pub struct Hover {
 pub struct Spot {
     /// Where.
     pub x: f64,
-    /// What, line by line.
+    /// The text, line by line.
     pub text: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What environments cost: a line for each item, on it a mark for each environment that says how many times worse it is
-//! than in the first, with its interval.
+//! The costs of environments: a line for each item. It has a mark for each environment, with its interval:
+//! how many times worse it is there than in the first.
 
 use tactus_model::number::{float, whole};
 
@@ -23,8 +23,8 @@ const LEGEND: f64 = 13.0;
 const LINE: f64 = 17.0;
 /// Below the last line: the axis and its name.
 const FOOT: f64 = 48.0;
-/// What is worse, or better, by more is drawn at the edge: no axis reaches lower than this, and what an emulated processor
-/// does lies within.
+/// Larger effects in either direction are drawn at the edge: no axis reaches further. Even those of an
+/// emulated processor lie within.
 const ENDS: (f64, f64) = (1e-3, 1e6);
 /// From a mark of the legend to its name.
 const MARK: f64 = 14.0;
@@ -38,7 +38,7 @@ const LETTER: f64 = 7.2;
 pub struct Cost {
     /// Its name.
     pub name: String,
-    /// The scenario in which it was measured; empty where there is one alone.
+    /// The scenario in which it was measured; empty if there is only one.
     pub scenario: String,
     /// How much worse it is in each environment that has it.
     pub times: Vec<Times>,
@@ -99,7 +99,7 @@ pub fn costs(title: &str, places: &[String], all: &[Cost]) -> Figure {
 }
 
 impl Cost {
-    /// What can be drawn of it.
+    /// The costs that can be drawn.
     fn drawn(&self) -> impl Iterator<Item = &Times> {
         self.times.iter().filter(|of| of.ends().iter().all(|end| end.is_finite()))
     }

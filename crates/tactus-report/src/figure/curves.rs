@@ -28,13 +28,13 @@ pub struct Curve {
 /// The axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
-    /// What was varied.
+    /// The amount that was varied.
     pub across: &'a str,
     /// An amount of it.
     pub label: fn(u64) -> String,
     /// How a script writes it.
     pub kind: PlotKind,
-    /// What was measured.
+    /// The measured quantity.
     pub upright: &'a str,
 }
 

@@ -36,7 +36,7 @@ pub struct Forested {
     pub high: Option<f64>,
     /// How many times worse it may be.
     pub limit: f64,
-    /// What it comes to.
+    /// Its outcome.
     pub outcome: Judgement,
 }
 

@@ -14,7 +14,7 @@ use crate::units::clean;
 /// Most stretches of time in a picture.
 const STRETCHES: u64 = 320;
 
-/// What is drawn of each row.
+/// The lines that are drawn of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Maximum and 99th percentile.

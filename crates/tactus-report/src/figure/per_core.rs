@@ -11,7 +11,7 @@ use super::histogram::{histograms, name_of_all};
 use crate::row::left_out;
 use crate::units::clean;
 
-/// CPUs in one figure: more than colours and dashes tell apart.
+/// CPUs in one figure: colours and dashes distinguish no more.
 const CORES: usize = 8;
 
 /// A figure per row, and more for one with many CPUs. Its title names the CPUs that were not measured.

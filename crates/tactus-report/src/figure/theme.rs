@@ -12,7 +12,7 @@ pub const GRID: RGBColor = RGBColor(1, 1, 3);
 /// A reference line: published, required.
 pub const MARK: RGBColor = RGBColor(1, 1, 4);
 
-/// How many series a figure can tell apart.
+/// Most series that a figure can distinguish.
 pub const SERIES: usize = 4;
 
 /// The solid colour of a series.

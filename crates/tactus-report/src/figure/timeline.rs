@@ -16,7 +16,7 @@ const WORDS: f64 = 190.0;
 const LONGEST: usize = 28;
 /// Height of the legend.
 const LEGEND: f64 = 34.0;
-/// What an entry of the legend takes beside its name, and for each of its letters.
+/// Width of an entry of the legend without its name, and of each letter.
 const ENTRY: f64 = 42.0;
 const LETTER: f64 = 8.0;
 /// Distance of the lines from each other.

@@ -1,4 +1,4 @@
-//! What may be said of each measurement of a bundle: the rule's answer, as far as the evidence carries it.
+//! Judges each measurement of a bundle: the answer of the rule, if the evidence allows it.
 
 use std::collections::BTreeSet;
 
@@ -136,7 +136,7 @@ fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Opt
 enum MaySay {
     /// Nothing, and why.
     Nothing(Fit, String),
-    /// That something is lacking; that nothing is, only without such a doubt.
+    /// It may be said that something is lacking; that nothing is lacking, only without such a doubt.
     Doubted(Option<String>),
 }
 

@@ -5,10 +5,11 @@ use tactus_model::plan::Class;
 
 use crate::units::latency_up;
 
-/// What the smallest and the largest latency mean for a class.
+/// The meaning of the smallest and the largest latency for a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// The shortest cycle of the class in which the worst response has room, in ns; none: not even the longest.
+    /// The shortest cycle of the class in which the worst response has room, in ns; `None` if even the
+    /// longest is too short.
     pub shortest_cycle_ns: Option<u64>,
     /// Whether its most demanding applications are served as well.
     pub demanding: bool,

@@ -16,7 +16,7 @@ pub struct Answer {
     pub sentence: String,
     /// The evidence it rests on, the best first.
     pub evidence: Vec<Evidence>,
-    /// What would help most.
+    /// The most helpful step.
     pub next: Option<Next>,
 }
 

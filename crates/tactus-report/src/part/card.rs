@@ -9,7 +9,7 @@ pub struct Card {
     pub title: String,
     /// The two sides of the comparison.
     pub pair: String,
-    /// What somebody claims.
+    /// The claim that it answers, quoted.
     pub quote: Option<String>,
     /// The answer in a few words.
     pub answer: String,

@@ -2,7 +2,7 @@
 
 use super::{Answer, Part};
 
-/// A chapter: its heading, how it is read, and what it says.
+/// A chapter: its heading, how to read it, and its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
     /// Its place on a page.
@@ -11,7 +11,7 @@ pub struct Chapter {
     pub heading: &'static str,
     /// How it is read.
     pub about: &'static str,
-    /// What it says.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 

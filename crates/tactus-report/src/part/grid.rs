@@ -1,4 +1,4 @@
-//! What was measured: a group of lines for each row of the bundle, in the columns of its outcome.
+//! The table of measurements: a group of lines for each row of the bundle, in the columns of its outcome.
 
 use tactus_model::Evidence;
 use tactus_model::document::Outcome;
@@ -21,7 +21,7 @@ pub struct Grid {
 /// A row of the bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What a link may lead to it by.
+    /// The target for a link to it.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -35,9 +35,9 @@ pub struct Group {
     pub conditions: Option<(String, String)>,
     /// Its numbers. A row of values has none; it has a line for each item instead.
     pub values: Vec<Stacked>,
-    /// What stands instead of numbers: how it ended, and why.
+    /// Replaces the numbers: how it ended, and why.
     pub instead: Option<(&'static str, Tone, String)>,
-    /// What explains it, and its items.
+    /// Lines that explain it, and its items.
     pub lines: Vec<GridLine>,
 }
 
@@ -48,7 +48,7 @@ pub struct GridLine {
     pub kind: LineKind,
     /// Its name.
     pub label: String,
-    /// Its numbers, a column each; none for a sentence.
+    /// Its numbers, a column each; empty for a sentence.
     pub values: Vec<Stacked>,
     /// A sentence instead of numbers; may be empty.
     pub text: String,
@@ -61,11 +61,11 @@ pub enum LineKind {
     Item,
     /// It explains the numbers above it.
     Explains,
-    /// Somebody else's numbers.
+    /// Published numbers of another source.
     Published,
-    /// The difference to another row; `true`: which is other evidence.
+    /// The difference to another row; `true` if that is other evidence.
     Against(bool),
-    /// What must be known.
+    /// A caveat.
     Doubt,
 }
 
@@ -74,7 +74,7 @@ pub enum LineKind {
 pub struct Stacked {
     /// The number.
     pub first: String,
-    /// What stands below it, or behind it in brackets.
+    /// Text below it, or behind it in brackets.
     pub below: String,
 }
 

@@ -11,9 +11,9 @@ pub struct Table {
     pub head: Vec<Head>,
     /// Its cells, row by row.
     pub rows: Vec<Vec<Cell>>,
-    /// What a reader must know, a sentence each.
+    /// Caveats, a sentence each.
     pub remarks: Vec<String>,
-    /// How much of it a terminal is given.
+    /// Whether a terminal shows it all.
     pub length: Length,
 }
 
@@ -33,13 +33,13 @@ pub enum Length {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Its lines; the first one is what it says.
+    /// Its lines, the first one with the value.
     pub lines: Vec<String>,
-    /// What a link may lead to it by.
+    /// The target for a link to it.
     pub id: Option<String>,
-    /// What its first line leads to.
+    /// The target of a link on its first line.
     pub link: Option<String>,
-    /// What its first line stands for.
+    /// The meaning of its first line.
     pub mark: Mark,
 }
 
@@ -54,9 +54,9 @@ impl Table {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What it holds.
+    /// Its heading.
     pub name: String,
-    /// Whether it holds numbers, whose ends stand below each other.
+    /// Whether it contains numbers, which are aligned at their ends.
     pub number: bool,
 }
 

@@ -63,7 +63,7 @@ fn run(contents: &Contents) -> Report {
         // A run that measured nothing, or was interrupted before this, has not shown that it holds.
         let may_skip = has_any && row.result.ended != RowEnd::Waiting;
         let mut own = cases(&line, &row.result, broke.as_deref(), may_skip);
-        // What was measured once for all of its limits.
+        // All limits share one measurement, so its time counts once.
         own.iter_mut().take(1).for_each(|case| _ = case.set_time(Duration::from_nanos(line.measured_ns)));
         for case in &mut own {
             properties(&line, case);
@@ -200,7 +200,7 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
     }
 }
 
-/// A limit as it was asked for.
+/// A required limit.
 struct Asked {
     quantity: String,
     limit: String,
@@ -236,7 +236,7 @@ fn reason(line: &Line) -> &str {
     line.reason.as_deref().unwrap_or("no reason was kept")
 }
 
-/// What came of a limit in a few words; the whole reason, which speaks of all limits, stands behind it.
+/// The outcome of a limit in a few words. The whole reason, which covers all limits, follows it.
 fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestCaseStatus {
     let Some(entry) = entry else {
         let said = format!("{} was not judged", asked.quantity);

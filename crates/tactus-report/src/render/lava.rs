@@ -1,5 +1,5 @@
-//! Verdicts as signals of LAVA (docs.lavasoftware.org, "Recording test case results"): a line for each limit, with what was
-//! measured of it.
+//! Verdicts as signals of LAVA (docs.lavasoftware.org, "Recording test case results"): a line for each limit,
+//! with its measured value.
 
 use std::fmt::Write;
 

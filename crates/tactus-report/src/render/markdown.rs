@@ -12,7 +12,7 @@ use crate::part::{
 use crate::units::{NONE, clean, moment};
 use crate::walkthrough::{headline, pages, sections};
 
-/// What a bundle says, to be pasted into a README, an issue or a pull request.
+/// The report of a bundle, to be pasted into a README, an issue or a pull request.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();

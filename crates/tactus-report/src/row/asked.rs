@@ -1,4 +1,4 @@
-//! What the plan asks to be shown, and of which rows.
+//! Figures and tables that the plan asks for, and their rows.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Which of a guest's largest latencies are the host's: times in which the thread of the virtual CPU was kept
-//! from running, by the host's own scheduling record of it.
+//! Attributes a guest's largest latencies to the host: times in which the thread of the virtual CPU was kept
+//! from running, by the host's scheduling record of it.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +26,9 @@ const ERROR: f64 = 0.05;
 pub struct Attribution {
     /// How many of the largest latencies were looked at.
     pub of: usize,
-    /// How many of them the host explains: meanwhile the thread was kept from running for at least half of
-    /// the latency.
+    /// How many of them the host explains: the thread was kept from running for at least half of the latency.
     pub host: usize,
-    /// Of how many that is not known: a wait of that length may have been left out, or was much longer.
+    /// How many of them are unknown: a wait of that length may have been left out, or was much longer.
     pub unknown: usize,
     /// How many are explained where the latencies are moved in time: by chance.
     pub by_chance: f64,
@@ -49,7 +48,7 @@ impl Attribution {
     }
 }
 
-/// What explains a latency.
+/// The explanation of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Explained {
     /// The host: it kept the thread from running for this time, in ns.
@@ -124,10 +123,10 @@ pub fn hosts(result: &RowResult) -> BTreeMap<usize, (&Wait, u64)> {
     all.enumerate().filter_map(explained).collect()
 }
 
-/// What the host knows.
+/// The host's record.
 struct Look<'a> {
     waits: &'a Waits,
-    /// How far apart what belongs together may seem, in ns: by the clocks, and by the looks.
+    /// Largest distance in time of a latency and its wait, in ns: by the clocks, and by the looks.
     clocks: i64,
     look: i64,
     /// Shorter waits may be missing, in ns.
@@ -215,7 +214,7 @@ pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
 
 const RECORD: &str = "the host's scheduling record of its vCPU threads";
 
-/// What is left open.
+/// Words for the unknown ones.
 fn open(unknown: usize) -> String {
     match unknown {
         0 => String::new(),

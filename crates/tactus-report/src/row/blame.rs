@@ -41,7 +41,7 @@ enum Cause {
     Unknown,
 }
 
-/// What is known of a latency beside its parts.
+/// Other facts about a latency than its parts.
 #[derive(Clone, Copy, Debug)]
 struct Circumstances {
     /// The median of all, in ns.
@@ -75,7 +75,7 @@ fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
     }
 }
 
-/// The account of a row's largest latencies; none: of none of them anything was kept.
+/// The account of a row's largest latencies; `None` if no trace of any was kept.
 #[must_use]
 pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let kept = |outlier: &&Outlier| outlier.trace.is_some();
@@ -99,7 +99,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     };
     let hosts = hosts(result);
     let latency = |(place, outlier): &(usize, &Outlier)| {
-        // Of counters there is no account: whose a moment was none of them says.
+        // Counters give no account: they do not say whose a moment was.
         let events = outlier.trace.as_ref().filter(|trace| trace.source != Source::Proc);
         let (spans, could_run) =
             events.map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts)).unwrap_or_default();
@@ -141,7 +141,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
             None => causes.push((latency.cause.clone(), 1)),
         }
     }
-    // What is known stands first, the most frequent before others.
+    // Known causes come first, the most frequent before others.
     let last = |cause: &str| cause == UNKNOWN || cause == ORDINARY;
     causes.sort_by_key(|(cause, times)| (last(cause), std::cmp::Reverse(*times)));
     let source = outliers().filter_map(|outlier| Some(outlier.trace.as_ref()?.source)).max();

@@ -61,7 +61,7 @@ pub fn lacking(result: &RowResult) -> Option<String> {
     (part < LEAST_PART).then(|| format!("{} has {:.1} % of its planned {counted}", series.key, 100.0 * part))
 }
 
-/// The part of what a series was to measure that it did.
+/// The part of its planned measurement that a series has.
 fn part(result: &RowResult, series: &SeriesResult) -> f64 {
     let of = &series.summary;
     let (measured, planned) = match &result.measurement {
@@ -74,7 +74,7 @@ fn part(result: &RowResult, series: &SeriesResult) -> f64 {
     if planned > 0.0 { measured / planned } else { 0.0 }
 }
 
-/// Why what arrived is too little for a pass, whatever it says; none: it is enough.
+/// Why the data is too little for a pass, whatever it says; `None` if it is enough.
 pub fn too_short(result: &RowResult, require: &Require) -> Option<Doubt> {
     (result.measured_ns < LEAST_NS).then(|| {
         let (measured, least) = (duration(result.measured_ns), duration(LEAST_NS));
@@ -83,12 +83,12 @@ pub fn too_short(result: &RowResult, require: &Require) -> Option<Doubt> {
     })
 }
 
-/// How long something must be measured at the least to pass, and which requirement needs it.
+/// How long to measure at least for a pass, and the requirement that needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassNeeds {
     /// How long, in ns.
     pub ns: u64,
-    /// What needs it, in a few words.
+    /// The requirement that needs it, in a few words.
     pub why: String,
 }
 
@@ -104,14 +104,14 @@ fn least(require: &Require, measure: &Measure, interval_ns: u64) -> PassNeeds {
     PassNeeds { ns, why: why.into() }
 }
 
-/// How long something must be measured at the least to pass what is required of it; none: nothing is.
+/// How long to measure at least to pass the requirements; `None` without any.
 #[must_use]
 pub fn pass_needs(require: &Require, measure: &Measure, interval_ns: u64) -> Option<PassNeeds> {
     let require = require.on(measure.yields())?;
     if !require.bounds_latency() && require.values.is_empty() {
         return None;
     }
-    // Where there are no periods none can be missed: nothing passes on that.
+    // Without periods none can be missed: that never passes.
     if require.overruns.is_some() && !measure.has_periods() {
         return None;
     }

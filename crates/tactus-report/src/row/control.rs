@@ -73,7 +73,7 @@ pub fn unproven(result: &RowResult) -> Option<String> {
     })
 }
 
-/// Why threads did not see the fault of this stage; none: all saw it.
+/// Why threads did not see the fault of this stage; `None` if all saw it.
 fn blind(result: &RowResult, stage: Stage) -> Option<String> {
     let of = || result.control.iter().filter(|control| control.stage == stage);
     let unseen: Vec<&Control> = of().filter(|control| !control.is_seen()).collect();
@@ -103,7 +103,7 @@ fn unseen(result: &RowResult, stage: Stage) -> usize {
     measured.chain(result.missing()).filter(|thread| !seen.contains(thread)).count()
 }
 
-/// The controls of a row that are told of: those of the size that the plan gives them.
+/// The controls of a row that are reported: those of the size that the plan gives them.
 fn told(result: &RowResult) -> impl Iterator<Item = &Control> + Clone {
     result.control.iter().filter(|control| control.stage == Stage::Before)
 }
@@ -127,12 +127,12 @@ pub fn control_sentence(result: &RowResult) -> String {
     }
 }
 
-/// What a self-test injects, in the field's words.
+/// The fault that a self-test injects, in the field's words.
 fn in_words(by: &str) -> String {
     clean(by).replace("hog", "FIFO spinner")
 }
 
-/// What was injected, in words: its length and what it was.
+/// The injected fault in words: its length and its kind.
 pub fn injected<'a>(ns: Option<u64>, mut controls: impl Iterator<Item = &'a Control>) -> String {
     let by = in_words(controls.next().map_or("fault", |control| &control.by));
     ns.map_or_else(|| format!("{by} of unknown length"), |ns| format!("{} {by}", latency(float(ns))))
@@ -154,7 +154,7 @@ fn ranged(all: impl Iterator<Item = u64> + Clone) -> Option<String> {
     Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
-/// More rows than this whose control was not seen are told of together, an environment at a time.
+/// More rows than this with an unseen control are reported together, an environment at a time.
 const SINGLE: usize = 3;
 
 /// How the controls of a run went: a sentence for each kind of evidence and control where all were seen, and what
@@ -207,7 +207,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
     said
 }
 
-/// Rows by what they have in common, in the order in which that appears first.
+/// Rows by a key that they share, in the order in which the key first appears.
 fn grouped<'a, K: Ord + Clone>(
     rows: &[&'a RowResult],
     key: impl Fn(&&'a RowResult) -> K,

@@ -46,7 +46,7 @@ pub fn evidence(result: &RowResult) -> Result<(), String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     pub said: String,
-    /// How much longer of the same would settle it, in ns; none where time alone would not.
+    /// How much longer of the same would settle it, in ns; `None` if time alone would not.
     pub longer_ns: Option<u64>,
 }
 
@@ -71,9 +71,9 @@ pub const fn asked(warns: bool) -> &'static str {
 pub struct Found {
     pub entry: LimitEntry,
     pub said: String,
-    /// How much longer of the same would decide what is open, in ns; none where time alone does not.
+    /// How much longer of the same would decide an open limit, in ns; `None` if time alone would not.
     pub longer_ns: Option<u64>,
-    /// Whether it is broken, and would be however long it were measured.
+    /// Whether it is broken, and would stay so however long the measurement.
     pub for_good: bool,
 }
 
@@ -140,8 +140,8 @@ pub fn together(
     Verdict { outcome, reason, longer_ns, limits: found.into_iter().map(|one| one.entry).collect() }
 }
 
-/// Why what was kept does not pass: it ended early, its environment died, its fault was never made, or `doubt`; none: it
-/// passes.
+/// Why a kept limit does not pass: it ended early, its environment died, its fault was never made, or
+/// `doubt`; `None` if it passes.
 pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
     if ended_early(result) {
         let reason = result.reason.as_deref().unwrap_or("interrupted");

@@ -61,7 +61,7 @@ impl Quantity {
     }
 }
 
-/// Whether periods were missed, so that what is judged differs from what was measured.
+/// Whether periods were missed, so that judged figures differ from measured ones.
 #[must_use]
 pub fn is_corrected(all: &Summary) -> bool {
     all.missed() > 0

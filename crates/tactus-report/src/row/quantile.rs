@@ -43,7 +43,7 @@ pub struct QuantileLimit {
 }
 
 impl QuantileLimit {
-    /// What it says of a row; `lacking`: what did not arrive of it.
+    /// The finding for a row; `lacking` says which data is missing.
     pub fn of(self, row: &Row, lacking: Option<&str>) -> Found {
         let all = row.result.series();
         let judged: Vec<Judged<'_>> =
@@ -70,7 +70,7 @@ impl QuantileLimit {
     }
 }
 
-/// What is known of the values of a series above one of them.
+/// A step in the distribution of a series: one value, and the periods above it.
 #[derive(Clone, Copy)]
 struct Step {
     /// The largest value of the bucket, in ns.
@@ -81,8 +81,8 @@ struct Step {
     late: Late,
 }
 
-/// The values of a series with those of its missed periods, rising, and how many of `total` are not among them: those are
-/// taken for one stall above all others.
+/// The values of a series with those of its missed periods, rising, and how many of `total` are missing. The
+/// missing ones count as one stall above all others.
 fn steps(row: &Row, series: &SeriesResult, total: u64) -> (Vec<Step>, u64) {
     let tag = row.result.tag(&series.key);
     let max = series.summary.max_ns.unwrap_or(u64::MAX);
@@ -122,10 +122,10 @@ fn steps(row: &Row, series: &SeriesResult, total: u64) -> (Vec<Step>, u64) {
     (steps, lost)
 }
 
-/// What a limit on a quantile says of one series.
+/// The judgement of one series by a limit on a quantile.
 struct Judged<'a> {
     series: &'a SeriesResult,
-    /// The quantile of what was measured: it is no smaller than that, and no larger.
+    /// The bounds of the measured quantile: it lies between them.
     low: u64,
     high: u64,
     /// The least value of which it is shown that no more periods than allowed are above it.
@@ -154,7 +154,7 @@ impl<'a> Judged<'a> {
             measured(&steps, total, lost, part, of.min_ns.unwrap_or(0), of.max_ns.unwrap_or(u64::MAX));
         let shown = steps.partition_point(|step| step.late.upper(unseen) > allowed);
         let bound = steps.get(shown).map(|step| step.value);
-        // Those below the limit are not late; where all are above it, all are late.
+        // Those below the limit are not late. If all values are above it, all are late.
         let kept = steps.partition_point(|step| step.value <= most);
         let all = Late { periods: float(total), squares: float(total) * float(total) };
         let late = kept.checked_sub(1).and_then(|last| steps.get(last)).map_or(all, |step| step.late);
@@ -204,7 +204,7 @@ impl<'a> Judged<'a> {
                 )
             }
             (Side::Broken, ..) => format!("{own} {low} exceeds {asked}"),
-            // What did not arrive may have been better.
+            // The missing data may have been better.
             (_, _, Some(lacking)) if self.low > most => {
                 format!("{own} {low} exceeds {asked} in what arrived, but {lacking}")
             }
@@ -229,7 +229,7 @@ impl<'a> Judged<'a> {
         Found { longer_ns, ..Found::new(limit.entry(float(self.low), high, self.side), said) }
     }
 
-    /// Which stalls would make the bound wrong: those that did not come, and are longer than this.
+    /// The supposition about stalls: none that is unseen is longer than this.
     fn supposed(&self, result: &RowResult) -> String {
         let longest = self.late.longest_unseen(self.unseen, self.allowed);
         let longest = longest.filter(|_| result.measurement.has_periods() && result.interval_ns > 0);

@@ -11,7 +11,7 @@ use super::attribution::attribution_notes;
 /// A note and the environments that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// What was said.
+    /// The note.
     pub note: Note,
     /// The environments, in order; empty for the run as a whole.
     pub environments: Vec<String>,

@@ -1,5 +1,5 @@
-//! What a requirement says of a measurement that is made several times: each run is judged, and for each limit the worst
-//! run counts.
+//! Judges a measurement that is made several times: each run is judged, and for each limit the worst run
+//! counts.
 
 use std::cmp::Ordering;
 

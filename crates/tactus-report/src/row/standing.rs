@@ -1,4 +1,4 @@
-//! Whether there is ground for saying anything of a row's latencies, whatever is asked.
+//! Whether a row's latencies may be judged at all, whatever the requirement.
 
 use tactus_model::bundle::RowResult;
 use tactus_model::latency::Summary;
@@ -33,7 +33,8 @@ fn kept(result: &RowResult) -> Option<Doubt> {
     doubt(result, arrived)
 }
 
-/// The figures to judge; `settled` says of what they have that more of them cannot change it: then they are never too few.
+/// The figures to judge. `settled` says whether more data cannot change the result: then they are never too
+/// few.
 pub(super) fn ground<'a>(
     result: &'a RowResult,
     require: &Require,
@@ -59,7 +60,7 @@ pub(super) fn ground<'a>(
     }
 }
 
-/// That a thread has fewer cycles than it needs; none: each has enough.
+/// Says that a thread has fewer cycles than it needs; `None` if each has enough.
 pub(super) fn too_few(result: &RowResult, least: u64) -> Option<String> {
     let fewest = fewest_cycles(result);
     (fewest < least).then(|| {

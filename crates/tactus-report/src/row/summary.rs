@@ -22,14 +22,15 @@ pub fn unavailable(result: &RowResult, what: Unknowable) -> Option<&Note> {
     result.notes.iter().find(|note| note.unknowable == Some(what))
 }
 
-/// What an imported file says that found nothing, as a noise above a threshold: a good result without numbers.
+/// The text of an imported file that found nothing, as with a noise above a threshold: a good result without
+/// numbers.
 #[must_use]
 pub fn found_nothing(result: &RowResult) -> Option<&str> {
     let imported = result.evidence == Some(Evidence::Imported) && result.ended == RowEnd::Complete;
     result.reason.as_deref().filter(|_| imported && !has_numbers(result))
 }
 
-/// Whether a row has numbers, of whichever kind.
+/// Whether a row has numbers of any kind.
 #[must_use]
 pub fn has_numbers(result: &RowResult) -> bool {
     figures(result).is_some() || !result.values().is_empty()

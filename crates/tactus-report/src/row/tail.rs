@@ -42,7 +42,7 @@ pub enum NoTail {
     Broke,
     /// There is no ground for any verdict on it.
     Ground(Doubt),
-    /// What the series with this name says.
+    /// The series with this name gives no bound.
     Series(String, Refusal),
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for NoTail {
     }
 }
 
-/// Why a bound is provisional; none: it is a promise.
+/// Why a bound is provisional; `None` if it is a promise.
 #[must_use]
 pub fn provisional(bound: &Bound) -> Option<String> {
     (!bound.is_promise()).then(|| {
@@ -249,7 +249,7 @@ pub(super) fn is_broken_early(result: &RowResult, limit: TailLimit) -> bool {
     observed > limit.max.0 && float(result.measured_ns) <= BROKEN * float(limit.horizon.0)
 }
 
-/// What a requirement on the tail says of a row.
+/// Judges a row by a requirement on the tail.
 pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
     let (max, horizon) = (float(limit.max.0), duration(limit.horizon.0));
     let asked = format!("the {} {} in {horizon}", asked(warns), latency(max));
@@ -283,7 +283,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
                 _ => String::new(),
             };
             let said = format!("no bound on the tail, and {asked} is undecided: {why}{decides}");
-            // Nothing is known of it: it may be anything.
+            // The tail is unknown: it may be anything.
             return Found {
                 longer_ns: why.longer_for(PROMISED_BLOCKS),
                 ..Found::new(entry(0.0, f64::MAX, Side::Open), said)

@@ -1,4 +1,4 @@
-//! What a requirement says about a row.
+//! The verdict on a row.
 
 use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{Outcome, Verdict};
@@ -45,7 +45,7 @@ pub fn enough(longer_ns: u64) -> String {
     format!("; {} more of the same would be enough", duration(longer_ns))
 }
 
-/// The periods that a row missed though nothing is required of their number, in words; none: there are no such.
+/// The periods that a row missed although no limit is set on their number, in words; `None` without any.
 #[must_use]
 pub fn missed(result: &RowResult) -> Option<String> {
     let overruns = figures(result)?.missed();

@@ -100,7 +100,7 @@ fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Par
     parts
 }
 
-/// The findings of an environment in full, and what the other checks came to.
+/// The findings of an environment in full, and the outcomes of the other checks.
 fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     let mut parts = vec![
         Part::Heading(clean(environment), Some(audit_anchor(environment))),

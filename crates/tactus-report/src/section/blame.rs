@@ -1,4 +1,4 @@
-//! Who had the CPU while the largest latencies lasted.
+//! Owners of the CPU during the largest latencies.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{BlameEntry, BlamedLatency, Owner};
@@ -119,7 +119,8 @@ pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
     std::iter::once(causes(&entry)).chain(first).collect()
 }
 
-/// Who had the CPU in the largest latencies of a row, in a phrase; none: it was not asked for, or cannot be known.
+/// The causes of the largest latencies of a row, in a phrase; `None` if blame was not asked for, or is
+/// unknown.
 #[must_use]
 pub fn causes_of(contents: &Contents, result: &RowResult) -> Option<String> {
     blame(contents, result).filter(|entry| entry.unknowable.is_none()).map(|entry| causes(&entry))
@@ -137,7 +138,7 @@ fn causes(entry: &BlameEntry) -> String {
     format!("of the {} largest: {}{by}", entry.of, each.join(", "))
 }
 
-/// What was counted in a time that holds a latency.
+/// Counters that changed during a time with a latency in it.
 fn candidates(latency: &BlamedLatency) -> String {
     let one = |own: &Candidate| {
         let amount = match (own.ns, own.times) {

@@ -90,7 +90,7 @@ struct Axis<'a> {
     items: Vec<&'a ValueResult>,
     /// Which of them each is.
     numbers: BTreeMap<&'a str, usize>,
-    /// By the numbers of a row and of an item: where nothing was measured there is no line.
+    /// By the numbers of a row and of an item: without a measurement there is no line.
     lines: BTreeMap<(usize, usize), Points<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! What each environment costs, item by item.
+//! The costs of each environment, item by item.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -210,7 +210,7 @@ pub fn doubt(of: Difference) -> Option<String> {
     }
 }
 
-/// So much worse is said as a factor.
+/// Degradations from this size on are written as a factor.
 const FACTOR: f64 = 9.0;
 
 fn signed(part: f64) -> String {
@@ -287,7 +287,7 @@ fn by_base<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Held<'p, 'a>> {
     all
 }
 
-/// The same, those together that were measured in an environment that one before them was measured in, too.
+/// The same, in groups that share an environment with a pair before them.
 fn by_places<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Vec<Held<'p, 'a>>> {
     let mut of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all: Vec<Vec<Held>> = Vec::new();
@@ -318,7 +318,7 @@ fn items<'g, 'p, 'a>(group: &'g [Held<'p, 'a>]) -> Vec<(&'g Held<'p, 'a>, &'p De
     all
 }
 
-/// What stands above a table of nothing but single runs.
+/// The title of a table that contains only single runs.
 const SINGLE: &str = "Compared with the first environment, one run each: equal runs differ, too";
 
 /// Whether nothing was repeated.

@@ -1,4 +1,4 @@
-//! What was read in every environment.
+//! The readings of every environment.
 
 use tactus_model::bundle::Contents;
 use tactus_model::facts::{Facts, Reading as Read};
@@ -46,7 +46,7 @@ impl Section for Readable {
     }
 }
 
-/// Facts that decide how a machine keeps time, and what they are called.
+/// Facts that decide how a machine keeps time, and their names.
 const TELLING: &[(&str, Telling)] = &[
     ("kernel", |of| first(of, &["uname:release", "/proc/sys/kernel/osrelease"])),
     ("kernel build", |of| first(of, &["uname:version", "/proc/sys/kernel/version"])),
@@ -64,7 +64,7 @@ const TELLING: &[(&str, Telling)] = &[
     ("transparent huge pages", |of| first(of, &["/sys/kernel/mm/transparent_hugepage/enabled"])),
 ];
 
-/// What facts tell.
+/// Reads one of them from the facts.
 type Telling = fn(&Facts) -> Option<String>;
 
 /// The first of these readings that there is.
@@ -72,7 +72,7 @@ fn first(facts: &Facts, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| facts.text(name)).map(str::to_owned)
 }
 
-/// What the facts that matter most say, as far as they are known.
+/// The most important facts, if they are known.
 pub(crate) fn telling(facts: &Facts) -> impl Iterator<Item = (&'static str, String)> {
     TELLING
         .iter()

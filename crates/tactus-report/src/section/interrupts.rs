@@ -130,7 +130,7 @@ fn posted(facts: &Facts, all: &Interrupts) -> Option<PostedEntry> {
     Some(PostedEntry { parameter, notified })
 }
 
-/// Where it arrives, as far as is known: on these CPUs, else wherever it may.
+/// The CPUs at which it arrives; if they are unknown, those at which it may.
 fn arrives(entry: &InterruptEntry) -> CpuSet {
     let parsed = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<CpuSet>().ok());
     let effective = parsed(&entry.effective).filter(|cpus| !cpus.is_empty());

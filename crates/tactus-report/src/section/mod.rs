@@ -34,7 +34,7 @@ pub trait Section {
     fn headline(&self, _contents: &Contents) -> Vec<String> {
         Vec::new()
     }
-    /// What it shows where a page of the plan asks for this.
+    /// Its parts for a page of the plan that asks for it.
     fn on_page(&self, _contents: &Contents, _page: &Page, _shown: Shown) -> Vec<Part> {
         Vec::new()
     }

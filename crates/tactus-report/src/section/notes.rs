@@ -1,4 +1,4 @@
-//! What measuring changed, what stood in its way, and what else a reader must know.
+//! Changes by measuring, obstacles to it, and other notes for the reader.
 
 use tactus_model::bundle::Contents;
 use tactus_model::message::NoteKind;
@@ -91,7 +91,7 @@ impl Section for Notes {
     }
 }
 
-/// What stood in the way, alone: what `tactus prove` prints below its answers.
+/// The obstacles alone: `tactus prove` prints them below its answers.
 #[must_use]
 pub fn obstacles(contents: &Contents) -> List {
     List { items: brief(contents, &OBSTACLES).into_iter().chain(damage(contents)).collect(), led: true }
@@ -103,7 +103,7 @@ fn damage(contents: &Contents) -> impl Iterator<Item = Item> {
 
 /// The notes of a kind, with its word before each.
 fn brief(contents: &Contents, kind: &Kind) -> Vec<Item> {
-    // Which activity of a plan it was means nothing without the plan: the other readers are told.
+    // The number of an activity means nothing without the plan: only other readers see it.
     let telling = |remark: &Remark| !remark.note.text.starts_with("the load of activity ");
     let item = |remark: Remark| {
         let places = remark.environments.join(", ");

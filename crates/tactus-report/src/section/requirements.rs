@@ -1,4 +1,4 @@
-//! What the plan requires, and whether it is kept.
+//! The requirements of the plan, and whether they are kept.
 
 use std::collections::BTreeMap;
 

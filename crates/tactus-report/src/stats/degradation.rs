@@ -45,9 +45,9 @@ pub struct DegradedItem {
     pub base: ValueResult,
     /// Here.
     pub with: ValueResult,
-    /// What lies between them.
+    /// The difference between them.
     pub degradation: Degradation,
-    /// Logarithms of what is worse over what is better, by round.
+    /// Logarithms of the worse value over the better one, by round.
     differences: Vec<Option<f64>>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Degraded<'a> {
         is_network(self.with)
     }
 
-    /// What is judged together: all measurements in the same two places, and each path by itself.
+    /// The group that is judged together: all measurements in the same two places, and each path by itself.
     fn group(&self) -> (&'a str, &'a str) {
         if self.is_network() {
             (&self.base.name, &self.with.name)

@@ -1,4 +1,4 @@
-//! What changes from one scenario to another, in words that say no more than was shown.
+//! The effects from one scenario to another, in words that claim no more than was shown.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::unknown::{sentence, word};
 use crate::row::{Quantity, broke, figures, is_corrected, never_made};
 use crate::units::{duration, latency, signed};
 
-/// What an effect speaks of.
+/// The quantities of an effect.
 const QUANTITIES: [Quantity; 3] = [Quantity::P50, Quantity::P999, Quantity::Maximum];
 
 /// The runs that an effect is judged from.
@@ -48,7 +48,7 @@ pub enum Design {
 /// The effect of one scenario against another.
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// What stands in for "it": `load`, or the scenario's name.
+    /// The subject of the sentence: `load`, or the scenario's name.
     pub subject: String,
     /// Whether periods were missed, so that quantiles are corrected ones.
     pub corrected: bool,
@@ -56,7 +56,7 @@ pub struct Effect {
     pub changes: Vec<Change>,
     /// The runs that it is judged from.
     pub design: Design,
-    /// What broke, without and with, a sentence each.
+    /// The runs that broke, without and with, a sentence each.
     pub broke: Vec<String>,
     /// The largest latency of all runs, without and with, in ns; of runs that were cut short as well.
     pub largest_ns: [Option<u64>; 2],
@@ -165,7 +165,7 @@ impl Effect {
         if self.subject == LOAD { "under load".into() } else { format!("in {}", self.subject) }
     }
 
-    /// Whether any of the three changes; `None`: nothing is said of any.
+    /// Whether any of the three changes; `None` if all are unknown.
     #[must_use]
     pub fn found(&self) -> Option<bool> {
         let any = self.changes.iter().any(|change| change.difference.is_ok());
@@ -243,7 +243,7 @@ fn counted(pairs: usize, broken: usize, what: &str) -> String {
     }
 }
 
-/// The largest difference that is not excluded, if that bounds anything; else the words for what stays open.
+/// The largest difference that is not excluded, if that bounds anything; else words for the unknown.
 fn bound(change: &Change, difference: &Difference) -> Result<String, String> {
     let most = difference.interval.largest();
     if most <= change.base_ns {

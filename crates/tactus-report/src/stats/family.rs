@@ -21,11 +21,11 @@ pub struct Claim<'a> {
     pub base: String,
     /// The scenario with.
     pub with: String,
-    /// What came of it.
+    /// Its result.
     pub found: Found<'a>,
 }
 
-/// What came of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug)]
 pub enum Found<'a> {
     /// The effect on latencies.

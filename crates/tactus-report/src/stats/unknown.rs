@@ -1,4 +1,4 @@
-//! Why nothing is said about a difference, in words.
+//! Reasons for an unknown difference, in words.
 
 use tactus_statistics::{ENOUGH, Unknown};
 
@@ -20,7 +20,7 @@ pub const fn word(why: Unknown) -> &'static str {
     }
 }
 
-/// The same, with what would fix it.
+/// The same, with the remedy.
 #[must_use]
 pub fn sentence(why: Unknown) -> String {
     let more = match why {

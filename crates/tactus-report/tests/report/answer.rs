@@ -164,7 +164,7 @@ fn nothing_is_met_under_a_load_that_ended_early() {
         "{}",
         junit::render(&contents).unwrap()
     );
-    // What is broken stays broken.
+    // A broken limit stays broken.
     limited(&mut contents, 0, 1);
     assert_eq!(answer(&contents).word, "NOT MET");
 }

@@ -133,7 +133,7 @@ fn the_level_of_a_tail_and_its_fit_are_read_zoomed_and_switched_as_well() {
     }
 }
 
-/// Every attempt sets `window.hostile`: that none does is asked of the browser.
+/// Every attempt sets `window.hostile`; the browser tells whether one did.
 #[test]
 fn no_name_of_a_bundle_is_run_as_a_script() {
     let names = [

@@ -1,4 +1,4 @@
-//! The certificate: two pages whatever is in the bundle, and none where there is nothing to certify.
+//! The certificate: two pages for any bundle, and an error if there is nothing to certify.
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::finding::Audit;

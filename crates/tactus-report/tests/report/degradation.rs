@@ -1,4 +1,4 @@
-//! What environments cost against the first, in whole bundles.
+//! The costs of environments against the first, in whole bundles.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;

@@ -1,4 +1,4 @@
-//! What changes from one scenario to another: answers that are known beforehand.
+//! The effects from one scenario to another: answers that are known beforehand.
 
 use std::collections::BTreeMap;
 

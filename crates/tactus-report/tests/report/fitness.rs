@@ -1,4 +1,4 @@
-//! What latencies suffice for, and when nothing may be said of it.
+//! Fitness from latencies, and when it is unknown.
 
 use serde_json::json;
 use tactus_model::bundle::{Contents, Row, RowResult};

@@ -14,7 +14,8 @@ use tactus_report::render::FORMATS;
 use crate::common::{Shape, Span, empty, measured, planned, this_machine};
 use crate::export::{FORMATS_OF_EXPORT, exported};
 
-/// What no report and no export may say: the largest number of a word, a fault of no length, and a time of no length.
+/// Texts that no report and no export may contain: the largest number of a word, a fault of no length, and a
+/// time of no length.
 const IMPOSSIBLE: [&str; 9] = [
     "18446744",
     "1.84e",

@@ -1,5 +1,5 @@
-//! A figure of a measurement is the same wherever it is read, and what happened is nowhere less than it was: bundles of
-//! every shape, in every format.
+//! A figure of a measurement is the same everywhere, and no format shows less of it: bundles of every shape,
+//! in every format.
 
 use std::collections::BTreeMap;
 
@@ -191,7 +191,7 @@ fn us(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".into(), |ns| latency(float(ns)))
 }
 
-/// What the table shows of these figures, but for p99.99, which it leaves out where nothing has it.
+/// The cells of the table for these figures, except p99.99, which it leaves out if no row has it.
 fn cells(all: &Summary) -> Vec<String> {
     let of = &all.corrected;
     let mean = all.mean_ns.map_or_else(|| "-".into(), latency);

@@ -1,4 +1,4 @@
-//! What must never pass: a part of a run, a lossy one, a short one, and an instrument that says of itself that it is
+//! Runs that must never pass: a part of a run, a lossy one, a short one, and an instrument that calls itself
 //! proven. Each of these passed once.
 
 use std::collections::BTreeMap;

@@ -64,7 +64,7 @@ fn halves(contents: &mut Contents, with: bool) -> impl Iterator<Item = &mut tact
     contents.rows.iter_mut().skip(usize::from(!with)).step_by(2)
 }
 
-/// What the terminal, the page and the JSON say of a bundle: they are held to say the same.
+/// The terminal's text of a bundle; the page and the JSON must say the same.
 fn said(contents: &Contents) -> String {
     let told = text::worth(contents, text::Style { width: 1000, ..text::Style::default() });
     let first = told.lines().next().unwrap().to_owned();
@@ -167,7 +167,7 @@ fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
     );
     let told = said(&interrupted(9));
     assert!(told.contains("interrupted: ") && told.contains("9 of 10 pairs"), "{told}");
-    // Three are not: that is said, beside what they came to.
+    // Three do not suffice: that is said, beside their values.
     let contents = interrupted(3);
     let proven = &proofs(&contents)[0];
     assert_eq!(
@@ -301,7 +301,7 @@ fn a_setting_that_acts_on_into_the_next_half_is_told_by_the_order() {
     let mut contents = common::empty();
     tested(&mut contents, "thp", Shape::IDLE);
     assert_eq!(proofs(&contents)[0].cautions, [""; 0]);
-    // In every second pair the half without comes first; whichever comes second is slow.
+    // In every second pair the half without comes first; the later half is always slow.
     for pair in 0..10 {
         let (first, second) = (2 * pair, 2 * pair + 1);
         if pair % 2 == 1 {

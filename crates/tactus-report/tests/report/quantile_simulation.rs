@@ -17,12 +17,12 @@ use crate::common::{latency, whole_minute};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const INTERVAL_NS: u64 = 200_000;
-/// What a period takes that nothing delays, the limit, and by how much the last period of a stall is late.
+/// The latency of an undelayed period, the limit, and by how much the last period of a stall is late.
 const USUAL_NS: u64 = 5_000;
 const LIMIT_NS: u64 = 100_000;
 const LAST_NS: u64 = 150_000;
 
-/// What makes periods late.
+/// The cause of late periods.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
     /// Stalls of this many periods, at random.

@@ -1,4 +1,4 @@
-//! What every format shows.
+//! The contents of every format.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

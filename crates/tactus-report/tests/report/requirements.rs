@@ -1,5 +1,5 @@
-//! What may be required of latencies, and how it is told: limits that warn, how much longer would do, and what CI servers
-//! read.
+//! Requirements on latencies and their reports: limits that warn, how much longer would do, and the files for
+//! CI servers.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Which environments a disturbance reaches, and the words that follow from it.
+//! The environments that a disturbance reaches, and the words that follow from it.
 
 mod written;
 

@@ -1,5 +1,5 @@
-//! How often noise is called a leak, and how often a leak is seen: simulated, with fixed seeds. `make simulate`
-//! prints the whole tables; a part of them is tested each time.
+//! How often noise is called a leak, and how often a leak is seen: simulated, with fixed seeds.
+//! `make simulate` prints the whole tables; each test run checks a part of them.
 #![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 use std::fmt::Write as _;
@@ -180,7 +180,7 @@ fn false_leaks(noise: Noise, seconds: usize, bundles: u64) -> usize {
     })
 }
 
-/// In how many of 100 runs this is said of a leak.
+/// In how many of 100 runs a leak gets this word.
 fn said(
     noise: Noise,
     seconds: usize,
@@ -253,7 +253,7 @@ fn simulation_of_false_leaks() {
     }
 }
 
-/// Prints a table of the page: what is said of each leak, with one clock and with two, in each noise.
+/// Prints a table of the page: the word for each leak, with one clock and with two, in each noise.
 fn table(all_seconds: &[usize], what: impl Fn(Word) -> bool + Sync + Copy) {
     let noises = [Noise::Independent, Noise::Markov(30.0, 10.0), Noise::Bursts];
     for (ms, share) in [(1.0, 1.0), (1.0, 0.5), (1.0, 0.3), (1.9, 0.3), (3.9, 0.1)] {

@@ -145,7 +145,7 @@ fn repeated(noise: Noise, seconds: u64, (claims, repeats): (usize, u32), seed: u
     contents
 }
 
-/// What a report says of its claims.
+/// The result of a report on its claims.
 fn says(contents: &Contents) -> Said {
     let claims = claims(contents);
     let effects = || claims.iter().filter_map(|claim: &Claim| claim.effect().ok());

@@ -1,4 +1,5 @@
-//! What a stranger's bundle may say at worst: every format of the report ends, and is no text that the bundle chose.
+//! The worst bundles of strangers: every format of the report ends, and never becomes a text that the bundle
+//! chose.
 
 use serde_json::json;
 use tactus_model::bundle::Contents;
@@ -266,7 +267,8 @@ fn on_the_page(contents: &Contents, section: &str) -> usize {
     page[from..].find("</section>").unwrap()
 }
 
-/// Where each of them was a line and a column of one table that had 90 000 cells, and 8000 of them 64 million.
+/// If each of them were a line and a column of one table, it would have 90 000 cells, and with 8000 of them
+/// 64 million.
 #[test]
 fn environments_that_have_no_other_in_common_are_tables_of_their_own_and_no_empty_cells() {
     let mut contents = empty();
@@ -574,7 +576,7 @@ fn no_line_of_a_report_that_a_job_prints_is_an_order_of_a_name() {
     }
 }
 
-/// A command that a bundle of somebody else was made by is shown only where it names nothing that could be run or opened.
+/// The command that made a stranger's bundle is shown only if it names nothing that could be run or opened.
 #[test]
 fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed_here() {
     let mut contents = this_machine();

@@ -1,4 +1,4 @@
-//! The tail bound of whole rows: what is said, what is refused, what follows for a requirement.
+//! The tail bound of whole rows: bounds, refusals, and verdicts on requirements.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Outcome, Side};
@@ -238,7 +238,8 @@ fn nothing_passes_or_fails_on_a_bound_of_less_than_half_an_hour_but_for_what_was
     );
     assert_eq!(verdict(&of(1_799, generous)).unwrap().outcome, Outcome::Inconclusive);
     assert_eq!(verdict(&of(1_800, generous)).unwrap().outcome, Outcome::Pass);
-    // Where there is no bound at all yet it is told how long a promise takes, and not how long a bound that is shown.
+    // Without any bound yet, the reason gives the time for a promise, and not the time for a bound that is
+    // shown.
     let none = verdict(&of(200, generous)).unwrap();
     assert_eq!(none.longer_ns.map(|ns| whole((float(ns) / 1e9).round())), Some(1_600), "{none:?}");
     // Nothing fails on its lower end either, ...

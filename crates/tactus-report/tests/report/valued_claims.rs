@@ -1,4 +1,4 @@
-//! What changes of values from one scenario to another: answers that are known beforehand.
+//! The effects on values from one scenario to another: answers that are known beforehand.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;

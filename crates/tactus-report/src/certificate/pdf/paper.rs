@@ -17,15 +17,15 @@ use crate::render::html::with_micro;
 pub const WIDE: f32 = 595.28;
 /// Height of A4.
 pub const HIGH: f32 = 841.89;
-/// What stays free on the left and on the right.
+/// Space on the left and on the right.
 pub const MARGIN: f32 = 42.5;
-/// What lies between.
+/// The width between.
 pub const ROOM: f32 = WIDE - 2.0 * MARGIN;
 /// Where a page begins.
 pub const TOP: f32 = 40.0;
 /// Where its last line begins.
 const FOOT: f32 = HIGH - 36.0;
-/// Where all else must have ended.
+/// The end of all other contents.
 pub const END: f32 = FOOT - 8.0;
 
 /// A colour: red, green, blue.

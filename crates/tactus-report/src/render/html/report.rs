@@ -83,7 +83,7 @@ fn filled(page: &Page) -> Result<String, RenderError> {
 const UPLOT: &str = include_str!("vendor/uplot-1.6.32.js");
 const UPLOT_LICENSE: &str = include_str!("vendor/uplot-1.6.32.LICENSE");
 
-/// The script of a page; that of figures only where there are any for it.
+/// The script of a page; the part for figures is included only if there are any.
 fn script(live: bool) -> String {
     let own = include_str!("script.js");
     if !live {

@@ -164,7 +164,8 @@ fn row(
         page.line(&text);
     };
     if layout == Layout::Narrow {
-        // What explains a line stands before its values where there is room, a name always above them.
+        // An explaining line has its label before the values if there is room; a name always stands above
+        // them.
         let fits = entry.below && columns(&entry.label) + 2 <= lead;
         if !fits {
             let mut labels = entry.labels(page.style.width);

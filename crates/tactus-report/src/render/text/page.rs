@@ -114,7 +114,7 @@ impl Page {
         self.listing = false;
     }
 
-    /// An empty line, one where several are asked for.
+    /// An empty line; several requests in a row give one.
     pub(crate) fn gap(&mut self) {
         if !self.out.ends_with("\n\n") {
             self.out.push('\n');

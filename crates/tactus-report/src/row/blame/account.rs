@@ -10,13 +10,13 @@ use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
 use super::asleep::overlay;
 use crate::units::clean;
 
-/// Most bytes of what an interrupt is called: a line of /proc/interrupts is as long as its kernel likes, and each span
-/// would repeat it.
+/// Longest name of an interrupt in bytes: a line of /proc/interrupts may have any length, and each span would
+/// repeat it.
 const LONGEST_NAME: usize = 64;
 /// The timer's place in [`VECTORS`].
 const TIMER: u64 = 0;
 
-/// What is on a CPU above the thread, or in its place.
+/// A context above the thread on a CPU, or in its place.
 type Context = (EventKind, u64);
 
 /// The spans of a latency of `length` ns, in their order and without a gap, and whether the measured thread could run in
@@ -31,7 +31,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
         interrupts,
     };
     let mut due_came = None;
-    // Those after it only say which thread it is of.
+    // Later events only show which thread has the CPU.
     for (at, kind, number) in trace.events().take_while(|(at, _, _)| *at <= length) {
         let from = account.at;
         account.until(at);
@@ -60,7 +60,8 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
     account.until(length);
     let left = account.stack.is_empty();
     let itself = (Owner::Itself, String::new());
-    // Who polls and finds a gap had the CPU, as far as the kernel knows: who took it from both is not known.
+    // A polling thread that finds a gap had the CPU, as far as the kernel knows; the cause of the gap is
+    // unknown.
     account.settle(if wakes && left { itself } else { (Owner::Unaccounted, String::new()) });
     let mut spans = account.spans;
     if let Some(came) = due_came.filter(|_| wakes) {
@@ -136,7 +137,7 @@ impl Account<'_> {
         }
     }
 
-    /// What was since the last event, at `from`, is not known.
+    /// The time since the last event, at `from`, is unknown.
     fn lose(&mut self, from: u64) {
         if let Some(last) = self.spans.last_mut().filter(|last| last.from_ns >= from) {
             (last.owner, last.name) = (Owner::Unaccounted, String::new());

@@ -21,14 +21,14 @@ enum Does {
     Sleeps(u64),
 }
 
-/// A time in which it did not run, and what is known of it.
+/// A time in which it did not run, and the known reason.
 struct Gap {
     from: u64,
     until: u64,
     kind: Known,
 }
 
-/// What is known of such a time.
+/// The known reason.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// It slept.
@@ -39,7 +39,7 @@ enum Known {
     Nothing,
 }
 
-/// The measured thread; none: nothing says which one it is.
+/// The measured thread; `None` if no event shows it.
 fn measured(trace: &Trace, length: u64) -> Option<u64> {
     let mut later = trace.events().skip_while(|(at, _, _)| *at <= length);
     later.find_map(|(_, kind, thread)| kind.is_switch().then_some(thread))

@@ -1,4 +1,4 @@
-//! What changes from one scenario to another.
+//! The effects from one scenario to another.
 
 mod values;
 

@@ -6,7 +6,7 @@ use crate::part::Tone;
 use crate::stats::{Degraded, DegradedItem};
 use crate::units::{number, quantity};
 
-/// From so much on it is said as a factor.
+/// Effects from this size on are written as a factor.
 const FACTOR: f64 = 9.0;
 
 /// The answer in a few words; `least`: how many rounds it takes.

@@ -84,7 +84,7 @@ impl Section for Measurements {
     }
 }
 
-/// What the runs of a repeated measurement say together.
+/// The common result of the runs of a repeated measurement.
 fn repeated(contents: &Contents, line: Line) -> Option<RepeatedEntry> {
     let Repeated { runs, median } = line.repeated?;
     let first = &contents.rows.get(line.row)?.result;
@@ -117,7 +117,7 @@ fn once(mut grid: Grid) -> Grid {
     grid
 }
 
-/// What must be known to read the rows, each sentence once.
+/// Caveats to the rows, each sentence once.
 fn remarks(lines: &[Line], reader: Reader) -> Vec<Part> {
     let mut cautions: Vec<&str> = lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
     cautions.sort_unstable();

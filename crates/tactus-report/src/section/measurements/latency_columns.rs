@@ -136,7 +136,8 @@ fn in_a_cell(ns: Option<f64>) -> String {
     ns.map_or_else(|| NONE.into(), latency)
 }
 
-/// What stands in the row: quantiles with the missed periods (corrected for coordinated omission), all else as measured.
+/// The figure in the row: quantiles with the missed periods (corrected for coordinated omission), others as
+/// measured.
 fn judged(column: &Column, all: &Summary) -> Figure {
     column.corrected.map_or_else(|| (column.measured)(all), |of| of(&all.corrected))
 }
@@ -160,7 +161,7 @@ fn row(contents: &Contents, line: &Line) -> Group {
     group.lines.extend(line.corrected().filter(|_| contents.raw).map(|_| raw(all)));
     group.lines.extend(theirs.map(published));
     group.lines.extend(against(line, all));
-    // That a file has no histogram is one of its notes.
+    // A note already says that a file has no histogram.
     let without_histogram = line.evidence == Some(Evidence::Imported) && all.lost == all.cycles;
     if all.lost > 0 && !without_histogram {
         group.lines.push(GridLine::sentence(format!(

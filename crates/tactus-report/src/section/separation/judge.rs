@@ -1,4 +1,4 @@
-//! What the strata of a cell mean, in a word.
+//! The verdict on the strata of a cell, in a word.
 
 use tactus_model::document::{Doubt, Leak};
 use tactus_model::number::{float, whole};

@@ -1,4 +1,4 @@
-//! Which environments a disturbance in one of them reaches: the test is in docs/design/separation.md.
+//! The environments that a disturbance in one of them reaches: the test is in docs/design/separation.md.
 
 use tactus_model::bundle::{Contents, InjectedIn, Row, RowResult};
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};

@@ -12,23 +12,23 @@ use tactus_statistics::Stratum;
 
 use crate::units::{clean, duration};
 
-/// What is left out at the beginning of a second with a load, in ns: it takes a while to be there.
+/// Time at the beginning of a second with a load that is left out, in ns: the load takes a while to start.
 const SETTLING_NS: u64 = 100_000_000;
 
 /// The first minor version of the format whose bundles have times of injection.
 pub const WITH_TIMES: Format = Format { major: 1, minor: 4 };
-/// What is said of those before.
+/// The reason for bundles before that.
 pub const NO_TIMES: &str = "this bundle contains no times of injection: measure again";
 
 /// A disturbance, and the row in which it is looked for.
 pub struct LockIn<'a> {
     /// The bundle.
     pub contents: &'a Contents,
-    /// The row of the environment that was disturbed, of the same scenario; none: it measured nothing.
+    /// The row of the disturbed environment, of the same scenario; `None` if it measured nothing.
     pub source: Option<&'a Row>,
     /// The row that was measured.
     pub with: &'a Row,
-    /// What was made.
+    /// The disturbance.
     pub made: &'a InjectedIn,
     /// Whether that is a load.
     pub load: bool,
@@ -179,7 +179,7 @@ fn kernel<'a>(contents: &'a Contents, name: &'a str) -> &'a str {
     name
 }
 
-/// The largest latency in these windows, in ns; none where one of them is not known.
+/// The largest latency in these windows, in ns; `None` if one of them is unknown.
 fn largest(series: &[&Maxima], first: u64, last: u64) -> Option<u64> {
     let each = series.iter().map(|own| own.largest(first, last));
     each.collect::<Option<Vec<u32>>>()?.into_iter().max().map(u64::from)

@@ -1,4 +1,5 @@
-//! Who looks at a page: headless Chromium and axe-core, driven by a script. Also used by the tests of `tactus watch --serve`.
+//! Looks at a page with headless Chromium and axe-core, driven by a script. Also used by the tests of
+//! `tactus watch --serve`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -110,7 +110,8 @@ fn whatever_may_be_why_is_named_by_what_it_is() {
     assert!(held(other(), other()).changes.is_empty());
 }
 
-/// Two kernels in emulated guests: nothing is said of hardware, and a slower one is found only where that is asked for.
+/// Two kernels in emulated guests: they say nothing about hardware, and a slower one is found only on
+/// request.
 #[test]
 fn what_was_emulated_is_judged_only_where_that_is_asked_for_and_is_marked() {
     let emulated = |slower, seed| {

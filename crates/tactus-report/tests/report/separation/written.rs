@@ -86,7 +86,7 @@ pub fn load(row: &mut Row, place: &str, late: &Late) {
     set_windows(row, late.cpu, windows.into_iter(), late.ns);
 }
 
-/// What is late in a row: on this CPU inside, in each of these ticks, by this much.
+/// The late part of a row: on this CPU inside, in each of these ticks, by this much.
 pub struct Late {
     pub cpu: u32,
     pub ticks: std::ops::Range<usize>,
