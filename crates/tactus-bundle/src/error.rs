@@ -1,4 +1,4 @@
-//! What can go wrong with a bundle.
+//! Errors of a bundle.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub enum BundleError {
     OtherVersion {
         /// The directory.
         path: PathBuf,
-        /// Who wrote it.
+        /// The version that wrote it.
         tactus: String,
         /// Its format.
         found: Format,
@@ -56,15 +56,15 @@ pub enum BundleError {
     CannotResume {
         /// The directory.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         reason: String,
     },
-    /// What is written there could land elsewhere, or be exchanged.
+    /// A file written there could land elsewhere, or be exchanged.
     #[error("{path} is not safe to write to: {reason}")]
     Unsafe {
-        /// The directory, or what is in it.
+        /// The directory, or a file in it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// There is something at the place where a bundle should be written.

@@ -16,9 +16,9 @@ pub const MANIFEST: &str = "manifest.json";
 pub const SOURCE: &str = "source.toml";
 /// Name of the file with the plan as the machine could do it.
 pub const PLAN: &str = "plan.toml";
-/// Name of the file with what happened.
+/// Name of the file with the events of a run.
 pub const EVENTS: &str = "events.jsonl";
-/// Name of the file with the last things that tactus did in a run that broke.
+/// Name of the file with the last log lines of a run that broke.
 pub const LOG: &str = "log.txt";
 /// Name of the file with a signature of [`SUMS`].
 pub const SIGNATURE: &str = "signature.sig";
@@ -30,9 +30,9 @@ const DERIVED: [&str; 2] = ["report.", "certificate."];
 pub const SCENARIOS: &str = "scenarios";
 /// The directories with one file of each environment.
 pub const FACTS: &str = "facts";
-/// The same of what the audit says.
+/// The same of the audits.
 pub const AUDIT: &str = "audit";
-/// Name of the directory with what consoles of environments said.
+/// Name of the directory with the console output of environments.
 pub const CONSOLES: &str = "console";
 
 /// The text of a file that is no longer than `most`.
@@ -102,7 +102,7 @@ pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleErro
     Ok(sums)
 }
 
-/// What is being written, or was when the power failed: readers open nothing of such a name.
+/// A file that is being written, or was when the power failed: readers open no file of such a name.
 fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }

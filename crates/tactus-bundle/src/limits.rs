@@ -18,9 +18,9 @@ pub(crate) const MANIFEST: u64 = 16 * MIB;
 pub const PLAN: u64 = 4 * MIB;
 /// Longest `result.json`: a thousand series with all of their outliers.
 pub(crate) const RESULT: u64 = 32 * MIB;
-/// Longest file of an environment's facts, in a bundle or by itself, or of what the audit says of them.
+/// Longest file of an environment's facts, in a bundle or by itself, or of its audit.
 pub const FACTS: u64 = 32 * MIB;
-/// Longest `pending.jsonl`: what a thousand series count until their interval is full.
+/// Longest `pending.jsonl`: the counts of a thousand series until their interval is full.
 pub(crate) const PENDING: u64 = 128 * MIB;
 /// Longest log: events, ticks, windows, histograms, a console. A day of a thousand CPUs has histograms of 5 GB.
 pub(crate) const LOG: u64 = 16 * GIB;
@@ -50,7 +50,7 @@ pub(crate) const WINDOWS: usize = 1 << 23;
 
 /// How much more memory a document takes than its file.
 const PARSED: u64 = 4;
-/// What a list or a table takes, however short it is in the file.
+/// Memory of a list or a table, however short it is in the file.
 const TABLE: u64 = 256;
 /// Memory that a bundle may take, in bytes, however small it is, and what one of its rows may.
 const BUNDLE: u64 = 512 * MIB;
@@ -89,8 +89,8 @@ impl Memory {
         Err(io::Error::new(io::ErrorKind::OutOfMemory, words))
     }
 
-    /// The bytes of a file of at most `most` bytes, for whose contents there is memory. A file that is there under several
-    /// names is there once, and what it brings with it too.
+    /// The bytes of a file of at most `most` bytes, for whose contents there is memory. A file adds to the
+    /// allowance only once, however many names it has.
     ///
     /// # Errors
     /// Those of [`Directory::read`], and when there is no more memory.

@@ -9,7 +9,7 @@ use tactus_system::Directory;
 
 use super::limits::{self, Capped};
 
-/// The longest line that is read, in bytes; nothing that is written here comes near it.
+/// The longest line that is read, in bytes; lines that tactus writes are far shorter.
 const LONGEST: usize = 8 * 1024 * 1024;
 
 /// Bytes of an overlong line that are skipped before the search for the next line stops. A sparse file may
@@ -53,7 +53,7 @@ impl<R: BufRead> Lines<R> {
         Self { from, line: Vec::new() }
     }
 
-    /// The next line that is not empty; none: the end.
+    /// The next line that is not empty; `None` at the end.
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             self.line.clear();

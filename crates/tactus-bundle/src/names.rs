@@ -61,7 +61,7 @@ pub(crate) fn of_row(file: &str, row: &mut RowResult, damage: &mut Vec<String>) 
     say(file, count, damage);
 }
 
-/// Longest words of what reads a file about what is wrong with it: they repeat what stands there.
+/// Longest error message of a parser: such messages repeat text from the file.
 const WORDS: usize = 512;
 
 /// Such words, up to a length.

@@ -166,10 +166,10 @@ fn read_rows(
     Ok((contents, Logs::new(dir.clone(), names)))
 }
 
-/// What the bundle in an open directory says of itself, as it stands there: nothing of it is checked.
+/// The manifest of the bundle in an open directory, unchecked.
 ///
 /// # Errors
-/// When it is no bundle, or was written in another format.
+/// When it is not a bundle, or was written in another format.
 pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     manifest_and_bytes(dir).map(|(manifest, _)| manifest)
 }
@@ -192,11 +192,12 @@ fn manifest_and_bytes(dir: &Directory) -> Result<(Manifest, Vec<u8>), BundleErro
     Ok((manifest, text))
 }
 
-/// Verifies the bundle in an open directory: it is finished, and every file is as its manifest has it, and no other lies
-/// where one is read. Nothing of it is parsed but the manifest.
+/// Verifies the bundle in an open directory: it is finished, every file is as its manifest has it, and no
+/// other file lies in a place that is read. It parses only the manifest.
 ///
 /// # Errors
-/// When it is no bundle, was written in another format, is not finished, or a file is missing, altered or added.
+/// When it is not a bundle, was written in another format, is not finished, or a file is missing, altered or
+/// added.
 pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
     sealed(dir).map(|sealed| sealed.manifest)
 }
@@ -232,7 +233,7 @@ pub fn sealed(dir: &Directory) -> Result<Sealed, BundleError> {
     Ok(Sealed { manifest, bytes, sha256 })
 }
 
-/// What a manifest of any version says of its version.
+/// The version in a manifest of any version.
 #[derive(serde::Deserialize)]
 struct Version {
     format: Option<tactus_model::bundle::Format>,
@@ -324,26 +325,26 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
     plan.technology.truncate(MOST_SHOWN);
 }
 
-/// What the events of a run say.
+/// The contents of a run's events.
 #[derive(Default)]
 struct Happened {
     rows_of: BTreeMap<usize, Told>,
     notes: Vec<(Option<String>, Note)>,
-    /// How many rows the run planned; 0 where no run is told of, as in an import.
+    /// How many rows the run planned; 0 if no run is in the events, as in an import.
     planned: usize,
     /// Remarks and items beyond those that are kept.
     left_out: usize,
 }
 
-/// What the events say of one row.
+/// The events of one row.
 #[derive(Default)]
 struct Told {
     values: Vec<ValueResult>,
     held: Vec<CacheHeld>,
 }
 
-/// To which rows what is said of the cache belongs: it is looked at before the rows of a scenario start, while
-/// they run and after they ended.
+/// Assigns looks at the cache to rows: they are made before the rows of a scenario start, while they run and
+/// after they ended.
 #[derive(Default)]
 struct Looks {
     before: Vec<CacheHeld>,
@@ -402,7 +403,7 @@ fn hold(all: &mut Vec<CacheHeld>, one: &CacheUse, memory: &mut Memory) -> io::Re
     all.get(before..).unwrap_or_default().iter().try_for_each(|held| memory.take(weight(held)))
 }
 
-/// What this takes, in bytes; a range of CPUs is at least two characters, and takes eight bytes.
+/// Its memory, in bytes; a range of CPUs has at least two characters, and takes eight bytes.
 fn weight(held: &CacheHeld) -> u64 {
     let bytes = size_of::<CacheHeld>() + held.group.len() + 4 * held.cpus.to_string().len();
     u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -511,7 +512,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
     Some(found)
 }
 
-/// What the logs of a row have. Where there is no memory left, they stay unread.
+/// Reads the logs of a row. Without memory they stay unread.
 fn row(
     dir: &Directory,
     name: &str,
@@ -558,7 +559,7 @@ fn row(
             }
         }
     }
-    // What the logs say instead may be no better.
+    // The data of the logs may be no better.
     if let Some(why) = possible(&file, &mut row, damage).or(told) {
         let why = format!("its figures are impossible: {why}");
         match row.result.outcome.is_empty() {
@@ -582,7 +583,7 @@ fn possible(file: &str, row: &mut Row, damage: &mut Vec<String>) -> Option<Strin
     Some(why)
 }
 
-/// What the logs of a row have, with the ticks that had not come into them: what was measured, what was missed.
+/// Reads the logs of a row, with the ticks that had not reached them: measured and missed periods.
 fn histograms(
     dir: &Directory,
     row: &str,

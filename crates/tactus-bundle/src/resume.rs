@@ -15,7 +15,7 @@ use crate::{BundleError, Trust, files, hlog, limits, read, recover, ticks, windo
 #[derive(Debug)]
 pub struct Resumed {
     dir: Directory,
-    /// What is in it.
+    /// Its contents.
     pub contents: Contents,
     /// The plan as the user wrote it.
     pub plan: Plan,
@@ -123,7 +123,7 @@ impl Resumed {
         writer.manifest()?;
         for (row, result) in results.iter().enumerate().filter(|(row, _)| !kept[*row]) {
             writer.make_row(row)?;
-            // First what says that there is nothing, then what there was.
+            // The empty result comes first, before the old data is removed.
             writer.result(row, result)?;
             let own = writer.row(row)?;
             for log in [

@@ -33,9 +33,9 @@ pub struct Room(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// What keeps room, and how much; none: nothing does.
+    /// The reserve, and its size; `None` without one.
     reserve: Option<Reserve>,
-    /// Whether anything could not be written yet, and whether somebody was told.
+    /// Whether anything could not be written yet, and whether the user was told.
     full: bool,
     told: bool,
 }
@@ -174,8 +174,8 @@ impl Room {
         done
     }
 
-    /// Does what must be done; where there is no room, with some of what was kept. What is done must be done as a whole or
-    /// not at all.
+    /// Does what must be done; without room, with some of the reserve. `write` must act as a whole or not at
+    /// all.
     ///
     /// # Errors
     /// Those of `write`.
@@ -245,7 +245,7 @@ impl Room {
         self.may(written)
     }
 
-    /// Gives some of what is kept; false: there is nothing more.
+    /// Gives up some of the reserve; false if nothing is left.
     fn give(&self) -> bool {
         let mut state = self.state();
         state.full = true;
@@ -278,7 +278,7 @@ impl LeftOut {
         self.to_ns = self.to_ns.max(at_ns);
     }
 
-    /// The same for a reader; none: nothing is left out.
+    /// The same for a reader; `None` if nothing is left out.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
         if *self == Self::default() {
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The records that are in a file of so much room, which fails so, and what was said of each of 100.
+    /// The records in a file with this much room, which fails in this way, and the result for each of 100.
     fn written(room: usize, fails: fn() -> io::Result<usize>) -> (Vec<String>, Vec<io::Result<bool>>) {
         let mut file = Faulty { bytes: Vec::new(), calls: 0, room, fails };
         let kept = Room::unkept();

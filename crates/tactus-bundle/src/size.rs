@@ -19,7 +19,7 @@ const BUCKETS: f64 = 645.0;
 const FROM: f64 = 7.41;
 /// The least that an interval takes.
 const INTERVAL: f64 = 250.0;
-/// Figures of a row, of each of its series, and what is said of it among the events.
+/// Figures of a row, of each of its series, and its events.
 const ROW: u64 = 6_000;
 const SERIES: u64 = 2_500;
 
@@ -30,12 +30,12 @@ pub const PLACE_BYTES: u64 = 400_000;
 const IDLE: u64 = 14_000_000;
 const RECORDED: u64 = 1_150_000;
 
-/// What a run takes, in bytes.
+/// The needs of a run, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Its bundle, about.
     pub disk: u64,
-    /// The memory of who records it, about.
+    /// The memory of the recorder, about.
     pub memory: u64,
 }
 

@@ -16,7 +16,7 @@ use tactus_model::{CpuSet, Nanos};
 
 use super::limits::OUTLIERS;
 
-/// The rows of a bundle by their number: the name of the directory, and what it says.
+/// The rows of a bundle by their number: the name of the directory, and the result.
 pub type Results = BTreeMap<usize, (String, RowResult)>;
 
 /// Remarks that are kept of a row.
@@ -29,7 +29,7 @@ const LATEST_NS: u64 = 50 * 366 * 86_400 * 1_000_000_000;
 pub struct Part {
     /// Its number in the bundle.
     pub row: usize,
-    /// Which slice it is; none: it is a row by itself.
+    /// Its slice; `None` for a row by itself.
     pub slice: Option<Slice>,
     /// The number of its first tick in the whole.
     pub first_tick: u64,
@@ -112,7 +112,7 @@ fn placed(results: &Results, of: Slice, rows: Vec<usize>) -> Vec<Part> {
     rows.into_iter().map(part).collect()
 }
 
-/// A row that is put together.
+/// A row that is being joined.
 pub struct Joining {
     row: Row,
     measured: histograms::Joining,
@@ -252,10 +252,10 @@ impl Joining {
     }
 }
 
-/// What makes two faults of different slices the same one.
+/// Key of a fault: equal for the same fault in different slices.
 type Fault = (String, CpuSet, u32, String, String, CpuSet);
 
-/// What faults of all slices did, in the order in which they came: a stranger may have written very many.
+/// The effects of the faults of all slices, in order of time: a stranger may have written very many.
 #[derive(Default)]
 struct Faults {
     all: Vec<InjectedIn>,
@@ -355,7 +355,7 @@ fn ending(slices: &[Sliced]) -> Ending {
     Ending::because(ended, format!("{} of {of} slices are complete; slice {number}: {why}", whole.len()))
 }
 
-/// That it was measured in slices.
+/// Says that it was measured in slices.
 fn told(slices: &[Sliced]) -> Note {
     let begun = slices.iter().filter(|slice| slice.result.started.is_some()).count();
     let of = slices.first().and_then(|slice| slice.result.slice).map_or(0, |slice| slice.of);

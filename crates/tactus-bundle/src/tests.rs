@@ -45,7 +45,7 @@ fn tick(n: u64, total: &mut Latency) -> Tick {
     }
 }
 
-/// A run of `planned` ticks that came to `done`; `end`: whether it could finish.
+/// A run of `planned` ticks that made `done` of them; `end`: whether it could finish.
 fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
     let mut result = row(planned);
     let writer = Writer::create(dir, &Plan::default(), &[result.clone()], Machine::default()).unwrap();

@@ -18,7 +18,7 @@ use super::{BundleError, limits};
 
 /// The ticks that are not compressed: the last ones, or all of a short row.
 pub const PLAIN: &str = "ticks.csv";
-/// Those before, as gzip members one after the other.
+/// Earlier ticks, as gzip members one after the other.
 pub const COMPRESSED: &str = "ticks.csv.gz";
 
 const COLUMNS: &str = "cpu,thread,priority,kind,n,at_ns,cycles,overruns,min_ns,sum_ns,p99_ns,max_ns\n";
@@ -407,7 +407,7 @@ mod tests {
             fs::write(&path, &text).unwrap();
             let (found, damage) = read_all(dir.path());
             prop_assert!(text != whole || (damage.is_empty() && found == wanted));
-            // A line that is gone in one piece is not missed; any other is.
+            // A line that is missing as a whole is not noticed; any other loss is.
             let names_stay = text.len() > COLUMNS.len() && text[..COLUMNS.len()] == whole[..COLUMNS.len()];
             if !compressed && bytes.is_empty() && names_stay && !whole[..text.len()].ends_with(b"\n") {
                 prop_assert_eq!(damage.len(), 1);

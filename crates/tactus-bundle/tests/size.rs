@@ -44,7 +44,7 @@ fn key(cpu: u32) -> SeriesKey {
     SeriesKey { cpu, thread: 0, priority: 95, kind: "thread".into() }
 }
 
-/// Writes rows; returns what they take on disk, and what they were said to take.
+/// Writes rows; returns their size on disk, and the predicted one.
 fn write(dir: &Path, rows: &[RowResult], drawn: &[Latency]) -> (u64, u64) {
     let writer = Writer::create(dir, &Plan::default(), rows, Machine::default()).unwrap();
     let before = weight(dir);

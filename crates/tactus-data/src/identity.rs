@@ -1,18 +1,18 @@
-//! Which run a bundle is, and which machine it is of.
+//! The identity of a bundle's run, and of its machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 use tactus_model::bundle::{Machine, Manifest};
 
-/// How a machine was told from others.
+/// The property that identified a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
     /// By its mainboard.
     Hardware,
     /// By its installed system.
     Installation,
-    /// By its name alone, which others may have, too.
+    /// By its name alone, which others may have as well.
     Name,
 }
 
@@ -51,10 +51,10 @@ pub fn cut(text: &str, most: usize) -> &str {
 
 /// Longest name in a sentence, in bytes.
 pub const MOST_SAID: usize = 64;
-/// Most names, and most machines, that are said one by one.
+/// Most names, and most machines, that are listed.
 const MOST_NAMED: usize = 10;
 
-/// What is to be said of machines that have several names each, by their keys.
+/// Remarks about machines that have several names each, by their keys.
 #[must_use]
 pub fn copies(names: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     let several: Vec<&BTreeSet<&str>> = names.values().filter(|names| names.len() > 1).collect();
@@ -73,7 +73,7 @@ pub fn copies(names: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     said
 }
 
-/// A machine whose words have a length: a manifest is anybody's.
+/// A machine with names of limited length: a manifest may come from a stranger.
 #[must_use]
 pub fn cut_machine(machine: &Machine) -> Machine {
     let short = |text: &Option<String>| text.as_deref().map(|text| cut(text, MOST_NAME).to_owned());
@@ -106,7 +106,7 @@ pub fn content_key(manifest: &Manifest) -> String {
 pub struct Known {
     /// By mainboard.
     hardware: BTreeMap<String, String>,
-    /// By installed system: keys, with the mainboard where it was told.
+    /// By installed system: keys, with the mainboard if it is known.
     installed: BTreeMap<String, BTreeMap<String, Option<String>>>,
 }
 

@@ -38,7 +38,7 @@ const ENDING: &str = ".parquet";
 struct About {
     /// [`VERSION`].
     format: Format,
-    /// Who made it.
+    /// The version that made it.
     tactus: String,
 }
 
@@ -91,7 +91,7 @@ impl DataSet {
         }
         for table in TABLES {
             dir.make_dir(table.name).map_err(io)?;
-            // Of somebody who was killed, as is the working directory.
+            // Left by a process that was killed, like the working directory.
             dir.beneath(table.name).and_then(|dir| dir.remove_unfinished()).map_err(io)?;
         }
         let own = Self { dir, _lock: Some(lock) };
@@ -99,8 +99,8 @@ impl DataSet {
         Ok(own)
     }
 
-    /// Makes a directory beside the tables, for what is needed only while bundles come. It is this one, wherever the data set is
-    /// moved meanwhile: who owns the directory above may do that.
+    /// Makes a directory beside the tables, for files that are needed only during a collection. It stays the
+    /// same one even if the owner of a directory above moves the data set.
     pub(crate) fn working_directory(&self) -> Result<Directory, DataError> {
         let made = self.dir.make_dir(WORKING).and_then(|()| self.dir.beneath(WORKING));
         made.map_err(|error| DataError::Io { path: self.dir.path().join(WORKING), error })

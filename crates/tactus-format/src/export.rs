@@ -36,9 +36,9 @@ pub use oslat::{Rows as OslatRows, whole as oslat_table};
 pub use oslat_json::whole as oslat_json;
 pub use series::{Counted, of as counted};
 
-/// What is called with each tick of a row.
+/// The callback for each tick of a row.
 pub type TakeTick<'a> = dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()> + 'a;
-/// What is called with each interval of a row's histogram log: tag, place, and counts by number of the bucket.
+/// The callback for each interval of a row's histogram log: tag, place, and counts by number of the bucket.
 pub type TakeInterval<'a> = dyn FnMut(&str, Place, &[(usize, u64)]) -> io::Result<()> + 'a;
 
 /// The logs of a bundle's rows, which are too long to be held: read again, line by line.
@@ -56,13 +56,13 @@ pub trait Logs {
     fn intervals(&self, row: usize, take: &mut TakeInterval<'_>) -> io::Result<()>;
 }
 
-/// What is exported.
+/// The data to export.
 pub struct Source<'a> {
-    /// The bundle, or those of its rows that are asked for.
+    /// The bundle, or the requested ones of its rows.
     pub contents: &'a Contents,
     /// The same in numbers: verdicts, tail bounds, published figures.
     pub document: &'a Document,
-    /// Which of the bundle's rows each row is, from 0.
+    /// The number of each row in the bundle, from 0.
     pub numbers: &'a [usize],
     /// Their logs.
     pub logs: &'a dyn Logs,
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-/// A row, with all that is known of it.
+/// A row, with all known facts about it.
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
     /// Its number in the bundle, from 1.
@@ -106,7 +106,7 @@ impl<'a> Source<'a> {
         rows.zip(self.numbers).map(|((row, entry), number)| Measured { number: number + 1, row, entry })
     }
 
-    /// Those that measured latencies.
+    /// The rows that measured latencies.
     fn latencies(&self) -> impl Iterator<Item = Measured<'a>> {
         self.rows().filter(|measured| !measured.row.result.series().is_empty())
     }
@@ -137,7 +137,7 @@ pub enum ExportError {
     /// A figure is larger than a format can hold.
     #[error("{0}")]
     TooLarge(String),
-    /// A column has what it may not have.
+    /// A cell does not fit its column.
     #[error("a row of the table does not fit its columns: {0}")]
     Table(String),
     /// A file of columns is not as it was written.
@@ -171,11 +171,11 @@ pub struct Export {
     pub about: &'static str,
     /// How its files end.
     pub ending: &'static str,
-    /// What is in one of them.
+    /// The part of a bundle in one file.
     pub shape: Shape,
-    /// What it cannot say of any bundle.
+    /// Data that it cannot express for any bundle.
     pub cannot: &'static str,
-    /// What it cannot say of this one, in sentences.
+    /// Data of this bundle that it cannot express, in sentences.
     notes: fn(&Source<'_>, Options) -> Vec<String>,
 }
 
@@ -243,7 +243,7 @@ impl Export {
         }
     }
 
-    /// What it cannot say of this bundle, in sentences.
+    /// Data of this bundle that it cannot express, in sentences.
     #[must_use]
     pub fn notes(&self, source: &Source<'_>, options: Options) -> Vec<String> {
         let mut notes = Vec::new();

@@ -46,7 +46,7 @@ pub const MOST_DOCUMENT: u64 = 64 << 20;
 /// How much of a file is looked at to recognise it, in bytes.
 const LOOKED_AT: usize = 16 << 10;
 
-/// What a file cannot say by itself.
+/// Facts that a file cannot state itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// One unit of its numbers, in ns, where it does not say it: microseconds for cyclictest's text, ns for a log of
@@ -67,8 +67,8 @@ fn known() -> String {
 /// Reads a file, packed or not: one recording for each kind of values in it.
 ///
 /// # Errors
-/// When it is of no known format, or says what cannot be; with the place, which of a packed file is that in what was
-/// packed.
+/// When it is of no known format, or has impossible contents; with the place. The place in a packed file is
+/// that in its unpacked contents.
 pub fn read(mut input: impl Read, options: Options) -> Result<Vec<Recording>, ImportError> {
     let first = beginning(&mut input, TELLING)?;
     let input = first.as_slice().chain(input);

@@ -13,7 +13,7 @@ pub enum Format {
     Demo,
 }
 
-/// What a line says. Numbers are as they are written: microseconds, or ns with cyclictest's `-N`; ns in
+/// A reading from a line. Numbers are as they are written: microseconds, or ns with cyclictest's `-N`; ns in
 /// the demonstrations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -79,7 +79,7 @@ pub enum Figure {
 /// The most threads whose numbers are believed.
 pub const MOST_THREADS: u32 = 512;
 
-/// What a line says in a format, if it certainly says anything. `line` is without its end.
+/// The reading of a line in a format, if it is certain. `line` is without its end.
 #[must_use]
 pub fn read(format: Format, line: &str) -> Option<Reading> {
     let line = plain(line);
@@ -93,7 +93,7 @@ pub fn read(format: Format, line: &str) -> Option<Reading> {
 #[must_use]
 pub fn recognize(line: &str) -> Option<Format> {
     let is = |format: &Format| match read(*format, line) {
-        // A row of numbers or a heading may be anybody's.
+        // Any program may print a row of numbers or a heading.
         Some(Reading::Bucket(..)) | None => false,
         Some(_) => true,
     };

@@ -63,7 +63,7 @@ pub struct Found {
     pub name: OsString,
     /// When it was written last.
     pub stamp: Stamp,
-    /// How far it is.
+    /// Its state.
     pub stage: Stage,
     /// When it was begun.
     pub began: Option<Timestamp>,
@@ -71,11 +71,11 @@ pub struct Found {
     pub plan: String,
     /// Its machine, clean.
     pub machine: String,
-    /// The size of all of its files, in bytes; none: they cannot be counted.
+    /// The size of all of its files, in bytes; `None` if they cannot be counted.
     pub bytes: Option<u64>,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It is written.

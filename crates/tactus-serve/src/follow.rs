@@ -52,10 +52,10 @@ fn tried<T, E>(mut read: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     }
 }
 
-/// The runs that somebody follows.
+/// The runs that are followed.
 #[derive(Default)]
 pub struct Followed {
-    /// The one that was asked for last stands last.
+    /// The last requested one stands last.
     runs: Mutex<VecDeque<(OsString, Arc<Mutex<Last>>)>>,
 }
 
@@ -67,7 +67,7 @@ struct Last {
     since: Option<Instant>,
 }
 
-/// What is shown of it, which has an end whatever its bundle says; or why there is nothing.
+/// Its page, which is limited whatever its bundle contains; or the reason for having no page.
 type Shown = Result<Arc<Live>, String>;
 
 struct Seen {

@@ -65,7 +65,7 @@ struct Listed {
 }
 
 impl List {
-    /// A page of what there is, from 1 on, with what is told of each bundle.
+    /// A page of the list, from 1 on, with the answers of its bundles.
     pub fn of(
         directory: &str,
         listing: &Listing,
@@ -173,7 +173,7 @@ impl Pages {
         Ok(self.templates.get_template("live")?.render(minijinja::context! { live => Serde(live), link })?)
     }
 
-    /// Why there is nothing, and what can be done: words and addresses.
+    /// Why there is no page, and what can be done: words and addresses.
     pub fn error(&self, title: &str, why: &str, links: &[(&str, &str)]) -> Result<String, RenderError> {
         let part = self.templates.get_template("error")?;
         let part = part.render(minijinja::context! { title, why => clean(why), links => Serde(links) })?;

@@ -1,4 +1,4 @@
-//! What differs between two conditions, all differences of a report judged together.
+//! Differences between two conditions; all differences of a report are judged together.
 
 use super::autocorrelation::size;
 use super::holm::{ERROR, holm};

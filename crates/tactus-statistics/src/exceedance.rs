@@ -58,7 +58,7 @@ pub fn exceedance(rows: &[Recorded]) -> Exceedance {
                 next -= 1;
             }
             if largest.is_some_and(|largest| *ns <= largest) && total > 0.0 {
-                // What is exact about the largest a bucket may not know.
+                // A bucket may be coarser than the exact maximum.
                 own[n] = Some(float(above.max(1)) / total);
             }
         }

@@ -1,4 +1,4 @@
-//! Many tests in one report: what is said of all of them holds together.
+//! Many tests in one report: all results hold together.
 
 /// The error of a whole report: with 95 % it contains no false effect.
 pub const ERROR: f64 = 0.05;

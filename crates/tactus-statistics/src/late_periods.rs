@@ -25,7 +25,7 @@ pub struct Late {
 }
 
 impl Late {
-    /// What must be expected of `times` as much of the same.
+    /// The late periods of a run of `times` times the length.
     #[must_use]
     pub fn times(self, times: f64) -> Self {
         Self { periods: self.periods * times, squares: self.squares * times }

@@ -10,7 +10,7 @@
 use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
 
-/// What one quantity differs by.
+/// The difference of one quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simultaneous {
     /// Mean of its pairs' differences.
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::Random;
 
-    /// A table of a thing against itself: every run has a level, which some quantities share; a third of the tables is
-    /// bursty, and some quantities have few different values.
+    /// A table of a thing against itself: every run has a level, which some quantities share. A third of the
+    /// tables is bursty, and some quantities have few different values.
     fn alike(random: &mut Random, quantities: usize, pairs: usize) -> Vec<Vec<Option<f64>>> {
         let bursty = random.unit() < 0.3;
         let levels: Vec<f64> = (0..pairs).map(|_| random.normal() * 0.02).collect();

@@ -27,7 +27,7 @@ pub struct Quantile {
     pub(super) up_to: Rc<[(u64, u64)]>,
     /// Which quantile, between 0 and 1.
     pub(super) part: f64,
-    /// It, in ns.
+    /// Its value, in ns.
     pub(super) value: u64,
     /// Standard error of the log odds of the share above it.
     pub(super) error: f64,
@@ -57,7 +57,7 @@ impl Quantile {
     }
 }
 
-/// How far out a t distribution is exceeded, on either side, with this probability in all.
+/// The quantile of a t distribution that is exceeded on both sides together with this probability.
 fn t(error: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, |t| -t.inverse_cdf(error / 2.0))
 }
@@ -109,5 +109,5 @@ pub fn difference_p(base: &Quantile, with: &Quantile) -> f64 {
     high.exp()
 }
 
-/// No smaller error is told.
+/// The smallest error that is reported.
 const LEAST: f64 = 1e-12;

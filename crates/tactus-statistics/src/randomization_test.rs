@@ -73,8 +73,8 @@ pub fn drawn(strata: &[Stratum], has: impl Fn(&Stratum, usize) -> bool) -> Drawn
     Drawn { times, expected: mean(&scores), chance: at_least(&scores, times) }
 }
 
-/// The chance that the scores of the drawn places add up to as much or more if nothing reaches what is measured. A score
-/// depends on what was measured, and not on which place was drawn.
+/// The chance that the scores of the drawn places add up to this sum or more if nothing reaches the
+/// measurement. A score depends on the measured values, and not on which place was drawn.
 #[must_use]
 pub fn chance(strata: &[Stratum], score: impl Fn(&Stratum, usize) -> usize) -> f64 {
     let sum = strata.iter().map(|stratum| score(stratum, stratum.drawn)).sum();
@@ -100,7 +100,7 @@ fn mean(scores: &[Scores]) -> f64 {
     scores.iter().map(Scores::mean).fold(0.0, |all, own| all + own)
 }
 
-/// Those of all periods in which there are any.
+/// The scores of all periods that have any.
 fn scores(strata: &[Stratum], score: impl Fn(&Stratum, usize) -> usize) -> Vec<Scores> {
     let own = |stratum: &Stratum| {
         let mut places: BTreeMap<usize, u64> = BTreeMap::new();

@@ -3,7 +3,7 @@
 //! The test counts the pairs (one of each set) in which the second value is the smaller. Their number has a
 //! distribution that does not depend on the measured quantity (H. B. Mann and D. R. Whitney, "On a test of
 //! whether one of two random variables is stochastically larger than the other", Annals of Mathematical
-//! Statistics 18, 1947). It is exact up to [`EXACT`] pairs, and a normal approximation above. Inverting the
+//! Statistics 18, 1947). It is exact up to `EXACT` pairs, and a normal approximation above. Inverting the
 //! test gives the interval of the ratio between the two sets. Its ends are ordered ratios of all pairs, as
 //! far from either end as the test allows (L. E. Moses, in Hollander, Wolfe and Chicken, "Nonparametric
 //! Statistical Methods", section 4.3). The estimate is their median (Hodges and Lehmann, 1963).
@@ -36,7 +36,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// The test at one probability of error on either side. It remembers what it has worked out.
+/// The test at one probability of error on either side. It remembers its results.
 #[derive(Debug)]
 pub struct Test {
     error: f64,
@@ -50,7 +50,7 @@ impl Test {
         Self { error, depths: RefCell::new(BTreeMap::new()) }
     }
 
-    /// How much larger values of `with` are than those of `without`; `None` where one is empty.
+    /// The ratio of values of `with` to those of `without`; `None` if one is empty.
     #[must_use]
     pub fn ratio(&self, without: &[u64], with: &[u64]) -> Option<Ratio> {
         let each = without.len().max(with.len()).div_ceil(MOST).max(1);

@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 0.05;
 /// A last slot with less than this part of the periods of the others was cut off by the end.
 const WHOLE: f64 = 0.9;
 
-/// The quantiles from which it is told how much slots depend on each other.
+/// The quantiles that show how much slots depend on each other.
 const PARTS: [f64; 2] = [0.5, 0.999];
 
 /// Value in ns and how many have it, rising.

@@ -23,22 +23,22 @@ const FEW: usize = 10;
 pub struct Samples<'a> {
     /// The reference.
     pub base: &'a [f64],
-    /// What is compared with it.
+    /// The values compared with it.
     pub with: &'a [f64],
 }
 
 /// The chance of at most 0, 1, 2, ... pairs the wrong way round, by the numbers of values of both sets.
 type Chances = BTreeMap<(usize, usize), Rc<Vec<f64>>>;
 
-/// The test. It remembers what it has counted.
+/// The test. It remembers its counts.
 #[derive(Debug, Default)]
 pub struct TwoSamples {
     chances: RefCell<Chances>,
 }
 
 impl TwoSamples {
-    /// The chance of such values where those of `with` are at most `factor` times those of `base`: small where they are
-    /// larger.
+    /// The chance of such values if those of `with` are at most `factor` times those of `base`: small if they
+    /// are larger.
     #[must_use]
     pub fn larger_p(&self, Samples { base, with }: Samples, factor: f64) -> f64 {
         let contrary = pairs(&in_order(base), &in_order(with), |with, base| with <= factor * base);

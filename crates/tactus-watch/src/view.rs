@@ -1,10 +1,10 @@
-//! What a user looks at, and what the keys do: pure, so that it can be tried without a terminal.
+//! The view of a user, and the effects of keys: pure, so that it can be tested without a terminal.
 
 use tactus_model::series::SeriesKey;
 
 use crate::state::Watched;
 
-/// What is shown.
+/// The page that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Page {
     /// A line for each measuring thread, and the histogram of the chosen one.
@@ -14,7 +14,7 @@ pub enum Page {
     Histogram,
     /// The maxima of the chosen thread over the whole time.
     Time,
-    /// Environments with their findings, and what was said.
+    /// Environments with their findings, and remarks.
     Notes,
 }
 
@@ -51,7 +51,7 @@ pub enum Key {
     Escape,
 }
 
-/// What a key asks of the run.
+/// The request of a key to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Nothing.
@@ -62,20 +62,20 @@ pub enum Asked {
     End,
 }
 
-/// What a user looks at.
+/// The view of a user.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// What is shown.
+    /// The page that is shown.
     pub page: Page,
     /// The line that is chosen, among all threads of the rows that are shown.
     pub chosen: usize,
     /// The run as it was when the view was stopped.
     pub paused: Option<Box<Watched>>,
-    /// Whether it was asked what `q` means.
+    /// Whether the user was asked what `q` means.
     pub ending: bool,
     /// Whether the run was asked to end.
     pub asked_to_end: bool,
-    /// Whether marks are taken, and a run can be ended: not from another terminal.
+    /// Whether the run belongs to another terminal: this one takes no marks, and cannot end the run.
     pub follows: bool,
 }
 

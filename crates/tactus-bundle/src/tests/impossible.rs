@@ -17,7 +17,7 @@ fn change(dir: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(&path, result.to_string()).unwrap();
 }
 
-/// Changes what the only row says of all its threads.
+/// Changes a figure of the only row, for all its threads.
 fn say(dir: &Path, key: &str, value: Value) {
     change(dir, |result| result["all"][key] = value);
 }

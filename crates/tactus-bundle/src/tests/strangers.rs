@@ -278,7 +278,7 @@ fn what_a_user_puts_into_a_bundle_where_nothing_is_read_and_what_is_drawn_from_i
     );
     assert_eq!(sealed.bytes, fs::read(again.join("manifest.json")).unwrap());
     assert_eq!(sealed.sha256.len(), 64);
-    // Nor is a run that was cut off held to what it could not name yet.
+    // A run that was cut off need not name them yet.
     let (_home, cut) = begun();
     fs::write(cut.join("console/02-guest.log"), "booted").unwrap();
     read(&cut, Trust::Whole).unwrap();

@@ -1,4 +1,5 @@
-//! Archives of bundles: what a node printed into a log, or was carried on a stick. They are anybody's bytes.
+//! Archives of bundles: printed into a log by a node, or carried on a stick. Their bytes may come from a
+//! stranger.
 
 use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
@@ -113,7 +114,8 @@ fn unpack_to(from: &mut impl Read, into: &Directory, room: Room) -> io::Result<R
     let mut tree = UnpackedTree::new(into, room.entries);
     let mut from = ToItsEnd { from, ended: false };
     let mut archive = tar::Archive::new(&mut from);
-    // The name of what follows, where its own header has no room for it. It is read here: it is as long as anybody says.
+    // The name of the next entry, if its header has no room for it. It is limited here, because an archive
+    // may claim any length.
     let mut long: Option<PathBuf> = None;
     for (number, entry) in archive.entries()?.raw(true).enumerate() {
         let mut entry = entry?;
@@ -196,7 +198,7 @@ mod tests {
         out.unwrap().stdout
     }
 
-    /// What was unpacked, and the directory that it lies beneath.
+    /// An unpacked archive, and the directory above it.
     #[derive(Debug)]
     struct There {
         unpacked: Unpacked,
@@ -283,7 +285,7 @@ mod tests {
         assert_eq!(unpack(&path, &beneath, room).unwrap().1, Room { bytes: 1, entries: 5 });
     }
 
-    /// Somebody else owns what lies above, and puts a link of his to a place of his choice there.
+    /// Another user owns the directory above, and puts a link to another place there.
     #[test]
     fn whoever_renames_what_is_above_gets_nothing_unpacked_elsewhere_and_nothing_removed() {
         let dir = tempfile::tempdir().unwrap();

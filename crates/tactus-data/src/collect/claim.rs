@@ -1,5 +1,5 @@
-//! What a bundle says of itself, as far as it is told from others by that: of many that may all be somebody's inventions
-//! no more is held.
+//! The part of a bundle's claims that tells it from others. No more is kept of it, because many bundles may
+//! be a stranger's inventions.
 
 use tactus_bundle as bundle;
 use tactus_model::bundle::{Machine, Manifest};
@@ -31,7 +31,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// That of the bundle in an open directory.
+    /// The claim of the bundle in an open directory.
     ///
     /// # Errors
     /// Why it is of no use, in a sentence.

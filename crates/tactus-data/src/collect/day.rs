@@ -1,4 +1,4 @@
-//! Rows that are put to those of their day.
+//! Rows that are added to those of their day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ const HELD: usize = 256;
 /// Bytes of their rows, about: with these no more bundles are read before they are written.
 const HELD_BYTES: usize = 128 << 20;
 
-/// What is to be written to a day.
+/// The rows to write to a day.
 #[derive(Debug)]
 pub struct Batch {
     day: String,
-    /// Whose rows these are: others of theirs, which somebody began to write, are left out.
+    /// The runs of these rows: earlier rows of theirs, from an interrupted collection, are left out.
     runs: BTreeSet<String>,
-    /// Those of them whose facts stay as they are.
+    /// The runs whose facts stay as they are.
     known: BTreeSet<String>,
     rows: BTreeMap<&'static str, Rows>,
     bytes: usize,
@@ -45,7 +45,7 @@ impl Batch {
         self.runs.len() >= HELD || self.bytes >= HELD_BYTES
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it contains no run.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The bundles in what was named: bundles, directories in which bundles lie, archives of bundles.
+//! Finds the bundles at the given paths: bundles, directories with bundles, archives of bundles.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::reason;
 
 /// Deepest directory in which bundles are looked for: below it, what engines leave lies no deeper.
 const DEEPEST: usize = 6;
-/// What archives end with.
+/// Endings of archives.
 const ARCHIVES: [&str; 2] = [".tar.gz", ".tgz"];
 /// The file that marks the directory of a fleet, and the directory in it with the bundles that the fleet
 /// took. Refused bundles, and those that have not arrived yet, lie beside that directory.
@@ -22,7 +22,7 @@ const FLEET: (&str, &str) = ("fleet.json", "bundles");
 /// Where a bundle lies.
 #[derive(Debug)]
 pub enum At {
-    /// At what was named, or beneath it.
+    /// At a given path, or beneath it.
     Named(PathBuf),
     /// In an unpacked archive, which is removed with the last of its bundles.
     Unpacked(Arc<Unpacked>, PathBuf),
@@ -51,11 +51,11 @@ pub struct Candidate {
     pub path: PathBuf,
     /// Where it lies.
     pub at: At,
-    /// What it says of itself.
+    /// Its claims about itself.
     pub claim: Claim,
 }
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Bundles.
@@ -95,7 +95,7 @@ impl Found {
         self.candidates.len() + self.archives.len() + self.refused.len()
     }
 
-    /// What is in a directory, which is called `path`.
+    /// Searches a directory, which is called `path`.
     fn directory(&mut self, dir: &Directory, path: &Path, depth: usize) {
         if dir.entry(MANIFEST).is_ok() {
             return self.bundle(path.to_owned(), dir);

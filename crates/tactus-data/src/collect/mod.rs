@@ -1,7 +1,7 @@
 //! Bundles into the data set: found, verified, told apart, read, and put to the runs of their day.
 //!
-//! Manifests are read first: what is there already costs no more than that, and days are written one after the other,
-//! whichever order the bundles come in.
+//! Manifests are read first: a bundle that is in the data set already costs no more than that. Days are
+//! written one after the other, in any order of the bundles.
 
 mod archive;
 mod claim;
@@ -34,12 +34,12 @@ const AT_ONCE: usize = 16;
 /// name any of them.
 const MOST_NEW_DAYS: usize = 400;
 
-/// What became of a bundle.
+/// The outcome for a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is in the data set now.
     Taken,
-    /// It is there now, instead of what it had when it was collected before.
+    /// It is in the data set now, and replaces its earlier state.
     GoneOnWith,
     /// It was there.
     There,
@@ -47,7 +47,7 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// What became of all.
+/// The outcomes of all bundles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Taken, or continued.
@@ -70,11 +70,11 @@ impl Summary {
     }
 }
 
-/// Collects bundles, directories of bundles and their archives into a data set. `tell` is called with what became of
-/// each; a bundle that does not hold ends nothing.
+/// Collects bundles, directories of bundles and their archives into a data set. It calls `tell` with the
+/// outcome for each; an invalid bundle does not end the collection.
 ///
 /// # Errors
-/// When the data set cannot be read or written. What was written until then stays.
+/// When the data set cannot be read or written. The data written until then stays.
 pub fn collect(
     places: &[PathBuf],
     into: &Path,
@@ -128,7 +128,7 @@ struct Collecting<'a> {
     data: &'a DataSet,
     present: &'a mut Present,
     history: History,
-    /// Those that have a file, and how many of them had none before.
+    /// The days that have a file, and how many of them are new.
     days: BTreeSet<String>,
     new_days: usize,
     summary: Summary,

@@ -21,7 +21,7 @@ pub struct Planned {
     path: PathBuf,
     /// Where it lies.
     pub at: At,
-    /// What it says of itself.
+    /// Its claims about itself.
     pub claim: Claim,
 }
 
@@ -80,7 +80,7 @@ struct Run {
     sessions: i64,
 }
 
-/// What is there.
+/// The contents of the data set.
 #[derive(Debug, Default)]
 pub struct Present {
     runs: BTreeMap<String, Run>,
@@ -165,7 +165,8 @@ impl Present {
         Ok(())
     }
 
-    /// What is to be known of the machines: names that several have, and machines that are known by their names alone.
+    /// Remarks about the machines: names that several share, and machines that are known by their names
+    /// alone.
     pub fn remarks(&self, until_us: i64) -> Vec<String> {
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut by_installation: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -17,7 +17,7 @@ use crate::table::{FACT, TABLES, Taken, owned};
 /// The rows that a bundle has in a table.
 pub type Rows = Vec<Vec<Cell<'static>>>;
 
-/// What was read of a bundle.
+/// The data read from a bundle.
 #[derive(Debug)]
 pub struct Read {
     /// Its rows by table.
@@ -110,7 +110,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     let logs = Logs(logs);
     let taken = Taken {
         run: &planned.claim.run,
-        // Which machine it is depends on those before it, and is told where it is put to them.
+        // The machine depends on the runs before; it is filled in when the rows are added to them.
         machine: "",
         identity: "",
         content: &planned.claim.content,

@@ -1,4 +1,4 @@
-//! Who changed what.
+//! Changes of machines.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct Changed {
     pub machine: String,
     /// When the run began that had it first.
     pub started: Option<String>,
-    /// What changed.
+    /// The property that changed.
     pub what: &'static str,
     /// Its value before.
     pub before: Option<String>,

@@ -1,4 +1,4 @@
-//! What drifted over weeks.
+//! Drift over weeks.
 
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ const MOST_RUNS: usize = 400;
 /// Machine, environment, scenario, plan.
 type Scenario<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
-/// What drifted.
+/// The scenarios that drifted.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Drift {
     /// Scenarios of machines that had enough runs to ask.
     pub asked: usize,
     /// Those that had too few, or of too short a time.
     pub too_few: usize,
-    /// What drifted: with 95 % nothing here did not.
+    /// Scenarios that drifted: with 95 % none of them is false.
     pub found: Vec<Drifted>,
 }
 
@@ -53,11 +53,11 @@ pub struct Drifted {
     pub first_ns: u64,
     /// The last.
     pub last_ns: u64,
-    /// The chance of it, if nothing drifted, as large as it must be judged by among all that were asked.
+    /// The chance of it without a drift, adjusted for the number of all that were tested.
     pub chance_of_all: f64,
 }
 
-/// Looks for what drifts: the 99.9th percentile of each scenario on each machine.
+/// Looks for a drift in the 99.9th percentile of each scenario on each machine.
 pub fn drift(set: &Set) -> Drift {
     let called = set.called();
     let mut all: BTreeMap<Scenario<'_>, Vec<(i64, u64)>> = BTreeMap::new();

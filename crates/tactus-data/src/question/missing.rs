@@ -1,4 +1,4 @@
-//! Who is missing.
+//! Machines that are missing.
 
 use std::collections::BTreeSet;
 

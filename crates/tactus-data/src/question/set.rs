@@ -60,16 +60,16 @@ pub struct Place {
     pub cycles: u64,
     /// Whether every thread passed its self-test; `None` without a self-test.
     pub self_test_passed: Option<bool>,
-    /// What the plan's requirements say.
+    /// The verdict on the plan's requirements.
     pub verdict: Option<String>,
-    /// Whether what was measured suffices to say that the largest latency keeps to a limit.
+    /// Whether the measurement suffices to say that the largest latency keeps a limit.
     pub suffices: Option<bool>,
     /// How often its environment died while it was measured and was restarted; `None` if that was not
     /// recorded.
     pub restarts: Option<u64>,
 }
 
-/// Which of them is the plan.
+/// The place of the plan among them.
 pub const PLAN: usize = PROPERTIES.len() - 1;
 
 /// The runs of a data set, in the order of their time.
@@ -257,7 +257,7 @@ impl Set {
             let short: String = key.chars().take(8).collect();
             match times.get(name) {
                 Some(1) if !name.is_empty() => name.to_owned(),
-                // A file of another tool need not say which machine it is of.
+                // A file of another tool may not name its machine.
                 _ if name.is_empty() && **key == named(name) => "unknown".to_owned(),
                 _ if name.is_empty() => format!("unknown ({short})"),
                 _ => format!("{name} ({short})"),

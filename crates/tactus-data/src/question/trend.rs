@@ -91,7 +91,8 @@ mod tests {
         assert!((trend(&level).unwrap().chance - 1.0).abs() < 1e-12);
     }
 
-    /// Of noise as of noise that follows itself at most 5 % may be called a trend at 5 %, but for what chance allows.
+    /// At 5 %, at most 5 % of noises may be called a trend, whether values are independent or follow their
+    /// neighbours, but for the error of this test.
     #[test]
     fn noise_is_called_a_trend_as_rarely_as_promised() {
         for follows in [0.0, 0.4] {

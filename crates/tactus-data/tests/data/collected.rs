@@ -155,7 +155,7 @@ fn a_run_that_was_gone_on_with_replaces_itself_and_another_bundle_of_it_is_named
     assert_eq!(collected(&[&more], &data).0["more"], Outcome::GoneOnWith);
     assert_eq!(texts(&data, &RUN, "run").len(), 1);
     assert_eq!(texts(&data, &SERIES, "run").len(), 2, "its rows are there once");
-    // The earlier state of it is no newer one.
+    // Its earlier state is not newer.
     assert!(matches!(&collected(&[&first], &data).0["first"], Outcome::Refused(_)));
     // Both in one call: one is taken, the other named.
     let (told, summary) = collected(&[&first, &forged], &dir.path().join("new"));
@@ -368,7 +368,7 @@ fn of_the_directory_of_a_fleet_what_the_fleet_took_is_taken_and_nothing_else() {
         let (told, _) = collected(&[place], &dir.path().join(format!("data{number}")));
         assert_eq!(told, [("node1".to_owned(), Outcome::Taken)].into());
     }
-    // Who names it wants it.
+    // A path that the user names is read.
     let (told, _) = collected(&[&fleet.join("refused")], &dir.path().join("data"));
     assert_eq!(told["node2"], Outcome::Taken);
 }

@@ -81,7 +81,7 @@ fn without_machines_and_of_an_expected_one_that_is_missing_nothing_is_decided() 
     assert_eq!((answers.outcome, answers.missing.len()), (Fleet::NotDecided, 0));
 }
 
-/// Copies of one image, which nothing tells apart but their names: the second one died.
+/// Copies of one image that differ only in their names: the second one died.
 #[test]
 fn a_copy_that_died_is_missing_although_the_other_has_its_key() {
     let mut set = fleet(2, 10, 1);
@@ -111,7 +111,7 @@ fn a_copy_that_died_is_missing_although_the_other_has_its_key() {
     own.missing_after = 30;
     let answers = ask(&set, &own);
     assert_eq!((answers.missing.len(), answers.outcome), (0, Fleet::NotDecided));
-    // Who expects the key has it.
+    // An expected key is there.
     own.expect = vec!["m".into()];
     assert_eq!(ask(&set, &own).outcome, Fleet::Held);
 }

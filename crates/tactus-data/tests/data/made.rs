@@ -33,7 +33,7 @@ pub struct Made {
     pub load: Vec<serde_json::Value>,
     /// How its environment died and was started again.
     pub restarts: Vec<Restart>,
-    /// What was counted of each of its threads.
+    /// The counters of each of its threads.
     pub counters: ThreadCounters,
 }
 

@@ -1,4 +1,4 @@
-//! Logs of HdrHistogram: the intervals of a scenario's own log, and what it had counted since.
+//! Logs of HdrHistogram: the intervals of a scenario's log, and the counts since its last interval.
 
 use std::collections::BTreeMap;
 use std::io::Write;

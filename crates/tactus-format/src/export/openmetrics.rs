@@ -70,7 +70,7 @@ fn write(source: &Source<'_>, out: Out<'_>) -> Result<(), ExportError> {
 /// Where the text goes as it comes: that of a bundle of very many threads is many times as long as the bundle.
 struct Stream<'a> {
     out: BufWriter<Out<'a>>,
-    /// What came of it: nothing is written behind an error.
+    /// The result so far: nothing is written after an error.
     written: std::io::Result<()>,
 }
 
@@ -91,7 +91,7 @@ pub fn labels(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// What stands before the samples of a family.
+/// The lines before the samples of a family.
 pub fn family(text: &mut impl std::fmt::Write, name: &str, kind: &str, unit: Option<&str>, about: &str) {
     let _ = writeln!(text, "# TYPE {name} {kind}");
     if let Some(unit) = unit {

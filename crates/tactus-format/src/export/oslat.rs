@@ -1,5 +1,5 @@
-//! oslat's table, and what it has in common with its JSON: gaps by whole microseconds, each counted as the next whole
-//! one, as oslat does it.
+//! oslat's table, and the part that it shares with its JSON. Gaps are counted by whole microseconds, each as
+//! the next whole one, as oslat does it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use tactus_model::number::float;
 use super::series::{self, Counted};
 use super::{Measured, Source};
 
-/// What oslat would print of a thread. Times are in us.
+/// The output of oslat for a thread. Times are in us.
 pub(super) struct Thread {
     pub cpu: u32,
     /// How fast the clock runs that is polled; 0: it is the kernel's.
@@ -25,7 +25,7 @@ pub(super) struct Thread {
 /// How many rows there are, and which of them are printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// How many; the last has what is larger too.
+    /// How many; the last one counts larger values as well.
     pub count: u64,
     /// Rows of zeros are left out (`--zero-omit`).
     pub omit_zeros: bool,

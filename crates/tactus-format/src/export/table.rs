@@ -1,5 +1,5 @@
-//! Tables: what CSV and Parquet have in common. A table is one file here; its columns stand beside what fills them, with
-//! what they mean, and the book's page of them is made from that.
+//! Tables: the common part of CSV and Parquet. A table is one file here. Each column stands with its meaning
+//! beside the code that fills it, and the book's page of columns is made from that.
 
 mod findings;
 mod histograms;
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// What stands in a row. Of what is not known there is [`Cell::Empty`], never 0.
+/// The cell of a row. An unknown value is [`Cell::Empty`], never 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// Nothing.

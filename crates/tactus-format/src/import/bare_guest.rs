@@ -1,5 +1,5 @@
-//! What tactus's guest without an operating system said on a serial line, alone on a machine: frames of the wire
-//! (docs/design/wire.md), between whatever else came by that line.
+//! The output of tactus's guest without an operating system on a serial line, alone on a machine: frames of
+//! the wire (docs/design/wire.md), between any other output on that line.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -70,7 +70,7 @@ fn take(runs: &mut Vec<Run>, item: Item<FromProbe>) -> Result<(), String> {
         runs.push(Run { instrument, ..Run::default() });
         return Ok(());
     }
-    // What a line carries before the first measurement is not its.
+    // Data on a line before the first measurement does not belong to it.
     let Some(run) = runs.last_mut() else { return Ok(()) };
     match item {
         Item::Lost(frames) => run.lost = run.lost.saturating_add(frames),
@@ -88,7 +88,7 @@ struct Run {
     trials: Vec<Trial>,
     counts: Counts,
     missed: Counts,
-    /// What the ticks that arrived add up to.
+    /// The number of latencies in the ticks that arrived.
     arrived: u64,
     total: Option<Totals>,
     done: Option<Done>,

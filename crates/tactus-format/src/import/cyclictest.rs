@@ -1,5 +1,5 @@
-//! cyclictest's text: the histogram of `-h` and `-H` (of whichever version: with its empty rows or without), the stream
-//! of `-v`, and its status lines. Those of cyclicdeadline and signaltest are read as well.
+//! cyclictest's text: the histogram of `-h` and `-H` (of any version, with its empty rows or without), the
+//! stream of `-v`, and its status lines. Those of cyclicdeadline and signaltest are read as well.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -56,7 +56,7 @@ pub(super) fn read<R: Read>(
     Ok(vec![recording])
 }
 
-/// What was read so far.
+/// The text read so far.
 struct Text {
     unit_ns: u64,
     /// Whether the user or the command says that unit.
@@ -196,7 +196,7 @@ impl Text {
         if self.event(text)? || self.conditions.line("cyclictest", text) {
             return self.unit();
         }
-        // What -v says before its values of the interval is that of the next thread: the status has it right.
+        // The interval that `-v` prints before its values is that of the next thread: the status is right.
         let preamble = text.starts_with("Thread ") && text.contains("Interval:");
         let debug = text.starts_with("DEBUG: ") || (text.starts_with("Using ") && text.ends_with(" cpus."));
         let known = text.starts_with('#') || text.contains("CPUs = ") || preamble || debug;
@@ -209,7 +209,8 @@ impl Text {
         Ok(())
     }
 
-    /// `# Thread Ids: 15142`, `# Break thread: 15142`, `# Break value: 115`, `Thread 0 using cpu 1.`; false: none of them.
+    /// `# Thread Ids: 15142`, `# Break thread: 15142`, `# Break value: 115`, `Thread 0 using cpu 1.`; false
+    /// for any other line.
     fn event(&mut self, text: &str) -> Result<bool, String> {
         let damaged = || format!("cut or damaged: `{}`", short(text));
         if let Some(ids) = text.strip_prefix("# Thread Ids:") {
@@ -294,7 +295,7 @@ impl Text {
         Ok(recording)
     }
 
-    /// What the lines around the values say of them.
+    /// Adds the facts in the lines around the values.
     fn around(&mut self, recording: &mut Recording) -> Result<(), String> {
         let some = self.status.values().next();
         if some.is_some_and(|any| !any.has_priority) {
@@ -330,7 +331,7 @@ impl Text {
         Ok(())
     }
 
-    /// The threads of a histogram. With `-H` a last column adds them up, of which minimum and mean have none.
+    /// The threads of a histogram. With `-H` a last column adds them up; minimum and mean lack that column.
     fn histogram(&mut self, recording: &mut Recording) -> Result<(), String> {
         let figure = |figure: Figure, name: &str| {
             let found = self.figures.get(&(figure as u8));

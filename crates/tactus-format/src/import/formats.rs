@@ -28,7 +28,7 @@ pub(super) enum Format {
     JitterRaw,
 }
 
-/// What is said of a format.
+/// The description of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// The tool, or tools.
@@ -42,7 +42,7 @@ pub struct Declared {
     /// Data that it lacks.
     pub lacks: &'static str,
     format: Format,
-    /// Whether a line is certainly of it; none: that is told by its first bytes.
+    /// Whether a line is certainly of it; `None` if the first bytes show it.
     is_line: Option<fn(&str) -> bool>,
 }
 
@@ -253,7 +253,7 @@ pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
     let lines: Vec<String> = start.lines().map_while(Result::ok).collect();
     let knows = |declared: &&Declared| {
         let Some(is_line) = declared.is_line else { return false };
-        // A table of numbers may be anybody's: its first line must be one.
+        // Any program may write a table of numbers: the first line must be one of this format.
         let most = if declared.format == Format::JitterCsv { 1 } else { usize::MAX };
         lines.iter().take(most).any(|line| is_line(line))
     };

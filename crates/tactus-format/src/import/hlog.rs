@@ -16,13 +16,13 @@ use crate::lines::MOST_THREADS;
 /// Cookies of the encoding V2, compressed and not.
 const COMPRESSED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
-/// Those of the older ones, in which a count is a word whose size stands in these bits.
+/// Cookies of older versions, in which a count is a word whose size stands in these bits.
 const WORD: u32 = 0xf0;
 const COMPRESSED_V1: u32 = 0x1c84_9302;
 const PLAIN_V1: u32 = 0x1c84_9301;
 const COMPRESSED_V0: u32 = 0x1c84_9309;
 const PLAIN_V0: u32 = 0x1c84_9308;
-/// What stands before the counts: cookie, length, offset, digits, lowest, highest, ratio.
+/// Bytes before the counts: cookie, length, offset, digits, lowest, highest, ratio.
 const HEADER: usize = 40;
 /// The same in V0: cookie, digits, lowest, highest, total.
 const HEADER_V0: usize = 32;
@@ -124,7 +124,7 @@ fn fields(line: &str) -> Result<(&str, u64, &str), String> {
     if decimal(largest, 1).is_none() || fields.next().is_some() || tag.len() > 100 {
         return Err(damaged());
     }
-    // Some write the time since 1970 as start: then there is no beginning to count from.
+    // Some write the time since 1970 as start: then the beginning is unknown.
     let end =
         if start > 100 * 366 * 86_400 * (SECOND_NS / 10) { length } else { start.saturating_add(length) };
     Ok((tag, end, encoded))

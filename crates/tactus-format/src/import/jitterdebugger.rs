@@ -1,4 +1,5 @@
-//! What jitterdebugger leaves: `results.json`, `samples.raw`, and the table that jittersamples makes of that.
+//! The files of jitterdebugger: `results.json`, `samples.raw`, and the table that jittersamples makes of the
+//! samples.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read};
@@ -53,7 +54,7 @@ impl Samples {
     }
 
     fn add(&mut self, cpu: u64, at_ns: u64, value: u64) -> Result<(), String> {
-        // The time since the machine was started: by the first sample some of it has gone by.
+        // The time since the machine was started: some of it has passed before the first sample.
         if at_ns == 0 {
             return Err("a sample of the moment 0: nothing was measured then".into());
         }

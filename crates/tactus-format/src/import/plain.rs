@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::lines::{Format, Reading, read};
 
-    /// What the patient reader says of the same line.
+    /// The result of the patient reader for the same line.
     fn patient(line: &str) -> Option<Reading> {
         read(Format::Cyclictest, line)
     }

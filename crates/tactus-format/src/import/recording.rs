@@ -1,4 +1,4 @@
-//! What is kept of a file, and how its rows and what it says of them become a series.
+//! The data that is kept of a file, and how rows and other lines become a series.
 
 use tactus_model::buckets::{Counts, Packed, bucket_of};
 use tactus_model::histograms::MOST_COUNTED;
@@ -20,7 +20,7 @@ pub enum Values {
     Interrupts,
 }
 
-/// What ended a run before its time: a latency above a limit that the user had set.
+/// The reason why a run ended before its time: a latency above a limit that the user had set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// How large that latency was, in ns, where the file says it.
@@ -29,12 +29,12 @@ pub struct Ended {
     pub said: String,
 }
 
-/// What one instrument measured.
+/// The data of one instrument.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Who wrote it, as `cyclictest 2.40`.
+    /// The tool that wrote it, as `cyclictest 2.40`.
     pub instrument: String,
-    /// Which of its values these are, where the file has several: `IRQ`.
+    /// The kind of these values, if the file has several: `IRQ`.
     pub part: Option<&'static str>,
     /// The meaning of the values.
     pub values: Values,
@@ -52,15 +52,15 @@ pub struct Recording {
     pub counts_missed: bool,
     /// How its threads were scheduled, where it says so.
     pub policy: Option<Policy>,
-    /// What ended it, where it did not end by itself.
+    /// The latency that ended it, if it did not end by itself.
     pub ended_by: Option<Ended>,
-    /// What its file says of the conditions, as `load average 3.71 4.06 3.51`.
+    /// The conditions in its file, as `load average 3.71 4.06 3.51`.
     pub conditions: Vec<String>,
-    /// What it looked for and did not find: a good result without a value.
+    /// The event that it looked for and did not find: a good result without a value.
     pub found_nothing: Option<String>,
-    /// What each thread measured.
+    /// The data of each thread.
     pub series: Vec<Series>,
-    /// What a reader must know of its numbers.
+    /// Caveats to its numbers.
     pub notes: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl Recording {
         measured.map(missed).fold(0, u64::saturating_add)
     }
 
-    /// Notes what a command line says of interval, priority and policy.
+    /// Takes interval, priority and policy from a command line.
     pub(super) fn called(&mut self, command: &str) {
         if self.interval_ns.is_none() {
             self.interval_ns = option(command, 'i', "interval").and_then(|us| us.checked_mul(1_000));
@@ -216,14 +216,14 @@ pub(super) fn option(command: &str, short: char, long: &str) -> Option<u64> {
     None
 }
 
-/// What stands behind a short option in its word; others without a value may stand before it, as in `-qmp95`.
+/// The text after a short option in its word; others without a value may stand before it, as in `-qmp95`.
 fn short_option(word: &str, short: char) -> Option<&str> {
     let (before, rest) = word.split_once(short)?;
     let alone = before.chars().all(|c| c.is_ascii_alphabetic());
     (alone && (before.is_empty() || rest.chars().all(|c| c.is_ascii_digit()))).then_some(rest)
 }
 
-/// What one thread measured.
+/// The data of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// Its number.
@@ -259,7 +259,7 @@ impl Series {
         latency
     }
 
-    /// What never came, as it travels.
+    /// The latencies of the wake-ups that never came, as they travel.
     #[must_use]
     pub fn missed(&self) -> Sparse {
         let mut last = 0;
@@ -292,12 +292,12 @@ impl Series {
     }
 }
 
-/// What a file says of a thread beside its rows; times in ns.
+/// The figures of a thread beside its rows; times in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stated {
     /// How many values there were in all.
     pub cycles: Option<u64>,
-    /// How many of them are in no row, being too large.
+    /// How many of them are too large for any row.
     pub over: Option<u64>,
     /// The smallest.
     pub min: Option<u64>,
@@ -378,7 +378,7 @@ impl Rows {
         count
     }
 
-    /// The series that rows and what is said of them are.
+    /// The series from the rows and the stated figures.
     pub fn series(mut self, stated: Stated) -> Result<Series, String> {
         let over = stated.over.unwrap_or(0);
         let cycles = match stated.cycles {
@@ -408,7 +408,7 @@ impl Rows {
         if let Some(most) = most.filter(|most| *most > largest) {
             return Err(format!("{most} ns is in its histogram, but the largest value is {largest} ns"));
         }
-        // Of what is beyond the histogram only the largest is known: no quantile is then too small.
+        // Of the values beyond the histogram only the largest is known, so that no quantile is too small.
         let beyond = match stated.over {
             Some(over) => over,
             None if self.values > 0 && most < Some(largest) => cycles - self.values - self.missing,

@@ -1,4 +1,4 @@
-//! Text of `rtla timerlat hist` and `rtla osnoise hist`; what they say when they stop.
+//! Text of `rtla timerlat hist` and `rtla osnoise hist`, and their last lines when they stop.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -346,7 +346,7 @@ pub(super) fn duration_of(text: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)
 }
 
-/// What rtla says when a latency above `-a`, `-i`, `-T` or `-s` stops it.
+/// The output of rtla when a latency above `-a`, `-i`, `-T` or `-s` stops it.
 #[derive(Default)]
 pub(super) struct Stop {
     said: Option<String>,

@@ -14,7 +14,7 @@ pub(super) const MOST_IDLE: u64 = 1 << 16;
 /// How much is read at once, in bytes.
 const READ_AT_ONCE: usize = 256 << 10;
 
-/// What is said where a file leaves its unit open.
+/// The note on a file without a unit.
 pub(super) const NO_UNIT: &str =
     "the file does not contain its unit: its values are taken as microseconds (`--unit ns` if they are not)";
 
@@ -78,13 +78,13 @@ impl<R: Read> Lines<R> {
         Ok(text.trim_end_matches(['\n', '\r']))
     }
 
-    /// What is wrong with the last line.
+    /// An error in the last line.
     pub fn error(&self, what: impl Into<String>) -> ImportError {
         ImportError::line(self.number, what)
     }
 }
 
-/// What is wrong with a file of which nearly nothing is a reading.
+/// The error for a file in which nearly no line is a reading.
 pub(super) fn too_idle() -> String {
     format!("more than {MOST_IDLE} lines of it contain no data: no instrument writes such a file")
 }

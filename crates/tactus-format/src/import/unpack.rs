@@ -35,7 +35,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// That of a file which begins so; none: it is not packed.
+    /// The packing of a file with this beginning; `None` if it is not packed.
     pub fn of(first: &[u8]) -> Option<Self> {
         Some(match first {
             [0x1f, 0x8b, ..] => Self::Gzip,

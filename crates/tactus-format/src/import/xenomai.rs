@@ -1,4 +1,4 @@
-//! What `latency` of Xenomai prints, and `latmus` of EVL.
+//! The output of `latency` of Xenomai, and of `latmus` of EVL.
 
 use std::io::Read;
 
@@ -23,7 +23,7 @@ struct Row<'a> {
     rest: Vec<&'a str>,
 }
 
-/// A time that may lie before zero: the tool subtracts what it takes for its own delay.
+/// A time that may be negative: the tool subtracts an estimate of its delay.
 fn time(text: &str, negative: &mut bool) -> Option<u64> {
     match text.strip_prefix('-') {
         Some(less) => decimal(less, 1_000).map(|_| {

@@ -91,7 +91,7 @@ fn degradation(of: Degradation) -> Cell {
     std::iter::once(words(of)).chain(doubt(of)).collect::<Vec<String>>().into()
 }
 
-/// The rows in which the machine did other work at the same time, which is in the load.
+/// Names the rows in which the machine did other work at the same time, which is in the load.
 fn busy(contents: &Contents) -> Option<String> {
     let is_busy = |row: &&Row| {
         let values = row.result.values();

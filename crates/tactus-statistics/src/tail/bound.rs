@@ -1,4 +1,4 @@
-//! What all series together will not exceed: the worst of them decides.
+//! The bound on all series together: the worst of them decides.
 
 use tactus_model::number::{float, whole};
 
@@ -34,9 +34,9 @@ pub struct Bound {
     pub tail: Tail,
     /// The time that it is for, in ns.
     pub horizon_ns: u64,
-    /// What is exceeded once in that time, in ns.
+    /// The level that is exceeded once in that time, in ns.
     pub estimate_ns: f64,
-    /// Where that lies, all series together, but for 2.5 % on either side.
+    /// Its interval, all series together, with 2.5 % outside on either side.
     pub level: Range,
     /// The largest value of that series, in ns.
     pub observed_ns: f64,
@@ -58,8 +58,8 @@ pub struct Level {
 }
 
 impl Bound {
-    /// What is exceeded once in which time, from where the threshold is exceeded twice to the horizon: the points of a
-    /// return-level plot with its band.
+    /// The levels that are exceeded once in a time, for times up to the horizon: the points of a return-level
+    /// plot with its band. The shortest time is that in which the threshold is exceeded twice.
     #[must_use]
     pub fn levels(&self) -> Vec<Level> {
         let tail = &self.tail;
@@ -87,13 +87,14 @@ impl Bound {
     }
 }
 
-/// What all series together exceed less than once in a time, or why that cannot be said, and of which series.
+/// The level that all series together exceed less than once in a time, or why it is unknown, and for which
+/// series.
 ///
-/// Without a time that is asked for it is a day, or as long as what was measured carries. The worst series decides, and
-/// each errs less often in proportion to their number (C. E. Bonferroni).
+/// Without a given time the horizon is a day, or the longest time that the measurement allows. The worst
+/// series decides, and the error of each is divided by their number (C. E. Bonferroni).
 ///
 /// # Errors
-/// Why nothing can be said, with the number of the series that it is about.
+/// The reason, with the number of the series that it is about.
 pub fn bound(series: &[Maxima], horizon_ns: Option<u64>) -> Result<Bound, (usize, Refusal)> {
     let among = series.len();
     let mut tails = Vec::new();
@@ -134,7 +135,7 @@ pub fn bound(series: &[Maxima], horizon_ns: Option<u64>) -> Result<Bound, (usize
     Ok(Bound { level: Range { low: least, ..worst.level }, ..worst })
 }
 
-/// How far a tail carries, in ns.
+/// The longest horizon that a tail allows, in ns.
 fn carries(tail: &Tail) -> Result<u64, Refusal> {
     if tail.xi.high >= TOO_HEAVY {
         return Err(Refusal::TooHeavy { xi: tail.xi.high });

@@ -56,7 +56,7 @@ mod tests {
         assert!(anderson_darling(&even, gpd) < 0.1);
         let other = Gpd { sigma: 1.0, xi: 0.5 };
         assert!(anderson_darling(&even, other) > 2.0);
-        // Beyond the end of what was fitted: large, and a number.
+        // Beyond the end of the fitted law: large, and not NaN.
         assert!(anderson_darling(&even, Gpd { sigma: 1.0, xi: -0.4 }) > 10.0);
     }
 }

@@ -262,7 +262,7 @@ mod tests {
         near(fit.gpd.sigma, 7.44, 0.01, 7.440_269);
         near(fit.gpd.xi, 0.184, 0.001, 0.184_499);
         near(fit.log_likelihood, -485.1, 0.1, -485.093_721);
-        // What is reached on one day of a hundred years, and the profile of that.
+        // The level reached on one day of a hundred years, and its profile.
         let n = 36_500.0 * 152.0 / RAIN_DAYS;
         let level = excesses.level_range(fit, n, 3.841_458_8);
         near(30.0 + fit.gpd.one_in(n), 106.3, 0.1, 106.328_02);

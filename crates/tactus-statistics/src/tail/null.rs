@@ -96,7 +96,7 @@ mod tests {
         (0..times).map(draw).collect()
     }
 
-    /// How far two lines are apart, in parts, up to a chance.
+    /// The largest relative difference of two lines, up to a chance.
     fn apart(one: &[f64; CHANCES.len()], other: &[f64; CHANCES.len()], up_to: f64) -> f64 {
         let part = |n: usize| (one[n] / other[n] - 1.0).abs();
         (0..CHANCES.len()).filter(|n| CHANCES[*n] >= up_to).map(part).fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! Why there is no bound.
+//! Reasons for no bound.
 
 use super::stationarity::Tested;
 

@@ -1,5 +1,5 @@
-//! The tail of one series: the shortest blocks that are as good as independent, the lowest threshold above which they
-//! have one law, and that law.
+//! The tail of one series: the shortest blocks that are practically independent, the lowest threshold above
+//! which they have one law, and that law.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::{float, whole};
@@ -32,7 +32,7 @@ const WRONGLY_REJECTED: f64 = 0.1;
 /// The same with one threshold only, without which there is no bound. Independent values of one law may be
 /// refused in 7 % of cases at most, of which the four tests take 5.
 const WRONGLY_REFUSED: f64 = 0.02;
-/// The largest part of the exceedances that one single value may be.
+/// The largest share of the exceedances that a single value may have.
 const ONE_VALUE: f64 = 0.05;
 /// By how much the likelihood of a level may fall further where there are few exceedances, over their number.
 const FEW: f64 = 8.0;
@@ -79,9 +79,9 @@ pub struct Tail {
     pub tests: [Tested; 4],
     /// The threshold, in ns.
     pub threshold: f64,
-    /// What is above it, less it.
+    /// The values above it, less the threshold.
     pub excesses: Excesses,
-    /// The law of that.
+    /// The law of the excesses.
     pub fit: Fit,
     /// Where its shape lies.
     pub xi: Range,
@@ -244,7 +244,7 @@ impl Maxima {
         })
     }
 
-    /// What was measured at one go each.
+    /// The parts that were measured without interruption.
     fn slices(&self) -> impl Iterator<Item = &[u64]> {
         let ends = self.starts.iter().copied().chain([self.values.len()]);
         ends.scan(0, |begin, end| {

@@ -23,7 +23,7 @@ pub const LAGS: usize = 10;
 /// The part of all blocks whose runs are counted.
 const LARGEST: f64 = 0.1;
 
-/// What is tested.
+/// The kind of failure that a test looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// Correlation.
@@ -141,7 +141,8 @@ pub fn runs(values: &[f64]) -> (f64, f64) {
     (float(found), (1..=found).map(of).sum::<f64>().min(1.0))
 }
 
-/// How far apart the rank sums of the halves are, in standard deviations, and the chance of so much on either side.
+/// How far apart the rank sums of the halves are, in standard deviations, and the chance of that on either
+/// side.
 pub fn halves(values: &[f64]) -> (f64, f64) {
     let half = values.len() / 2;
     let ranks = ranks(values);

@@ -175,7 +175,7 @@ fn of_fits(xi: f64, k: u64, times: f64, trials: u64) -> (f64, f64) {
     (percent(held, ratios.len()), ratios[ratios.len() / 2])
 }
 
-/// What became of the whole procedure.
+/// The results of the whole procedure.
 #[derive(Default)]
 struct Outcome {
     held: usize,
@@ -217,7 +217,7 @@ impl Outcome {
         percent(self.held, self.given)
     }
 
-    /// What is given and wrong, of all trials.
+    /// Wrong bounds, as a share of all trials.
     fn wrong(&self) -> f64 {
         percent(self.given - self.held, self.trials)
     }
@@ -279,12 +279,12 @@ fn fits(trials: u64, counts: &[u64]) {
     assert!(mean >= 95.0 - chance(usize::try_from(trials).unwrap()) / cells.sqrt(), "{mean}");
 }
 
-/// Whether a cell is as docs/design/tail.md asks. Where hardly any bounds are given there is nothing to count.
+/// Whether a cell is as docs/design/tail.md requires. With hardly any bounds there is nothing to count.
 fn accepted(law: Law, n: usize, times: Option<f64>, all: &Outcome) -> bool {
     match law {
         Law::Pareto(xi) if all.given * 10 >= all.trials => {
-            // A fifth of 600 blocks are more than 100 exceedances. Where nothing is asked a bound reaches further than that
-            // carries well, until it is a promise.
+            // A fifth of 600 blocks are more than 100 exceedances. Without a given horizon a bound may reach
+            // further than it should, until it is a promise.
             let near = xi.abs() <= 0.2 && n >= 600 && (times.is_some() || n as u64 >= PROMISED_BLOCKS);
             let median_holds = all.not_above(3.0) >= 50.0 - 3.1 * 50.0 / float(all.given as u64).sqrt();
             all.coverage() >= 93.0 - chance(all.given) && (median_holds || !near)

@@ -16,10 +16,10 @@ const SLOW: Duration = Duration::from_secs(2);
 /// How long a newcomer waits for a place, at most: no other one is let in meanwhile.
 const WAIT: Duration = Duration::from_millis(300);
 
-/// What is done with a connection.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It has not said what it wants.
+    /// It has not sent its request.
     Silent,
     /// Its answer is being made.
     Asked,
@@ -52,7 +52,7 @@ struct Table {
 }
 
 impl Connections {
-    /// A place for a connection; none: all are taken by others that do something.
+    /// A place for a connection; `None` if others use all of them.
     pub(super) fn take(self: &Arc<Self>, stream: TcpStream) -> Option<Place> {
         let stream = Arc::new(stream);
         let (mut table, until) = (self.lock(), Instant::now() + WAIT);
@@ -114,10 +114,10 @@ impl Place {
         &self.stream
     }
 
-    /// It has said what it wants.
+    /// It has sent its request.
     ///
     /// # Errors
-    /// When it was cut meanwhile, as for the others.
+    /// When it was cut meanwhile, as in the other methods.
     pub(super) fn asked(&self) -> io::Result<()> {
         self.becomes(Stage::Asked).map(drop)
     }

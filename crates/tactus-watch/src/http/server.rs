@@ -26,11 +26,11 @@ pub trait Site: Send + Sync + 'static {
     fn answer(&self, request: &Request) -> Answer;
 }
 
-/// Answers in threads of this name, on the CPUs of who calls this, until the program ends. Where only this machine is
-/// listened to, only who asks for it by a name of loopback is answered.
+/// Answers in threads of this name, on the CPUs of the caller, until the program ends. A server that listens
+/// only on this machine answers only requests with a loopback name.
 ///
 /// # Errors
-/// When there is no thread for it.
+/// When the thread cannot be started.
 pub fn listen(listener: TcpListener, name: &'static str, site: impl Site) -> io::Result<SocketAddr> {
     let bound = listener.local_addr()?;
     let (site, here) = (Arc::new(site), bound.ip().is_loopback());
@@ -38,7 +38,7 @@ pub fn listen(listener: TcpListener, name: &'static str, site: impl Site) -> io:
         let connections = Arc::new(Connections::default());
         loop {
             let Ok((stream, _)) = listener.accept() else {
-                // No descriptor is left, say: somebody may give one back.
+                // For example, no descriptor is left: one may be freed.
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             };
@@ -87,7 +87,7 @@ fn answer(place: &Place, site: &dyn Site, here: bool) -> io::Result<()> {
     }
 }
 
-/// Sends what happens until there is no more of it, or who follows has gone.
+/// Sends events until there are no more, or the client has gone.
 fn follow(mut stream: &TcpStream, mut events: Box<dyn Events>) -> io::Result<()> {
     let mut last = Instant::now();
     loop {
@@ -139,7 +139,7 @@ fn head(mut stream: &TcpStream) -> io::Result<Option<Request>> {
     }
 }
 
-/// Writes all of it, or fails when the time is over, or none of it is taken for too long.
+/// Writes all of it. Fails when the time is over, or when the client accepts no bytes for too long.
 fn write(mut stream: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         stream.set_write_timeout(Some(left(until)?.min(STALLED)))?;
@@ -153,7 +153,7 @@ fn write(mut stream: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result
     stream.flush()
 }
 
-/// What is left until then.
+/// The time left until then.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

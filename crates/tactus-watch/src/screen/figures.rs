@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tactus_model::number::float;
 
-/// A latency in us, with what distinguishes small ones; none: a dash, never 0.
+/// A latency in us, with digits that distinguish small ones; a dash for `None`, never 0.
 #[must_use]
 pub fn micro(ns: Option<u64>) -> String {
     match ns {

@@ -7,7 +7,7 @@ const MOST: usize = 256;
 /// and no maximum is lost.
 #[derive(Clone, Debug, Default)]
 pub struct Maxima {
-    /// In ns, the oldest first; none: nothing was measured then.
+    /// In ns, the oldest first; `None` for a time without measurement.
     stretches: Vec<Option<u64>>,
     /// Ticks in each stretch; 0 before the first one.
     ticks: usize,

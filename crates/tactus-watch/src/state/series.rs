@@ -65,7 +65,7 @@ impl Series {
         self.quantile_ns = self.quantile(99, 100);
     }
 
-    /// The 99th percentile of what reached the histogram, in ns, within 0.1 %.
+    /// The 99th percentile of the values in the histogram, in ns, within 0.1 %.
     #[must_use]
     pub const fn p99_ns(&self) -> Option<u64> {
         self.quantile_ns
@@ -77,7 +77,7 @@ impl Series {
         (self.totals.cycles > 0).then_some(self.totals.max_ns)
     }
 
-    /// What was counted.
+    /// Its counts.
     #[must_use]
     pub fn packed(&self) -> Packed {
         if self.counts.is_empty() { self.kept.clone() } else { self.counts.pack() }

@@ -44,9 +44,9 @@ pub enum Values {
 pub struct Found {
     /// Rows.
     pub rows: usize,
-    /// The columns, as they were asked for.
+    /// The requested columns.
     pub columns: Vec<Values>,
-    /// What its metadata say, by key.
+    /// Its metadata, by key.
     pub about: Vec<(String, String)>,
 }
 
@@ -80,7 +80,7 @@ impl Values {
         if let Self::Flag(all) = self { *all.get(row)? } else { None }
     }
 
-    /// What stands in a row, for a column of this kind.
+    /// The cell in a row, for a column of this kind.
     #[must_use]
     pub fn cell(&self, row: usize, kind: Kind) -> Cell<'_> {
         match self {
