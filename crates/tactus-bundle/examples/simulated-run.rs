@@ -128,7 +128,7 @@ impl Random {
     }
 }
 
-/// What latencies look like, in ns.
+/// The shape of latencies, in ns.
 #[derive(Clone, Copy)]
 struct Shape {
     base: f64,
@@ -169,7 +169,7 @@ struct Second {
 
 impl Second {
     fn tick(&self, key: &SeriesKey, n: u64, at_ns: u64, total: &mut Latency, random: &mut Random) -> Tick {
-        // Later by what the time of day and chance make of it; and now and then one wake-up by much more.
+        // Later by the time of day and by chance; and now and then one wake-up by much more.
         let shift = n / 90 % 120 + random.below(40);
         let mut now = self.totals;
         now.min_ns += shift;

@@ -1,4 +1,4 @@
-//! What can go wrong with a bundle.
+//! Errors of a bundle.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub enum BundleError {
     OtherVersion {
         /// The directory.
         path: PathBuf,
-        /// Who wrote it.
+        /// The version that wrote it.
         tactus: String,
         /// Its format.
         found: Format,
@@ -51,20 +51,20 @@ pub enum BundleError {
         /// Missing, or another checksum.
         reason: String,
     },
-    /// It is not the run to go on with.
+    /// It is not the run to continue.
     #[error("{path} cannot be continued: {reason}")]
     CannotResume {
         /// The directory.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         reason: String,
     },
-    /// What is written there could land elsewhere, or be exchanged.
+    /// A file written there could land elsewhere, or be exchanged.
     #[error("{path} is not safe to write to: {reason}")]
     Unsafe {
-        /// The directory, or what is in it.
+        /// The directory, or a file in it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// There is something at the place where a bundle should be written.
@@ -82,7 +82,7 @@ impl BundleError {
         move |error| Self::Io { path: path.to_owned(), error }
     }
 
-    /// What the user can do about it.
+    /// Says how to resolve the error.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -16,9 +16,9 @@ pub const MANIFEST: &str = "manifest.json";
 pub const SOURCE: &str = "source.toml";
 /// Name of the file with the plan as the machine could do it.
 pub const PLAN: &str = "plan.toml";
-/// Name of the file with what happened.
+/// Name of the file with the events of a run.
 pub const EVENTS: &str = "events.jsonl";
-/// Name of the file with the last things that tactus did in a run that broke.
+/// Name of the file with the last log lines of a run that broke.
 pub const LOG: &str = "log.txt";
 /// Name of the file with a signature of [`SUMS`].
 pub const SIGNATURE: &str = "signature.sig";
@@ -30,9 +30,9 @@ const DERIVED: [&str; 2] = ["report.", "certificate."];
 pub const SCENARIOS: &str = "scenarios";
 /// The directories with one file of each environment.
 pub const FACTS: &str = "facts";
-/// The same of what the audit says.
+/// The same of the audits.
 pub const AUDIT: &str = "audit";
-/// Name of the directory with what consoles of environments said.
+/// Name of the directory with the console output of environments.
 pub const CONSOLES: &str = "console";
 
 /// The text of a file that is no longer than `most`.
@@ -82,8 +82,8 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Checksums of every file in `dir`, by path; not of the manifest and its signature, of reports and certificates made from
-/// the rest, and of what was being written when the power failed.
+/// Checksums of every file in `dir`, by path. It leaves out the manifest and its signature, reports and
+/// certificates made from the rest, and files that were being written when the power failed.
 pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleError> {
     let mut sums = BTreeMap::new();
     let mut checked = Checked::default();
@@ -102,7 +102,7 @@ pub fn checksums(dir: &Directory) -> Result<BTreeMap<String, String>, BundleErro
     Ok(sums)
 }
 
-/// What is being written, or was when the power failed: readers open nothing of such a name.
+/// A file that is being written, or was when the power failed: readers open no file of such a name.
 fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
@@ -146,8 +146,8 @@ pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
     })
 }
 
-/// Refuses to write into a directory of anything but files of one name and directories that nobody else can put files
-/// into: what is written there could land elsewhere.
+/// Refuses a directory in which written data could land elsewhere. It may contain only files of one name, and
+/// directories into which no other user can put files.
 pub fn only_ours(dir: &Directory) -> Result<(), BundleError> {
     let unsafe_to_write =
         |path: &Path, reason: String| BundleError::Unsafe { path: dir.path().join(path), reason };

@@ -16,13 +16,13 @@ use tactus_system::Directory;
 use super::limits;
 use super::lines::{Line, Lines};
 
-/// The latest start and the greatest length of an interval that is read: 100 years in ns. Nobody
-/// measures that long, and sums of such times cannot overflow.
+/// The latest start and the greatest length of an interval that is read: 100 years in ns. No measurement
+/// lasts that long, and sums of such times cannot overflow.
 const LONGEST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// What was measured.
+/// The log of measured latencies.
 pub const LATENCY: &str = "latency.hlog";
-/// What was missed meanwhile.
+/// The log of periods that were missed meanwhile.
 pub const MISSED: &str = "missed.hlog";
 
 /// Length of the intervals of a log that can be read, in ns, and how many bytes its histograms have.
@@ -38,7 +38,7 @@ pub fn lengths(dir: &Directory, name: &str) -> io::Result<(Vec<u64>, u64)> {
     Ok((lengths, bytes))
 }
 
-/// Where what a log has of each series ends, by tag, in ns since the row began to measure.
+/// The end of each series in a log, by tag, in ns since the row began to measure.
 pub fn ends(dir: &Directory, name: &str) -> io::Result<BTreeMap<String, u64>> {
     let mut ends: BTreeMap<String, u64> = BTreeMap::new();
     each(dir, name, |entry| {
@@ -106,7 +106,7 @@ fn place(entry: &IntervalLogHistogram<'_>) -> Option<Place> {
 /// Cookies of HdrHistogram's encoding V2, compressed and not.
 const COMPRESSED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
-/// What stands before the counts: cookie, length, offset, digits, lowest, highest, ratio.
+/// Bytes before the counts: cookie, length, offset, digits, lowest, highest, ratio.
 const HEADER: usize = 40;
 
 /// Reads encoded histograms of our layout into counts by bucket. The library's own reader makes a histogram of
@@ -127,7 +127,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// None: it is damaged, or somebody else's with another layout.
+    /// Reads the counts; `None` if they are damaged, or have another tool's layout.
     fn counts(&mut self, encoded: &str) -> Option<&[(usize, u64)]> {
         self.compressed.clear();
         base64::engine::general_purpose::STANDARD.decode_vec(encoded, &mut self.compressed).ok()?;

@@ -1,5 +1,6 @@
-//! What a row says of its largest latencies: a report holds each of them against each wait of a virtual CPU, and says the
-//! threads of a trace again for each of their moments. A run keeps a few of them; a stranger's bundle may say more.
+//! Limits the largest latencies of a row. A report compares each of them with each wait of a virtual CPU, and
+//! names the threads of a trace again for each of their moments. A run keeps a few of them; a stranger's
+//! bundle may have more.
 
 use std::cmp::Reverse;
 
@@ -39,14 +40,15 @@ fn limit_waits(waits: &mut Waits) -> (usize, usize) {
     let Waits { look_ns: _, totals: _, longest, cut_ns } = waits;
     let left_out = largest(longest, WAITS, |wait: &Wait| wait.waited_ns);
     if left_out > 0 {
-        // Whoever asks for a wait that explains a latency must not take one that is not here for none.
+        // A wait that is left out here may explain a latency: a search must not conclude that there was no
+        // wait.
         *cut_ns = (*cut_ns).max(longest.last().map(|wait| wait.waited_ns));
     }
     let named = longest.iter_mut().filter_map(|wait| wait.by.as_mut());
     (left_out, named.filter_map(|name| cut(name, LONGEST_THREAD)).count())
 }
 
-/// Keeps so many, the largest; returns how many are left out. As many as there may be keep their order.
+/// Keeps the `most` largest; returns how many are left out. If all fit, they keep their order.
 fn largest<T>(all: &mut Vec<T>, most: usize, size: impl Fn(&T) -> u64) -> usize {
     let more = all.len().saturating_sub(most);
     if more > 0 {

@@ -1,6 +1,6 @@
-//! Bundles on disk: written as a run goes, read back whole, cut or altered. Touches the directory of its bundle
-//! and nothing else, through [`tactus_system::Directory`]: a bundle may come from a stranger, so no name in it leads
-//! out of it and no link is followed; how much of it is read is in `limits`.
+//! Bundles on disk: written during a run, and read back whole, cut or altered. This crate touches the
+//! directory of its bundle and nothing else, through [`tactus_system::Directory`]. A bundle may come from a
+//! stranger, so no name in it leads out of it and no link is followed. How much of it is read is in `limits`.
 
 mod error;
 mod files;

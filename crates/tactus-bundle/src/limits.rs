@@ -1,5 +1,5 @@
-//! How much of a bundle is read. A bundle may come from anybody: whatever it says, reading it takes no more memory and
-//! no more work than these limits allow, and nothing that tactus writes comes near them.
+//! Limits on the reading of a bundle. A bundle may come from a stranger. Whatever it contains, reading it
+//! takes no more memory and work than these limits allow. Bundles that tactus writes stay far below them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -18,9 +18,9 @@ pub(crate) const MANIFEST: u64 = 16 * MIB;
 pub const PLAN: u64 = 4 * MIB;
 /// Longest `result.json`: a thousand series with all of their outliers.
 pub(crate) const RESULT: u64 = 32 * MIB;
-/// Longest file of an environment's facts, in a bundle or by itself, or of what the audit says of them.
+/// Longest file of an environment's facts, in a bundle or by itself, or of its audit.
 pub const FACTS: u64 = 32 * MIB;
-/// Longest `pending.jsonl`: what a thousand series count until their interval is full.
+/// Longest `pending.jsonl`: the counts of a thousand series until their interval is full.
 pub(crate) const PENDING: u64 = 128 * MIB;
 /// Longest log: events, ticks, windows, histograms, a console. A day of a thousand CPUs has histograms of 5 GB.
 pub(crate) const LOG: u64 = 16 * GIB;
@@ -29,7 +29,7 @@ pub(crate) const CHECKED: u64 = 64 * GIB;
 /// Those with holes among them.
 pub(crate) const SPARSE: u64 = 64 * MIB;
 
-/// How many times longer than its compressed file a table of ticks may be: ours are ten times as long.
+/// Largest ratio of a table of ticks to its compressed file; those that tactus writes have a ratio of ten.
 pub(crate) const UNPACKED: u64 = 100;
 
 /// Remarks of a run that are kept.
@@ -38,8 +38,8 @@ pub(crate) const NOTES: usize = 65_536;
 pub(crate) const ITEMS: usize = 512;
 /// Largest latencies that are kept of one series: as many as a run keeps.
 pub(crate) const OUTLIERS: usize = 32;
-/// Waits of virtual CPUs that are kept of one row, the longest: as many as a run keeps. Each latency is held against each
-/// of them.
+/// Waits of virtual CPUs that are kept of one row, the longest: as many as a run keeps. Each latency is
+/// compared with each of them.
 pub(crate) const WAITS: usize = 512;
 /// Groups of CPUs whose use of the cache is kept.
 pub(crate) const GROUPS: usize = 4096;
@@ -50,7 +50,7 @@ pub(crate) const WINDOWS: usize = 1 << 23;
 
 /// How much more memory a document takes than its file.
 const PARSED: u64 = 4;
-/// What a list or a table takes, however short it is in the file.
+/// Memory of a list or a table, however short it is in the file.
 const TABLE: u64 = 256;
 /// Memory that a bundle may take, in bytes, however small it is, and what one of its rows may.
 const BUNDLE: u64 = 512 * MIB;
@@ -76,7 +76,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// Takes so many bytes of it.
+    /// Takes this many bytes of it.
     ///
     /// # Errors
     /// When there are no more.
@@ -89,8 +89,8 @@ impl Memory {
         Err(io::Error::new(io::ErrorKind::OutOfMemory, words))
     }
 
-    /// The bytes of a file of at most `most` bytes, for whose contents there is memory. A file that is there under several
-    /// names is there once, and what it brings with it too.
+    /// The bytes of a file of at most `most` bytes, for whose contents there is memory. A file adds to the
+    /// allowance only once, however many names it has.
     ///
     /// # Errors
     /// Those of [`Directory::read`], and when there is no more memory.
@@ -115,7 +115,7 @@ impl Memory {
         self.take(parsed(bytes))
     }
 
-    /// How much a row may take whose log has so many bytes.
+    /// The memory that a row may take with a log of this many bytes, in bytes.
     pub fn for_row(&mut self, log: u64) -> usize {
         let own = log.saturating_mul(PER_BYTE);
         self.allow(own);
@@ -123,12 +123,12 @@ impl Memory {
         usize::try_from(left.min(ROW.saturating_add(own))).unwrap_or(usize::MAX)
     }
 
-    /// What was taken so far, in bytes.
+    /// The memory taken so far, in bytes.
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// So many bytes are free again.
+    /// Frees this many bytes.
     pub const fn give_back(&mut self, bytes: u64) {
         self.taken = self.taken.saturating_sub(bytes);
     }
@@ -138,18 +138,18 @@ impl Memory {
     }
 }
 
-/// What the contents of a file need, as far as they are as long as they look.
+/// The memory for the contents of a file by its length, in bytes.
 fn by_length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX).saturating_mul(PARSED)
 }
 
-/// What they need with their tables.
+/// The memory for them with their tables, in bytes.
 fn parsed(bytes: &[u8]) -> u64 {
     let tables = bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
     by_length(bytes).max(u64::try_from(tables).unwrap_or(u64::MAX).saturating_mul(TABLE))
 }
 
-/// Reads so many bytes; more are an error, not an end.
+/// Reads at most `most` bytes; more are an error, not an end.
 pub(crate) struct Capped<R> {
     from: R,
     most: u64,

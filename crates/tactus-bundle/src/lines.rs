@@ -1,5 +1,5 @@
-//! Lines of a file: one of JSON as it is written; all as they are read, one at a time: a file of any length takes no more
-//! memory than its longest line may have.
+//! Lines of a file: one of JSON as it is written, and all as they are read, one at a time. A file of any
+//! length takes no more memory than its longest line may have.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,11 +9,11 @@ use tactus_system::Directory;
 
 use super::limits::{self, Capped};
 
-/// The longest line that is read, in bytes; nothing that is written here comes near it.
+/// The longest line that is read, in bytes; lines that tactus writes are far shorter.
 const LONGEST: usize = 8 * 1024 * 1024;
 
-/// How much of what is too long is passed over until the next line is looked for no more: a file of one hole has none,
-/// and is as long as its maker likes.
+/// Bytes of an overlong line that are skipped before the search for the next line stops. A sparse file may
+/// have no line at all, and any length.
 const ENDLESS: usize = 8 * LONGEST;
 
 /// A value as a line.
@@ -53,7 +53,7 @@ impl<R: BufRead> Lines<R> {
         Self { from, line: Vec::new() }
     }
 
-    /// The next line that is not empty; none: the end.
+    /// The next line that is not empty; `None` at the end.
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             self.line.clear();

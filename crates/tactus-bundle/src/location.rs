@@ -13,10 +13,11 @@ const TRIES: u32 = 100;
 /// A directory for a new bundle, which is made when the bundle is begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// This one. It is made; one that is there must be empty, and nobody else may be able to put anything into it.
+    /// This one. It is made; an existing one must be empty, and no other user may be able to put anything
+    /// into it.
     Named(PathBuf),
-    /// This one, or `NAME-2`, `NAME-3` and so on: the first that is not there. What is there, whoever put it there, is
-    /// left alone.
+    /// This one, or `NAME-2`, `NAME-3` and so on: the first that does not exist. Existing ones are left
+    /// alone.
     Fresh(PathBuf),
 }
 

@@ -1,4 +1,4 @@
-//! The logs of a bundle's rows, line by line: whoever wants every tick and every interval, and not what they fold to.
+//! The logs of a bundle's rows, line by line, for readers that need every tick and every interval.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,11 +32,11 @@ impl Logs {
             .map(|(name, part)| Ok((name.as_str(), *part, self.dir.beneath(format!("{SCENARIOS}/{name}"))?))))
     }
 
-    /// Calls with every tick of a row, the ticks of each series in their order. False: the row has no such log.
-    /// What cannot be read was said when the bundle was.
+    /// Calls with every tick of a row, the ticks of each series in their order. Returns false if the row has
+    /// no such log. Unreadable lines were reported when the bundle was read.
     ///
     /// # Errors
-    /// When there is no such row, and those of `take`.
+    /// When the row does not exist, and those of `take`.
     pub fn ticks(&self, row: usize, take: &mut TakeTick<'_>) -> io::Result<bool> {
         let mut last: BTreeMap<SeriesKey, u64> = BTreeMap::new();
         let mut outcome = Ok(());
@@ -68,7 +68,7 @@ impl Logs {
     /// Calls with every interval of a row's histogram log: its tag, its place, and its counts by number of the bucket.
     ///
     /// # Errors
-    /// When there is no such row, or the log cannot be read on, and those of `take`.
+    /// When the row does not exist, or the log cannot be read further, and those of `take`.
     pub fn intervals(&self, row: usize, take: &mut TakeInterval<'_>) -> io::Result<()> {
         let mut outcome = Ok(());
         for part in self.row(row)? {

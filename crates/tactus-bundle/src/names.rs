@@ -1,5 +1,5 @@
-//! What a bundle names once and every row, thread and line about them says again: a name that is longer than any would be
-//! repeated as often as there are threads, and a megabyte become gigabytes.
+//! Limits the names that a bundle has once and that every row, thread and line about them repeats. An
+//! overlong name would be repeated for every thread, and a megabyte would become gigabytes.
 
 use tactus_model::bundle::{Manifest, RowResult};
 use tactus_model::plan::Plan;
@@ -8,10 +8,10 @@ use tactus_model::plan::Plan;
 const NAME: usize = 1024;
 /// The longest sentence that stands beside each row, such as where a published figure comes from, in bytes.
 const SENTENCE: usize = 4096;
-/// What stands at the end of one that was cut.
+/// The end of a name that was cut.
 const MARK: &str = " [...]";
 
-/// Cuts what a manifest names.
+/// Cuts the names of a manifest.
 pub(crate) fn of_manifest(manifest: &mut Manifest, damage: &mut Vec<String>) {
     let machine = &mut manifest.machine;
     let names = [
@@ -61,7 +61,7 @@ pub(crate) fn of_row(file: &str, row: &mut RowResult, damage: &mut Vec<String>) 
     say(file, count, damage);
 }
 
-/// Longest words of what reads a file about what is wrong with it: they repeat what stands there.
+/// Longest error message of a parser: such messages repeat text from the file.
 const WORDS: usize = 512;
 
 /// Such words, up to a length.

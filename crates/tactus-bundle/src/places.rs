@@ -1,4 +1,4 @@
-//! What a bundle knows of its environments: a directory of one JSON file for each.
+//! A bundle's knowledge of its environments: a directory with one JSON file for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,7 +9,7 @@ use tactus_system::Directory;
 
 use super::limits::{self, Memory};
 
-/// What stands in such a directory, by environment.
+/// The contents of such a directory, by environment.
 pub fn by_environment<T: DeserializeOwned>(
     dir: &Directory,
     sub: &str,

@@ -29,14 +29,14 @@ use super::places::by_environment;
 use super::slices::{self, Joining, Part, Results};
 use super::{BundleError, Logs, files, hlog, largest, names, recover, ticks, windows};
 
-/// What a row of which nothing was logged takes, in bytes, about.
+/// The approximate memory of a row without logs, in bytes.
 const ROW: u64 = 4096;
 
 /// How much a reader puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// A bundle that was finished must be as it was written; one that was cut off by a crash is
-    /// recovered, and says so.
+    /// A finished bundle must be as it was written. One that was cut off by a crash is recovered, with a
+    /// remark.
     Whole,
     /// Whatever can be read, with a sentence for everything that cannot.
     Damaged,
@@ -51,10 +51,11 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
     read_from(&open(dir)?, trust)
 }
 
-/// Opens the directory of a bundle: whoever reads it and then writes beside what he read does both in the same one.
+/// Opens the directory of a bundle, so that a reader that then writes beside the bundle uses the same
+/// directory.
 ///
 /// # Errors
-/// When there is none.
+/// When it is missing.
 pub fn open(dir: &Path) -> Result<Directory, BundleError> {
     let not = |error: io::Error| BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() };
     Directory::open(dir).map_err(not)
@@ -145,9 +146,9 @@ fn read_rows(
             }
             let joining = joining.get_or_insert_with(|| Joining::new(&row.result));
             let grown = joining.add(part, row);
-            // What it took is in the whole now.
+            // Its memory is part of the whole now.
             memory.give_back(memory.taken().saturating_sub(before));
-            // What is too much is told with the row that would come after it.
+            // An excess is reported with the row that would come next.
             let _ = memory.take(u64::try_from(grown).unwrap_or(u64::MAX));
         }
         rows.extend(joining.map(Joining::finish));
@@ -166,10 +167,10 @@ fn read_rows(
     Ok((contents, Logs::new(dir.clone(), names)))
 }
 
-/// What the bundle in an open directory says of itself, as it stands there: nothing of it is checked.
+/// The manifest of the bundle in an open directory, unchecked.
 ///
 /// # Errors
-/// When it is no bundle, or was written in another format.
+/// When it is not a bundle, or was written in another format.
 pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
     manifest_and_bytes(dir).map(|(manifest, _)| manifest)
 }
@@ -192,11 +193,12 @@ fn manifest_and_bytes(dir: &Directory) -> Result<(Manifest, Vec<u8>), BundleErro
     Ok((manifest, text))
 }
 
-/// Verifies the bundle in an open directory: it is finished, and every file is as its manifest has it, and no other lies
-/// where one is read. Nothing of it is parsed but the manifest.
+/// Verifies the bundle in an open directory: it is finished, every file is as its manifest has it, and no
+/// other file lies in a place that is read. It parses only the manifest.
 ///
 /// # Errors
-/// When it is no bundle, was written in another format, is not finished, or a file is missing, altered or added.
+/// When it is not a bundle, was written in another format, is not finished, or a file is missing, altered or
+/// added.
 pub fn verify(dir: &Directory) -> Result<Manifest, BundleError> {
     sealed(dir).map(|sealed| sealed.manifest)
 }
@@ -212,8 +214,8 @@ pub struct Sealed {
     pub sha256: String,
 }
 
-/// Verifies a bundle as [`verify`] does, and returns what holds it together. It is read once: what was verified is what is
-/// returned.
+/// Verifies a bundle as [`verify`] does, and returns the data that seals it. The bundle is read once, so that
+/// the returned data is the verified data.
 ///
 /// # Errors
 /// As [`verify`].
@@ -232,7 +234,7 @@ pub fn sealed(dir: &Directory) -> Result<Sealed, BundleError> {
     Ok(Sealed { manifest, bytes, sha256 })
 }
 
-/// What a manifest of any version says of its version.
+/// The version in a manifest of any version.
 #[derive(serde::Deserialize)]
 struct Version {
     format: Option<tactus_model::bundle::Format>,
@@ -242,7 +244,7 @@ struct Version {
 
 fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked) -> Option<BundleError> {
     let path = dir.path().join(name);
-    // A manifest is somebody's input too: it names files of its own bundle and no others.
+    // A manifest may come from a stranger: it may name only files of its bundle.
     let inside = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let reason = if !inside {
         "the manifest names a file outside the bundle".to_owned()
@@ -256,8 +258,8 @@ fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked)
     Some(BundleError::Altered { path, reason })
 }
 
-/// A finished run has a directory for each of its rows, also for those that were skipped: without one it is not
-/// known what the run as a whole showed.
+/// A finished run has a directory for each of its rows, even for skipped ones. Without one, the result of the
+/// run as a whole is unknown.
 fn missing_rows(dir: &Directory, missing: usize, there: usize) -> BundleError {
     let reason = format!("rows missing: {missing} of {}", missing.saturating_add(there));
     BundleError::Altered { path: dir.path().join(SCENARIOS), reason }
@@ -324,26 +326,26 @@ fn readable(plan: &mut Plan, damage: &mut Vec<String>) {
     plan.technology.truncate(MOST_SHOWN);
 }
 
-/// What the events of a run say.
+/// The contents of a run's events.
 #[derive(Default)]
 struct Happened {
     rows_of: BTreeMap<usize, Told>,
     notes: Vec<(Option<String>, Note)>,
-    /// How many rows the run planned; 0 where no run is told of, as in an import.
+    /// How many rows the run planned; 0 if no run is in the events, as in an import.
     planned: usize,
     /// Remarks and items beyond those that are kept.
     left_out: usize,
 }
 
-/// What the events say of one row.
+/// The events of one row.
 #[derive(Default)]
 struct Told {
     values: Vec<ValueResult>,
     held: Vec<CacheHeld>,
 }
 
-/// To which rows what is said of the cache belongs: it is looked at before the rows of a scenario start, while
-/// they run and after they ended.
+/// Assigns looks at the cache to rows: they are made before the rows of a scenario start, while they run and
+/// after they ended.
 #[derive(Default)]
 struct Looks {
     before: Vec<CacheHeld>,
@@ -402,7 +404,7 @@ fn hold(all: &mut Vec<CacheHeld>, one: &CacheUse, memory: &mut Memory) -> io::Re
     all.get(before..).unwrap_or_default().iter().try_for_each(|held| memory.take(weight(held)))
 }
 
-/// What this takes, in bytes; a range of CPUs is at least two characters, and takes eight bytes.
+/// Its memory, in bytes; a range of CPUs has at least two characters, and takes eight bytes.
 fn weight(held: &CacheHeld) -> u64 {
     let bytes = size_of::<CacheHeld>() + held.group.len() + 4 * held.cpus.to_string().len();
     u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -521,7 +523,7 @@ fn result(dir: &Directory, name: &str, memory: &mut Memory, damage: &mut Vec<Str
     Some(found)
 }
 
-/// What the logs of a row have. Where there is no memory left, they stay unread.
+/// Reads the logs of a row. Without memory they stay unread.
 fn row(
     dir: &Directory,
     name: &str,
@@ -545,7 +547,7 @@ fn row(
     }
     let windows: usize = short.series.values().map(Maxima::bytes).sum();
     let bytes = ticks.bytes() + histograms.bytes() + missed.bytes() + windows;
-    // What is too much is told with the row that would come after it.
+    // An excess is reported with the row that would come next.
     let _ = memory.take(u64::try_from(bytes).unwrap_or(u64::MAX));
     let mut row = Row {
         result,
@@ -568,7 +570,7 @@ fn row(
             }
         }
     }
-    // What the logs say instead may be no better.
+    // The data of the logs may be no better.
     if let Some(why) = possible(&file, &mut row, damage).or(told) {
         let why = format!("its figures are impossible: {why}");
         match row.result.outcome.is_empty() {
@@ -592,7 +594,7 @@ fn possible(file: &str, row: &mut Row, damage: &mut Vec<String>) -> Option<Strin
     Some(why)
 }
 
-/// What the logs of a row have, with the ticks that had not come into them: what was measured, what was missed.
+/// Reads the logs of a row, with the ticks that had not reached them: measured and missed periods.
 fn histograms(
     dir: &Directory,
     row: &str,

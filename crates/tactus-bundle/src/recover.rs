@@ -1,4 +1,4 @@
-//! What can be said of a row whose run died before it could write its figures.
+//! Recovers a row whose run died before it could write its figures.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Those of the row in `dir`; `ends` are the ends of what the log has, by tag.
+    /// The ticks of the row in `dir`; `ends` are the ends of the series in the log, by tag.
     pub fn read(dir: &Directory, shares_cpus: bool, ends: impl FnOnce() -> BTreeMap<String, u64>) -> Self {
         let mut found = Self::default();
         let Ok(mut lines) = Lines::open(dir, PENDING) else { return found };
@@ -56,7 +56,7 @@ impl Pending {
         self.ticks.iter().map(|(_, place, _)| place.length_ns)
     }
 
-    /// Adds them to what the logs have.
+    /// Adds them to the data of the logs.
     pub fn add_to(&self, latency: &mut Folding, missed: &mut Folding) {
         for (tag, place, tick) in &self.ticks {
             // Their counts were looked at.

@@ -1,4 +1,4 @@
-//! A bundle that a run goes on with: its complete rows are kept as they are, the others are done again.
+//! Continues a bundle: its complete rows are kept as they are, the others are done again.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use crate::files::{PLAN, SOURCE};
 use crate::write::{Writer, row_dir, write_plan};
 use crate::{BundleError, Trust, files, hlog, limits, read, recover, ticks, windows};
 
-/// A bundle to go on with, read and checked.
+/// A bundle to continue, read and checked.
 #[derive(Debug)]
 pub struct Resumed {
     dir: Directory,
-    /// What is in it.
+    /// Its contents.
     pub contents: Contents,
     /// The plan as the user wrote it.
     pub plan: Plan,
@@ -25,8 +25,8 @@ impl Resumed {
     /// Opens the bundle in `dir`.
     ///
     /// # Errors
-    /// When it is no bundle, was altered, has anything but files and directories or can be written to by others, or
-    /// was begun by a tactus that did not keep the plan as it was written.
+    /// When it is not a bundle, was altered, contains anything but files and directories, or can be written
+    /// to by others. Also when the tactus that began it did not keep the plan as it was written.
     pub fn open(path: &Path) -> Result<Self, BundleError> {
         let dir = Directory::reach(path).map_err(BundleError::io(path))?;
         files::only_ours(&dir)?;
@@ -93,15 +93,15 @@ impl Resumed {
         Ok(())
     }
 
-    /// Refuses to go on, for this reason.
+    /// Refuses to continue, for this reason.
     #[must_use]
     pub fn refuses(&self, reason: String) -> BundleError {
         BundleError::CannotResume { path: self.dir.path().to_owned(), reason }
     }
 
-    /// Goes on with the bundle, with this plan as it is resolved now and these rows, each with whether it is
-    /// kept. From here on it is an interrupted run, whose kept rows are still held by their checksums; those
-    /// that are done again are emptied.
+    /// Continues the bundle, with this plan as it is resolved now and these rows, each with whether it is
+    /// kept. From here on it is an interrupted run. The checksums of its kept rows still hold; the rows to be
+    /// done again are emptied.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -123,7 +123,7 @@ impl Resumed {
         writer.manifest()?;
         for (row, result) in results.iter().enumerate().filter(|(row, _)| !kept[*row]) {
             writer.make_row(row)?;
-            // First what says that there is nothing, then what there was.
+            // The empty result comes first, before the old data is removed.
             writer.result(row, result)?;
             let own = writer.row(row)?;
             for log in [

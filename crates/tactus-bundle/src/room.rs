@@ -1,6 +1,6 @@
-//! What a run does when the file system of its bundle is full: what it records over time pauses, and what it has counted
-//! is not lost. Counts, extremes and histograms are in memory until they are written; for them, and for the words that
-//! end a row and the run, a file keeps room from the beginning on.
+//! Keeps a run alive when the file system of its bundle is full: records over time pause, and counts are not
+//! lost. Counts, extremes and histograms are in memory until they are written. For them, and for the words
+//! that end a row and the run, a file reserves room from the beginning.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -33,9 +33,9 @@ pub struct Room(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
-    /// What keeps room, and how much; none: nothing does.
+    /// The reserve, and its size; `None` without one.
     reserve: Option<Reserve>,
-    /// Whether anything could not be written yet, and whether somebody was told.
+    /// Whether anything could not be written yet, and whether the user was told.
     full: bool,
     told: bool,
 }
@@ -50,7 +50,7 @@ struct Reserve {
 
 impl Drop for Reserve {
     fn drop(&mut self) {
-        // Whoever removes the bundle removes it too.
+        // If this fails, the file is removed together with the bundle.
         let _ = self.dir.remove(RESERVE);
     }
 }
@@ -71,7 +71,7 @@ impl Reserve {
     }
 }
 
-/// What records are added to.
+/// A file to which records are added.
 trait Tail: Write {
     fn length(&self) -> io::Result<u64>;
     fn cut(&mut self, length: u64) -> io::Result<()>;
@@ -96,7 +96,7 @@ impl Room {
     /// Keeps what these rows take in the end.
     ///
     /// # Errors
-    /// Where there is no such room: a run that cannot say how it ended does not begin.
+    /// Without such room: a run that cannot say how it ended does not begin.
     pub fn keep(dir: &Directory, rows: &[RowResult]) -> Result<Self, BundleError> {
         let series = |row: &RowResult| row.threads.as_ref().map_or(1, |threads| threads.len().max(1)) as u64;
         let rows = rows.iter().map(|row| ROW.saturating_add(SERIES.saturating_mul(series(row))));
@@ -146,7 +146,7 @@ impl Room {
         if self.is_given_up() { Ok(false) } else { self.whole(file, record) }
     }
 
-    /// Whether some of what is kept for the end was needed: what is there now is for nothing else.
+    /// Whether some of the room for the end was used: the rest is for nothing else.
     fn is_given_up(&self) -> bool {
         let mut state = self.state();
         let given = state.reserve.as_ref().is_some_and(|reserve| reserve.left < reserve.whole);
@@ -174,8 +174,8 @@ impl Room {
         done
     }
 
-    /// Does what must be done; where there is no room, with some of what was kept. What is done must be done as a whole or
-    /// not at all.
+    /// Does what must be done; without room, with some of the reserve. `write` must act as a whole or not at
+    /// all.
     ///
     /// # Errors
     /// Those of `write`.
@@ -206,7 +206,7 @@ impl Room {
     /// A row begins: there may be room again.
     pub fn look_again(&self) {
         if let Some(reserve) = &mut self.state().reserve {
-            // Where there is none, it stays as it is.
+            // Without room it stays as it is.
             let _ = reserve.refill();
         }
     }
@@ -216,7 +216,7 @@ impl Room {
         self.state().reserve = None;
     }
 
-    /// What is to be told, once.
+    /// A note about the room, once.
     pub fn news(&self) -> Option<Note> {
         let mut state = self.state();
         let now = state.full && !state.told;
@@ -230,7 +230,8 @@ impl Room {
         })
     }
 
-    /// Writes that are short or interrupted are gone on with (`Write::write_all`); what fails for good leaves nothing.
+    /// Short and interrupted writes are continued (`Write::write_all`); a write that fails for good leaves
+    /// nothing.
     fn whole(&self, file: &mut impl Tail, record: &[u8]) -> io::Result<bool> {
         let before = file.length()?;
         let written = file.write_all(record);
@@ -244,7 +245,7 @@ impl Room {
         self.may(written)
     }
 
-    /// Gives some of what is kept; false: there is nothing more.
+    /// Gives up some of the reserve; false if nothing is left.
     fn give(&self) -> bool {
         let mut state = self.state();
         state.full = true;
@@ -254,7 +255,7 @@ impl Room {
     }
 }
 
-/// What of a row was not recorded over time, since there was no room.
+/// The data of a row that was not recorded over time, for lack of room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Ticks of all series.
@@ -277,7 +278,7 @@ impl LeftOut {
         self.to_ns = self.to_ns.max(at_ns);
     }
 
-    /// The same for a reader; none: nothing is left out.
+    /// The same for a reader; `None` if nothing is left out.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
         if *self == Self::default() {
@@ -344,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The records that are in a file of so much room, which fails so, and what was said of each of 100.
+    /// The records in a file with this much room, which fails in this way, and the result for each of 100.
     fn written(room: usize, fails: fn() -> io::Result<usize>) -> (Vec<String>, Vec<io::Result<bool>>) {
         let mut file = Faulty { bytes: Vec::new(), calls: 0, room, fails };
         let kept = Room::unkept();

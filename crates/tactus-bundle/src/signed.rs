@@ -1,5 +1,5 @@
-//! What a signature of a bundle covers: a list of checksums, as `sha256sum -c` reads it. It names the manifest, which has the
-//! checksum of every file of the bundle, and the certificates that lay beside it.
+//! The list of checksums that a signature of a bundle covers, as `sha256sum -c` reads it. It names the
+//! manifest, which has the checksum of every file of the bundle, and the certificates beside it.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use tactus_system::{Directory, Kind};
 use super::files::{self, MANIFEST, SIGNATURE, SUMS};
 use super::{BundleError, Sealed};
 
-/// The files that are signed beside the manifest, where they are there: what `report --certificate` writes. A bundle may come
-/// from somebody else, and whatever else it has beside them is not what the signer has looked at.
+/// The files that are signed beside the manifest, if they exist: `report --certificate` writes them. A
+/// stranger's bundle may have other files beside them, which the signer has not looked at.
 pub const CERTIFICATES: [&str; 2] = ["certificate.html", "certificate.pdf"];
 /// Most files that are named as not signed.
 const NAMED: usize = 8;
 
-/// What a list covers.
+/// The files that a list covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
     /// The certificates that are as they were signed.
@@ -39,10 +39,10 @@ pub fn sums(dir: &Directory, sealed: &Sealed) -> Result<String, BundleError> {
     Ok(list)
 }
 
-/// Looks at whether every file of a list is as it says.
+/// Checks that every file of a list is as the list says.
 ///
 /// # Errors
-/// When one is not, the list is none of this bundle, or the directory cannot be read.
+/// When one is not, the list is of another bundle, or the directory cannot be read.
 pub fn covered(dir: &Directory, sealed: &Sealed, list: &str) -> Result<Covered, BundleError> {
     let altered = |name: &str, reason: &str| BundleError::Altered {
         path: dir.path().join(clean(name)),

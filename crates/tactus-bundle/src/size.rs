@@ -1,8 +1,8 @@
-//! What a bundle will take on disk, and a run in memory, before it has begun.
+//! The size that a bundle will take on disk, and a run in memory, before it has begun.
 //!
-//! A model of what was measured ([bundle.md](../../../docs/design/bundle.md), "what all of it takes"): a line of a tick,
-//! compressed, and the histogram of an interval, which has more buckets the more is counted in it: each time that it is
-//! e times as much, by as many bytes again.
+//! A model of measured sizes ([bundle.md](../../../docs/design/bundle.md), "what all of it takes"): the line
+//! of a tick, compressed, and the histogram of an interval. A histogram has more buckets the more is counted
+//! in it. Each increase of the count by a factor of e adds the same number of bytes.
 
 use tactus_model::bundle::RowResult;
 use tactus_model::number::{float, whole};
@@ -11,14 +11,15 @@ use tactus_model::ticks::ticks_per_interval;
 /// Bytes of a tick of a series, as a line and as a part of a compressed table.
 const TICK: u64 = 100;
 const PACKED_TICK: u64 = 19;
-/// From so many bytes of lines on they are compressed.
+/// Bytes of lines from which on they are compressed.
 const SEGMENT: u64 = 256 * 1024;
-/// Bytes that an interval has more when e times as much is counted in it, and where that begins.
+/// Bytes that each factor of e in the count adds to an interval, and the logarithm of the count where that
+/// begins.
 const BUCKETS: f64 = 645.0;
 const FROM: f64 = 7.41;
 /// The least that an interval takes.
 const INTERVAL: f64 = 250.0;
-/// Figures of a row, of each of its series, and what is said of it among the events.
+/// Figures of a row, of each of its series, and its events.
 const ROW: u64 = 6_000;
 const SERIES: u64 = 2_500;
 
@@ -29,12 +30,12 @@ pub const PLACE_BYTES: u64 = 400_000;
 const IDLE: u64 = 14_000_000;
 const RECORDED: u64 = 1_150_000;
 
-/// What a run takes, in bytes.
+/// The needs of a run, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Its bundle, about.
     pub disk: u64,
-    /// The memory of who records it, about.
+    /// The memory of the recorder, about.
     pub memory: u64,
 }
 
@@ -46,7 +47,7 @@ impl Size {
     }
 }
 
-/// What a row will take on disk that reports so often, in bytes, about.
+/// The approximate size on disk of a row that reports once per `tick_ns`, in bytes.
 #[must_use]
 pub fn row_bytes(row: &RowResult, tick_ns: u64) -> u64 {
     let series = row.threads.as_ref().map_or(0, |threads| u64::try_from(threads.len()).unwrap_or(u64::MAX));
@@ -63,7 +64,7 @@ pub fn row_bytes(row: &RowResult, tick_ns: u64) -> u64 {
     [table, histograms, ROW, series.saturating_mul(SERIES)].into_iter().fold(0, u64::saturating_add)
 }
 
-/// The memory of who records so many series at a time, in bytes, about.
+/// The approximate memory to record this many series at a time, in bytes.
 #[must_use]
 pub fn recording_bytes(series: usize) -> u64 {
     u64::try_from(series).unwrap_or(u64::MAX).saturating_mul(RECORDED).saturating_add(IDLE)

@@ -1,5 +1,5 @@
-//! A measurement that was made in slices, put together as one row: histograms and counts are summed up, extremes kept,
-//! and the time in which it was another scenario's turn is a gap.
+//! Joins a measurement that was made in slices into one row: histograms and counts are added up, extremes are
+//! kept, and the turns of other scenarios are gaps.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,7 +16,7 @@ use tactus_model::{CpuSet, Nanos};
 
 use super::limits::OUTLIERS;
 
-/// The rows of a bundle by their number: the name of the directory, and what it says.
+/// The rows of a bundle by their number: the name of the directory, and the result.
 pub type Results = BTreeMap<usize, (String, RowResult)>;
 
 /// Remarks that are kept of a row.
@@ -29,11 +29,11 @@ const LATEST_NS: u64 = 50 * 366 * 86_400 * 1_000_000_000;
 pub struct Part {
     /// Its number in the bundle.
     pub row: usize,
-    /// Which slice it is; none: it is a row by itself.
+    /// Its slice; `None` for a row by itself.
     pub slice: Option<Slice>,
-    /// What its first tick is called in the whole.
+    /// The number of its first tick in the whole.
     pub first_tick: u64,
-    /// What its first interval is called.
+    /// The number of its first interval in the whole.
     pub first_interval: u64,
     /// When it begins in the whole, in ns.
     pub at_ns: u64,
@@ -50,9 +50,9 @@ pub fn apart(results: &Results) -> Vec<Vec<Part>> {
     results.keys().map(|row| vec![Part::single(*row)]).collect()
 }
 
-/// The rows that are to be told of, each with what it is put together from, in the order of their time. A slice begins at
-/// a whole interval of the histogram log, one at least after the end of the slice before it, and else so long after the
-/// first one as the clock said when it was measured.
+/// The rows to report, each with the parts that it is joined from, in the order of their time. A slice begins
+/// at a whole interval of the histogram log, at least one after the end of the slice before it. Its distance
+/// from the first slice is otherwise that of the clock when it was measured.
 pub fn group(results: &Results) -> Vec<Vec<Part>> {
     let mut groups: Vec<(Option<Slice>, Vec<usize>)> = Vec::new();
     let mut known: BTreeMap<_, usize> = BTreeMap::new();
@@ -112,7 +112,7 @@ fn placed(results: &Results, of: Slice, rows: Vec<usize>) -> Vec<Part> {
     rows.into_iter().map(part).collect()
 }
 
-/// A row that is put together.
+/// A row that is being joined.
 pub struct Joining {
     row: Row,
     measured: histograms::Joining,
@@ -252,10 +252,10 @@ impl Joining {
     }
 }
 
-/// What makes two faults of different slices the same one.
+/// Key of a fault: equal for the same fault in different slices.
 type Fault = (String, CpuSet, u32, String, String, CpuSet);
 
-/// What faults of all slices did, in the order in which they came: a stranger may have written very many.
+/// The effects of the faults of all slices, in order of time: a stranger may have written very many.
 #[derive(Default)]
 struct Faults {
     all: Vec<InjectedIn>,
@@ -355,7 +355,7 @@ fn ending(slices: &[Sliced]) -> Ending {
     Ending::because(ended, format!("{} of {of} slices are complete; slice {number}: {why}", whole.len()))
 }
 
-/// That it was measured in slices.
+/// Says that it was measured in slices.
 fn told(slices: &[Sliced]) -> Note {
     let begun = slices.iter().filter(|slice| slice.result.started.is_some()).count();
     let of = slices.first().and_then(|slice| slice.result.slice).map_or(0, |slice| slice.of);

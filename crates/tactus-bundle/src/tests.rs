@@ -45,7 +45,7 @@ fn tick(n: u64, total: &mut Latency) -> Tick {
     }
 }
 
-/// A run of `planned` ticks that came to `done`; `end`: whether it could finish.
+/// A run of `planned` ticks that made `done` of them; `end`: whether it could finish.
 fn bundle(dir: &Path, planned: u64, done: u64, end: bool) -> Latency {
     let mut result = row(planned);
     let writer = Writer::create(dir, &Plan::default(), &[result.clone()], Machine::default()).unwrap();
@@ -87,7 +87,7 @@ fn a_finished_bundle_is_read_back_whole() {
 fn a_bundle_opens_from_its_first_file_on() {
     let dir = tempfile::tempdir().unwrap();
     Writer::create(dir.path(), &Plan::default(), &[row(10)], Machine::default()).unwrap();
-    // What a run leaves that is killed when it has begun: the manifest is written first.
+    // The remains of a run that is killed when it has begun: the manifest is written first.
     for entry in fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()) {
         match entry.file_name().unwrap().to_str().unwrap() {
             "manifest.json" => {}
@@ -254,7 +254,7 @@ fn what_is_said_of_the_cache_belongs_to_the_rows_of_its_scenario() {
     assert!(contents.rows[1].held.is_empty(), "the next scenario divides nothing");
 }
 
-/// Its checksums are taken out of the manifest, too: nothing else would be missed.
+/// Its checksums are removed from the manifest as well: otherwise the files would be missed.
 #[test]
 fn a_row_that_was_taken_out_of_a_finished_bundle_is_missed() {
     let planned = |rows| Event::RunStarted { plan: "p".into(), rows, expected_ns: TICK_NS };
@@ -342,7 +342,7 @@ fn ticks_that_wait_for_their_interval_stay_few_also_where_a_series_is_always_beh
     }
     let each = u64::try_from(serde_json::to_string(&counts(0)).unwrap().len()).unwrap();
     assert!(ticks * each > 4 << 20, "all of them are more");
-    // What waits is less than an interval of each series.
+    // Less than an interval of each series waits.
     assert!(longest < 2 * 2 * 60 * (each + 1000) + (1 << 20) + each + 1000, "{longest}");
     drop((log, writer));
     let contents = read(dir.path(), Trust::Whole).unwrap();

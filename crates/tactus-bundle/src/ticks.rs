@@ -18,14 +18,14 @@ use super::{BundleError, limits};
 
 /// The ticks that are not compressed: the last ones, or all of a short row.
 pub const PLAIN: &str = "ticks.csv";
-/// Those before, as gzip members one after the other.
+/// Earlier ticks, as gzip members one after the other.
 pub const COMPRESSED: &str = "ticks.csv.gz";
 
 const COLUMNS: &str = "cpu,thread,priority,kind,n,at_ns,cycles,overruns,min_ns,sum_ns,p99_ns,max_ns\n";
 
-/// So many bytes are compressed together: a quarter of an hour of eight series, 10 ms of work.
+/// Bytes that are compressed together: a quarter of an hour of eight series, 10 ms of work.
 const SEGMENT: usize = 256 * 1024;
-/// Where there was no room for that, it is tried again after so many ticks.
+/// Ticks after which it is tried again if there was no room.
 const RESTS: u32 = 256;
 
 /// Writes the ticks of a row.
@@ -109,7 +109,7 @@ impl TickLog {
     }
 }
 
-/// A probe's word: one that is none must not become columns or lines.
+/// A word of a probe, with unsafe characters replaced: it must not become columns or lines.
 pub fn column(word: &str) -> String {
     word.chars().map(|c| if c.is_alphanumeric() || "-_. ".contains(c) { c } else { '_' }).collect()
 }
@@ -407,7 +407,7 @@ mod tests {
             fs::write(&path, &text).unwrap();
             let (found, damage) = read_all(dir.path());
             prop_assert!(text != whole || (damage.is_empty() && found == wanted));
-            // A line that is gone in one piece is not missed; any other is.
+            // A line that is missing as a whole is not noticed; any other loss is.
             let names_stay = text.len() > COLUMNS.len() && text[..COLUMNS.len()] == whole[..COLUMNS.len()];
             if !compressed && bytes.is_empty() && names_stay && !whole[..text.len()].ends_with(b"\n") {
                 prop_assert_eq!(damage.len(), 1);

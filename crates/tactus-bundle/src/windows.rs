@@ -13,7 +13,7 @@ use super::{BundleError, limits};
 /// The file of a row.
 pub const FILE: &str = "windows.csv";
 
-/// The last column has as many numbers as there are windows.
+/// The last column stands for a number for each window.
 const COLUMNS: &str = "cpu,thread,priority,kind,began_ns,first,max_ns...\n";
 
 /// Writes the windows of a row.
@@ -78,7 +78,7 @@ pub fn read(dir: &Directory, name: &str, damage: &mut Vec<String>) -> RowWindows
     all
 }
 
-/// Returns how many lines are none.
+/// Returns how many lines are invalid.
 fn read_lines<R: std::io::BufRead>(mut lines: Lines<R>, all: &mut RowWindows) -> std::io::Result<usize> {
     let (mut bad, mut kept) = (0, 0);
     while let Some(line) = lines.next()? {

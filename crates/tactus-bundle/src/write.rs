@@ -47,8 +47,8 @@ pub(super) fn row_dir(row: usize, name: &str) -> String {
     format!("scenarios/{:02}-{}", row + 1, slug(name))
 }
 
-/// Keeps these lines as the log of a run, in place of those that are there; none: there is no log. A log that cannot be
-/// written is no reason to end a run.
+/// Keeps these lines as the log of a run, in place of the present ones; `None` removes it. A log that cannot
+/// be written does not end a run.
 pub fn keep_log(dir: &Directory, lines: Option<&str>) {
     let kept = match lines {
         Some(lines) => dir.replace(LOG, lines.as_bytes()),
@@ -81,7 +81,7 @@ impl Writer {
     /// Begins a bundle. `rows` are the results as they stand before anything was measured.
     ///
     /// # Errors
-    /// When there is no such place for one, or it cannot be written.
+    /// When the location cannot be used, or it cannot be written.
     pub fn create(
         location: impl Into<Location>,
         plan: &Plan,
@@ -122,12 +122,12 @@ impl Writer {
         Ok(Self { dir, room: Room::unkept(), events, manifest, rows, state: None })
     }
 
-    /// Keeps room for what these rows take in the end, wherever the file system is full by then.
+    /// Keeps room for the end of these rows, in case the file system is full by then.
     pub(super) fn keep_room(self, rows: &[RowResult]) -> Result<Self, BundleError> {
         Ok(Self { room: Room::keep(&self.dir, rows)?, ..self })
     }
 
-    /// What is to be told of the room that there is, once.
+    /// A note about the remaining room, once.
     #[must_use]
     pub fn news(&self) -> Option<Note> {
         self.room.news()
@@ -139,8 +139,7 @@ impl Writer {
         self.dir.make_dir(name).map_err(BundleError::of(&self.dir, name))
     }
 
-    /// Keeps the plan as the user wrote it and what else was asked for, so that the run can be gone on
-    /// with.
+    /// Keeps the plan as the user wrote it and the other options, so that the run can be continued.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -209,7 +208,7 @@ impl Writer {
         self.room.may(self.events.sync_data()).map(drop).map_err(BundleError::of(&self.dir, EVENTS))
     }
 
-    /// Writes what the audit says of an environment, if there is room.
+    /// Writes the audit of an environment, if there is room.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -388,7 +387,7 @@ impl RowLog {
         // Counts that a damaged frame made absurd are left out; the totals tell that they are missing.
         let _ = tick.counts.add_to(&mut open.latency.raw);
         let _ = tick.missed.add_to(&mut open.latency.missed);
-        // Where there is no room, the interval becomes longer.
+        // Without room the interval becomes longer.
         if open.ticks >= self.ticks_per_interval && self.flush(at, false)? {
             return Ok(());
         }
@@ -416,7 +415,7 @@ impl RowLog {
         {
             return Ok(false);
         }
-        // If there is none for the other one, nothing is there twice.
+        // If there is no room for the other log, this one is not written twice.
         open.latency.raw.reset();
         if !open.latency.missed.is_empty()
             && !log(hlog::MISSED, &mut self.missed, &open.latency.missed)

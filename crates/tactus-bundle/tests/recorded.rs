@@ -1,5 +1,6 @@
-//! Bundles that an earlier tactus recorded and that were rewritten to today's format: they open, and what is shown of them
-//! is what that tactus showed, but for keys that are new. `recorded/<name>.json` is its `tactus report <name> --json`.
+//! Bundles that an earlier tactus recorded and that were rewritten to today's format. They open, and reports
+//! show what that tactus showed, except for new keys. `recorded/<name>.json` is its
+//! `tactus report <name> --json`.
 //!
 //! `environments`: host, container, emulated guest, twelve threads on one core, gaps. `separation`: a block and cache
 //! load against each other's rests. `prove`: ten pairs of a setting. `interrupted`: by Ctrl-C; `killed`: by `kill -9`,
@@ -21,7 +22,7 @@ fn recorded(name: &str) -> PathBuf {
 fn differences(at: &str, then: &Value, now: &Value, found: &mut Vec<String>) {
     match (then, now) {
         (Value::Object(then), Value::Object(now)) => {
-            // What is measured and judged stays; why it suffices for no more is said by the rules of today.
+            // Measured and judged values stay; the reason of a verdict follows the rules of today.
             let reworded = |key: &str| at.ends_with(".verdict") && key == "reason";
             for (key, value) in then.iter().filter(|(key, _)| !reworded(key)) {
                 let at = format!("{at}.{key}");
@@ -46,7 +47,7 @@ fn is_shown_as_before(name: &str) {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// What is shown otherwise than before.
+/// Figures that are shown differently than before.
 fn changes(name: &str) -> Vec<String> {
     let contents = read(&recorded(name), Trust::Whole).unwrap();
     // Through the same reader: it rounds what it reads.
@@ -63,7 +64,7 @@ fn a_run_in_several_environments_is_shown_as_before() {
     is_shown_as_before("environments");
 }
 
-/// What followed from seconds with a disturbance against seconds at rest, which bursts of noise could feign.
+/// Results of seconds with a disturbance against seconds at rest, which bursts of noise could imitate.
 const JUDGED_BY_TIMES: [&str; 11] = [
     "injected",
     "half_at_rest",

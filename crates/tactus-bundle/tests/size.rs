@@ -1,4 +1,5 @@
-//! What a bundle is said to take is about what it takes. One test, in a process of its own: it looks at its memory.
+//! The predicted size of a bundle is about its real one. One test, in a separate process: it looks at its
+//! memory.
 #![expect(clippy::disallowed_methods, reason = "files are weighed beside the door")]
 
 use std::fs;
@@ -16,8 +17,8 @@ use tactus_model::series::{SeriesKey, Thread};
 const TICK_NS: u64 = 1_000_000_000;
 const INTERVAL_NS: u64 = 200_000;
 
-/// Seconds of 5000 wake-ups, whose latencies have the shape of a core with some load: most within a microsecond of each
-/// other, and a tail (xorshift64*, sums of twelve for a normal law).
+/// Seconds of 5000 wake-ups. Their latencies have the shape of a core with some load: most within a
+/// microsecond of each other, and a tail (xorshift64*, sums of twelve for a normal law).
 fn seconds(many: usize) -> Vec<Latency> {
     let mut state = 4_711_u64;
     let mut unit = move || {
@@ -43,7 +44,7 @@ fn key(cpu: u32) -> SeriesKey {
     SeriesKey { cpu, thread: 0, priority: 95, kind: "thread".into() }
 }
 
-/// Writes rows; returns what they take on disk, and what they were said to take.
+/// Writes rows; returns their size on disk, and the predicted one.
 fn write(dir: &Path, rows: &[RowResult], drawn: &[Latency]) -> (u64, u64) {
     let writer = Writer::create(dir, &Plan::default(), rows, Machine::default()).unwrap();
     let before = weight(dir);

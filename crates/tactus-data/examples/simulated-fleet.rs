@@ -1,5 +1,5 @@
-//! Writes what `scripts/bench/fleet.py` measures: bundles of machines that do not exist, or a data set of so many of them
-//! by the writer that collects. All of it is simulated, and claims nothing about any machine.
+//! Writes the input of `scripts/bench/fleet.py`: bundles of machines that do not exist, or a data set of many
+//! of them, made by the writer that collects. All of it is simulated, and claims nothing about any machine.
 //!
 //! `simulated-fleet bundles DIR FROM COUNT`: copies of the bundle FROM, each of another machine.
 //! `simulated-fleet data DIR MACHINES DAYS`: a data set. BIOS 2.2 with microcode 0xa2 misses 100 us, node00017 drifts.
@@ -66,7 +66,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A row: what is said, and nothing in all other columns.
+/// A row: these cells, with all other columns empty.
 fn row<'a>(table: &Table, said: &[(&str, Cell<'a>)]) -> Vec<Cell<'a>> {
     let cell = |name: &str| {
         let found = said.iter().find(|(own, _)| *own == name);
@@ -228,7 +228,7 @@ fn asked(dir: &Path) -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let set = Set::read(&DataSet::open(dir)?)?;
     let read = begun.elapsed();
-    // As if it were asked behind the last run, whenever that is.
+    // Asked just after the last run, whenever that was.
     let last = set.runs.last().map_or(0, |run| run.started_us);
     let now = Duration::from_micros(last.unsigned_abs());
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! What can go wrong with a data set.
+//! Errors of a data set.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ pub enum DataError {
     Table {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: ExportError,
     },
-    /// There is something else.
+    /// The directory contains something else.
     #[error("{path} is not a data set of tactus: {reason}")]
     NotADataSet {
         /// The directory.
@@ -43,13 +43,13 @@ pub enum DataError {
         /// Its version.
         found: Format,
     },
-    /// Somebody else writes to it.
+    /// Another process writes to it.
     #[error("{0} is being written to by another tactus")]
     Busy(PathBuf),
 }
 
 impl DataError {
-    /// What the user can do about it.
+    /// Says how to resolve the error.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {

@@ -1,18 +1,18 @@
-//! Which run a bundle is, and which machine it is of.
+//! The identity of a bundle's run, and of its machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 use tactus_model::bundle::{Machine, Manifest};
 
-/// How a machine was told from others.
+/// The property that identified a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
     /// By its mainboard.
     Hardware,
     /// By its installed system.
     Installation,
-    /// By its name alone, which others may have, too.
+    /// By its name alone, which others may have as well.
     Name,
 }
 
@@ -42,7 +42,7 @@ fn short(parts: &[&str]) -> String {
 /// Longest name, number or word that a machine says of itself, in bytes: host names have 64.
 pub const MOST_NAME: usize = 256;
 
-/// The beginning of a text, of so many bytes at most.
+/// The beginning of a text, of at most `most` bytes.
 #[must_use]
 pub fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
@@ -51,10 +51,10 @@ pub fn cut(text: &str, most: usize) -> &str {
 
 /// Longest name in a sentence, in bytes.
 pub const MOST_SAID: usize = 64;
-/// Most names, and most machines, that are said one by one.
+/// Most names, and most machines, that are listed.
 const MOST_NAMED: usize = 10;
 
-/// What is to be said of machines that have several names each, by their keys.
+/// Remarks about machines that have several names each, by their keys.
 #[must_use]
 pub fn copies(names: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     let several: Vec<&BTreeSet<&str>> = names.values().filter(|names| names.len() > 1).collect();
@@ -73,7 +73,7 @@ pub fn copies(names: &BTreeMap<&str, BTreeSet<&str>>) -> Vec<String> {
     said
 }
 
-/// A machine whose words have a length: a manifest is anybody's.
+/// A machine with names of limited length: a manifest may come from a stranger.
 #[must_use]
 pub fn cut_machine(machine: &Machine) -> Machine {
     let short = |text: &Option<String>| text.as_deref().map(|text| cut(text, MOST_NAME).to_owned());
@@ -87,8 +87,7 @@ pub fn cut_machine(machine: &Machine) -> Machine {
     }
 }
 
-/// The key of a run: of the machine as it named itself, the plan, and the moment at which it began. A run that is gone on
-/// with keeps it.
+/// The key of a run: of the machine as it named itself, the plan, and the start. A continued run keeps it.
 #[must_use]
 pub fn run_key(manifest: &Manifest) -> String {
     let Machine { name, id, hardware, .. } = &manifest.machine;
@@ -96,7 +95,7 @@ pub fn run_key(manifest: &Manifest) -> String {
     short(&[hardware, id, name, &manifest.plan, &manifest.started])
 }
 
-/// What a manifest says, files and their checksums among it, in a few digits.
+/// A digest of a manifest, with its files and their checksums, in a few digits.
 #[must_use]
 pub fn content_key(manifest: &Manifest) -> String {
     short(&[&serde_json::to_string(manifest).unwrap_or_default()])
@@ -107,7 +106,7 @@ pub fn content_key(manifest: &Manifest) -> String {
 pub struct Known {
     /// By mainboard.
     hardware: BTreeMap<String, String>,
-    /// By installed system: keys, with the mainboard where it was told.
+    /// By installed system: keys, with the mainboard if it is known.
     installed: BTreeMap<String, BTreeMap<String, Option<String>>>,
 }
 
@@ -126,10 +125,10 @@ impl Known {
         }
     }
 
-    /// The key of a machine, and by what it is known.
+    /// The key of a machine, and the kind of identity behind it.
     ///
-    /// The mainboard tells machines apart that were cloned from one image, but root alone may read it: a run of an
-    /// ordinary user is of the machine that has the same installed system, if only one has.
+    /// The mainboard tells machines apart that were cloned from one image, but only root may read it. A run
+    /// of an ordinary user belongs to the machine with the same installed system, if exactly one has that.
     #[must_use]
     pub fn key(&self, machine: &Machine) -> (String, Identity) {
         let identity = match (&machine.hardware, &machine.id) {
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_root_and_a_user_measured_is_one_whoever_came_first() {
+    fn a_machine_that_root_and_a_user_measured_is_one_in_either_order() {
         let (root, user) = (machine("a", Some("i"), Some("h")), machine("a", Some("i"), None));
         assert_eq!(
             keys(&[root.clone(), user.clone(), root.clone()]),

@@ -5,8 +5,9 @@
 //! run/2026-11-24.parquet   the runs that began on that day (UTC); so do the other tables
 //! machine/all.parquet      the machines
 //! ```
-//! A file is written beside the one that it replaces and renamed, so that a reader sees the old or the new one, and one
-//! that was interrupted leaves the old one. `run` is written last: what no row of it names is not there yet.
+//! A file is written beside the one that it replaces, and then renamed. A reader sees the old file or the new
+//! one, and an interrupted writer leaves the old one. `run` is written last: rows of a run that it does not
+//! name do not count yet.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ use crate::version::VERSION;
 /// The file that says so.
 const ABOUT: &str = "data-set.json";
 const LOCK: &str = ".lock";
-/// What archives are unpacked in, while bundles are collected. Whoever reads tables looks at none of it.
+/// The directory in which archives are unpacked while bundles are collected. Readers of tables ignore it.
 const WORKING: &str = ".unpacked";
 /// Longest `data-set.json`, in bytes.
 const MOST_ABOUT: u64 = 64 * 1024;
@@ -37,7 +38,7 @@ const ENDING: &str = ".parquet";
 struct About {
     /// [`VERSION`].
     format: Format,
-    /// Who made it.
+    /// The version that made it.
     tactus: String,
 }
 
@@ -53,7 +54,7 @@ impl DataSet {
     /// Opens one to read it.
     ///
     /// # Errors
-    /// When there is none, or one of another version.
+    /// When it is missing, or of another version.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let dir = Directory::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -65,10 +66,11 @@ impl DataSet {
         Ok(Self { dir, _lock: None })
     }
 
-    /// Opens one to write to it, alone; it is made where there is none.
+    /// Opens one to write to it, alone; makes it if it is missing.
     ///
     /// # Errors
-    /// When it cannot be made, is of another version, has something else in it, or somebody else writes to it.
+    /// When it cannot be made, is of another version, contains something else, or another process writes to
+    /// it.
     pub fn open_to_write(path: &Path) -> Result<Self, DataError> {
         let io = |error| DataError::Io { path: path.into(), error };
         let dir = match Directory::reach(path) {
@@ -94,7 +96,7 @@ impl DataSet {
         }
         for table in TABLES {
             dir.make_dir(table.name).map_err(io)?;
-            // Of somebody who was killed, as is the working directory.
+            // Left by a process that was killed, like the working directory.
             dir.beneath(table.name).and_then(|dir| dir.remove_unfinished()).map_err(io)?;
         }
         let own = Self { dir, _lock: Some(lock) };
@@ -102,8 +104,8 @@ impl DataSet {
         Ok(own)
     }
 
-    /// Makes a directory beside the tables, for what is needed only while bundles come. It is this one, wherever the data set is
-    /// moved meanwhile: who owns the directory above may do that.
+    /// Makes a directory beside the tables, for files that are needed only during a collection. It stays the
+    /// same one even if the owner of a directory above moves the data set.
     pub(crate) fn working_directory(&self) -> Result<Directory, DataError> {
         let made = self.dir.make_dir(WORKING).and_then(|()| self.dir.beneath(WORKING));
         made.map_err(|error| DataError::Io { path: self.dir.path().join(WORKING), error })
@@ -148,7 +150,7 @@ impl DataSet {
         Ok(names.iter().filter_map(day).collect())
     }
 
-    /// Reads columns of a table's day; nothing where there is no such file.
+    /// Reads columns of a table's day; `None` without such a file.
     ///
     /// # Errors
     /// When the file cannot be read.

@@ -1,7 +1,7 @@
 //! A bundle in the formats of the field. Pure: a bundle as it was read in, bytes out.
 //!
-//! An entry of [`EXPORTS`] is one file here. What a format cannot say of a bundle is said in [`Export::notes`]: nothing
-//! is left out silently.
+//! An entry of [`EXPORTS`] is one file here. [`Export::notes`] names everything in a bundle that a format
+//! cannot express: nothing is left out silently.
 
 #[cfg(feature = "parquet")]
 pub mod columnar;
@@ -36,9 +36,9 @@ pub use oslat::{Rows as OslatRows, whole as oslat_table};
 pub use oslat_json::whole as oslat_json;
 pub use series::{Counted, of as counted};
 
-/// What is called with each tick of a row.
+/// The callback for each tick of a row.
 pub type TakeTick<'a> = dyn FnMut(&SeriesKey, &TickScalars) -> io::Result<()> + 'a;
-/// What is called with each interval of a row's histogram log: tag, place, and counts by number of the bucket.
+/// The callback for each interval of a row's histogram log: tag, place, and counts by number of the bucket.
 pub type TakeInterval<'a> = dyn FnMut(&str, Place, &[(usize, u64)]) -> io::Result<()> + 'a;
 
 /// The logs of a bundle's rows, which are too long to be held: read again, line by line.
@@ -49,20 +49,20 @@ pub trait Logs {
     /// When the log cannot be read, and those of `take`.
     fn ticks(&self, row: usize, take: &mut TakeTick<'_>) -> io::Result<bool>;
 
-    /// Every interval of a row; none where there is no such log.
+    /// Calls with every interval of a row; not at all if the row has no such log.
     ///
     /// # Errors
     /// When the log cannot be read, and those of `take`.
     fn intervals(&self, row: usize, take: &mut TakeInterval<'_>) -> io::Result<()>;
 }
 
-/// What is exported.
+/// The data to export.
 pub struct Source<'a> {
-    /// The bundle, or those of its rows that are asked for.
+    /// The bundle, or the requested ones of its rows.
     pub contents: &'a Contents,
     /// The same in numbers: verdicts, tail bounds, published figures.
     pub document: &'a Document,
-    /// Which of the bundle's rows each row is, from 0.
+    /// The number of each row in the bundle, from 0.
     pub numbers: &'a [usize],
     /// Their logs.
     pub logs: &'a dyn Logs,
@@ -73,7 +73,8 @@ pub struct Source<'a> {
 pub struct Options {
     /// One unit of cyclictest's numbers, in ns: 1 or 1000.
     pub unit_ns: Option<u64>,
-    /// Values of so many units or more are in no row of cyclictest's histogram, and counted as overflows.
+    /// Values of at least this many units are in no row of cyclictest's histogram, and are counted as
+    /// overflows.
     pub histogram: Option<u64>,
     /// cyclictest's histogram has all these rows, those of nothing but zeros too, as versions before 2.7 write it.
     pub every_row: bool,
@@ -87,7 +88,7 @@ impl Options {
     }
 }
 
-/// A row, with all that is known of it.
+/// A row, with all known facts about it.
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
     /// Its number in the bundle, from 1.
@@ -105,7 +106,7 @@ impl<'a> Source<'a> {
         rows.zip(self.numbers).map(|((row, entry), number)| Measured { number: number + 1, row, entry })
     }
 
-    /// Those that measured latencies.
+    /// The rows that measured latencies.
     fn latencies(&self) -> impl Iterator<Item = Measured<'a>> {
         self.rows().filter(|measured| !measured.row.result.series().is_empty())
     }
@@ -136,7 +137,7 @@ pub enum ExportError {
     /// A figure is larger than a format can hold.
     #[error("{0}")]
     TooLarge(String),
-    /// A column has what it may not have.
+    /// A cell does not fit its column.
     #[error("a row of the table does not fit its columns: {0}")]
     Table(String),
     /// A file of columns is not as it was written.
@@ -151,7 +152,7 @@ pub enum ExportError {
 /// Where bytes go.
 pub type Out<'a> = Box<dyn Write + Send + 'a>;
 
-/// What of a bundle is in one file.
+/// The part of a bundle that one file contains.
 #[derive(Clone, Copy)]
 pub enum Shape {
     /// Everything.
@@ -170,11 +171,11 @@ pub struct Export {
     pub about: &'static str,
     /// How its files end.
     pub ending: &'static str,
-    /// What is in one of them.
+    /// The part of a bundle in one file.
     pub shape: Shape,
-    /// What it cannot say of any bundle.
+    /// Data that it cannot express for any bundle.
     pub cannot: &'static str,
-    /// What it cannot say of this one, in sentences.
+    /// Data of this bundle that it cannot express, in sentences.
     notes: fn(&Source<'_>, Options) -> Vec<String>,
 }
 
@@ -242,7 +243,7 @@ impl Export {
         }
     }
 
-    /// What it cannot say of this bundle, in sentences.
+    /// Data of this bundle that it cannot express, in sentences.
     #[must_use]
     pub fn notes(&self, source: &Source<'_>, options: Options) -> Vec<String> {
         let mut notes = Vec::new();
@@ -254,7 +255,7 @@ impl Export {
     }
 }
 
-/// Why a row has no file of its own.
+/// Why a row has no file.
 fn left_out(format: &str, measured: &Measured<'_>) -> Option<String> {
     let Measured { row, entry, .. } = measured;
     if !row.result.series().is_empty() {

@@ -9,8 +9,8 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use tactus_model::histograms::Place;
 
-/// The first lines of a log whose first interval began then; none: that is not known. `Interval_Max` is in ms, as the
-/// reference implementation writes it.
+/// The first lines of a log whose first interval began at this time; `None` if it is unknown. `Interval_Max`
+/// is in ms, as the reference implementation writes it.
 #[must_use]
 pub fn header(start: Option<SystemTime>) -> String {
     let version = env!("CARGO_PKG_VERSION");

@@ -1,9 +1,9 @@
-//! What other instruments left in files: recognised by its content, read whole or refused with the place. Pure: bytes
+//! Files of other instruments: recognised by their content, read whole or refused with the place. Pure: bytes
 //! in, recordings out.
 //!
-//! A file that says something that cannot be is refused, not repaired: nothing of it is dropped silently. Files of
-//! lines are read as a stream; of a document at most [`MOST_DOCUMENT`] bytes are held. What is kept of a thread is the
-//! counts of one histogram, however long it measured.
+//! A file with impossible contents is refused, not repaired: nothing of it is dropped silently. Files of
+//! lines are read as a stream; of a document at most [`MOST_DOCUMENT`] bytes are held. A thread takes the
+//! memory of one histogram, however long it measured.
 
 mod bare_guest;
 mod conditions;
@@ -46,7 +46,7 @@ pub const MOST_DOCUMENT: u64 = 64 << 20;
 /// How much of a file is looked at to recognise it, in bytes.
 const LOOKED_AT: usize = 16 << 10;
 
-/// What a file cannot say by itself.
+/// Facts that a file cannot state itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// One unit of its numbers, in ns, where it does not say it: microseconds for cyclictest's text, ns for a log of
@@ -67,8 +67,8 @@ fn known() -> String {
 /// Reads a file, packed or not: one recording for each kind of values in it.
 ///
 /// # Errors
-/// When it is of no known format, or says what cannot be; with the place, which of a packed file is that in what was
-/// packed.
+/// When it is of no known format, or has impossible contents; with the place. The place in a packed file is
+/// that in its unpacked contents.
 pub fn read(mut input: impl Read, options: Options) -> Result<Vec<Recording>, ImportError> {
     let first = beginning(&mut input, TELLING)?;
     let input = first.as_slice().chain(input);
@@ -106,7 +106,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
         Format::StressNg => stress_ng::read(Lines::new(input)),
         Format::Sysjitter => sysjitter::read(Lines::new(input)),
         Format::JitterLive => {
-            // What it prints at its end has more than the lines before.
+            // The output at its end has more than the lines before.
             let all = json::whole(input)?;
             match json::begin(&all) {
                 Some(_) => document(json::read(all.as_slice())?),
@@ -142,7 +142,7 @@ fn without_prefix<'a>(
     without_prefix(again, &first, taken + 1)
 }
 
-/// What a document in JSON has.
+/// The recordings of a JSON document.
 fn document(document: json::Document) -> Result<Vec<Recording>, ImportError> {
     match document {
         json::Document { thread: Some(_), .. } => rt_tests::read(document),

@@ -1,10 +1,10 @@
-//! Lines of instruments that are no probe: cyclictest, and the demonstrations of Jailhouse. Pure.
+//! Lines of instruments that are not probes: cyclictest, and the demonstrations of Jailhouse. Pure.
 //!
-//! A line may be cut, stand behind other text, or be damaged; what is not certainly a reading is none.
-//! cyclictest prints its numbers right-aligned in fields of fixed width, so that a number that lost its
-//! end is seen by its field.
+//! A line may be cut, stand behind other text, or be damaged. An uncertain line is not a reading. cyclictest
+//! prints its numbers right-aligned in fields of fixed width, so the field reveals a number that lost its
+//! end.
 
-/// What writes the lines.
+/// The instrument that writes the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// cyclictest: its status, `-v`, and the histogram of `-h`.
@@ -13,7 +13,7 @@ pub enum Format {
     Demo,
 }
 
-/// What a line says. Numbers are as they are written: microseconds, or ns with cyclictest's `-N`; ns in
+/// A reading from a line. Numbers are as they are written: microseconds, or ns with cyclictest's `-N`; ns in
 /// the demonstrations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -79,7 +79,7 @@ pub enum Figure {
 /// The most threads whose numbers are believed.
 pub const MOST_THREADS: u32 = 512;
 
-/// What a line says in a format, if it certainly says anything. `line` is without its end.
+/// The reading of a line in a format, if it is certain. `line` is without its end.
 #[must_use]
 pub fn read(format: Format, line: &str) -> Option<Reading> {
     let line = plain(line);
@@ -93,7 +93,7 @@ pub fn read(format: Format, line: &str) -> Option<Reading> {
 #[must_use]
 pub fn recognize(line: &str) -> Option<Format> {
     let is = |format: &Format| match read(*format, line) {
-        // A row of numbers or a heading may be anybody's.
+        // Any program may print a row of numbers or a heading.
         Some(Reading::Bucket(..)) | None => false,
         Some(_) => true,
     };
@@ -144,7 +144,7 @@ impl Fields<'_> {
 
 /// The status of a thread of any of rt-tests: some have no priority, some no interval.
 pub(crate) struct AnyStatus {
-    /// What all of them have. What it lacks is 0.
+    /// The values that all of them have; a missing one is 0.
     pub status: Status,
     /// The thread's id.
     pub tid: u64,

@@ -1,5 +1,5 @@
-//! Files as people have them: outputs of the field's tools with what surrounds them, and what is right of each. Names of
-//! people and machines in them are neutral.
+//! Files as users have them: outputs of the field's tools with the text around them, and the right values of
+//! each. Names of people and machines in them are neutral.
 
 #![expect(clippy::disallowed_methods, reason = "fixtures are read beside the door")]
 

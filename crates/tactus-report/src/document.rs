@@ -37,7 +37,7 @@ pub fn document(contents: &Contents) -> Document {
     document
 }
 
-/// What was run where, by what and when.
+/// The run: what was measured where, by which version and when.
 fn run(contents: &Contents) -> RunEntry {
     let manifest = &contents.manifest;
     let note = |(environment, note): &(Option<String>, _)| RunNote {

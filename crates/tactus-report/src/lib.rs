@@ -1,11 +1,11 @@
-//! What a bundle says. Pure: [`tactus_model::bundle::Contents`] in, text, JSON, HTML, SVG, PNG and
-//! Markdown out; nothing here touches a machine (but for the fonts that PNG needs).
+//! The report of a bundle. Pure: [`tactus_model::bundle::Contents`] in, text, JSON, HTML, SVG, PNG and
+//! Markdown out; nothing here touches a machine (except for the fonts that PNG needs).
 //!
-//! [`row`] says what one row has, [`stats`] what several say together, [`answer`] what that means for a deadline,
-//! [`fitness`] what they suffice for. A
-//! [`section`] is a file that makes of them one part of the report, out of [`part`]s that know no format; [`figure`]
-//! draws. [`compare`] holds the runs of one bundle against those of another. [`render`] writes the sections down, one file per format; [`document()`] is the same in numbers.
-//! A [`certificate`] is the answer on two pages of paper.
+//! [`row`] describes one row and [`stats`] several rows together. [`answer`] decides about a deadline, and
+//! [`fitness`] about classes of applications. A [`section`] is a file that makes one part of the report, out
+//! of [`part`]s without a format; [`figure`] draws. [`compare`] compares the runs of one bundle with those of
+//! another. [`render`] writes the sections, one file per format; [`document()`] is the same in numbers. A
+//! [`certificate`] is the answer on two pages of paper.
 
 pub mod answer;
 pub mod audit;

@@ -6,10 +6,10 @@ use tactus_model::outcome::Unit;
 pub use tactus_model::text::{clean, drives_a_terminal};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stands where there is no value. Never 0.
+/// Shown instead of a missing value. Never 0.
 pub const NONE: &str = "-";
 
-/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`. What is no number is not known.
+/// A latency in running text, to three digits: `7.30 us`, `1.02 ms`. A value that is not finite is unknown.
 #[must_use]
 pub fn latency(ns: f64) -> String {
     if !ns.is_finite() {
@@ -30,7 +30,7 @@ pub fn latency(ns: f64) -> String {
 /// A latency that must not look smaller than it is: to four digits, rounded up.
 #[must_use]
 pub fn latency_up(ns: u64) -> String {
-    // In units of one thousandth of what it is shown in, and of as many of these as four digits leave.
+    // In thousandths of the unit that is shown, rounded up to four digits.
     let (thousandths, unit) = match ns {
         0..1_000_000 => (ns, "us"),
         1_000_000..1_000_000_000 => (ns.div_ceil(1_000), "ms"),
@@ -47,7 +47,7 @@ pub fn latency_up(ns: u64) -> String {
     format!("{} {unit}", grouped(text.trim_end_matches('0').trim_end_matches('.')))
 }
 
-/// A latency with all its digits: that somebody else has written.
+/// A latency with all its digits, for a limit or figure that a user or a document wrote.
 #[must_use]
 pub fn latency_in_full(ns: u64) -> String {
     let (unit, name, places) = match ns {
@@ -63,7 +63,7 @@ pub fn latency_in_full(ns: u64) -> String {
     format!("{} {name}", grouped(&text))
 }
 
-/// A limit as it was asked for: every digit of a whole number of ns.
+/// A required limit: every digit of a whole number of ns.
 #[must_use]
 pub fn exactly(ns: f64) -> String {
     let whole = tactus_model::number::whole(ns);
@@ -120,7 +120,8 @@ pub fn number(value: f64) -> String {
     grouped(&digits(value))
 }
 
-/// A value to three digits; whole numbers without a decimal part. What nothing measures is no page of digits.
+/// A value to three digits; whole numbers without a decimal part. A huge value has an exponent, not a page of
+/// digits.
 fn digits(value: f64) -> String {
     let size = value.abs();
     if size < 0.0005 {
@@ -215,7 +216,7 @@ fn grouped(number: &str) -> String {
     text + fraction
 }
 
-/// A length of time that somebody waited for: `10 s`, `5 min 30 s`, `24 h`.
+/// A length of time for readers: `10 s`, `5 min 30 s`, `24 h`.
 #[must_use]
 pub fn duration(ns: u64) -> String {
     if ns < 1_000_000 {
@@ -262,8 +263,8 @@ pub fn shortened(text: &str, most: usize) -> String {
     short.trim_end().to_owned() + "…"
 }
 
-/// The first `most` characters of `text`, with an ellipsis where something is missing. It is for what may stand very often:
-/// characters that take no column count, too.
+/// The first `most` characters of `text`, with an ellipsis if something is missing. It is for texts that may
+/// be repeated often, so characters without a column count as well.
 #[must_use]
 pub fn beginning(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
@@ -284,8 +285,8 @@ pub fn listed(names: &[String], between: &str) -> String {
     }
 }
 
-/// `text` in lines of at most `most` columns, broken at spaces where there are any. Each character is looked at once:
-/// texts of bundles may be of any length.
+/// `text` in lines of at most `most` columns, broken at spaces if there are any. It looks at each character
+/// once, because texts of bundles may be of any length.
 #[must_use]
 pub fn wrapped(text: &str, most: usize) -> Vec<String> {
     let most = most.max(1);
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_that_is_held_against_a_limit_never_looks_smaller_than_it_is() {
+    fn a_latency_compared_with_a_limit_never_looks_smaller_than_it_is() {
         let shown: Vec<String> = [
             0,
             750,

@@ -1,5 +1,5 @@
-//! What the report consists of, for every format: the sentences at its head, the pages of a plan that goes
-//! through its document page by page, and the sections in their order.
+//! The contents of the report, for every format: the sentences at its head, the pages of a plan that follows
+//! its document, and the sections in their order.
 
 use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;
@@ -15,15 +15,15 @@ pub struct Told {
     pub section: &'static (dyn Section + Sync),
     /// Its heading, or the question that it answers.
     pub heading: &'static str,
-    /// What it says.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 
-/// A page of the plan's document, with what was measured here.
+/// A page of the plan's document, with the measurements made here.
 pub struct Shows<'a> {
     /// The page of the plan.
     pub page: &'a Page,
-    /// What stands on it.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 

@@ -1,5 +1,5 @@
-//! Reports and answers of bundles. Reading and drawing one may take a day's run seconds and memory: it is done for one at
-//! a time, and what came of it is kept.
+//! Reports and answers of bundles. Reading and drawing a day's run may take seconds and much memory. So it is
+//! done for one at a time, and the result is kept.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -34,12 +34,12 @@ pub struct Told {
     pub sentence: String,
 }
 
-/// What is known of bundles.
+/// Known answers of bundles.
 #[derive(Default)]
 pub struct Answers {
-    /// Whose turn it is to read one.
+    /// The lock for reading one.
     turn: Mutex<()>,
-    /// The one that was asked for last stands last.
+    /// The last requested one stands last.
     pages: Mutex<VecDeque<(Key, Arc<[u8]>)>>,
     told: Mutex<HashMap<OsString, (Stamp, Told)>>,
     wanted: Mutex<Vec<Found>>,
@@ -59,14 +59,14 @@ impl Answers {
             return Ok(page);
         }
         let _turn = lock(&self.turn);
-        // Somebody else may have waited for the same one.
+        // Another thread may have made the same one meanwhile.
         if let Some(page) = self.kept(&key) {
             return Ok(page);
         }
         let contents = self.read(found, dir, damaged)?;
         let page: Arc<[u8]> = html::render(&contents).map_err(|error| error.to_string())?.into_bytes().into();
         let mut pages = lock(&self.pages);
-        // Of one that goes on the older ones are nothing that anybody asks for again.
+        // Older states of a run in progress are not requested again.
         pages.retain(|((name, _, own), _)| *name != found.name || *own != damaged);
         pages.push_back((key, Arc::clone(&page)));
         while pages.iter().map(|(_, page)| page.len()).sum::<usize>() > PAGES {
@@ -75,12 +75,12 @@ impl Answers {
         Ok(page)
     }
 
-    /// Whose turn it is to read a bundle, for whoever reads one.
+    /// The lock of the one thread that may read a bundle.
     pub const fn turn(&self) -> &Mutex<()> {
         &self.turn
     }
 
-    /// What a bundle answers, as far as it was read; it is read soon otherwise.
+    /// The answers of a bundle, if it was read; otherwise it is read soon.
     pub fn told(&self, found: &Found) -> Option<Told> {
         let told = lock(&self.told);
         told.get(&found.name).filter(|(stamp, _)| *stamp == found.stamp).map(|(_, told)| told.clone())
@@ -95,7 +95,7 @@ impl Answers {
         self.wanting.notify_all();
     }
 
-    /// Reads what is asked for, for ever.
+    /// Reads requested bundles, for ever.
     pub fn read_on(&self, catalogue: &Catalogue) -> ! {
         loop {
             let mut wanted = lock(&self.wanted);
@@ -126,7 +126,7 @@ impl Answers {
         Some(page)
     }
 
-    /// Reads a bundle, and keeps what it answers.
+    /// Reads a bundle, and keeps its answer.
     fn read(&self, found: &Found, dir: &Directory, damaged: bool) -> Result<Contents, String> {
         let trust = if damaged { Trust::Damaged } else { Trust::Whole };
         let read = tactus_bundle::read_from(dir, trust).map_err(|error| clean(&error.to_string()));
@@ -140,7 +140,7 @@ impl Answers {
             Err(why) => Told { word: "NOT READ".into(), tone: Tone::Bad, sentence: shortened(why, SENTENCE) },
         };
         let mut all = lock(&self.told);
-        // Names that are gone are forgotten some time.
+        // Names of removed bundles are forgotten at some time.
         if all.len() >= 2 * MOST {
             all.clear();
         }

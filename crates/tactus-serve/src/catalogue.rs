@@ -19,11 +19,11 @@ use super::{lock, rest};
 pub const MOST: usize = 10_000;
 /// Most files that are counted at one look, of all bundles whose size is not known yet.
 const FILES: usize = 200_000;
-/// After so long without a write a run that has not ended is no longer called one that goes on.
+/// Time without a write, in ns, after which a run that has not ended no longer counts as running.
 const QUIET_NS: i128 = 60_000_000_000;
 /// Most columns of a name that is shown.
 const NAME: usize = 120;
-/// Most columns of an answer, or of why there is none.
+/// Most columns of an answer, or of the reason for having none.
 pub const SENTENCE: usize = 300;
 
 /// The directory.
@@ -38,14 +38,14 @@ struct Known {
     found: HashMap<OsString, (Stamp, Found)>,
 }
 
-/// What there is.
+/// The contents of the directory.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// The bundles, the newest first.
     pub bundles: Vec<Found>,
     /// Directories that may not be looked into.
     pub closed: usize,
-    /// Bundles that are too many.
+    /// The number of bundles beyond the limit.
     pub more: usize,
 }
 
@@ -63,7 +63,7 @@ pub struct Found {
     pub name: OsString,
     /// When it was written last.
     pub stamp: Stamp,
-    /// How far it is.
+    /// Its state.
     pub stage: Stage,
     /// When it was begun.
     pub began: Option<Timestamp>,
@@ -71,11 +71,11 @@ pub struct Found {
     pub plan: String,
     /// Its machine, clean.
     pub machine: String,
-    /// The size of all of its files, in bytes; none: they cannot be counted.
+    /// The size of all of its files, in bytes; `None` if they cannot be counted.
     pub bytes: Option<u64>,
 }
 
-/// How far a run is.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It is written.
@@ -114,7 +114,7 @@ impl Catalogue {
     pub fn find(&self, name: &OsStr) -> io::Result<Option<(Found, Directory)>> {
         let listing = self.listing()?;
         let Some(found) = listing.bundles.iter().find(|found| found.name == name) else { return Ok(None) };
-        // Links are not followed, whoever has put one there since.
+        // A link that was put there since is not followed.
         match self.dir.beneath(&found.name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => Ok(Some((found.clone(), opened?))),
@@ -125,7 +125,7 @@ impl Catalogue {
         let mut listing = Listing::default();
         let entries = self.dir.names()?.into_iter().filter_map(|name| self.dir.entry(name).ok());
         let mut entries: Vec<Entry> = entries.filter(|entry| entry.kind == Kind::Directory).collect();
-        // Whoever may make directories here must not hide what is one's own behind them.
+        // Another user who may make directories here must not hide the user's behind them.
         entries.sort_by_key(|entry| !entry.is_ours());
         let (mut before, mut files) = (std::mem::take(known), FILES);
         for name in entries.into_iter().map(|entry| entry.path.into_os_string()) {
@@ -143,7 +143,7 @@ impl Catalogue {
                 continue;
             }
             let stamp = Stamp { modified_ns: manifest.modified_ns, bytes: manifest.bytes };
-            // What has ended is as its manifest is; of what has not, other files change.
+            // An ended bundle changes only with its manifest; in others, other files change.
             let as_before = before.remove(&name).filter(|(own, found)| *own == stamp && found.has_ended());
             let found = as_before
                 .map_or_else(|| Found::of(name.clone(), stamp, &dir, &mut files), |(_, found)| found);

@@ -1,5 +1,5 @@
-//! A run that goes on, by what it writes: nothing is locked, written or asked of it. However many look at it, its bundle
-//! is read once.
+//! Follows a run in progress by its files: nothing is locked, written or asked of it. However many clients
+//! look at it, its bundle is read once.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -15,23 +15,23 @@ use tactus_watch::state::Watched;
 use super::live::Live;
 use super::{lock, rest};
 
-/// After so long without anything new that is said: the run may have died.
+/// Time without news after which the page says so: the run may have died.
 pub const SILENCE: Duration = Duration::from_secs(30);
 /// How often a bundle may be found in the middle of a change before it is taken for a broken one.
 const TRIES: u32 = 5;
 /// Between two of these.
 const STEP: Duration = Duration::from_millis(100);
-/// How long one that nobody follows is remembered.
+/// How long a run without readers is remembered.
 const KEPT: Duration = Duration::from_secs(120);
 /// Most runs that are remembered; more than can be asked for at the same time. One takes about 1 MB at most.
 const MOST: usize = 32;
 /// Most characters of why one cannot be read.
 const WORDS: usize = 600;
 
-/// The run as its bundle has it now. Whoever writes it may be between two files.
+/// The run as its bundle has it now. Its writer may be between two files.
 ///
 /// # Errors
-/// When it is no bundle, or stays a broken one.
+/// When it is not a bundle, or stays a broken one.
 pub fn look(dir: &Directory) -> Result<Watched, BundleError> {
     tried(|| read(dir))
 }
@@ -52,10 +52,10 @@ fn tried<T, E>(mut read: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     }
 }
 
-/// The runs that somebody follows.
+/// The runs that are followed.
 #[derive(Default)]
 pub struct Followed {
-    /// The one that was asked for last stands last.
+    /// The last requested one stands last.
     runs: Mutex<VecDeque<(OsString, Arc<Mutex<Last>>)>>,
 }
 
@@ -67,7 +67,7 @@ struct Last {
     since: Option<Instant>,
 }
 
-/// What is shown of it, which has an end whatever its bundle says; or why there is nothing.
+/// Its page, which is limited whatever its bundle contains; or the reason for having no page.
 type Shown = Result<Arc<Live>, String>;
 
 struct Seen {

@@ -1,4 +1,4 @@
-//! Who is let in: on loopback everybody, elsewhere who has the token.
+//! Decides which clients are let in: on loopback all of them, elsewhere those with the token.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -8,12 +8,13 @@ use tactus_watch::http::Request;
 
 /// Bytes of a token that is drawn.
 const RANDOM: usize = 16;
-/// Least characters of one that somebody wrote: 128 bits in letters and digits.
+/// Least characters of a user's token: 128 bits in letters and digits.
 const LEAST: usize = 22;
 /// Most of them.
 const MOST: usize = 256;
 
-/// What opens the gate: letters, digits, `-` and `_`, so that it can stand in an address and in a cookie.
+/// The secret that opens the gate: letters, digits, `-` and `_`, so that it fits in an address and in a
+/// cookie.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -32,7 +33,7 @@ impl Token {
         Ok(Self(text))
     }
 
-    /// One that somebody wrote into a file; spaces and lines around it are none of it.
+    /// A token from a file; spaces and lines around it are ignored.
     ///
     /// # Errors
     /// In words, when it could be guessed, or cannot stand in an address.
@@ -54,13 +55,13 @@ impl Token {
     }
 }
 
-/// Who is let in.
+/// The gate.
 pub struct Gate {
     token: Option<(Token, [u8; 32])>,
     cookie: String,
 }
 
-/// What the gate says of a request.
+/// The decision of the gate on a request.
 pub enum Said {
     /// It may pass.
     Pass,
@@ -71,8 +72,8 @@ pub enum Said {
 }
 
 impl Gate {
-    /// One that opens by this token; none: to everybody. `port` tells its cookie from those of others on the machine,
-    /// which browsers do not.
+    /// A gate that opens by this token; `None` opens it to all. `port` tells its cookie from those of other
+    /// servers on the machine, because browsers do not.
     #[must_use]
     pub fn new(token: Option<Token>, port: u16) -> Self {
         let digest = |token: Token| {
@@ -102,8 +103,8 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Whether two digests are the same, in a time that does not say where they differ. What is compared are digests, and
-/// whoever guesses chooses none of their bytes.
+/// Whether two digests are the same, in a time that does not reveal where they differ. Digests are compared
+/// because a guesser can choose none of their bytes.
 fn alike(one: &[u8; 32], other: &[u8; 32]) -> bool {
     let differ = one.iter().zip(other).fold(0, |differ, (one, other)| black_box(differ | (one ^ other)));
     differ == 0

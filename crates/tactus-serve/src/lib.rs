@@ -1,6 +1,6 @@
-//! A directory of bundles for a browser: their list, their reports, and runs that go on, which are followed by what they
-//! write. It reads, and changes nothing: bundles are found by listing the one directory that it was given, never by a
-//! path that somebody asks for.
+//! Shows a directory of bundles in a browser: their list, their reports, and runs in progress, which it
+//! follows by their files. It reads, and changes nothing. It finds bundles by listing the one directory that
+//! it was given, never by a path from a request.
 
 mod answers;
 mod catalogue;
@@ -20,7 +20,7 @@ pub use site::Bundles;
 
 /// Between two looks at what is being written, at least.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Of the time looking takes at most one part in so many: a day's bundle takes a second to read.
+/// Looking takes at most one part in this many of the time: a day's bundle takes a second to read.
 const SHARE: u32 = 20;
 
 /// How long to wait before the next look at what is being written, by how long the last one took.
@@ -28,7 +28,7 @@ pub fn rest(took: Duration) -> Duration {
     PAUSE.max(took.saturating_mul(SHARE))
 }
 
-/// What another thread left of it is whole, also where that thread has panicked.
+/// The data is whole even if another thread panicked while it held the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A run that goes on as its page has it: every value as it is to be read. Pure.
+//! A run in progress as its page shows it, with every value as text. Pure.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tactus_report::units::{count, quantity, shortened};
 use tactus_watch::screen::{human, micro};
 use tactus_watch::state::{Row, Series, Stage, Watched};
 
-/// Most measurements that go on at the same time and are shown with their threads.
+/// Most measurements in progress at the same time that are shown with their threads.
 const MOST_NOW: usize = 16;
 /// Most threads and values of one.
 const MOST_THREADS: usize = 64;
@@ -26,7 +26,7 @@ const NAME: usize = 120;
 const COLUMNS: usize = 60;
 const HEIGHT: f64 = 22.0;
 
-/// A run that goes on.
+/// A run in progress.
 #[derive(Debug, Serialize)]
 pub struct Live {
     /// Name of its plan.
@@ -42,7 +42,7 @@ pub struct Live {
     said: Vec<(String, bool)>,
 }
 
-/// A measurement that goes on.
+/// A measurement in progress.
 #[derive(Debug, Serialize)]
 struct Measurement {
     name: String,
@@ -65,7 +65,7 @@ struct Thread {
     beyond: bool,
     cycles: String,
     missed: String,
-    /// An SVG path of the largest latencies over the whole time; empty: there are none.
+    /// An SVG path of the largest latencies over the whole time; empty without any.
     path: String,
     /// How wide it is drawn.
     width: usize,
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_reach_from_the_ground_to_the_largest_and_a_gap_is_none() {
+    fn bars_reach_from_the_ground_to_the_largest_and_a_gap_has_no_bar() {
         assert_eq!(path(&[]), "");
         assert_eq!(path(&[None, None]), "");
         assert_eq!(path(&[Some(4), None, Some(4)]), "M0.5 22v-22.0M4.5 22v-22.0");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_none_of_nothing_and_never_more_than_all() {
+    fn a_share_of_nothing_is_zero_and_no_share_is_more_than_all() {
         assert_eq!(
             [share(0, 0), share(1, 0), share(1, 2), share(3, 2), share(u64::MAX, 1)],
             [0, 1000, 500, 1000, 1000]

@@ -20,7 +20,7 @@ pub fn encoded(name: &OsStr) -> String {
     text
 }
 
-/// The name that an address has; none: it has none.
+/// The name in an address; `None` if it has no valid one.
 pub fn decoded(text: &str) -> Option<OsString> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {

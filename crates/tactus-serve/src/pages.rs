@@ -1,5 +1,5 @@
-//! The pages of the server, but for the reports: the list, a run that goes on, and why there is nothing else. Each has a
-//! part that is sent again when something changes, made by the same template.
+//! The pages of the server, except for the reports: the list, a run in progress, and errors. Each has a part
+//! that is sent again when something changes, made by the same template.
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -23,12 +23,12 @@ pub struct Pages {
     policy: String,
 }
 
-/// What a page is about, beside its own part.
+/// The head of a page, around its part.
 #[derive(Serialize)]
 pub struct Frame {
     pub title: String,
     pub eyebrow: &'static str,
-    /// Where what is new is told; none: nothing changes.
+    /// The address that reports changes; `None` if nothing changes.
     pub events: Option<String>,
 }
 
@@ -65,7 +65,7 @@ struct Listed {
 }
 
 impl List {
-    /// A page of what there is, from 1 on, with what is told of each bundle.
+    /// A page of the list, from 1 on, with the answers of its bundles.
     pub fn of(
         directory: &str,
         listing: &Listing,
@@ -158,7 +158,7 @@ impl Pages {
         Ok(Self { templates, style, policy })
     }
 
-    /// What these pages may do, for the header `Content-Security-Policy`.
+    /// The permissions of these pages, for the header `Content-Security-Policy`.
     pub fn policy(&self) -> &str {
         &self.policy
     }
@@ -173,7 +173,7 @@ impl Pages {
         Ok(self.templates.get_template("live")?.render(minijinja::context! { live => Serde(live), link })?)
     }
 
-    /// Why there is nothing, and what can be done: words and addresses.
+    /// Why there is no page, and what can be done: words and addresses.
     pub fn error(&self, title: &str, why: &str, links: &[(&str, &str)]) -> Result<String, RenderError> {
         let part = self.templates.get_template("error")?;
         let part = part.render(minijinja::context! { title, why => clean(why), links => Serde(links) })?;

@@ -1,4 +1,4 @@
-//! What stands at which address.
+//! The pages at each address.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -22,7 +22,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const POLICY: &str = "Content-Security-Policy";
 /// How often it is looked whether something is new.
 const STEP: Duration = Duration::from_millis(500);
-/// A report names what it runs itself; beside that it is alone in the world, and in no frame.
+/// A report has its rules for scripts in itself. Beyond that it is isolated, and no frame may show it.
 const REPORT: &str = "frame-ancestors 'none'; sandbox allow-scripts";
 
 /// A directory of bundles, for browsers.
@@ -37,11 +37,11 @@ struct Inner {
     pages: Pages,
 }
 
-/// Why there is no page.
+/// Reasons for no page.
 enum Refused {
     /// There is nothing at this address.
     Nothing,
-    /// It cannot be made: why, in words, and where what is left of it would be.
+    /// The page cannot be made: the reason, and the address of what can still be read.
     Cannot(String, Option<String>),
 }
 
@@ -58,11 +58,11 @@ impl From<io::Error> for Refused {
 }
 
 impl Bundles {
-    /// The bundles of a directory, for whom the gate lets in. A thread reads them, one after the other, when somebody asks
-    /// for the list.
+    /// The bundles of a directory, for clients that the gate lets in. A thread reads them, one after the
+    /// other, when a client asks for the list.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// When the templates are invalid, or the thread cannot be started.
     pub fn new(dir: Directory, gate: Gate) -> io::Result<Self> {
         let pages = Pages::new().map_err(io::Error::other)?;
         let directory =
@@ -216,7 +216,8 @@ impl<F: FnMut() -> Result<(String, bool), Refused> + Send> Events for Told<F> {
             std::thread::sleep(STEP.saturating_sub(looked.elapsed()));
         }
         self.looked = Some(Instant::now());
-        // Its bundle may be gone, or in the middle of a change: who follows asks again, and is told then.
+        // Its bundle may be gone, or in the middle of a change: the client asks again, and gets the reason
+        // then.
         let Ok((part, ended)) = (self.part)() else { return Next::End };
         self.ended = ended;
         if self.last.as_ref() == Some(&part) && !ended {

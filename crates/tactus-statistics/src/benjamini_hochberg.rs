@@ -1,4 +1,4 @@
-//! Many tests in one search: what share of the finds may be none.
+//! Many tests in one search: the share of the finds that may be false.
 
 use tactus_model::number::float;
 

@@ -1,4 +1,4 @@
-//! What differs between two conditions, all differences of a report judged together.
+//! Differences between two conditions; all differences of a report are judged together.
 
 use super::autocorrelation::size;
 use super::holm::{ERROR, holm};
@@ -7,15 +7,15 @@ use super::quantile::{Quantile, difference, difference_interval, difference_p, i
 use super::signed_rank::{least_pairs, paired, paired_p};
 use super::unknown::Unknown;
 
-/// What a difference is judged from.
+/// The data from which a difference is judged.
 #[derive(Clone, Debug)]
 pub enum Contrast {
-    /// A quantile of one run each: what differs between these two runs, whatever made it differ.
+    /// A quantile of one run each: the difference between these two runs, whatever caused it.
     Runs(Box<[Quantile; 2]>),
-    /// Differences of pairs of runs, in ns, whose order was drawn at random: what the condition does. One is infinite where
-    /// one run of its pair broke, and no number where both did.
+    /// Differences of pairs of runs, in ns, whose order was drawn at random: the effect of the condition. A
+    /// difference is infinite if one run of its pair broke, and NaN if both did.
     Pairs(Vec<f64>),
-    /// Nothing: for this reason.
+    /// No data, for this reason.
     Nothing(Unknown),
 }
 
@@ -80,9 +80,9 @@ impl Difference {
     }
 }
 
-/// Judges all contrasts of a report together. What is shown holds together at 95 % (Holm), and so do the intervals
-/// (Bonferroni): an effect that only the sharper of the two tells apart from none may have an interval that reaches
-/// zero.
+/// Judges all contrasts of a report together. All effects that are shown hold together at 95 % (Holm), and so
+/// do the intervals (Bonferroni). Holm is the sharper of the two: an effect that it alone shows may have an
+/// interval that reaches zero.
 #[must_use]
 pub fn judge(contrasts: &[&Contrast]) -> Vec<Result<Difference, Unknown>> {
     let p: Vec<Option<f64>> = contrasts.iter().map(|contrast| contrast.p()).collect();

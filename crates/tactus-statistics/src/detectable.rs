@@ -15,12 +15,13 @@ const FEW: usize = 30;
 /// An effect of more standard deviations needs no test.
 const MOST: f64 = 20.0;
 
-/// The smallest effect, in standard deviations of a pair's difference, that so many pairs show at this error in 80
-/// of 100 experiments, where differences are normal; `None` where they cannot show any. Drawn with a fixed seed.
+/// The smallest effect that this many pairs show at this error in 80 of 100 experiments, in standard
+/// deviations of a pair's difference; `None` if they cannot show any. Differences are normal. Drawn with a
+/// fixed seed.
 #[must_use]
 pub fn detectable(pairs: usize, error: f64) -> Option<f64> {
     if pairs > FEW {
-        // The signed-rank test needs pi / 3 as many values as the t test does.
+        // The signed-rank test needs pi / 3 times the values of the t test.
         let normal = Normal::standard();
         let needed = normal.inverse_cdf(1.0 - error / 2.0) + normal.inverse_cdf(0.8);
         return Some(needed * (std::f64::consts::PI / 3.0 / size(pairs)).sqrt());

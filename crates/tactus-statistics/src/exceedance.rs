@@ -1,4 +1,4 @@
-//! Which part of all periods took at least so long: distributions as a deadline sees them, several rows on one axis.
+//! Share of periods at least this late: distributions as a deadline sees them, several rows on one axis.
 
 use tactus_model::latency::HIGHEST_NS;
 use tactus_model::number::{float, whole};
@@ -13,14 +13,14 @@ const PLACES: u32 = 220;
 pub struct Exceedance {
     /// The latencies in ns, rising: equally far apart on a logarithmic axis, and the largest of each row.
     pub at_ns: Vec<u64>,
-    /// The part of its periods that took at least so long, for each row; `None` beyond its largest.
+    /// The share of its periods that took at least this time, for each row; `None` beyond its largest.
     pub parts: Vec<Vec<Option<f64>>>,
-    /// The least part that a row could see: one of its periods.
+    /// The smallest share that a row could see: one of its periods.
     pub least: f64,
 }
 
-/// The exceedances of `rows`, which are to be corrected for missed periods: what a deadline sees of a stall is every period
-/// in it.
+/// The exceedances of `rows`. The rows must be corrected for missed periods, because a deadline sees every
+/// period in a stall.
 #[must_use]
 pub fn exceedance(rows: &[Recorded]) -> Exceedance {
     let largest = |row: &Recorded| {
@@ -28,7 +28,7 @@ pub fn exceedance(rows: &[Recorded]) -> Exceedance {
         (!all.is_empty()).then(|| row.max_ns.unwrap_or_else(|| all.max()).min(HIGHEST_NS))
     };
     let largest: Vec<Option<u64>> = rows.iter().map(largest).collect();
-    // What is put back of missed periods is also shorter than anything that was measured.
+    // The correction also adds periods that are shorter than any measured one.
     let low = rows.iter().filter_map(|row| row.min_ns).min();
     let (Some(low), Some(high)) =
         (low.map(|ns| ns.clamp(1, HIGHEST_NS)), largest.iter().flatten().copied().max())
@@ -58,7 +58,7 @@ pub fn exceedance(rows: &[Recorded]) -> Exceedance {
                 next -= 1;
             }
             if largest.is_some_and(|largest| *ns <= largest) && total > 0.0 {
-                // What is exact about the largest a bucket may not know.
+                // A bucket may be coarser than the exact maximum.
                 own[n] = Some(float(above.max(1)) / total);
             }
         }

@@ -1,12 +1,12 @@
-//! Many tests in one report: what is said of all of them holds together.
+//! Many tests in one report: all results hold together.
 
-/// The error that a whole report may make: with 95 % nothing in it that is called an effect is none.
+/// The error of a whole report: with 95 % it contains no false effect.
 pub const ERROR: f64 = 0.05;
 
-/// The p-values of one family of tests, each as large as its test must be judged by: it is significant at an error
-/// where this is not above it, and all that are so hold together (S. Holm, "A simple sequentially rejective multiple
-/// test procedure", Scandinavian Journal of Statistics 6, 1979). Nothing is supposed about how tests depend on
-/// each other.
+/// Adjusts the p-values of one family of tests for their number. A test is significant at an error if its
+/// adjusted value is not above it, and all significant tests hold together (S. Holm, "A simple sequentially
+/// rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979). Tests may depend on each
+/// other in any way.
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -10,7 +10,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether no difference at all is among what it allows.
+    /// Whether it excludes that there is no difference.
     #[must_use]
     pub fn excludes_zero(self) -> bool {
         self.low_ns > 0.0 || self.high_ns < 0.0

@@ -1,11 +1,14 @@
-//! How many late periods must be expected, of which a run has seen some.
+//! The number of late periods to expect, after a run has seen some.
 //!
-//! What keeps a thread from its CPU makes every period late that falls into it: late periods come in stalls. Stalls come by
-//! themselves, the periods of one do not, so that a run which has seen few late periods has seen next to nothing. The
-//! bound is that of M. P. Fay and E. J. Feuer (*Confidence intervals for directly standardized rates: a method based on the
-//! gamma distribution*, Statistics in Medicine 16, 1997) for a sum of Poisson counts of different weights: a stall counts
-//! once, with the number of its late periods as its weight. Where all stalls are equally long it is the bound of F. Garwood
-//! (*Fiducial limits for the Poisson distribution*, Biometrika 28, 1936) on their number, times their length.
+//! Anything that keeps a thread from its CPU makes every period late that falls into it: late periods come in
+//! stalls. Stalls are independent of each other, but the periods of one stall are not. So a run that has seen
+//! few late periods has seen next to nothing.
+//!
+//! The bound is that of M. P. Fay and E. J. Feuer for a sum of Poisson counts of different weights
+//! (*Confidence intervals for directly standardized rates: a method based on the gamma distribution*,
+//! Statistics in Medicine 16, 1997). A stall counts once, with the number of its late periods as its weight.
+//! If all stalls are equally long, it is the bound of F. Garwood (*Fiducial limits for the Poisson
+//! distribution*, Biometrika 28, 1936) on their number, times their length.
 
 use statrs::distribution::{ContinuousCDF, Gamma, Normal};
 
@@ -22,18 +25,18 @@ pub struct Late {
 }
 
 impl Late {
-    /// What must be expected of `times` as much of the same.
+    /// The late periods of a run of `times` times the length.
     #[must_use]
     pub fn times(self, times: f64) -> Self {
         Self { periods: self.periods * times, squares: self.squares * times }
     }
 
-    /// At most so many late periods are to be expected in such a run, with 95 %, if no unseen stall is longer than
-    /// `unseen` periods, or than the typical late period's.
+    /// The most late periods to expect in such a run, with 95 %, if no unseen stall is longer than `unseen`
+    /// periods, or than the typical late period's.
     #[must_use]
     pub fn upper(self, unseen: f64) -> f64 {
         let Self { periods, squares } = self;
-        // The stall that a late period is in has so many, on average over the late periods.
+        // The mean length of the stall around a late period, over the late periods.
         let typical = if periods > 0.0 { squares / periods } else { 0.0 };
         let longest = typical.max(unseen).max(1.0);
         let (mean, variance) = (periods + longest, squares + longest * longest);
@@ -41,14 +44,15 @@ impl Late {
     }
 
     /// How long an unseen stall may be, in periods, until more than `allowed` late ones must be expected;
-    /// none: more must be expected anyway.
+    /// `None` if more must be expected anyway.
     #[must_use]
     pub fn longest_unseen(self, unseen: f64, allowed: f64) -> Option<f64> {
         (self.upper(unseen) <= allowed).then(|| last(unseen, allowed, |unseen| self.upper(unseen) <= allowed))
     }
 
-    /// How many times as long the run must be until no more than the allowed part is to be expected, if all goes on as in
-    /// this one; none: not within `most` times.
+    /// The length that the run needs until at most the allowed part is expected to be late, as a multiple of
+    /// its present length. It supposes that late periods keep their rate; `None` if the multiple is above
+    /// `most`.
     #[must_use]
     pub fn times_needed(self, unseen: f64, allowed: f64, most: f64) -> Option<f64> {
         let shown = |times: f64| self.times(times).upper(unseen) <= allowed * times;
@@ -56,7 +60,7 @@ impl Late {
     }
 }
 
-/// The 95th percentile of a gamma distribution of this shape and rate 1; none: it is no shape.
+/// The 95th percentile of a gamma distribution of this shape and rate 1; `None` if the shape is invalid.
 fn quantile(shape: f64) -> Option<f64> {
     // E. B. Wilson, M. M. Hilferty (1931); from here on it is exact to a millionth.
     const LARGE: f64 = 1_000.0;

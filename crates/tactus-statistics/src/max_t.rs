@@ -1,15 +1,16 @@
 //! Many quantities that were measured in the same pairs of runs: which of them differ.
 //!
-//! The order within a pair was drawn at random, so that without a difference each pair might as well have come out the
-//! other way around, in all quantities at once. All ways in which the pairs could have come out are gone through, and the
-//! largest statistic among all quantities is noted of each (P. H. Westfall, S. S. Young, *Resampling-Based Multiple
-//! Testing*, 1993, section 2.3: maxT): what stands above 95 % of these is a difference, and of all that is called
-//! one in a table none is wrong with 95 %, whatever the noise is and however the quantities depend on each other.
+//! The order within a pair was drawn at random. Without a difference each pair could equally have come out
+//! the other way around, in all quantities at once. The test goes through all ways in which the pairs could
+//! have come out, and notes the largest statistic among all quantities of each (P. H. Westfall, S. S. Young,
+//! *Resampling-Based Multiple Testing*, 1993, section 2.3: maxT). A statistic above 95 % of these is a
+//! difference. With 95 % a table contains no false difference, whatever the noise is and however the
+//! quantities depend on each other.
 
 use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
 
-/// What one quantity differs by.
+/// The difference of one quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simultaneous {
     /// Mean of its pairs' differences.
@@ -28,11 +29,11 @@ impl Simultaneous {
     }
 }
 
-/// Added to each standard error, in the unit of the differences (logarithms: a tenth of a per cent), so that numbers
-/// that happen to be alike to the last digit do not pass for certain (the "fudge factor" of V. G. Tusher, R. Tibshirani,
-/// G. Chu, 2001).
+/// Added to each standard error, in the unit of the differences (logarithms: a tenth of a per cent). Without
+/// it, numbers that happen to be alike to the last digit would pass for certain (the "fudge factor" of V. G.
+/// Tusher, R. Tibshirani, G. Chu, 2001).
 const LEAST_ERROR: f64 = 0.001;
-/// The most pairs of which all ways are gone through; of more so many are drawn.
+/// The most pairs of which all ways are gone through; for more pairs [`DRAWN`] ways are used.
 const EXACT: usize = 14;
 /// Ways that are drawn.
 const DRAWN: usize = 8192;
@@ -66,13 +67,14 @@ pub fn least(error: f64) -> usize {
     (1..=EXACT).find(|pairs| allowed(error, 1 << (pairs - 1)) > 0).unwrap_or(EXACT)
 }
 
-/// How many of so many ways may have a statistic that is as large.
+/// How many of `ways` ways may have a statistic that is at least equal.
 fn allowed(error: f64, ways: usize) -> usize {
     let share = error * float(ways as u64);
     (0..ways).take_while(|n| float(*n as u64 + 1) <= share).count()
 }
 
-/// Which pairs are turned around; the first way is none. The other way around in all pairs is the same statistic.
+/// Which pairs are turned around; the first way turns none of them. A way and its opposite have the same
+/// statistic.
 fn ways(pairs: usize) -> Box<dyn Iterator<Item = Vec<bool>>> {
     if pairs <= EXACT {
         let half = 1_u32 << pairs.saturating_sub(1);
@@ -112,8 +114,8 @@ mod tests {
     use super::*;
     use crate::Random;
 
-    /// A table of a thing against itself: every run has a level, which some quantities share; a third of the tables is
-    /// bursty, and some quantities have few different values.
+    /// A table of a thing against itself: every run has a level, which some quantities share. A third of the
+    /// tables is bursty, and some quantities have few different values.
     fn alike(random: &mut Random, quantities: usize, pairs: usize) -> Vec<Vec<Option<f64>>> {
         let bursty = random.unit() < 0.3;
         let levels: Vec<f64> = (0..pairs).map(|_| random.normal() * 0.02).collect();

@@ -1,15 +1,15 @@
 //! Does it matter which half of a pair came first?
 //!
-//! A setting that needs longer to settle than the halves are apart shows in the second half what belongs to the
-//! first. Then the differences of the pairs depend on their order, which was drawn at random: the rank sum of those in
-//! which the setting came first has an exact distribution (F. Wilcoxon, 1945; with midranks for ties), which is
-//! counted here.
+//! A setting may need longer to settle than the time between the halves. Then the second half still shows the
+//! state of the first. The differences of the pairs then depend on their order, which was drawn at random.
+//! The rank sum of the pairs in which the setting came first has an exact distribution (F. Wilcoxon, 1945;
+//! with midranks for ties), which is counted here.
 
-/// More pairs than this are not counted out.
+/// Most pairs that are counted.
 const MOST: usize = 100;
 
-/// The probability of so uneven a split of the ranks by chance, two-sided; `first` says for each difference whether
-/// the setting came first. 1 where all came in one order, or there are too many to count.
+/// The two-sided probability of such an uneven split of the ranks by chance; `first` says for each difference
+/// whether the setting came first. It is 1 if all came in one order, or if there are too many to count.
 #[must_use]
 pub fn order_p(differences: &[f64], first: &[bool]) -> f64 {
     let n = differences.len().min(first.len());

@@ -1,20 +1,20 @@
-//! How many runs would decide, and what so many can tell.
+//! The number of runs that decides, and the difference that a number of runs can show.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::float;
 
 use super::two_samples::least_p;
 
-/// With which chance so many runs decide.
+/// The probability that this number of runs decides.
 const POWER: f64 = 0.8;
-/// More runs than this nobody makes.
+/// The most runs that are realistic.
 const MOST: usize = 1_000;
-/// Fewer tell too little of what differs by itself.
+/// Fewer show too little of how much runs differ by themselves.
 const FEWEST: usize = 5;
 
-/// How far apart two sets of so many runs must lie, in logarithms, so that the rank-sum test at this error tells them
-/// with 80 %. It needs pi / 3 as many values as the t test does (normal differences); of few values, whose tests are
-/// coarse, two more are asked for.
+/// How far apart two sets of `runs` runs must lie, in logarithms, so that the rank-sum test at this error
+/// tells them apart with 80 %. It needs pi / 3 times the values of the t test (normal differences). Tests of
+/// few values are coarse, so two more are asked for.
 fn apart(spread: f64, runs: usize, error: f64) -> f64 {
     let normal = Normal::standard();
     let both = normal.inverse_cdf(1.0 - error) + normal.inverse_cdf(POWER);
@@ -22,8 +22,8 @@ fn apart(spread: f64, runs: usize, error: f64) -> f64 {
     spread * both * (2.0 / worth).sqrt()
 }
 
-/// How many runs of each condition tell a distance, in logarithms, at this error with 80 %; `None`: no number that
-/// anybody would make. `spread` is the standard deviation of a run's logarithm.
+/// How many runs of each condition tell a distance, in logarithms, at this error with 80 %; `None` if no
+/// realistic number does. `spread` is the standard deviation of a run's logarithm.
 #[must_use]
 pub fn runs_needed(spread: f64, distance: f64, error: f64) -> Option<usize> {
     let decides =
@@ -31,7 +31,8 @@ pub fn runs_needed(spread: f64, distance: f64, error: f64) -> Option<usize> {
     (FEWEST..=MOST).find(decides)
 }
 
-/// The smallest ratio that so many runs of each condition tell from `limit` at this error with 80 %; `None`: none.
+/// The smallest ratio that `runs` runs of each condition tell from `limit` at this error with 80 %; `None` if
+/// they are too few for any.
 #[must_use]
 pub fn detectable_ratio(spread: f64, runs: usize, error: f64, limit: f64) -> Option<f64> {
     (least_p(runs, runs) <= error).then(|| limit * apart(spread, runs, error).exp())

@@ -1,16 +1,17 @@
 //! The interval of a quantile, and of the difference between two.
 //!
-//! A quantile is as uncertain as the share of periods above it: its interval is what lies between the quantiles at
+//! A quantile is as uncertain as the share of periods above it. Its interval lies between the quantiles at
 //! both ends of that share's interval (R. S. Woodruff, "Confidence intervals for medians and other position
-//! measures", JASA 47, 1952). The share's standard error comes from how it varies from slot to slot of time, with
-//! the effective number of slots; its interval is a t interval of its log odds, with one degree of freedom less than
-//! there are effective slots, so that a rare share neither becomes negative nor is known better from below.
+//! measures", JASA 47, 1952). The share's standard error comes from its variation between slots of time, with
+//! the effective number of slots. Its interval is a t interval of its log odds, with one degree of freedom
+//! less than there are effective slots. A rare share therefore never becomes negative, and is not known
+//! better from below.
 //!
-//! The interval of a difference is made of those of both quantiles (MOVER: G. Y. Zou and A. Donner, "Construction of
-//! confidence limits about effect measures", Statistics in Medicine 27, 2008), and is wider by the width of the
-//! histogram's buckets: within one of them nothing is told apart.
+//! The interval of a difference combines those of both quantiles (MOVER: G. Y. Zou and A. Donner,
+//! "Construction of confidence limits about effect measures", Statistics in Medicine 27, 2008). It is wider
+//! by the width of the histogram's buckets, because values within a bucket cannot be told apart.
 //!
-//! Nothing is drawn anew, so that nothing needs a seed.
+//! Nothing is resampled, so no seed is needed.
 
 use std::rc::Rc;
 
@@ -26,7 +27,7 @@ pub struct Quantile {
     pub(super) up_to: Rc<[(u64, u64)]>,
     /// Which quantile, between 0 and 1.
     pub(super) part: f64,
-    /// It, in ns.
+    /// Its value, in ns.
     pub(super) value: u64,
     /// Standard error of the log odds of the share above it.
     pub(super) error: f64,
@@ -56,7 +57,7 @@ impl Quantile {
     }
 }
 
-/// How far out a t distribution is exceeded, on either side, with this probability in all.
+/// The quantile of a t distribution that is exceeded on both sides together with this probability.
 fn t(error: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(f64::INFINITY, |t| -t.inverse_cdf(error / 2.0))
 }
@@ -108,5 +109,5 @@ pub fn difference_p(base: &Quantile, with: &Quantile) -> f64 {
     high.exp()
 }
 
-/// No smaller error is told.
+/// The smallest error that is reported.
 const LEAST: f64 = 1e-12;

@@ -1,11 +1,12 @@
 //! Whether something happens when a disturbance is made, where the moment of each was drawn at random.
 //!
-//! In each period the disturbance could have been made at any of several places, each as likely as the others. If
-//! nothing of it reaches what is measured, then what is measured there is the same whichever place was drawn: each place's
-//! score is the drawn one's with the same chance, whatever the noise is and however its values depend on each other
-//! (R. A. Fisher, "The Design of Experiments", 1935, chapter II; for scores E. J. G. Pitman, "Significance tests which
-//! may be applied to samples from any populations", 1937). The sum of the drawn scores so has a known distribution, which
-//! is worked out exactly; of properties, which score 0 or 1, it is the Poisson binomial one.
+//! In each period the disturbance could have been made at any of several places, all equally likely. If it
+//! does not reach the measurement, the measured values are the same whichever place was drawn. The drawn
+//! place then has each place's score with the same chance, whatever the noise is and however its values
+//! depend on each other (R. A. Fisher, "The Design of Experiments", 1935, chapter II; for scores E. J. G.
+//! Pitman, "Significance tests which may be applied to samples from any populations", 1937). The sum of the
+//! drawn scores therefore has a known distribution, which is computed exactly. For properties, which score 0
+//! or 1, it is the Poisson binomial one.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +44,7 @@ impl Stratum {
         most.is_some_and(|most| own > 0 && float(own) > factor * float(most))
     }
 
-    /// How many times a place's value is the typical one of those apart from it; 0: there are none.
+    /// A place's value as a multiple of the typical one of those apart from it; 0 if there are no others.
     #[must_use]
     pub fn times_typical(&self, place: usize) -> f64 {
         let mut apart: Vec<u64> = self.apart(place).collect();
@@ -56,11 +57,11 @@ impl Stratum {
 /// How often the drawn places have a property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drawn {
-    /// In so many periods.
+    /// The number of periods in which they have it.
     pub times: usize,
-    /// In so many it is to be expected if nothing reaches what is measured.
+    /// The number to expect if nothing reaches the measurement.
     pub expected: f64,
-    /// The chance of as many or more if nothing reaches what is measured.
+    /// The chance of this number or more if nothing reaches the measurement.
     pub chance: f64,
 }
 
@@ -72,8 +73,8 @@ pub fn drawn(strata: &[Stratum], has: impl Fn(&Stratum, usize) -> bool) -> Drawn
     Drawn { times, expected: mean(&scores), chance: at_least(&scores, times) }
 }
 
-/// The chance that the scores of the drawn places add up to as much or more if nothing reaches what is measured. A score
-/// depends on what was measured, and not on which place was drawn.
+/// The chance that the scores of the drawn places add up to this sum or more if nothing reaches the
+/// measurement. A score depends on the measured values, and not on which place was drawn.
 #[must_use]
 pub fn chance(strata: &[Stratum], score: impl Fn(&Stratum, usize) -> usize) -> f64 {
     let sum = strata.iter().map(|stratum| score(stratum, stratum.drawn)).sum();
@@ -88,7 +89,7 @@ impl Scores {
         self.0.iter().map(|(score, chance)| chance * float(*score as u64)).sum()
     }
 
-    /// The mean of e to the power of so many times the score.
+    /// The mean of e to the power of `times` times the score.
     fn moment(&self, times: f64) -> f64 {
         let more = |(score, chance): (&usize, &f64)| chance * (times * float(*score as u64)).exp_m1();
         1.0 + self.0.iter().map(more).sum::<f64>()
@@ -99,7 +100,7 @@ fn mean(scores: &[Scores]) -> f64 {
     scores.iter().map(Scores::mean).fold(0.0, |all, own| all + own)
 }
 
-/// Those of all periods in which there are any.
+/// The scores of all periods that have any.
 fn scores(strata: &[Stratum], score: impl Fn(&Stratum, usize) -> usize) -> Vec<Scores> {
     let own = |stratum: &Stratum| {
         let mut places: BTreeMap<usize, u64> = BTreeMap::new();

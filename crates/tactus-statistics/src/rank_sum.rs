@@ -1,15 +1,15 @@
 //! How much larger one set of values typically is than another: the rank-sum test and its interval.
 //!
-//! Exact for any number of values: the number of pairs (one of each set) in which the second is the
-//! smaller has a distribution that does not depend on what is measured (H. B. Mann and D. R. Whitney, "On a
-//! test of whether one of two random variables is stochastically larger than the other", Annals of
-//! Mathematical Statistics 18, 1947). Inverting the test gives the interval of the ratio between the two:
-//! the ordered ratios of all pairs, as many in from either end as the test allows (L. E. Moses, in
-//! Hollander, Wolfe and Chicken, "Nonparametric Statistical Methods", section 4.3). The estimate is their
-//! median (Hodges and Lehmann, 1963).
+//! The test counts the pairs (one of each set) in which the second value is the smaller. Their number has a
+//! distribution that does not depend on the measured quantity (H. B. Mann and D. R. Whitney, "On a test of
+//! whether one of two random variables is stochastically larger than the other", Annals of Mathematical
+//! Statistics 18, 1947). It is exact up to `EXACT` pairs, and a normal approximation above. Inverting the
+//! test gives the interval of the ratio between the two sets. Its ends are ordered ratios of all pairs, as
+//! far from either end as the test allows (L. E. Moses, in Hollander, Wolfe and Chicken, "Nonparametric
+//! Statistical Methods", section 4.3). The estimate is their median (Hodges and Lehmann, 1963).
 //!
-//! It supposes that values of one set do not depend on each other, which is why a value is the maximum of a
-//! whole slot of time and not a single latency.
+//! The test supposes that values of one set do not depend on each other. So a value is the maximum of a whole
+//! slot of time, and not a single latency.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::{float, whole};
 
-/// Above so many pairs of values the distribution is taken for normal; it differs by less than a pair in a hundred
-/// there.
+/// Pairs of values above which the distribution is taken for normal; it differs by less than a pair in a
+/// hundred there.
 pub(super) const EXACT: usize = 1_600;
 
-/// With more values than this in either set, values of both are joined, as many neighbours in each: the larger one
-/// counts. A maximum over two slots is another quantity than one over one.
+/// With more values than this in either set, neighbours are joined, equally many in both sets, and the
+/// largest counts. A maximum over two slots is another quantity than one over one.
 pub const MOST: usize = 400;
 
 /// The ratio of one set to another.
@@ -36,7 +36,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// The test at one probability of error on either side. It remembers what it has worked out.
+/// The test at one probability of error on either side. It remembers its results.
 #[derive(Debug)]
 pub struct Test {
     error: f64,
@@ -50,7 +50,7 @@ impl Test {
         Self { error, depths: RefCell::new(BTreeMap::new()) }
     }
 
-    /// How much larger values of `with` are than those of `without`; `None` where one is empty.
+    /// The ratio of values of `with` to those of `without`; `None` if one is empty.
     #[must_use]
     pub fn ratio(&self, without: &[u64], with: &[u64]) -> Option<Ratio> {
         let each = without.len().max(with.len()).div_ceil(MOST).max(1);
@@ -127,14 +127,15 @@ pub(super) fn chances(m: usize, n: usize) -> Vec<f64> {
     counts[m].iter().map(chance).collect()
 }
 
-/// The chance of at most so many pairs the wrong way round, by the normal approximation with a correction for continuity.
+/// The chance of at most `pairs` pairs the wrong way round, by the normal approximation with a correction for
+/// continuity.
 pub(super) fn approximate_chance(m: usize, n: usize, pairs: usize) -> f64 {
     let (m, n) = (float(m as u64), float(n as u64));
     let spread = (m * n * (m + n + 1.0) / 12.0).sqrt();
     Normal::standard().cdf((float(pairs as u64) + 0.5 - m * n / 2.0) / spread)
 }
 
-/// The largest of each so many values; what is left at the end is no such number.
+/// The largest of every `each` values; a shorter group at the end is left out.
 fn joined(values: &[u64], each: usize) -> Vec<u64> {
     values.chunks_exact(each).map(|some| some.iter().copied().max().unwrap_or(0)).collect()
 }

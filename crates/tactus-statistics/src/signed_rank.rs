@@ -1,10 +1,10 @@
-//! What a setting is worth, from pairs of measurements with and without it.
+//! The benefit of a setting, from pairs of measurements with and without it.
 //!
 //! Estimate and interval are those of the signed-rank test (Wilcoxon 1945; Hodges and Lehmann 1963;
-//! Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd ed., section 3.2 and 3.3):
-//! they ask nothing of the shape of a latency's distribution, one wild pair does not move them far,
-//! and with few pairs the exact distribution is used, never an approximation. Within a pair the order
-//! is drawn at random, so that drift of the machine is no effect of the setting.
+//! Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, 3rd ed., section 3.2 and 3.3). They
+//! suppose nothing of the shape of a latency's distribution, and one wild pair does not move them far. The
+//! exact distribution is used, never an approximation. The order within a pair is drawn at random, so that
+//! drift of the machine is not taken for an effect of the setting.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -39,7 +39,7 @@ pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     for (n, one) in differences.iter().enumerate() {
         means.extend(differences[n..].iter().map(|other| f64::midpoint(*one, *other)));
     }
-    // What is no number may be any: at the lower end the least, at the upper end the most.
+    // NaN may be any value: the smallest for the lower end, the largest for the upper end.
     let sorted = |unknown: f64| {
         let mut sorted: Vec<f64> =
             means.iter().map(|mean| if mean.is_nan() { unknown } else { *mean }).collect();
@@ -55,7 +55,7 @@ pub fn paired(differences: &[f64], error: f64) -> Option<Paired> {
     Some(Paired { estimate, low: least[depth - 1], high: most[most.len() - depth], pairs })
 }
 
-/// The smallest error at which [`paired`] leaves out zero, two-sided; 1 where there are no such differences.
+/// The smallest error at which [`paired`] excludes zero, two-sided; 1 without usable differences.
 #[must_use]
 pub fn paired_p(differences: &[f64]) -> f64 {
     if differences.is_empty() || differences.len() > MOST {
@@ -86,8 +86,8 @@ thread_local! {
     static KNOWN: RefCell<Vec<(usize, Rc<[f64]>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The share of the 2^n sign patterns whose positive ranks sum to each number. It takes as long as the third power of the
-/// number of pairs, and is asked for by each quantity of each claim: it is kept.
+/// The share of the 2^n sign patterns whose positive ranks sum to each number. It takes time in the third
+/// power of the number of pairs, and each quantity of each claim needs it, so it is kept.
 fn shares(pairs: usize) -> Rc<[f64]> {
     KNOWN.with_borrow_mut(|known| {
         if let Some((_, shares)) = known.iter().find(|(of, _)| *of == pairs) {
@@ -117,8 +117,8 @@ fn worked_out(pairs: usize) -> Vec<f64> {
     share
 }
 
-/// How many of the sorted pairwise means lie outside on each side: the largest k with
-/// P(T <= k - 1) <= `tail`, where T is the signed-rank statistic of n pairs under no effect.
+/// How many of the sorted pairwise means lie outside on each side: the largest k with P(T <= k - 1) <=
+/// `tail`. T is the signed-rank statistic of n pairs without an effect.
 fn depth(pairs: usize, tail: f64) -> Option<usize> {
     let mut below = 0.0;
     let mut depth = 0;

@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 0.05;
 /// A last slot with less than this part of the periods of the others was cut off by the end.
 const WHOLE: f64 = 0.9;
 
-/// The quantiles from which it is told how much slots depend on each other.
+/// The quantiles that show how much slots depend on each other.
 const PARTS: [f64; 2] = [0.5, 0.999];
 
 /// Value in ns and how many have it, rising.
@@ -52,11 +52,11 @@ pub struct IntervalsDiffer {
     pub with_ns: u64,
 }
 
-/// Two runs in slots of one length: the longer of their intervals. A maximum over a second and one over two are not
-/// the same quantity. What does not fill a slot at the end is left out.
+/// Two runs in slots of one length: the longer of their intervals. Maxima over one second and over two are
+/// different quantities. Time at the end that does not fill a slot is left out.
 ///
 /// # Errors
-/// When their intervals do not go into each other.
+/// When one interval is not a multiple of the other.
 pub fn slots_alike(base: OverTime<'_>, with: OverTime<'_>) -> Result<[Slots; 2], IntervalsDiffer> {
     let lengths = [base, with].map(|run| run.measured.length_ns);
     let (short, long) = (lengths[0].min(lengths[1]).max(1), lengths[0].max(lengths[1]));
@@ -129,8 +129,8 @@ impl Slots {
         Self { effective: own.into_iter().fold(of_maxima, f64::min), ..self }
     }
 
-    /// The part of all periods that is above a quantile, and how much more that of each slot is; what is at the
-    /// quantile is halved.
+    /// The share of all periods above a quantile, and how much more each slot has than that. Periods at the
+    /// quantile count half.
     fn residuals(&self, part: f64) -> (f64, Vec<f64>) {
         let value = Quantile::value_at(&self.up_to, part);
         let above = |slot: &Slot| -> f64 {

@@ -1,12 +1,12 @@
 //! Two sets of runs: is one larger than the other by more than a factor, and by how much at least and at most.
 //!
-//! The exact rank-sum test of [`super::rank_sum`], one-sided, of one set against the other times the factor. Its
-//! p-values and the ends of the interval are two sides of one thing: the lower end at an error is above a factor just
-//! where the p-value of that factor is not above the error (L. E. Moses, in Hollander, Wolfe and Chicken,
-//! "Nonparametric Statistical Methods", section 4.3). Values that are equal count for neither side.
+//! The exact rank-sum test of [`super::rank_sum`], one-sided, of one set against the other times the factor.
+//! Its p-values and the ends of the interval agree. The lower end at an error is above a factor exactly if
+//! the p-value of that factor is not above the error (L. E. Moses, in Hollander, Wolfe and Chicken,
+//! "Nonparametric Statistical Methods", section 4.3). Equal values count for neither side.
 //!
-//! Pairs are counted along both sets in order, and a ratio among all pairs is found by counting those that are no larger:
-//! what one set of thousands and another would take as pairs is never there.
+//! Pairs are counted along both sets in order, and a ratio among all pairs is found by counting those that
+//! are no larger. The pairs themselves, millions for sets of thousands, are never stored.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ use std::rc::Rc;
 
 use super::rank_sum::{EXACT, approximate_chance, chances};
 
-/// With so few values in one of the sets the normal approximation is none, however many the other has.
+/// With up to this many values in one of the sets the normal approximation is not used, however many the
+/// other has.
 const FEW: usize = 10;
 
 /// Two sets of values that are positive, or zero.
@@ -22,22 +23,22 @@ const FEW: usize = 10;
 pub struct Samples<'a> {
     /// The reference.
     pub base: &'a [f64],
-    /// What is compared with it.
+    /// The values compared with it.
     pub with: &'a [f64],
 }
 
-/// For so many values of each set, the chance of at most 0, 1, 2, ... pairs the wrong way round.
+/// The chance of at most 0, 1, 2, ... pairs the wrong way round, by the numbers of values of both sets.
 type Chances = BTreeMap<(usize, usize), Rc<Vec<f64>>>;
 
-/// The test. It remembers what it has counted.
+/// The test. It remembers its counts.
 #[derive(Debug, Default)]
 pub struct TwoSamples {
     chances: RefCell<Chances>,
 }
 
 impl TwoSamples {
-    /// The chance of such values where those of `with` are at most `factor` times those of `base`: small where they are
-    /// larger.
+    /// The chance of such values if those of `with` are at most `factor` times those of `base`: small if they
+    /// are larger.
     #[must_use]
     pub fn larger_p(&self, Samples { base, with }: Samples, factor: f64) -> f64 {
         let contrary = pairs(&in_order(base), &in_order(with), |with, base| with <= factor * base);
@@ -51,7 +52,7 @@ impl TwoSamples {
         self.chance(base.len(), with.len(), base.len() * with.len() - smaller)
     }
 
-    /// `with` is at least so many times `base`, but for this error; 0 where nothing bounds it.
+    /// The least factor of `with` over `base`, but for this error; 0 where nothing bounds it.
     #[must_use]
     pub fn low(&self, samples: Samples, error: f64) -> f64 {
         match self.depth(samples, error) {
@@ -60,7 +61,7 @@ impl TwoSamples {
         }
     }
 
-    /// `with` is at most so many times `base`, but for this error; infinite where nothing bounds it.
+    /// The largest factor of `with` over `base`, but for this error; infinite where nothing bounds it.
     #[must_use]
     pub fn high(&self, samples: Samples, error: f64) -> f64 {
         match self.depth(samples, error) {
@@ -85,7 +86,7 @@ impl TwoSamples {
         low
     }
 
-    /// The chance of at most so many pairs the wrong way round where nothing differs.
+    /// The chance of at most `pairs` pairs the wrong way round if nothing differs.
     fn chance(&self, m: usize, n: usize, pairs: usize) -> f64 {
         if m == 0 || n == 0 || pairs >= m * n {
             return 1.0;
@@ -104,14 +105,15 @@ impl TwoSamples {
     }
 }
 
-/// The smallest p-value that so many values of either set can have: 1 / C(m + n, n).
+/// The smallest p-value that sets of these sizes can have: 1 / C(m + n, n).
 #[must_use]
 pub fn least_p(m: usize, n: usize) -> f64 {
     use tactus_model::number::float;
     (1..=m.min(n)).fold(1.0, |p, i| p * float(i as u64) / float((m.max(n) + i) as u64))
 }
 
-/// Median of all ratios (Hodges and Lehmann, 1963); `None` of nothing, of values below zero, and where it is no number.
+/// Median of all ratios (Hodges and Lehmann, 1963); `None` without values, with a value below zero, or if it
+/// is not finite.
 #[must_use]
 pub fn typical_ratio(samples: Samples) -> Option<f64> {
     let all = samples.base.len() * samples.with.len();
@@ -126,15 +128,15 @@ pub fn typical_ratio(samples: Samples) -> Option<f64> {
     estimate.is_finite().then_some(estimate)
 }
 
-/// Values in order. What is below zero has no ratio, and is nothing here.
+/// Values in order. A value below zero counts as 0, because it has no ratio.
 fn in_order(values: &[f64]) -> Vec<f64> {
     let mut values: Vec<f64> = values.iter().map(|value| if *value > 0.0 { *value } else { 0.0 }).collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-/// How many pairs there are of which something holds, of two sets in order: what holds of a value of `with` and one of
-/// `base` holds of smaller ones of `with` and larger ones of `base`, too.
+/// How many pairs of two ordered sets have a property. A property of a value of `with` and one of `base` must
+/// also hold for smaller values of `with` and larger ones of `base`.
 fn pairs(base: &[f64], with: &[f64], holds: impl Fn(f64, f64) -> bool) -> usize {
     let mut first = 0;
     let of = |with: &f64| {
@@ -144,7 +146,7 @@ fn pairs(base: &[f64], with: &[f64], holds: impl Fn(f64, f64) -> bool) -> usize 
     with.iter().map(of).sum()
 }
 
-/// All ratios of two sets. Nothing to nothing is as much.
+/// All ratios of two sets. The ratio of 0 to 0 is 1.
 struct Ratios {
     base: Vec<f64>,
     with: Vec<f64>,
@@ -161,8 +163,9 @@ impl Ratios {
         pairs(&self.base, &self.with, |with, base| ratio(with, base) <= most)
     }
 
-    /// The one at this place of their order, from 0: the smallest number that so many are no larger than. The bits of
-    /// numbers that are not below zero are in the order of the numbers: halve between them.
+    /// The ratio at this place of their order, from 0: the smallest number that more than `place` ratios do
+    /// not exceed. The bits of numbers that are not below zero are in the order of the numbers, so bisection
+    /// of the bits finds it.
     fn nth(&self, place: usize) -> f64 {
         let (mut low, mut high) = (0, f64::INFINITY.to_bits());
         while low < high {

@@ -1,9 +1,9 @@
-//! Why nothing is said about a difference.
+//! Reasons for an unknown difference.
 
-/// With fewer slots, or slots that are worth fewer independent ones, nothing is said about a difference.
+/// With fewer slots, or slots worth fewer independent ones, a difference is unknown.
 pub const ENOUGH: usize = 8;
 
-/// A reason, with the numbers that tell what would fix it.
+/// A reason, with the numbers that show the remedy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unknown {
     /// One of the runs has too few slots of time.
@@ -18,7 +18,7 @@ pub enum Unknown {
         /// How many independent ones they are worth.
         effective: f64,
     },
-    /// Nothing varied: the values are coarser than what is asked.
+    /// Nothing varied: the values are coarser than the question.
     TooDiscrete,
     /// Too few pairs of runs for an interval at this error.
     TooFewRuns {

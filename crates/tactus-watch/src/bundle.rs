@@ -1,4 +1,4 @@
-//! The state of a run from what its bundle says: for who looks at it from another terminal, or later.
+//! The state of a run from its bundle, for a viewer in another terminal, or later.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::state::{MOST_SERIES, MOST_VALUES, Planned, Row, Series, Stage, Watche
 /// Most bytes of packed counts that are kept of a bundle: a stranger's does not decide how much memory is taken.
 const MOST_COUNTS: usize = 16 << 20;
 
-/// A run as its bundle has it now. Of one that goes on the bundle says what it would be if it died now: the row that has
-/// begun and not ended is the one that is measured.
+/// A run as its bundle has it now. The bundle of a run in progress is written as if the run died now: the row
+/// that has begun and not ended is the measured one.
 #[must_use]
 pub fn watched(contents: &Contents) -> Watched {
     let manifest = &contents.manifest;
@@ -34,7 +34,7 @@ pub fn watched(contents: &Contents) -> Watched {
     for (environment, audit) in &contents.audits {
         watched.found(environment, audit.found().map(|finding| finding.severity));
     }
-    // When they were said is with the events; here their order is what is known.
+    // Their times are with the events; here only their order is known.
     for (environment, note) in &contents.notes {
         let place = environment.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
         watched.remark(0, note.kind == NoteKind::Obstacle, &format!("{place}{}", note.text));
@@ -124,7 +124,8 @@ fn clean_key(key: &SeriesKey) -> SeriesKey {
     SeriesKey { kind: clean(&key.kind), ..key.clone() }
 }
 
-/// What its rows still measure. Those of one scenario, which follow each other under one name, take their time once.
+/// The time that its rows still need. Rows of one scenario that follow each other under one name share their
+/// time.
 fn left(watched: &Watched) -> Duration {
     let of = |row: &Row| match row.stage {
         Stage::Waiting => row.planned.planned_ns,

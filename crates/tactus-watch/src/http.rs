@@ -1,5 +1,6 @@
-//! A server for few: `GET` of few paths, and events that go on (server-sent events). Few connections at a time, short
-//! requests, and who is slow or silent is cut where another one comes. What it answers is a [`Site`]'s.
+//! A server for few clients: `GET` of few paths, and streams of events (server-sent events). It has few
+//! connections at a time, and short requests. A slow or silent client is cut when another one comes. A
+//! [`Site`] makes the answers.
 
 mod answer;
 mod connections;
@@ -32,10 +33,10 @@ pub fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Serves the metrics of a run in threads of its own, on the CPUs of who calls this, until the program ends.
+/// Serves the metrics of a run in separate threads, on the CPUs of the caller, until the program ends.
 ///
 /// # Errors
-/// When nobody can listen there.
+/// When it cannot listen at this address.
 pub fn serve(at: SocketAddr, shared: Shared, version: &'static str) -> io::Result<SocketAddr> {
     listen(TcpListener::bind(at)?, "metrics", Metrics { shared, version })
 }

@@ -1,5 +1,5 @@
-//! A run so far as OpenMetrics text (1.0): what `export --format openmetrics` says of a finished run, under the same
-//! names, while it goes on.
+//! A run in progress as OpenMetrics text (1.0), with the names that `export --format openmetrics` uses for a
+//! finished run.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use tactus_model::outcome::{RowStatus, RunStatus};
 
 use crate::state::{Row, Series, Stage, Watched};
 
-/// What it is, for who asks by HTTP.
+/// The content type for HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Everything that is known, with the version of who says it.
+/// Everything that is known, with the version of the program.
 #[must_use]
 pub fn text(watched: &Watched, version: &str) -> String {
     let mut text = String::new();

@@ -17,10 +17,10 @@ use crate::view::{Page, View};
 
 pub use figures::{figure, human, micro};
 
-/// What a terminal can show.
+/// The abilities of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Colours; without them what they say is said by words and marks alone.
+    /// Colours; without them words and marks carry the meaning.
     pub colour: bool,
     /// Blocks of Unicode; without them bars are made of letters.
     pub unicode: bool,
@@ -30,19 +30,19 @@ pub struct Look {
 const LEAST: (u16, u16) = (20, 4);
 
 impl Look {
-    /// What is beyond a limit, or went wrong.
+    /// A value beyond a limit, or an error.
     fn bad(self) -> Style {
         let bold = Style::new().add_modifier(Modifier::BOLD);
         if self.colour { bold.fg(Color::Red) } else { bold }
     }
 
-    /// What is beside the point.
+    /// A minor detail.
     fn faint(self) -> Style {
         if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new() }
     }
 }
 
-/// What is headed so, and what is chosen.
+/// Headings, and the chosen line.
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 
@@ -66,7 +66,7 @@ pub fn draw(watched: &Watched, view: &View, look: Look, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(footing(view, look, keys)), keys);
 }
 
-/// What runs, how far it is, and what is shown.
+/// The run, its progress, and the page that is shown.
 fn heading<'a>(shown: &Watched, now: &Watched, view: &View, look: Look, area: Rect) -> Vec<Line<'a>> {
     let left = match (shown.ended, shown.left) {
         (Some(RunStatus::Complete), _) => "ended".to_owned(),
@@ -100,7 +100,7 @@ fn heading<'a>(shown: &Watched, now: &Watched, view: &View, look: Look, area: Re
     vec![Line::from(first), Line::from(second)]
 }
 
-/// What the keys do.
+/// The line that explains the keys.
 fn footing<'a>(view: &View, look: Look, area: Rect) -> Line<'a> {
     if view.ending {
         let words = "End the run? q: end it and keep what was measured; another key: continue";

@@ -15,7 +15,7 @@ impl Shared {
         Self(Arc::new(Mutex::new(watched)))
     }
 
-    /// The state, as it is now. Whoever holds it keeps the others waiting, never the run.
+    /// The state, as it is now. Its holder keeps other readers waiting, never the run.
     pub fn lock(&self) -> MutexGuard<'_, Watched> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

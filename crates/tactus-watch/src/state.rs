@@ -1,4 +1,4 @@
-//! What is known of a run so far: its events, added up.
+//! The state of a run so far: its events, added up.
 
 mod maxima;
 mod series;
@@ -36,7 +36,7 @@ pub struct Planned {
     pub environment: String,
     /// What it measures, in the plan's word.
     pub measurement: String,
-    /// Whether that has periods, which can be missed.
+    /// Whether it has periods, which can be missed.
     pub periods: bool,
     /// The loads and faults beside it, in the plan's words.
     pub beside: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Planned {
     pub limit_ns: Option<u64>,
 }
 
-/// How far a row is.
+/// The state of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// It has not begun.
@@ -58,20 +58,20 @@ pub enum Stage {
     Ended(RowStatus),
 }
 
-/// A row, and what it has measured so far.
+/// A row, and its measurements so far.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     /// As it was planned; its words are clean.
     pub planned: Planned,
-    /// How far it is.
+    /// Its state.
     pub stage: Stage,
-    /// Why it ended as it did.
+    /// Why it ended in this way.
     pub reason: Option<String>,
     /// How long it has measured, in ns.
     pub at_ns: u64,
-    /// Whether its self-test was seen at its size; none: there was none yet.
+    /// Whether its self-test was seen at its size; `None` before the self-test.
     pub proven: Option<bool>,
-    /// What its threads measured.
+    /// The measurements of its threads.
     pub series: BTreeMap<SeriesKey, Series>,
     /// Values, where it yields such: the last of each item and point.
     pub values: BTreeMap<String, ValueResult>,
@@ -80,7 +80,7 @@ pub struct Row {
 /// An environment so far.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// What its numbers are worth; none: it is not up yet.
+    /// The evidence of its numbers; `None` until it is up.
     pub evidence: Option<Evidence>,
     /// Findings of the audit by severity, once it was audited.
     pub findings: Option<BTreeMap<Severity, usize>>,
@@ -88,7 +88,7 @@ pub struct Place {
     pub lost: u64,
 }
 
-/// Something that was said.
+/// A remark.
 #[derive(Clone, Debug)]
 pub struct Remark {
     /// Milliseconds since the epoch.
@@ -108,19 +108,19 @@ pub struct Watched {
     pub rows: Vec<Row>,
     /// Its environments.
     pub places: BTreeMap<String, Place>,
-    /// What was said, the newest last.
+    /// The remarks, the newest last.
     pub remarks: VecDeque<Remark>,
     /// How often a user marked a moment.
     pub marks: u64,
-    /// How long it still takes; none: not known.
+    /// How long it still takes; `None` if unknown.
     pub left: Option<Duration>,
     /// When it began, in ms since the epoch.
     pub began_ms: Option<i64>,
     /// How long nothing was heard of it, where that is long.
     pub silent: Option<Duration>,
-    /// How it ended; none: it goes on.
+    /// How it ended; `None` while it runs.
     pub ended: Option<RunStatus>,
-    /// Which events it has taken in, so that who draws knows whether anything is new.
+    /// Number of changes so far, so that a screen knows whether anything is new.
     pub events: u64,
 }
 
@@ -216,7 +216,7 @@ impl Watched {
         self.places.entry(clean(name)).or_default()
     }
 
-    /// Keeps what was said, cleaned, and the newest of it alone.
+    /// Keeps a remark, cleaned; only the newest remarks are kept.
     pub(crate) fn remark(&mut self, at_ms: i64, trouble: bool, text: &str) {
         if self.remarks.len() >= MOST_REMARKS {
             self.remarks.pop_front();
@@ -261,7 +261,7 @@ impl Planned {
 }
 
 impl Row {
-    /// How many periods one of its series missed; none: nobody counts them.
+    /// How many periods one of its series missed; `None` if they are not counted.
     #[must_use]
     pub fn missed(&self, series: &Series) -> Option<u64> {
         let Totals { cycles, overruns, .. } = series.totals;

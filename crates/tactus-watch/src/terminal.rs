@@ -1,4 +1,4 @@
-//! The screen in a terminal: a thread of its own that draws what is known, and reads keys. Nothing waits for it: a
+//! The screen in a terminal: a separate thread draws the state and reads keys. Nothing waits for it: a
 //! terminal that has gone, or takes no more, ends the screen and never the run.
 
 use std::fs::File;
@@ -42,7 +42,7 @@ pub const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 /// Whether a thread has panicked since: the screen has ended.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// How the terminal was set before; none: it is so now.
+/// The settings of the terminal before; `None` while it has them.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// A screen that is shown.
@@ -51,8 +51,8 @@ pub struct Screen {
     ended: Receiver<()>,
 }
 
-/// Whether a screen can be shown: keys come from a terminal, it is drawn on one, and both are ours just now (a job in
-/// the background would be stopped by what it draws).
+/// Whether a screen can be shown. Keys must come from a terminal, and it must be drawn on one. This process
+/// must be in the foreground of both, because drawing would stop a job in the background.
 #[must_use]
 pub fn is_possible() -> bool {
     let (keys, drawn) = (rustix::stdio::stdin(), rustix::stdio::stderr());
@@ -63,7 +63,8 @@ pub fn is_possible() -> bool {
 }
 
 impl Screen {
-    /// Shows a run until it is closed, from a thread on the CPUs of who calls this. `ask` is called with what keys ask for.
+    /// Shows a run until it is closed, from a thread on the CPUs of the caller. It calls `ask` with the
+    /// requests of keys.
     ///
     /// # Errors
     /// When the terminal cannot be set.
@@ -73,7 +74,7 @@ impl Screen {
         look: Look,
         ask: impl FnMut(Asked) + Send + 'static,
     ) -> io::Result<Self> {
-        // A descriptor of its own: whoever waits for a stuck terminal holds no lock of stderr.
+        // A separate descriptor: a thread that waits for a stuck terminal then holds no lock of stderr.
         let mut out = File::from(rustix::stdio::stderr().try_clone_to_owned()?);
         set()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -93,14 +94,14 @@ impl Screen {
     /// Ends the screen: the terminal is as before. Waits a moment for one that takes nothing, and no longer.
     pub fn close(self) {
         self.stop.store(true, Ordering::Relaxed);
-        // What is stuck would be stuck again.
+        // A screen that is stuck would be stuck again.
         let ended = self.ended.recv_timeout(PATIENCE).is_ok();
         restore(ended);
     }
 }
 
-/// Keys come one by one and unseen. Ctrl-C stays what it is: the kernel tells it to the run, whatever we do. Ctrl-Z and
-/// Ctrl-S do nothing: a run that is stopped records nothing.
+/// Keys come one by one and unseen. Ctrl-C keeps its effect: the kernel sends it to the run. Ctrl-Z and
+/// Ctrl-S do nothing, because a stopped run records nothing.
 fn set() -> io::Result<()> {
     static HOOK: Once = Once::new();
     let keys = rustix::stdio::stdin();
@@ -124,11 +125,12 @@ fn set() -> io::Result<()> {
     Ok(())
 }
 
-/// In a panic, of whichever thread: nothing more is drawn, and the terminal is as it was before its words are said.
+/// In a panic of any thread: nothing more is drawn, and the terminal is restored before the message is
+/// printed.
 fn give_back() {
     PANICKED.store(true, Ordering::Relaxed);
     if std::thread::current().name() != Some(THREAD) {
-        // What is being drawn just now.
+        // The picture that is being drawn just now.
         std::thread::sleep(A_PICTURE);
     }
     restore(true);
@@ -188,7 +190,7 @@ fn size(of: BorrowedFd<'_>) -> Rect {
     Rect::new(0, 0, columns.clamp(1, LARGEST.0), lines.clamp(1, LARGEST.1))
 }
 
-/// What was typed until now; waits a moment for it.
+/// The bytes typed until now; waits a moment for them.
 fn read() -> io::Result<Vec<u8>> {
     let keys = rustix::stdio::stdin();
     let mut wanted = [PollFd::new(&keys, PollFlags::IN)];

@@ -1,10 +1,10 @@
-//! What a user looks at, and what the keys do: pure, so that it can be tried without a terminal.
+//! The view of a user, and the effects of keys: pure, so that it can be tested without a terminal.
 
 use tactus_model::series::SeriesKey;
 
 use crate::state::Watched;
 
-/// What is shown.
+/// The page that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Page {
     /// A line for each measuring thread, and the histogram of the chosen one.
@@ -14,7 +14,7 @@ pub enum Page {
     Histogram,
     /// The maxima of the chosen thread over the whole time.
     Time,
-    /// Environments with their findings, and what was said.
+    /// Environments with their findings, and remarks.
     Notes,
 }
 
@@ -22,7 +22,7 @@ impl Page {
     /// All of them, in the order of their keys.
     pub const ALL: [Self; 4] = [Self::Threads, Self::Histogram, Self::Time, Self::Notes];
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ pub enum Key {
     Escape,
 }
 
-/// What a key asks of the run.
+/// The request of a key to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Nothing.
@@ -62,20 +62,20 @@ pub enum Asked {
     End,
 }
 
-/// What a user looks at.
+/// The view of a user.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// What is shown.
+    /// The page that is shown.
     pub page: Page,
     /// The line that is chosen, among all threads of the rows that are shown.
     pub chosen: usize,
     /// The run as it was when the view was stopped.
     pub paused: Option<Box<Watched>>,
-    /// Whether it was asked what `q` means.
+    /// Whether the user was asked what `q` means.
     pub ending: bool,
     /// Whether the run was asked to end.
     pub asked_to_end: bool,
-    /// Whether marks are taken, and a run can be ended: not from another terminal.
+    /// Whether the run belongs to another terminal: this one takes no marks, and cannot end the run.
     pub follows: bool,
 }
 
@@ -87,7 +87,7 @@ pub fn threads(watched: &Watched) -> Vec<(usize, &SeriesKey)> {
 }
 
 impl View {
-    /// What a key does. `watched` is the run as it is now.
+    /// Handles a key. `watched` is the run as it is now.
     pub fn key(&mut self, key: Key, watched: &Watched) -> Asked {
         if std::mem::take(&mut self.ending) {
             let ends = matches!(key, Key::Char('q' | 'y'));
@@ -127,7 +127,7 @@ impl View {
     }
 }
 
-/// The keys in bytes of a terminal. What is none of ours is left out; what is cut is no key.
+/// The keys in bytes of a terminal. Unknown keys and cut sequences are left out.
 #[must_use]
 pub fn keys(bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
@@ -162,7 +162,7 @@ mod tests {
     use crate::state::tests::two_at_once;
 
     #[test]
-    fn keys_are_read_from_bytes_and_what_is_cut_or_unknown_is_none() {
+    fn keys_are_read_from_bytes_and_cut_or_unknown_ones_are_left_out() {
         assert_eq!(keys(b"q\t1"), [Key::Char('q'), Key::Next, Key::Char('1')]);
         let arrows = keys(b"\x1b[A\x1bOB\x1b[C\x1b[D\x1b[Z");
         assert_eq!(arrows, [Key::Up, Key::Down, Key::Next, Key::Previous, Key::Previous]);

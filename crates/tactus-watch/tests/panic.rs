@@ -20,7 +20,7 @@ use tactus_watch::view::View;
 const ROLE: &str = "TACTUS_TEST_PANICS";
 const WORDS: &str = "these are the words of the panic";
 
-/// What the process does that panics; nothing in the tests themselves.
+/// The process that panics. In the test run itself it does nothing.
 #[test]
 fn the_process_that_panics() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -39,7 +39,7 @@ fn the_process_that_panics() {
     std::thread::sleep(Duration::from_secs(1));
     if role == "another" {
         let _ = std::thread::spawn(|| panic!("{WORDS}")).join();
-        // The run goes on without a screen.
+        // The run continues without a screen.
         std::thread::sleep(Duration::from_secs(1));
         screen.close();
         std::process::exit(3);

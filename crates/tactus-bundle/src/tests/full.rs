@@ -31,7 +31,7 @@ impl Small {
         None
     }
 
-    /// Takes all the room that is left, but for what a file of a byte needs.
+    /// Takes all the remaining room, except for that of a file of a byte.
     fn fill(&self) {
         let mut bytes = 1 << 20;
         while bytes > 0 {

@@ -17,7 +17,7 @@ fn change(dir: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(&path, result.to_string()).unwrap();
 }
 
-/// Changes what the only row says of all its threads.
+/// Changes a figure of the only row, for all its threads.
 fn say(dir: &Path, key: &str, value: Value) {
     change(dir, |result| result["all"][key] = value);
 }
@@ -68,7 +68,7 @@ fn a_time_that_cannot_be_is_that_of_the_logs() {
 }
 
 #[test]
-fn missed_periods_that_nobody_counted_are_unknown() {
+fn missed_periods_that_were_not_counted_are_unknown() {
     let dir = tempfile::tempdir().unwrap();
     bundle(dir.path(), 10, 10, true);
     change(dir.path(), |result| result["measurement"] = json!({ "kind": "spin" }));

@@ -1,4 +1,4 @@
-//! Plans of strangers: what they ask of a report, and what they name, has an end.
+//! Plans of strangers: their requests to a report and their names are limited.
 
 use std::fs;
 
@@ -12,7 +12,8 @@ use tactus_model::plan::{
 use super::strangers::begun;
 use crate::{Trust, read};
 
-/// What an environment lies in stands in the title of each of its rows, and a figure's title above each of its drawings.
+/// The environment around another stands in the title of each of its rows, and a figure's title above each of
+/// its drawings.
 #[test]
 fn what_a_plan_names_once_and_a_report_says_of_each_row_is_cut() {
     let (_home, dir) = begun();

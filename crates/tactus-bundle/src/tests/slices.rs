@@ -1,4 +1,4 @@
-//! Rows that are put together from slices.
+//! Rows that are joined from slices.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::{TICK_NS, row, tick};
 use crate::slices::{Joining, Part};
 use crate::{Resumed, Trust, Writer, open, read, read_with_logs};
 
-/// A slice of so many ticks, that began `at_s` after the first.
+/// A slice of `ticks` ticks that began `at_s` after the first.
 fn slice(name: &str, number: u32, of: u32, ticks: u64, at_s: i64) -> RowResult {
     let whole_ns = u64::from(of) * ticks * TICK_NS;
     let at = jiff::Timestamp::from_second(1_700_000_000 + at_s).unwrap();
@@ -241,7 +241,7 @@ fn ten_times_the_controls_and_faults_of_slices_take_ten_times_as_long_and_not_a_
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
-    /// Whatever a stranger's bundle says of slices.
+    /// Any slices in a stranger's bundle.
     #[test]
     fn no_words_of_slices_make_the_reader_panic(
         numbers in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>()), 1..4),

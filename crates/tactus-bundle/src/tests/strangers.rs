@@ -1,5 +1,5 @@
-//! Bundles of strangers: what is planted in them is neither read nor written through, and what is said in them takes
-//! no more than a bundle may.
+//! Bundles of strangers: planted files are neither read nor written through, and texts take no more than a
+//! bundle may.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -15,7 +15,7 @@ use tactus_system::Directory;
 use super::{TICK_NS, bundle, row, tick};
 use crate::{BundleError, Resumed, Trust, Writer, read};
 
-/// A run that was interrupted and can be gone on with, beside what is none of its business.
+/// An interrupted run that can be continued, beside files that it must not touch.
 pub(super) fn begun() -> (tempfile::TempDir, PathBuf) {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("bundle");
@@ -95,7 +95,7 @@ fn a_link_in_a_bundle_is_refused_and_nothing_is_written_through_it() {
 }
 
 #[test]
-fn what_is_planted_while_a_run_goes_on_is_not_written_through() {
+fn a_file_planted_during_a_run_is_not_written_through() {
     let (home, dir) = begun();
     let mut writer = go_on(&dir).unwrap();
     let outside = home.path().join("outside");
@@ -210,7 +210,8 @@ fn files_of_holes_whose_checksums_are_claimed_are_not_read() {
     assert!(began.elapsed() < std::time::Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
-/// What is not in the manifest has no checksum: a copy with a row more, or with ticks more, would keep the manifest of the whole.
+/// A file that is not in the manifest has no checksum: a copy with one row more, or with more ticks, would
+/// keep the manifest of the whole.
 #[test]
 fn a_file_that_a_finished_bundle_did_not_have_is_refused_by_its_name_where_it_would_be_read() {
     let made = || {
@@ -277,7 +278,7 @@ fn what_a_user_puts_into_a_bundle_where_nothing_is_read_and_what_is_drawn_from_i
     );
     assert_eq!(sealed.bytes, fs::read(again.join("manifest.json")).unwrap());
     assert_eq!(sealed.sha256.len(), 64);
-    // Nor is a run that was cut off held to what it could not name yet.
+    // A run that was cut off need not name them yet.
     let (_home, cut) = begun();
     fs::write(cut.join("console/02-guest.log"), "booted").unwrap();
     read(&cut, Trust::Whole).unwrap();
@@ -333,7 +334,7 @@ fn a_file_that_is_there_under_many_names_brings_its_memory_once() {
     assert_eq!((0..64).take_while(|n| is_read(*n)).count(), 33);
 }
 
-/// A log of 150 KB whose lines unpack to a thousand times as many bytes of counts.
+/// A log of 150 KB whose lines unpack to a thousand times the bytes of counts.
 #[test]
 fn a_small_log_takes_no_more_memory_than_a_small_log_may() {
     use tactus_model::histograms::Place;

@@ -1,4 +1,5 @@
-//! Archives of bundles: what a node printed into a log, or was carried on a stick. They are anybody's bytes.
+//! Archives of bundles: printed into a log by a node, or carried on a stick. Their bytes may come from a
+//! stranger.
 
 use std::collections::hash_map::RandomState;
 use std::ffi::OsStr;
@@ -20,7 +21,7 @@ const MOST_HEADERS: usize = 4 * MOST_ENTRIES;
 /// Longest name, in bytes, and longest text that has one in it.
 const LONGEST: u64 = 64 * 1024;
 
-/// What there is room for, of one archive and of all that lie unpacked at any time.
+/// The room for one archive, and for all that lie unpacked at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     bytes: u64,
@@ -33,8 +34,9 @@ impl Room {
     pub const WHOLE: Self = Self { bytes: MOST, entries: MOST_ENTRIES };
 }
 
-/// What an archive was unpacked to: a directory of its own, which goes with the last who holds this. It is known by its name in
-/// an open directory that nobody else can write to: whoever renames what lies above that leads nowhere else.
+/// The directory to which an archive was unpacked; it is removed when this is dropped. It is found by its
+/// name in an open directory to which no other user can write. Renaming a directory above it therefore leads
+/// nowhere else.
 #[derive(Debug)]
 pub struct Unpacked {
     beneath: Directory,
@@ -65,17 +67,18 @@ impl Unpacked {
 
 impl Drop for Unpacked {
     fn drop(&mut self) {
-        // What stays is removed with the data set's working directory, now or by the next collection.
+        // A rest is removed with the data set's working directory, now or by the next collection.
         let _ = self.beneath.remove_tree(&self.name);
     }
 }
 
-/// Unpacks the regular files of an archive into a directory of its own within `beneath`, which goes with what is returned.
-/// Links, devices and whatever else there is are left out: a bundle has none. Returns also what of the room is left.
+/// Unpacks the regular files of an archive into a new directory within `beneath`, which is removed when the
+/// returned value is dropped. Links, devices and other entries are left out: a bundle has none. Also returns
+/// the room that is left.
 ///
 /// # Errors
-/// When it is no archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut, names a place outside or a deep one, or
-/// has too much in it; [`io::ErrorKind::FileTooLarge`]: more than there is room for.
+/// When it is not an archive (gzip, then tar as POSIX.1-1988 and GNU tar write it), is cut off, or names a
+/// place outside or a deep one. [`io::ErrorKind::FileTooLarge`]: it has more in it than there is room for.
 pub fn unpack(path: &Path, beneath: &Directory, room: Room) -> io::Result<(Unpacked, Room)> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = Directory::open(above)?.file(path.file_name().unwrap_or(OsStr::new("")))?;
@@ -111,7 +114,8 @@ fn unpack_to(from: &mut impl Read, into: &Directory, room: Room) -> io::Result<R
     let mut tree = UnpackedTree::new(into, room.entries);
     let mut from = ToItsEnd { from, ended: false };
     let mut archive = tar::Archive::new(&mut from);
-    // The name of what follows, where its own header has no room for it. It is read here: it is as long as anybody says.
+    // The name of the next entry, if its header has no room for it. It is limited here, because an archive
+    // may claim any length.
     let mut long: Option<PathBuf> = None;
     for (number, entry) in archive.entries()?.raw(true).enumerate() {
         let mut entry = entry?;
@@ -139,7 +143,7 @@ fn unpack_to(from: &mut impl Read, into: &Directory, room: Room) -> io::Result<R
             _ => long = None,
         }
     }
-    // An archive says where it ends: what ends before is cut, between two files as well.
+    // An archive marks its end: without the mark it is cut off, perhaps between two files.
     if from.ended {
         return Err(wrong("it is cut"));
     }
@@ -194,7 +198,7 @@ mod tests {
         out.unwrap().stdout
     }
 
-    /// What was unpacked, and the directory that it lies beneath.
+    /// An unpacked archive, and the directory above it.
     #[derive(Debug)]
     struct There {
         unpacked: Unpacked,
@@ -281,7 +285,7 @@ mod tests {
         assert_eq!(unpack(&path, &beneath, room).unwrap().1, Room { bytes: 1, entries: 5 });
     }
 
-    /// Somebody else owns what lies above, and puts a link of his to a place of his choice there.
+    /// Another user owns the directory above, and puts a link to another place there.
     #[test]
     fn whoever_renames_what_is_above_gets_nothing_unpacked_elsewhere_and_nothing_removed() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What a bundle says of itself, as far as it is told from others by that: of many that may all be somebody's inventions
-//! no more is held.
+//! The part of a bundle's claims that tells it from others. No more is kept of it, because many bundles may
+//! be a stranger's inventions.
 
 use tactus_bundle as bundle;
 use tactus_model::bundle::{Machine, Manifest};
@@ -8,21 +8,21 @@ use tactus_system::Directory;
 use super::reason;
 use crate::identity::{content_key, cut_machine, run_key};
 
-/// What a bundle's directory has.
+/// The file that every bundle's directory has.
 pub const MANIFEST: &str = "manifest.json";
 /// Longest one: the checksums of 40 000 files. A run of 24 hours has much less than 1 MiB.
 const MOST: u64 = 4 << 20;
 
-/// What a bundle says of itself. Nothing of it is checked.
+/// The claims of a bundle about itself, all unchecked.
 #[derive(Debug)]
 pub struct Claim {
     /// Key of its run.
     pub run: String,
     /// Its machine: name and numbers alone.
     pub machine: Machine,
-    /// What it is told from another bundle of the same run by.
+    /// Tells it from another bundle of the same run.
     pub content: String,
-    /// How often somebody sat down to it.
+    /// The number of its sessions.
     pub sessions: i64,
     /// When it began, in microseconds since 1970.
     pub started_us: i64,
@@ -31,7 +31,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// That of the bundle in an open directory.
+    /// The claim of the bundle in an open directory.
     ///
     /// # Errors
     /// Why it is of no use, in a sentence.

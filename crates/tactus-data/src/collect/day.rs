@@ -1,4 +1,4 @@
-//! Rows that are put to those of their day.
+//! Rows that are added to those of their day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ const HELD: usize = 256;
 /// Bytes of their rows, about: with these no more bundles are read before they are written.
 const HELD_BYTES: usize = 128 << 20;
 
-/// What is to be written to a day.
+/// The rows to write to a day.
 #[derive(Debug)]
 pub struct Batch {
     day: String,
-    /// Whose rows these are: others of theirs, which somebody began to write, are left out.
+    /// The runs of these rows: earlier rows of theirs, from an interrupted collection, are left out.
     runs: BTreeSet<String>,
-    /// Those of them whose facts stay as they are.
+    /// The runs whose facts stay as they are.
     known: BTreeSet<String>,
     rows: BTreeMap<&'static str, Rows>,
     bytes: usize,
@@ -45,7 +45,7 @@ impl Batch {
         self.runs.len() >= HELD || self.bytes >= HELD_BYTES
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it contains no run.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -61,7 +61,7 @@ impl Batch {
             }
             self.rows.entry(table).or_default().extend(rows);
         }
-        // Later runs may be told against the facts of one that was gone on with: they stay.
+        // Later runs may have been compared with the facts of a run that was continued since: they stay.
         if entered.instead {
             self.known.insert(claim.run.clone());
         } else {
@@ -132,7 +132,7 @@ mod tests {
         assert!(batch.is_full());
     }
 
-    /// A bundle of a few rows may have as many facts as there is room for.
+    /// A bundle of a few rows may have facts up to the limit.
     #[test]
     fn readings_and_the_rows_of_facts_count_among_what_is_held() {
         let mut facts = Facts::default();

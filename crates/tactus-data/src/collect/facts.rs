@@ -1,4 +1,4 @@
-//! What changed in a machine's readings since its last run.
+//! Changes in a machine's readings since its last run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -49,14 +49,15 @@ type Value = (&'static str, Option<Arc<str>>);
 type Key = (Arc<str>, Arc<str>);
 /// The readings of a machine.
 type State = BTreeMap<Key, Value>;
-/// What rows say of a machine: readings, and those that are gone.
+/// The rows about a machine: readings, and those that are gone.
 type Told = (String, Vec<(Key, Option<Value>)>);
 
 /// The readings of machines, as their last runs had them.
 #[derive(Debug, Default)]
 pub struct History {
     machines: BTreeMap<String, (i64, State)>,
-    /// No run began after this moment; what says so has a wrong clock, and no later run is told against it.
+    /// No run began after this moment. A run that claims so has a wrong clock, and no later run is compared
+    /// with it.
     until_us: i64,
     /// Texts that many have, once.
     texts: BTreeSet<Arc<str>>,
@@ -74,7 +75,7 @@ impl History {
             let [run, environment, path, value, state, change] = found.columns.as_slice() else { continue };
             for row in 0..found.rows {
                 let Some(run) = run.text(row) else { continue };
-                // What no run names was being written when somebody ended that.
+                // A run without a row in `run` was being written when the collection was interrupted.
                 let Some((machine, started)) = present.of.get(run) else { continue };
                 if change.text(row) == Some("late") || *started > until_us {
                     continue;
@@ -124,7 +125,7 @@ impl History {
         text
     }
 
-    /// What is told of a run, after which the machine's readings are these.
+    /// The facts to report for a run; after it the machine's readings are these.
     pub fn changes(&mut self, machine: &str, started_us: i64, facts: &BTreeMap<String, Facts>) -> Vec<Fact> {
         let mut now = State::new();
         for (environment, facts) in facts {
@@ -163,7 +164,7 @@ impl History {
             .filter(|(key, value)| before.get(*key) != Some(*value))
             .map(|(key, (state, value))| fact(key, state, value.as_ref()))
             .collect();
-        // An environment that this run does not have is not gone: another plan was run.
+        // An environment that this run lacks is not gone: another plan was run.
         let measured = |environment: &str| facts.contains_key(environment);
         let gone = before.keys().filter(|key| measured(&key.0) && !now.contains_key(*key));
         told.extend(gone.map(|key| fact(key, "gone", None)));

@@ -1,4 +1,4 @@
-//! The bundles in what was named: bundles, directories in which bundles lie, archives of bundles.
+//! Finds the bundles at the given paths: bundles, directories with bundles, archives of bundles.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use super::reason;
 
 /// Deepest directory in which bundles are looked for: below it, what engines leave lies no deeper.
 const DEEPEST: usize = 6;
-/// What archives end with.
+/// Endings of archives.
 const ARCHIVES: [&str; 2] = [".tar.gz", ".tgz"];
-/// What the directory of a fleet has, and where the bundles lie there that the fleet took. What it refused lies beside it, and
-/// what did not arrive yet.
+/// The file that marks the directory of a fleet, and the directory in it with the bundles that the fleet
+/// took. Refused bundles, and those that have not arrived yet, lie beside that directory.
 const FLEET: (&str, &str) = ("fleet.json", "bundles");
 
 /// Where a bundle lies.
 #[derive(Debug)]
 pub enum At {
-    /// At what was named, or beneath it.
+    /// At a given path, or beneath it.
     Named(PathBuf),
-    /// In what an archive was unpacked to, which goes with the last of its bundles.
+    /// In an unpacked archive, which is removed with the last of its bundles.
     Unpacked(Arc<Unpacked>, PathBuf),
 }
 
@@ -51,18 +51,18 @@ pub struct Candidate {
     pub path: PathBuf,
     /// Where it lies.
     pub at: At,
-    /// What it says of itself.
+    /// Its claims about itself.
     pub claim: Claim,
 }
 
-/// What was found.
+/// The result of the search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Bundles.
     pub candidates: Vec<Candidate>,
     /// Archives, which are not opened yet.
     pub archives: Vec<PathBuf>,
-    /// What is none, and why.
+    /// Places that are not bundles, and why.
     pub refused: Vec<(PathBuf, String)>,
 }
 
@@ -95,7 +95,7 @@ impl Found {
         self.candidates.len() + self.archives.len() + self.refused.len()
     }
 
-    /// What is in a directory, which is called `path`.
+    /// Searches a directory, which is called `path`.
     fn directory(&mut self, dir: &Directory, path: &Path, depth: usize) {
         if dir.entry(MANIFEST).is_ok() {
             return self.bundle(path.to_owned(), dir);
@@ -108,7 +108,7 @@ impl Found {
         for name in names.into_iter().filter(|name| !of_fleet || name == FLEET.1) {
             let own = path.join(&name);
             match dir.entry(&name).map(|entry| entry.kind) {
-                // What is hidden is being written, or is somebody's own.
+                // A hidden directory is being written, or is private.
                 Ok(Kind::Directory) if depth < DEEPEST && !name.as_encoded_bytes().starts_with(b".") => {
                     match dir.beneath(&name) {
                         Ok(inside) => self.directory(&inside, &own, depth + 1),
@@ -129,7 +129,8 @@ impl Found {
     }
 }
 
-/// The bundles of an archive that was unpacked there, which goes when they were read. An archive within it is none.
+/// The bundles of an archive that was unpacked there; the directory is removed once they are read. An archive
+/// within it is not unpacked.
 pub fn within(archive: &Path, there: Unpacked) -> Found {
     within_open(archive, there).unwrap_or_else(|error| Found {
         refused: vec![(archive.to_owned(), error.to_string())],

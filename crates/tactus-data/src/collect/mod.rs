@@ -1,7 +1,7 @@
 //! Bundles into the data set: found, verified, told apart, read, and put to the runs of their day.
 //!
-//! Manifests are read first: what is there already costs no more than that, and days are written one after the other,
-//! whichever order the bundles come in.
+//! Manifests are read first: a bundle that is in the data set already costs no more than that. Days are
+//! written one after the other, in any order of the bundles.
 
 mod archive;
 mod claim;
@@ -34,12 +34,12 @@ const AT_ONCE: usize = 16;
 /// name any of them.
 const MOST_NEW_DAYS: usize = 400;
 
-/// What became of a bundle.
+/// The outcome for a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is in the data set now.
     Taken,
-    /// It is there now, instead of what it had when it was collected before.
+    /// It is in the data set now, and replaces its earlier state.
     GoneOnWith,
     /// It was there.
     There,
@@ -47,16 +47,16 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// What became of all.
+/// The outcomes of all bundles.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Taken, and gone on with.
+    /// Taken, or continued.
     pub taken: usize,
     /// There already.
     pub there: usize,
     /// Refused.
     pub refused: usize,
-    /// What whoever reads the data set should know, a sentence each.
+    /// Remarks for readers of the data set, a sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -70,11 +70,11 @@ impl Summary {
     }
 }
 
-/// Collects bundles, directories of bundles and their archives into a data set. `tell` is called with what became of
-/// each; a bundle that does not hold ends nothing.
+/// Collects bundles, directories of bundles and their archives into a data set. It calls `tell` with the
+/// outcome for each; an invalid bundle does not end the collection.
 ///
 /// # Errors
-/// When the data set cannot be read or written. What was written until then stays.
+/// When the data set cannot be read or written. The data written until then stays.
 pub fn collect(
     places: &[PathBuf],
     into: &Path,
@@ -108,8 +108,8 @@ pub fn collect_at(
     };
     let mut found = find::find(places);
     let mut archives = Archives::new(std::mem::take(&mut found.archives), data.working_directory()?);
-    // Archives that there is room for go with what lies there as directories: what runs of a machine changed is told in
-    // the order of their time.
+    // Archives for which there is room are read together with the directories, because the changes of a
+    // machine are told in the order of its runs.
     archives.unpack_into(&mut found);
     own.take(found)?;
     while !archives.is_empty() {
@@ -128,7 +128,7 @@ struct Collecting<'a> {
     data: &'a DataSet,
     present: &'a mut Present,
     history: History,
-    /// Those that have a file, and how many of them had none before.
+    /// The days that have a file, and how many of them are new.
     days: BTreeSet<String>,
     new_days: usize,
     summary: Summary,
@@ -189,7 +189,7 @@ impl Collecting<'_> {
 
     /// Puts of each run the first bundle that holds to the others of its day.
     fn add(&mut self, mut runs: Vec<OfRun>, batch: &mut Batch) {
-        // What each run has that holds, in their order.
+        // The bundle of each run that is valid, in their order.
         let mut holds: Vec<Option<(Planned, take::Read)>> = runs.iter().map(|_| None).collect();
         loop {
             let open = runs.iter_mut().zip(&mut holds).filter(|(_, holds)| holds.is_none());
@@ -212,7 +212,7 @@ impl Collecting<'_> {
             let outcome = if entered.instead { Outcome::GoneOnWith } else { Outcome::Taken };
             self.told(one.path(), &outcome);
         }
-        // Those that nobody had to read.
+        // Bundles that did not have to be read.
         for rest in runs.into_iter().flatten() {
             if let Some(outcome) = self.present.already(&rest.claim) {
                 self.told(rest.path(), &outcome);
@@ -226,7 +226,7 @@ fn day_of(run: &OfRun) -> Option<&str> {
     run.front().map(|one| one.claim.day.as_str())
 }
 
-/// Reads bundles, as many at once as there are CPUs.
+/// Reads bundles, on all CPUs.
 fn all(planned: &[Planned]) -> Vec<Result<take::Read, String>> {
     let next = AtomicUsize::new(0);
     let done: Vec<Mutex<Option<Result<take::Read, String>>>> =

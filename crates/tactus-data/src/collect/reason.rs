@@ -2,7 +2,7 @@
 
 use tactus_bundle::BundleError;
 
-/// What is wrong with a bundle, without its path, which is said beside it.
+/// The fault of a bundle, without its path, which is printed beside it.
 pub fn of(error: &BundleError) -> String {
     match error {
         BundleError::NotABundle { reason, .. } => format!("it is not a bundle: {reason}"),

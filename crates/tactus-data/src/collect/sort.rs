@@ -1,4 +1,4 @@
-//! What is to be read of what was found: runs that are not there yet, each once.
+//! Selects the bundles to read: runs that are not in the data set yet, each once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Planned {
     path: PathBuf,
     /// Where it lies.
     pub at: At,
-    /// What it says of itself.
+    /// Its claims about itself.
     pub claim: Claim,
 }
 
@@ -32,7 +32,7 @@ impl Planned {
     }
 }
 
-/// What a bundle that was verified is put to.
+/// The place of a verified bundle in the data set.
 #[derive(Debug)]
 pub struct Entered {
     /// Key of its machine.
@@ -59,8 +59,8 @@ impl Entered {
 /// The bundles of one run, the first to be tried at the front: of one that does not hold another may.
 pub type OfRun = VecDeque<Planned>;
 
-/// Bundles by run, in the order of their time: what changed is told against the run before. Of a run those with most
-/// sessions come first.
+/// Bundles by run, in the order of their time, because changes are told against the run before. Bundles of
+/// one run with more sessions come first.
 pub fn by_run(planned: Vec<Planned>) -> VecDeque<OfRun> {
     let mut runs: BTreeMap<(i64, String), Vec<Planned>> = BTreeMap::new();
     for one in planned {
@@ -80,7 +80,7 @@ struct Run {
     sessions: i64,
 }
 
-/// What is there.
+/// The contents of the data set.
 #[derive(Debug, Default)]
 pub struct Present {
     runs: BTreeMap<String, Run>,
@@ -124,7 +124,7 @@ impl Present {
         Ok(own)
     }
 
-    /// What becomes of a bundle for what is there of its run; none: it is to be read.
+    /// The outcome for a bundle whose run is in the data set already; `None` if it must be read.
     pub fn already(&self, claim: &Claim) -> Option<Outcome> {
         let there = self.runs.get(&claim.run)?;
         if there.content == claim.content {
@@ -134,7 +134,7 @@ impl Present {
         (claim.sessions <= there.sessions).then(|| Outcome::Refused(reason.to_owned()))
     }
 
-    /// Takes note of a bundle that was verified, and of its machine: nothing is known of what was refused.
+    /// Records a verified bundle and its machine. Refused bundles are not recorded.
     pub fn enter(&mut self, claim: &Claim) -> Entered {
         let own = &claim.machine;
         let (machine, identity) = self.known.key(own);
@@ -165,7 +165,8 @@ impl Present {
         Ok(())
     }
 
-    /// What is to be known of the machines: names that several have, and machines that are known by their names alone.
+    /// Remarks about the machines: names that several share, and machines that are known by their names
+    /// alone.
     pub fn remarks(&self, until_us: i64) -> Vec<String> {
         let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         let mut by_installation: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

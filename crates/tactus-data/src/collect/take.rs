@@ -17,12 +17,12 @@ use crate::table::{FACT, TABLES, Taken, owned};
 /// The rows that a bundle has in a table.
 pub type Rows = Vec<Vec<Cell<'static>>>;
 
-/// What was read of a bundle.
+/// The data read from a bundle.
 #[derive(Debug)]
 pub struct Read {
     /// Its rows by table.
     pub rows: BTreeMap<&'static str, Rows>,
-    /// Its facts, which are held against those of the run before.
+    /// Its facts, which are compared with those of the run before.
     pub facts: BTreeMap<String, Facts>,
 }
 
@@ -60,8 +60,8 @@ const MOST_TEXT: usize = 16 * 1024;
 /// Most readings of one environment: machines have some hundreds.
 const MOST_READINGS: usize = 65_536;
 
-/// A cell of its own memory whose text has a length, and whose number one of its table: behind this no bundle is refused
-/// alone.
+/// An owned copy of a cell, with its text cut and its number within the table's range. After this no single
+/// bundle can make a table fail.
 fn short(cell: &Cell<'_>) -> Cell<'static> {
     match cell {
         Cell::Text(text) => Cell::Text(cut(text, MOST_TEXT).to_owned().into()),
@@ -94,7 +94,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     if let Some(first) = contents.damage.first() {
         return Err(format!("it is incomplete: {first}"));
     }
-    // Whoever writes to it meanwhile is found out.
+    // Detects a writer that changed it meanwhile.
     if crate::identity::content_key(&contents.manifest) != planned.claim.content {
         return Err("it was changed while it was read".into());
     }
@@ -110,7 +110,7 @@ pub fn take(planned: &Planned) -> Result<Read, String> {
     let logs = Logs(logs);
     let taken = Taken {
         run: &planned.claim.run,
-        // Which machine it is depends on those before it, and is told where it is put to them.
+        // The machine depends on the runs before; it is filled in when the rows are added to them.
         machine: "",
         identity: "",
         content: &planned.claim.content,

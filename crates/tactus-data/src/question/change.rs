@@ -1,4 +1,4 @@
-//! Who changed what.
+//! Changes of machines.
 
 use serde::Serialize;
 
@@ -8,17 +8,17 @@ use super::set::{PROPERTIES, Set};
 /// A change of a machine, between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// What the machine is called.
+    /// Name of the machine.
     pub name: String,
     /// Its key.
     pub machine: String,
     /// When the run began that had it first.
     pub started: Option<String>,
-    /// What changed.
+    /// The property that changed.
     pub what: &'static str,
-    /// What it was.
+    /// Its value before.
     pub before: Option<String>,
-    /// What it is.
+    /// Its value now.
     pub now: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who misses the deadline, and who is worst.
+//! Machines that miss the deadline, and the worst ones.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::moment;
 use super::set::{Place, Set};
 
-/// What a machine came to.
+/// The verdict on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
@@ -19,7 +19,7 @@ pub enum Judged {
     Unproven,
     /// There is no deadline, and no requirement.
     NoDeadline,
-    /// Nothing was measured that says anything about hardware.
+    /// No measurement says anything about hardware.
     NotJudged,
 }
 
@@ -42,13 +42,13 @@ impl Judged {
 pub struct MachineEntry {
     /// Its key.
     pub machine: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it came to.
+    /// Its outcome.
     pub outcome: Judged,
     /// Why it is not decided.
     pub why: Option<&'static str>,
-    /// Its runs meanwhile.
+    /// Its runs in the time that is looked at.
     pub runs: usize,
     /// Those of them that missed the deadline.
     pub missed: usize,
@@ -62,16 +62,16 @@ pub struct MachineEntry {
     pub run: Option<String>,
     /// When that began.
     pub started: Option<String>,
-    /// What the numbers are worth.
+    /// The evidence of the numbers.
     pub evidence: Option<String>,
 }
 
-/// Whether numbers say something of hardware: those of an emulation do not.
+/// Whether numbers say something about hardware: those of an emulation do not.
 pub fn counts(place: &Place) -> bool {
     place.max_ns.is_some() && place.evidence.as_deref().is_some_and(|evidence| evidence != "emulated")
 }
 
-/// Whether a scenario missed what is asked of it.
+/// Whether a scenario missed its limit.
 fn misses(place: &Place, max_ns: Option<u64>) -> bool {
     match max_ns {
         Some(most) => place.max_ns.is_some_and(|max| max > most),
@@ -79,16 +79,16 @@ fn misses(place: &Place, max_ns: Option<u64>) -> bool {
     }
 }
 
-/// Why it cannot be said of a scenario that it keeps to what is asked of it; none: it can.
+/// Why a scenario cannot be said to keep its limit; `None` if it can.
 fn unsure(place: &Place, max_ns: Option<u64>) -> Option<&'static str> {
     let verdict = place.verdict.as_deref();
     let passed = matches!(verdict, Some("pass" | "warn"));
     match () {
         () if place.evidence.as_deref() == Some("emulated") => None,
         () if !counts(place) => Some("a scenario has no number, or its evidence is unknown"),
-        // Nothing is asked of it.
+        // It has no limit.
         () if max_ns.is_none() && verdict.is_none() => None,
-        // It froze, and how late it was then is in no number.
+        // It froze, and no number says how late it was then.
         () if place.restarts.is_some_and(|restarts| restarts > 0) => Some("its environment died meanwhile"),
         () if place.self_test_passed != Some(true) => Some("a self-test was not passed, or not made"),
         () if verdict == Some("inconclusive") => Some("the verdict of its plan is inconclusive"),

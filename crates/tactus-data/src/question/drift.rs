@@ -1,4 +1,4 @@
-//! What drifted over weeks.
+//! Drift over weeks.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use super::trend::trend;
 pub const LEAST_RUNS: usize = 10;
 /// Nor do runs of less time than this, in days.
 pub const LEAST_DAYS: f64 = 14.0;
-/// The last so many runs are looked at: all pairs of them are.
+/// Most runs that are looked at, the last ones: all pairs of them are compared.
 const MOST_RUNS: usize = 400;
 
 /// Machine, environment, scenario, plan.
 type Scenario<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
 
-/// What drifted.
+/// The scenarios that drifted.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Drift {
     /// Scenarios of machines that had enough runs to ask.
     pub asked: usize,
     /// Those that had too few, or of too short a time.
     pub too_few: usize,
-    /// What drifted: with 95 % nothing here did not.
+    /// Scenarios that drifted: with 95 % none of them is false.
     pub found: Vec<Drifted>,
 }
 
@@ -37,13 +37,13 @@ pub struct Drift {
 pub struct Drifted {
     /// Key of the machine.
     pub machine: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The environment.
     pub environment: String,
     /// The scenario.
     pub scenario: String,
-    /// How many times as large its 99.9th percentile is after 30 days.
+    /// The factor by which its 99.9th percentile grows in 30 days.
     pub times_in_30_days: f64,
     /// Runs.
     pub runs: usize,
@@ -53,11 +53,11 @@ pub struct Drifted {
     pub first_ns: u64,
     /// The last.
     pub last_ns: u64,
-    /// The chance of it, if nothing drifted, as large as it must be judged by among all that were asked.
+    /// The chance of it without a drift, adjusted for the number of all that were tested.
     pub chance_of_all: f64,
 }
 
-/// Looks for what drifts: the 99.9th percentile of each scenario on each machine.
+/// Looks for a drift in the 99.9th percentile of each scenario on each machine.
 pub fn drift(set: &Set) -> Drift {
     let called = set.called();
     let mut all: BTreeMap<Scenario<'_>, Vec<(i64, u64)>> = BTreeMap::new();

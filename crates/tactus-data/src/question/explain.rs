@@ -1,9 +1,9 @@
-//! What machines with outliers have in common.
+//! Properties that machines with outliers share.
 //!
-//! The unit is a machine, not a run: runs of one machine are no proof of each other. Each value of each property divides
-//! the machines in two; of each division it is asked whether outliers are more frequent in it than chance has it (Fisher's
-//! exact test), and all answers together err with 5 % at most (Holm). Properties that divide the machines alike are one
-//! question: nothing in the data tells them apart.
+//! The unit is a machine, not a run: runs of one machine do not confirm each other. Each value of each
+//! property divides the machines in two. A test asks of each division whether outliers are more frequent in
+//! it than by chance (Fisher's exact test), and all answers together err with 5 % at most (Holm). Properties
+//! that divide the machines alike are one question: the data cannot tell them apart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,55 +17,55 @@ use super::set::{PROPERTIES, Set};
 
 /// Fewer machines than this on either side of a division, or with outliers, say nothing that is worth a name.
 pub const LEAST: usize = 4;
-/// Machines in all, below which nothing is asked.
+/// Machines below which no test is made.
 pub const LEAST_MACHINES: usize = 10;
-/// A machine is an outlier where there is no deadline if its largest latency is above the upper quartile by this many
-/// times the distance of the quartiles, of logarithms (J. W. Tukey, "Exploratory Data Analysis", 1977).
+/// Without a deadline, a machine is an outlier if its largest latency is above the upper quartile by this
+/// many times the distance of the quartiles, of logarithms (J. W. Tukey, "Exploratory Data Analysis", 1977).
 const FENCE: f64 = 1.5;
-/// Pairs of properties that are asked about together, by column.
+/// Pairs of properties that are tested together, by column.
 const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
-/// The share that is written is that of so many candidates, the likeliest first.
+/// Most candidates that are written, the likeliest first.
 const MOST_CANDIDATES: usize = 5;
 
-/// What machines with outliers have in common.
+/// Properties that machines with outliers share.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Explained {
-    /// What makes a machine one with outliers.
+    /// The definition of an outlier.
     pub outlier: String,
     /// Machines that were looked at.
     pub machines: usize,
     /// Those of them with outliers.
     pub outliers: usize,
-    /// Divisions that were asked about.
+    /// Divisions that were tested.
     pub asked: usize,
-    /// What goes together with outliers, with 95 % all of it more than chance has it.
+    /// Properties that go together with outliers: with 95 % none of them by chance.
     pub found: Vec<Property>,
-    /// The likeliest of what is not proven to.
+    /// The likeliest of the unproven ones.
     pub candidates: Vec<Property>,
-    /// Why nothing was asked, or nothing found, in a sentence.
+    /// Why nothing was tested, or nothing found, in a sentence.
     pub nothing: Option<String>,
 }
 
 /// A property of machines.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Property {
-    /// What it is, with all that has the same machines: nothing here tells them apart.
+    /// Its name, and the names of all properties of the same machines: the data cannot tell them apart.
     pub is: Vec<String>,
     /// Machines that have it.
     pub with: usize,
     /// Those of them with outliers.
     pub with_outliers: usize,
-    /// Machines that have it not.
+    /// Machines that lack it.
     pub without: usize,
     /// Those of them with outliers.
     pub without_outliers: usize,
-    /// The chance of so many or more, if it had nothing to do with it.
+    /// The chance of this number or more, if the property had nothing to do with it.
     pub chance: f64,
-    /// The same, as large as it must be judged by among all that were asked.
+    /// The same, adjusted for the number of all properties that were tested.
     pub chance_of_all: f64,
 }
 
-/// Looks for what goes together with outliers.
+/// Looks for properties that go together with outliers.
 pub fn explained(set: &Set, judged: &[MachineEntry], max_ns: Option<u64>, from_us: i64) -> Explained {
     let all: Vec<&MachineEntry> =
         judged.iter().filter(|machine| machine.outcome != Judged::NotJudged).collect();
@@ -144,7 +144,8 @@ pub fn explained(set: &Set, judged: &[MachineEntry], max_ns: Option<u64>, from_u
     own
 }
 
-/// Above which latency a machine is an outlier among the others; none where there are too few, or all are alike.
+/// The latency above which a machine is an outlier among the others; `None` if there are too few, or all are
+/// alike.
 fn fence(all: &[&MachineEntry]) -> Option<f64> {
     let mut logs: Vec<f64> =
         all.iter().filter_map(|machine| machine.max_ns).map(|max| float(max.max(1)).ln()).collect();
@@ -155,7 +156,8 @@ fn fence(all: &[&MachineEntry]) -> Option<f64> {
     Some((high + FENCE * (high - low)).exp())
 }
 
-/// What divides the machines, by who has it: the numbers of machines, and all that is said of just these.
+/// The divisions of the machines: the numbers of the machines on one side, and the names of all properties
+/// that divide so.
 fn divisions(set: &Set, all: &[&MachineEntry], from_us: i64) -> BTreeMap<BTreeSet<usize>, Vec<String>> {
     let machines = set.machines();
     let mut with: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();

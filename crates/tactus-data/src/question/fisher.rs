@@ -11,9 +11,9 @@ fn ln_factorials(n: usize) -> Vec<f64> {
     all
 }
 
-/// The chance that of `with` machines at least `hit` are among the `hits` of all `all`, where who has the property has
-/// nothing to do with the outcome: Fisher's exact test, one-sided (R. A. Fisher, "The Design of Experiments", 1935; the
-/// tail of the hypergeometric distribution).
+/// The chance that at least `hit` of `with` machines are among the `hits` of all `all`, if the property has
+/// nothing to do with the outcome. This is Fisher's exact test, one-sided (R. A. Fisher, "The Design of
+/// Experiments", 1935; the tail of the hypergeometric distribution).
 #[must_use]
 pub fn fisher(hit: usize, with: usize, hits: usize, all: usize) -> f64 {
     if hit > with || hit > hits || with > all || hits > all {

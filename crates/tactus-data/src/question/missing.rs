@@ -1,4 +1,4 @@
-//! Who is missing.
+//! Machines that are missing.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use super::{Asked, DAY_US, moment};
 /// A machine that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its key, where it was ever seen.
     pub machine: Option<String>,
-    /// When its last run began; none: it was never seen.
+    /// When its last run began; `None` if it was never seen.
     pub last: Option<String>,
     /// How many days ago that was.
     pub days: Option<i64>,
 }
 
-/// Machines without a run for so many days, and those that should be there and never were.
+/// Machines without a run for the days that are asked for, and expected ones that were never seen.
 ///
-/// Of a name that is expected those runs count that were made under it, of a key all of the machine's: copies of one image have one
-/// key, and one of them that is there is not the other.
+/// For an expected name the runs under that name count, for a key all runs of the machine. Copies of one
+/// image have one key, so that one copy must not stand for another.
 pub fn missing(set: &Set, asked: &Asked) -> Vec<Missing> {
     let called = set.called();
     let (mut all, mut never) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Questions that whoever runs many machines asks of the data set, and answers that say how sure they are.
+//! Questions to the data set of a user with many machines, and answers that say how sure they are.
 //!
 //! [`Set::read`] reads what they need; [`ask`] is pure. See `docs/design/data-set.md` for what each test supposes.
 
@@ -33,20 +33,21 @@ pub use set::{Place, Run, Set};
 /// Microseconds of a day.
 const DAY_US: i64 = 86_400_000_000;
 
-/// What is asked.
+/// The options of the questions.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The deadline, in ns.
     pub max_ns: Option<u64>,
     /// How many machines are listed as the worst.
     pub worst: usize,
-    /// How far back from the newest run machines are looked at, in days. What begins after `now_us` is left out.
+    /// How far back from the newest run machines are looked at, in days. Runs that begin after `now_us` are
+    /// left out.
     pub days: u32,
     /// After how many days without a run a machine is missing.
     pub missing_after: u32,
     /// Machines that there should be, by name or key.
     pub expect: Vec<String>,
-    /// When that is asked, in microseconds since 1970.
+    /// The time of the question, in microseconds since 1970.
     pub now_us: i64,
 }
 
@@ -59,7 +60,7 @@ impl Asked {
     }
 }
 
-/// What all of it comes to.
+/// The verdict on the whole fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fleet {
@@ -78,7 +79,7 @@ pub enum Fleet {
 pub struct Answers {
     /// Version of this contract, which is the data set's.
     pub format: Format,
-    /// What all of it comes to.
+    /// The verdict on the whole.
     pub outcome: Fleet,
     /// Runs in the data set.
     pub runs: usize,
@@ -92,19 +93,19 @@ pub struct Answers {
     pub days: u32,
     /// The deadline.
     pub max_ns: Option<u64>,
-    /// The machines that ran meanwhile, the worst first.
+    /// The machines that ran in that time, the worst first.
     pub judged: Vec<MachineEntry>,
-    /// How many are listed as the worst.
+    /// The number of machines listed as the worst.
     pub worst: usize,
-    /// What the machines with outliers have in common.
+    /// Properties that the machines with outliers share.
     pub explained: Explained,
-    /// What drifted.
+    /// Scenarios that drifted.
     pub drift: Drift,
-    /// Who is missing.
+    /// Missing machines.
     pub missing: Vec<Missing>,
-    /// Who changed what.
+    /// Changes of machines.
     pub changes: Vec<Changed>,
-    /// What to know before telling somebody.
+    /// Limits of these answers.
     pub limits: Vec<String>,
 }
 
@@ -143,7 +144,8 @@ pub fn ask(set: &Set, asked: &Asked) -> Answers {
 
 fn outcome(set: &Set, asked: &Asked, judged: &[MachineEntry], from_us: i64) -> Fleet {
     let any = |outcome: Judged| judged.iter().any(|machine| machine.outcome == outcome);
-    // A name that a machine had before is not one under which it ran meanwhile: it may be that of another, with the same numbers.
+    // An earlier name of a machine is not one of its names in that time: another machine may have it now,
+    // with the same numbers.
     let known: BTreeSet<&str> = set
         .runs
         .iter()

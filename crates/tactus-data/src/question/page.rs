@@ -177,7 +177,7 @@ fn chapters(of: &Answers, most: usize) -> Vec<Chapter> {
     all.into_iter().filter(|chapter| !chapter.parts.is_empty()).collect()
 }
 
-/// A table of so many of these rows, and how many there are more.
+/// A table of at most `most` of these rows, and how many more there are.
 fn table(title: &str, head: Vec<Head>, rows: Vec<Vec<Cell>>, most: usize) -> Option<Part> {
     let more = rows.len().saturating_sub(most);
     let mut table = Table::whole(title, head, rows.into_iter().take(most).collect());

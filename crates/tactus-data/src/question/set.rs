@@ -1,4 +1,4 @@
-//! What the questions are asked of: runs, and the worst of each of their scenarios.
+//! The data behind the questions: runs, and the worst of each of their scenarios.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,7 +21,7 @@ pub struct Run {
     pub name: String,
     /// When it began, in microseconds since 1970.
     pub started_us: i64,
-    /// What it was of the machine: kernel, firmware and the like, by [`PROPERTIES`].
+    /// Properties of the machine at the time: kernel, firmware and the like, by [`PROPERTIES`].
     pub properties: Vec<Option<String>>,
     /// Findings of its host, by check.
     pub findings: BTreeSet<String>,
@@ -29,7 +29,7 @@ pub struct Run {
     pub complete: bool,
 }
 
-/// What is known of the machine at each run, by column of `run`.
+/// Properties of the machine at each run, by column of `run`.
 pub const PROPERTIES: [(&str, &str); 8] = [
     ("bios", "firmware"),
     ("microcode", "microcode"),
@@ -50,7 +50,7 @@ pub struct Place {
     pub environment: String,
     /// The scenario's name.
     pub scenario: String,
-    /// What its numbers are worth.
+    /// The evidence of its numbers.
     pub evidence: Option<String>,
     /// Its largest latency, in ns.
     pub max_ns: Option<u64>,
@@ -58,17 +58,18 @@ pub struct Place {
     pub p999_ns: Option<u64>,
     /// Wake-ups.
     pub cycles: u64,
-    /// Whether every thread passed its self-test; none: there was none.
+    /// Whether every thread passed its self-test; `None` without a self-test.
     pub self_test_passed: Option<bool>,
-    /// What the plan's requirements say.
+    /// The verdict on the plan's requirements.
     pub verdict: Option<String>,
-    /// Whether what was measured suffices to say that the largest latency keeps to a limit.
+    /// Whether the measurement suffices to say that the largest latency keeps a limit.
     pub suffices: Option<bool>,
-    /// How often its environment died while it was measured, and was started again; none: nobody wrote that down.
+    /// How often its environment died while it was measured and was restarted; `None` if that was not
+    /// recorded.
     pub restarts: Option<u64>,
 }
 
-/// Which of them is the plan.
+/// The place of the plan among them.
 pub const PLAN: usize = PROPERTIES.len() - 1;
 
 /// The runs of a data set, in the order of their time.
@@ -223,7 +224,7 @@ impl Set {
         })
     }
 
-    /// Without the runs that begin after a moment, and those: whoever says that has a wrong clock.
+    /// Splits off the runs that begin after a moment: their clocks are wrong.
     #[must_use]
     pub fn until(&self, us: i64) -> (Self, Vec<&Run>) {
         // They are in the order of their time.
@@ -242,7 +243,7 @@ impl Set {
         all
     }
 
-    /// What a machine is called: its last name, with its key where others have that name, too.
+    /// The name of a machine: its last name, with its key if other machines have the same name.
     #[must_use]
     pub fn called(&self) -> BTreeMap<&str, String> {
         let machines = self.machines();
@@ -256,7 +257,7 @@ impl Set {
             let short: String = key.chars().take(8).collect();
             match times.get(name) {
                 Some(1) if !name.is_empty() => name.to_owned(),
-                // A file of another tool need not say which machine it is of.
+                // A file of another tool may not name its machine.
                 _ if name.is_empty() && **key == named(name) => "unknown".to_owned(),
                 _ if name.is_empty() => format!("unknown ({short})"),
                 _ => format!("{name} ({short})"),

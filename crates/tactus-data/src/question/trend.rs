@@ -1,10 +1,10 @@
 //! Whether values rise or fall over time, and how fast.
 //!
-//! Mann and Kendall's test: of all pairs of values, how many more rise than fall (H. B. Mann, "Nonparametric tests against
-//! trend", Econometrica 13, 1945; M. G. Kendall, "Rank Correlation Methods", with the correction for ties). It supposes
-//! nothing of the values' distribution. Values that follow their neighbours are worth fewer: the variance is as many times
-//! larger as the effective number of values is smaller. The slope is the median of those of all pairs (H. Theil, 1950;
-//! P. K. Sen, 1968).
+//! Mann and Kendall's test: of all pairs of values, how many more rise than fall (H. B. Mann, "Nonparametric
+//! tests against trend", Econometrica 13, 1945; M. G. Kendall, "Rank Correlation Methods", with the
+//! correction for ties). It supposes nothing of the values' distribution. Values that follow their neighbours
+//! count less: the variance grows by the factor by which the effective number of values is smaller. The slope
+//! is the median of those of all pairs (H. Theil, 1950; P. K. Sen, 1968).
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::float;
@@ -15,11 +15,11 @@ use tactus_statistics::{effective_size, median};
 pub struct Trend {
     /// Change of the value in a unit of time.
     pub slope: f64,
-    /// The chance of so many pairs or more that go one way, if there were no trend; two-sided.
+    /// The chance of this many pairs or more in one direction without a trend; two-sided.
     pub chance: f64,
 }
 
-/// The trend of values at their times; none of fewer than four, or where all times are one.
+/// The trend of values at their times; `None` with fewer than four, or if all times are equal.
 #[must_use]
 pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     let n = points.len();
@@ -52,7 +52,8 @@ pub fn trend(points: &[(f64, f64)]) -> Option<Trend> {
     if variance <= 0.0 {
         return Some(Trend { slope, chance: 1.0 });
     }
-    // What is left when the trend is taken out says how much values follow their neighbours: a trend itself looks so.
+    // The residuals of the trend show how much values follow their neighbours: the trend itself looks like
+    // that.
     let rest: Vec<f64> = points.iter().map(|(time, value)| value - slope * time).collect();
     let effective = effective_size(&rest).clamp(1.0, count);
     let spread = (variance * count / effective).sqrt();
@@ -90,7 +91,8 @@ mod tests {
         assert!((trend(&level).unwrap().chance - 1.0).abs() < 1e-12);
     }
 
-    /// Of noise as of noise that follows itself at most 5 % may be called a trend at 5 %, but for what chance allows.
+    /// At 5 %, at most 5 % of noises may be called a trend, whether values are independent or follow their
+    /// neighbours, but for the error of this test.
     #[test]
     fn noise_is_called_a_trend_as_rarely_as_promised() {
         for follows in [0.0, 0.4] {

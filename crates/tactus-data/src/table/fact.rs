@@ -13,7 +13,7 @@ pub const TABLE: Table = Table {
         running tasks. A run that was collected after a later one of its machine, or that begins after it \
         was collected, has all of its readings (`late`). Later runs are not compared with it.",
     columns: || COLUMNS,
-    // They are held against those of the run before.
+    // The collector makes them, by comparison with those of the run before.
     rows: Some(|_, _| Ok(())),
 };
 
@@ -47,7 +47,7 @@ pub struct Fact {
     pub path: String,
     /// What it says, or why it says nothing.
     pub value: Option<String>,
-    /// What it is: `text`, `cut`, `unreadable`, `absent`; `gone`: it is not among the readings any more.
+    /// Its state: `text`, `cut`, `unreadable`, `absent`, or `gone` if it is no longer among the readings.
     pub state: &'static str,
     /// Why it is told.
     pub change: Change,

@@ -14,7 +14,7 @@ use super::{Table, Taken};
 
 /// The shortest interval, in ns.
 const SHORTEST_NS: u64 = 10_000_000_000;
-/// Most intervals of a series: of a longer one they are twice as long, or four times, and so on.
+/// Most intervals of a series: those of a longer one have twice the length, or four times, and so on.
 const MOST: u64 = 1_024;
 
 /// The table.
@@ -26,7 +26,7 @@ pub const TABLE: Table = Table {
     rows: Some(|taken, take| taken.source.rows().try_for_each(|one| of_row(taken, one, take))),
 };
 
-/// The length of the intervals of a row that measured so long, in ns.
+/// The length of the intervals of a row that measured for this time, in ns.
 fn length_ns(measured_ns: u64) -> u64 {
     let mut length = SHORTEST_NS;
     while measured_ns / length >= MOST {

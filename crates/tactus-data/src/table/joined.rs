@@ -14,7 +14,7 @@ impl Exported {
     /// Those of these names.
     ///
     /// # Panics
-    /// Where there is no such table or column.
+    /// When the table or a column does not exist.
     pub fn of(table: &str, names: &[&str]) -> Self {
         let table = TABLES.iter().find(|own| own.name == table).unwrap_or_else(|| panic!("no table {table}"));
         let at = |name: &&str| {

@@ -26,7 +26,7 @@ pub struct Taken<'a> {
     pub machine: &'a str,
     /// How that is known.
     pub identity: &'static str,
-    /// What it is told from another bundle of the same run by.
+    /// Tells it from another bundle of the same run.
     pub content: &'a str,
     /// What it says.
     pub source: Source<'a>,
@@ -39,15 +39,15 @@ pub type Rows = fn(&Taken<'_>, &mut TakeRow<'_>) -> Result<(), ExportError>;
 pub struct Table {
     /// The name of its directory.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub about: &'static str,
     /// Its columns. The first is the run's key.
     pub columns: fn() -> &'static [Column],
-    /// What a bundle has in it; none: it is not of runs.
+    /// Its rows of a bundle; `None` for a table that is not about runs.
     pub rows: Option<Rows>,
 }
 
-/// Every table, in the order in which they are written: what a row of `run` names is there.
+/// Every table, in the order in which they are written: `run` comes last, so that all that it names exists.
 pub static TABLES: &[&Table] = &[
     &machine::TABLE,
     &histogram::TABLE,
@@ -77,7 +77,7 @@ pub fn columns(table: &Table, names: &[&str]) -> Vec<Column> {
     names.iter().map(of).collect()
 }
 
-/// A cell of its own memory.
+/// An owned copy of a cell.
 #[must_use]
 pub fn owned(cell: &Cell<'_>) -> Cell<'static> {
     match cell {

@@ -33,7 +33,7 @@ pub const TABLE: Table = Table {
         };
         EXPORTED.rows(&taken.source, &own, &mut |cells| {
             let mut cells = cells.to_vec();
-            // Fractions of a nanosecond are nobody's, and half of a column.
+            // Fractions of a nanosecond mean nothing, and would be half of a column.
             if let Some(Cell::Real(mean)) = cells.get_mut(*MEAN) {
                 *mean = mean.round();
             }

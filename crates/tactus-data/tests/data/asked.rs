@@ -1,4 +1,4 @@
-//! What a data set answers: what was planted is found, and nothing is where nothing was.
+//! The answers of a data set: it finds what was planted, and nothing else.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What becomes of bundles that are collected.
+//! The outcomes of collecting bundles.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -93,7 +93,7 @@ fn files(data: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn what_does_not_hold_is_refused_by_name_and_the_rest_goes_on() {
+fn an_invalid_bundle_is_refused_by_name_and_the_rest_is_taken() {
     let dir = tempfile::tempdir().unwrap();
     let there = dir.path().join("bundles");
     let write = |name: &str, number: u32| made(number, 1).write(&there.join(name));
@@ -155,7 +155,7 @@ fn a_run_that_was_gone_on_with_replaces_itself_and_another_bundle_of_it_is_named
     assert_eq!(collected(&[&more], &data).0["more"], Outcome::GoneOnWith);
     assert_eq!(texts(&data, &RUN, "run").len(), 1);
     assert_eq!(texts(&data, &SERIES, "run").len(), 2, "its rows are there once");
-    // The earlier state of it is no newer one.
+    // Its earlier state is not newer.
     assert!(matches!(&collected(&[&first], &data).0["first"], Outcome::Refused(_)));
     // Both in one call: one is taken, the other named.
     let (told, summary) = collected(&[&first, &forged], &dir.path().join("new"));
@@ -234,7 +234,7 @@ fn recorded_bundles_are_taken_unless_they_died() {
 }
 
 #[test]
-fn an_archive_is_a_bundle_and_a_cut_one_is_none() {
+fn an_archive_is_a_bundle_and_a_cut_one_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     made(1, 1).write(&dir.path().join("bundle"));
     let archive = dir.path().join("node1.tar.gz");
@@ -267,7 +267,7 @@ fn what_was_unpacked_is_gone_behind_a_collection_and_behind_one_that_was_killed(
             .status();
         assert!(tar.unwrap().success());
     }
-    // An archive of archives is none.
+    // An archive of archives is refused.
     let tar = Command::new("tar")
         .arg("-C")
         .arg(&sticks)
@@ -368,7 +368,7 @@ fn of_the_directory_of_a_fleet_what_the_fleet_took_is_taken_and_nothing_else() {
         let (told, _) = collected(&[place], &dir.path().join(format!("data{number}")));
         assert_eq!(told, [("node1".to_owned(), Outcome::Taken)].into());
     }
-    // Who names it wants it.
+    // A path that the user names is read.
     let (told, _) = collected(&[&fleet.join("refused")], &dir.path().join("data"));
     assert_eq!(told["node2"], Outcome::Taken);
 }
@@ -426,7 +426,7 @@ fn manifests_and_readings_beyond_those_of_any_machine_are_refused() {
     assert_eq!(told["most"], Outcome::Taken);
 }
 
-/// Each of them is files of its own: 8000 bundles of a few kilobytes were 56 000.
+/// Each day has separate files: 8000 bundles of a few kilobytes made 56 000 files.
 #[test]
 fn of_more_new_days_than_one_call_may_bring_the_rest_comes_with_the_next() {
     let dir = tempfile::tempdir().unwrap();

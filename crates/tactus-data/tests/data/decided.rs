@@ -1,4 +1,4 @@
-//! Of whom it is said that he holds, and of whom that it is not decided.
+//! Machines that are said to hold the deadline, and machines that are undecided.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn a_machine_holds_where_all_of_it_was_measured_and_proven_and_nowhere_else() {
 }
 
 #[test]
-fn of_nobody_and_of_who_is_expected_and_not_there_nothing_is_decided() {
+fn without_machines_and_of_an_expected_one_that_is_missing_nothing_is_decided() {
     assert_eq!(ask(&Set::default(), &asked(Some(1))).outcome, Fleet::NotDecided);
     let set = fleet(2, 1, 1);
     let mut own = asked(Some(100_000));
@@ -81,7 +81,7 @@ fn of_nobody_and_of_who_is_expected_and_not_there_nothing_is_decided() {
     assert_eq!((answers.outcome, answers.missing.len()), (Fleet::NotDecided, 0));
 }
 
-/// Copies of one image, which nothing tells apart but their names: the second one died.
+/// Copies of one image that differ only in their names: the second one died.
 #[test]
 fn a_copy_that_died_is_missing_although_the_other_has_its_key() {
     let mut set = fleet(2, 10, 1);
@@ -111,7 +111,7 @@ fn a_copy_that_died_is_missing_although_the_other_has_its_key() {
     own.missing_after = 30;
     let answers = ask(&set, &own);
     assert_eq!((answers.missing.len(), answers.outcome), (0, Fleet::NotDecided));
-    // Who expects the key has it.
+    // An expected key is there.
     own.expect = vec!["m".into()];
     assert_eq!(ask(&set, &own).outcome, Fleet::Held);
 }
@@ -131,7 +131,7 @@ fn no_name_in_what_is_to_be_known_drives_a_terminal() {
 }
 
 #[test]
-fn whoever_claims_to_be_a_dead_machine_under_his_own_name_is_not_that() {
+fn a_run_that_claims_to_be_of_a_dead_machine_under_another_name_is_not_of_that_machine() {
     let mut set = fleet(2, 5, 1);
     // The first one says all of its life that it has the numbers of the second, which has no run of late.
     for run in &mut set.runs {

@@ -18,7 +18,7 @@ use tactus_model::{Evidence, Nanos};
 /// Ticks of a second that each is long.
 pub const TICKS: u64 = 25;
 
-/// What a bundle is to say.
+/// The contents of a bundle to write.
 #[derive(Clone, Debug)]
 pub struct Made {
     pub machine: Machine,
@@ -33,7 +33,7 @@ pub struct Made {
     pub load: Vec<serde_json::Value>,
     /// How its environment died and was started again.
     pub restarts: Vec<Restart>,
-    /// What was counted of each of its threads.
+    /// The counters of each of its threads.
     pub counters: ThreadCounters,
 }
 

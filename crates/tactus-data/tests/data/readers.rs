@@ -10,7 +10,7 @@ use crate::collected::collected;
 use crate::made::{TICKS, made};
 use crate::python::python;
 
-/// What the readers find.
+/// The result of the readers.
 pub fn asked(python: &Path, what: &str, data: &Path) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/readers.py");
     let out = Command::new(python).arg(script).arg(what).arg(data).output().unwrap();
@@ -60,7 +60,7 @@ fn duckdb_pandas_and_polars_read_the_tables_alike() {
     assert_eq!(found["interval"]["rows"]["duckdb"], 30);
 }
 
-/// Half a gigabyte, and Java: for who has it. `TACTUS_SPARK=PYTHON cargo test -p tactus-data spark -- --ignored`
+/// Half a gigabyte, and needs Java. `TACTUS_SPARK=PYTHON cargo test -p tactus-data spark -- --ignored`
 #[test]
 #[ignore = "TACTUS_SPARK names a Python that has pyspark"]
 fn spark_reads_the_tables_too() {
@@ -98,7 +98,7 @@ fn histograms_of_a_machine_over_days_are_added_up_by_the_library_of_python() {
     assert!(most.abs_diff(30_000) <= 30, "{found:#}");
 }
 
-/// Each query of the book runs, and says of this data set what it must.
+/// Each query of the book runs, and gives the right answer for this data set.
 #[test]
 fn the_queries_of_the_book_are_run_by_duckdb_as_they_stand_there() {
     let Some(python) = python("duckdb") else { return };

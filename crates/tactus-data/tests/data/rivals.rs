@@ -1,4 +1,4 @@
-//! Several bundles of one run, some of which do not hold; and what is said by those that were refused.
+//! Several bundles of one run, some of them invalid; and the reasons of the refused ones.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn refused(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Refused(_))
 }
 
-/// As a run that somebody sat down to once more.
+/// As a run with one more session.
 fn once_more(bundle: &Path) {
     manifest(bundle, |own| {
         let session = own.sessions[0].clone();

@@ -34,7 +34,7 @@ fn digits(number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The same file, whose footer says that it has so many rows.
+/// The same file, with a footer that claims `rows` rows.
 fn saying(bytes: &[u8], rows: u64) -> Vec<u8> {
     let length = u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().unwrap());
     let at = bytes.len() - 8 - usize::try_from(length).unwrap();

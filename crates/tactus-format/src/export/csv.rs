@@ -48,12 +48,12 @@ fn line(out: &mut impl Write, cells: &[Cell<'_>]) -> std::io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// What spreadsheets take for the beginning of a formula: a bundle's words are anybody's, and a formula can send what
-/// stands beside it to somebody, or call a program.
+/// Characters with which spreadsheets begin a formula. The words of a bundle may come from a stranger, and a
+/// formula can send neighbouring cells to another server, or call a program.
 const COMPUTED: [char; 8] = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
-/// A text; one that is empty is quoted, so that it is not the same as none, and one that a spreadsheet would compute has
-/// the apostrophe before it by which its users mark a text.
+/// A text. An empty one is quoted, so that it differs from a missing one. One that a spreadsheet would
+/// compute gets an apostrophe before it, by which spreadsheets mark a text.
 fn text(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     let is_computed =
         text.trim_start_matches(|c: char| c.is_whitespace() || c.is_control()).starts_with(COMPUTED);

@@ -1,4 +1,5 @@
-//! What cyclictest's two formats have in common: rows of whole microseconds or ns, cut off as cyclictest cuts them off.
+//! The common part of cyclictest's two formats: rows of whole microseconds or ns, cut off as cyclictest cuts
+//! them off.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +10,16 @@ use tactus_model::text::clean;
 use super::series::{self, Counted};
 use super::{Measured, Options, Source, of_each};
 
-/// What cyclictest would print of a thread. Times are in its unit.
+/// The output of cyclictest for a thread. Times are in its unit.
 pub(super) struct Thread<'a> {
     pub key: &'a SeriesKey,
     pub cycles: u64,
     pub min: u64,
     pub mean: f64,
     pub max: u64,
-    /// Its rows; none: there is no histogram of it.
+    /// Its rows; `None` without a histogram.
     pub rows: Option<BTreeMap<u64, u64>>,
-    /// How many of its values are in no row, being too large.
+    /// How many of its values are too large for any row.
     pub overflows: u64,
 }
 
@@ -52,7 +53,7 @@ fn thread<'a>(counted: &Counted<'a>, options: Options) -> Thread<'a> {
     }
 }
 
-/// What cyclictest's formats do not say of a bundle.
+/// Notes on the data of a bundle that cyclictest's formats leave out.
 pub(super) fn notes(source: &Source<'_>, options: Options) -> Vec<String> {
     let mut notes = of_each(source.latencies(), |one| {
         let all = one.entry.all.as_ref();
@@ -93,7 +94,7 @@ pub(super) fn notes(source: &Source<'_>, options: Options) -> Vec<String> {
     notes
 }
 
-/// How it was called, in cyclictest's words as far as it has any, and what it is: cyclictest would not have said that.
+/// The command in cyclictest's words, with a mark that it is from tactus: cyclictest would not print that.
 pub(super) fn command(one: Measured<'_>, options: Options) -> String {
     let result = &one.row.result;
     let mut words = String::from("tactus");

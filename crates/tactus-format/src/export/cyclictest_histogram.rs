@@ -40,7 +40,8 @@ fn write(_: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>) -> R
     Ok(out.flush()?)
 }
 
-/// The histogram of every series of a bundle, a column for each, as one cyclictest with so many threads prints it.
+/// The histogram of every series of a bundle, a column for each, as one cyclictest with a thread for each
+/// prints it.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -39,8 +39,8 @@ fn write(source: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>)
     Ok(out.flush()?)
 }
 
-/// Every series of a bundle as a thread of one cyclictest, in its order. `command` is what it says was called; without
-/// rows in the options the histograms stay empty, as cyclictest's without `-h`.
+/// Every series of a bundle as a thread of one cyclictest, in its order. `command` is the command that it
+/// claims. Without rows in the options the histograms stay empty, like cyclictest's without `-h`.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! Logs of HdrHistogram: the intervals of a scenario's own log, and what it had counted since.
+//! Logs of HdrHistogram: the intervals of a scenario's log, and the counts since its last interval.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -41,7 +41,7 @@ fn write(source: &Source<'_>, one: Measured<'_>, _: Options, mut out: Out<'_>) -
         one.entry.evidence.map_or_else(|| "unknown".to_owned(), |evidence| evidence.key().to_owned());
     let name = clean(&one.entry.name);
     write!(out, "{first}\n#[Scenario: {name}; evidence: {evidence}]\n{rest}")?;
-    // What the bundle has of each series, less what the log has of it, was counted after the log's last line.
+    // Counts of a series that the bundle has and the log lacks were made after the log's last line.
     let mut left: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();
     for (tag, counts) in &one.row.histograms.series {
         left.insert(tag, counts.buckets().collect());

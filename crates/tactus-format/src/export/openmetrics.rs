@@ -70,7 +70,7 @@ fn write(source: &Source<'_>, out: Out<'_>) -> Result<(), ExportError> {
 /// Where the text goes as it comes: that of a bundle of very many threads is many times as long as the bundle.
 struct Stream<'a> {
     out: BufWriter<Out<'a>>,
-    /// What came of it: nothing is written behind an error.
+    /// The result so far: nothing is written after an error.
     written: std::io::Result<()>,
 }
 
@@ -91,7 +91,7 @@ pub fn labels(pairs: &[(&str, &str)]) -> String {
     pairs.iter().map(one).collect::<Vec<_>>().join(",")
 }
 
-/// What stands before the samples of a family.
+/// The lines before the samples of a family.
 pub fn family(text: &mut impl std::fmt::Write, name: &str, kind: &str, unit: Option<&str>, about: &str) {
     let _ = writeln!(text, "# TYPE {name} {kind}");
     if let Some(unit) = unit {
@@ -175,7 +175,7 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
     }
     family(text, "tactus_measured_seconds", "gauge", Some("seconds"), "How long it measured.");
     for one in &rows {
-        // What a file of another tool does not say is no sample.
+        // A file of another tool may not give the time: then there is no sample.
         if let Some(seconds) = one.entry.duration_s {
             let _ = writeln!(text, "tactus_measured_seconds{{{}}} {seconds}", known(one));
         }

@@ -1,5 +1,5 @@
-//! oslat's table, and what it has in common with its JSON: gaps by whole microseconds, each counted as the next whole
-//! one, as oslat does it.
+//! oslat's table, and the part that it shares with its JSON. Gaps are counted by whole microseconds, each as
+//! the next whole one, as oslat does it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use tactus_model::number::float;
 use super::series::{self, Counted};
 use super::{Measured, Source};
 
-/// What oslat would print of a thread. Times are in us.
+/// The output of oslat for a thread. Times are in us.
 pub(super) struct Thread {
     pub cpu: u32,
     /// How fast the clock runs that is polled; 0: it is the kernel's.
@@ -25,7 +25,7 @@ pub(super) struct Thread {
 /// How many rows there are, and which of them are printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// How many; the last has what is larger too.
+    /// How many; the last one counts larger values as well.
     pub count: u64,
     /// Rows of zeros are left out (`--zero-omit`).
     pub omit_zeros: bool,
@@ -33,7 +33,7 @@ pub struct Rows {
 
 /// The threads of a row, in its order.
 pub(super) fn threads(one: Measured<'_>, rows: Rows) -> Vec<Thread> {
-    // A row has as many remarks as somebody has written: they are looked through once.
+    // A row may have any number of remarks, so they are searched only once.
     let mhz = mhz(one);
     series::of(one.row).map(|counted| thread(one, mhz, &counted, rows)).collect()
 }
@@ -64,12 +64,12 @@ fn thread(one: Measured<'_>, mhz: u64, counted: &Counted<'_>, rows: Rows) -> Thr
     thread
 }
 
-/// As oslat counts: what is below 1 us is 1 us.
+/// The row of a time, as oslat counts: times below 1 us are 1 us.
 const fn us(ns: u64) -> u64 {
     ns / 1_000 + 1
 }
 
-/// How fast the clock runs that was polled, in MHz, as the probe says it; 0: it was the kernel's.
+/// The frequency of the polled clock in MHz, as the probe reports it; 0 for the kernel's clock.
 fn mhz(one: Measured<'_>) -> u64 {
     let notes = one.row.result.notes.iter();
     let hertz = |text: &str| -> Option<u64> {

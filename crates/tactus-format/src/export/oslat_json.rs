@@ -27,13 +27,13 @@ pub static ENTRY: Export = Export {
 
 fn write(source: &Source<'_>, one: Measured<'_>, options: Options, out: Out<'_>) -> Result<(), ExportError> {
     let mut out = BufWriter::new(out);
-    // Every value has a row, unless somebody says how many there are.
+    // Every value has a row, unless the user gives their number.
     let rows = Rows { count: options.histogram.unwrap_or(u64::MAX), omit_zeros: true };
     document(source, one, threads(one, rows), command(one, options), &mut out)?;
     Ok(out.flush()?)
 }
 
-/// Every series of a bundle as a thread of one oslat, in its order. `command` is what it says was called.
+/// Every series of a bundle as a thread of one oslat, in its order. `command` is the command that it claims.
 ///
 /// # Errors
 /// When it cannot be written.

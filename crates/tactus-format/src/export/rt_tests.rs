@@ -1,4 +1,4 @@
-//! What the JSON documents of rt-tests have in common: how it was called, when, on what, and a list of threads.
+//! The common part of rt-tests' JSON documents: the command, its time and machine, and a list of threads.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,7 +10,8 @@ use tactus_model::text::clean;
 
 use super::{Measured, Source};
 
-/// The document of a row, with a newline at its end; `command` is what it says was called, `resolution_in_ns` cyclictest's alone.
+/// The document of a row, with a newline at its end; `command` is the command that it claims,
+/// `resolution_in_ns` cyclictest's alone.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -58,7 +59,7 @@ struct Head {
 }
 
 impl Head {
-    /// That of a row; `command` is what it says was called.
+    /// The document of a row; `command` is the command that it claims.
     fn of(source: &Source<'_>, one: Measured<'_>, command: String) -> Self {
         let result = &one.row.result;
         let started = result.started.as_deref().and_then(|text| text.parse::<jiff::Timestamp>().ok());
@@ -86,7 +87,7 @@ struct Sysinfo {
     realtime: u8,
 }
 
-/// `Mon, 23 Nov 2026 07:57:25 +0000`; nothing where it is not known.
+/// `Mon, 23 Nov 2026 07:57:25 +0000`; empty if unknown.
 fn time(moment: Option<jiff::Timestamp>) -> String {
     moment.map_or_else(String::new, |moment| {
         moment.to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string()

@@ -4,17 +4,18 @@ use tactus_model::buckets::{Packed, bucket_of, value_of};
 use tactus_model::bundle::Row;
 use tactus_model::outcome::SeriesResult;
 
-/// A series with what it counted.
+/// A series with its counts.
 pub struct Counted<'a> {
     /// Its figures.
     pub result: &'a SeriesResult,
-    /// Its histogram; none: it has none, or it is lost.
+    /// Its histogram; `None` if it has none, or it is lost.
     pub raw: Option<&'a Packed>,
     /// That of the periods which it missed.
     pub missed: Option<&'a Packed>,
 }
 
-/// Those of a row. The tag of a histogram is the CPU, or the whole of the key where a CPU has several series.
+/// The series of a row. The tag of a histogram is the CPU, or the whole of the key if a CPU has several
+/// series.
 pub fn of(row: &Row) -> impl Iterator<Item = Counted<'_>> {
     row.result.series().iter().map(move |result| {
         let tag = row.result.tag(&result.key);

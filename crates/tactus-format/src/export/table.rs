@@ -1,5 +1,5 @@
-//! Tables: what CSV and Parquet have in common. A table is one file here; its columns stand beside what fills them, with
-//! what they mean, and the book's page of them is made from that.
+//! Tables: the common part of CSV and Parquet. A table is one file here. Each column stands with its meaning
+//! beside the code that fills it, and the book's page of columns is made from that.
 
 mod findings;
 mod histograms;
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::{ExportError, Source};
 
-/// What a column has.
+/// The kind of values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Words.
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// What stands in a row. Of what is not known there is [`Cell::Empty`], never 0.
+/// The cell of a row. An unknown value is [`Cell::Empty`], never 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// Nothing.
@@ -79,7 +79,7 @@ impl Cell<'_> {
     }
 }
 
-/// A moment of RFC 3339; empty where it is none.
+/// A moment of RFC 3339; empty if the text is not one.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a>(pub Option<&'a str>);
 
@@ -155,24 +155,24 @@ impl<'a, T: Into<Self>> From<Option<T>> for Cell<'a> {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it has.
+    /// The kind of its values.
     pub kind: Kind,
-    /// What that means, with its unit.
+    /// Their meaning, with the unit.
     pub about: &'static str,
 }
 
-/// What is called with each row.
+/// The callback for each row.
 pub type TakeRow<'a> = dyn FnMut(&[Cell<'_>]) -> Result<(), ExportError> + 'a;
 
 /// A table.
 pub struct Table {
     /// The name of its file, without the ending.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub about: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
-    /// Calls with each of its rows: as many cells as there are columns.
+    /// Calls with each of its rows: one cell for each column.
     pub rows: fn(&Source<'_>, &mut TakeRow<'_>) -> Result<(), ExportError>,
 }
 

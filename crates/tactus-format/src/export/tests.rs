@@ -1,5 +1,5 @@
-//! What all formats have in common. What each writes of whole bundles is tested beside the report, which makes documents
-//! of them.
+//! Tests of the parts that all formats share. The report crate tests what each format writes of whole
+//! bundles, because it makes the documents.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! What tactus's guest without an operating system said on a serial line, alone on a machine: frames of the wire
-//! (docs/design/wire.md), between whatever else came by that line.
+//! The output of tactus's guest without an operating system on a serial line, alone on a machine: frames of
+//! the wire (docs/design/wire.md), between any other output on that line.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -17,10 +17,10 @@ use super::{ImportError, Recording, Series, Values};
 const LONGEST: u64 = 1 << 20;
 /// The most measurements that one recording may have.
 const MOST_RUNS: usize = 256;
-/// How the names begin of what the guest says of its machine; nothing else is kept, so that a line that goes on for ever
-/// fills no memory.
+/// The prefix of the facts that the guest reports about its machine. Other names are dropped, so that an
+/// endless line fills no memory.
 const OWN: &str = "bare:";
-/// The most of that.
+/// Most facts that are kept.
 const MOST_FACTS: usize = 64;
 
 /// Whether a recording begins so: with a frame among its first lines.
@@ -70,7 +70,7 @@ fn take(runs: &mut Vec<Run>, item: Item<FromProbe>) -> Result<(), String> {
         runs.push(Run { instrument, ..Run::default() });
         return Ok(());
     }
-    // What a line carries before the first measurement is not its.
+    // Data on a line before the first measurement does not belong to it.
     let Some(run) = runs.last_mut() else { return Ok(()) };
     match item {
         Item::Lost(frames) => run.lost = run.lost.saturating_add(frames),
@@ -88,7 +88,7 @@ struct Run {
     trials: Vec<Trial>,
     counts: Counts,
     missed: Counts,
-    /// What the ticks that arrived add up to.
+    /// The number of latencies in the ticks that arrived.
     arrived: u64,
     total: Option<Totals>,
     done: Option<Done>,
@@ -142,7 +142,7 @@ impl Run {
         Ok(())
     }
 
-    /// What it is; none: it began and measured nothing.
+    /// The recording; `None` if it began and measured nothing.
     fn recording(self) -> Result<Option<Recording>, ImportError> {
         if let Some(reason) = self.refused {
             return Err(ImportError::whole(format!("nothing was measured: {reason}")));

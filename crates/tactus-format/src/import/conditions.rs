@@ -1,4 +1,4 @@
-//! What the text of any instrument says of the conditions under which it measured: the lines around its rows.
+//! The conditions of a measurement in the text of any instrument: the lines around its rows.
 
 use tactus_model::scheduling::Policy;
 
@@ -9,7 +9,7 @@ use super::text::short;
 /// The most conditions that are kept of a file.
 const MOST: usize = 16;
 
-/// What was said so far.
+/// The conditions read so far.
 #[derive(Default)]
 pub(super) struct Conditions {
     /// How the instrument was called, where a line shows that.

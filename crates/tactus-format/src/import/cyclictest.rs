@@ -1,5 +1,5 @@
-//! cyclictest's text: the histogram of `-h` and `-H` (of whichever version: with its empty rows or without), the stream
-//! of `-v`, and its status lines. Those of cyclicdeadline and signaltest are read as well.
+//! cyclictest's text: the histogram of `-h` and `-H` (of any version, with its empty rows or without), the
+//! stream of `-v`, and its status lines. Those of cyclicdeadline and signaltest are read as well.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -56,7 +56,7 @@ pub(super) fn read<R: Read>(
     Ok(vec![recording])
 }
 
-/// What was read so far.
+/// The text read so far.
 struct Text {
     unit_ns: u64,
     /// Whether the user or the command says that unit.
@@ -79,7 +79,7 @@ struct Text {
     status: BTreeMap<u32, AnyStatus>,
     /// Lines that are no readings, comments among them.
     idle: u64,
-    /// Those that nobody expects, and the first of them.
+    /// The number of unexpected ones, and the first of them.
     strange: u64,
     first: String,
 }
@@ -196,7 +196,7 @@ impl Text {
         if self.event(text)? || self.conditions.line("cyclictest", text) {
             return self.unit();
         }
-        // What -v says before its values of the interval is that of the next thread: the status has it right.
+        // The interval that `-v` prints before its values is that of the next thread: the status is right.
         let preamble = text.starts_with("Thread ") && text.contains("Interval:");
         let debug = text.starts_with("DEBUG: ") || (text.starts_with("Using ") && text.ends_with(" cpus."));
         let known = text.starts_with('#') || text.contains("CPUs = ") || preamble || debug;
@@ -209,7 +209,8 @@ impl Text {
         Ok(())
     }
 
-    /// `# Thread Ids: 15142`, `# Break thread: 15142`, `# Break value: 115`, `Thread 0 using cpu 1.`; false: none of them.
+    /// `# Thread Ids: 15142`, `# Break thread: 15142`, `# Break value: 115`, `Thread 0 using cpu 1.`; false
+    /// for any other line.
     fn event(&mut self, text: &str) -> Result<bool, String> {
         let damaged = || format!("cut or damaged: `{}`", short(text));
         if let Some(ids) = text.strip_prefix("# Thread Ids:") {
@@ -235,7 +236,7 @@ impl Text {
         Ok(true)
     }
 
-    /// With `-N` it prints ns.
+    /// `cyclictest -N` prints ns.
     fn unit(&mut self) -> Result<(), String> {
         let Some(command) = self.conditions.command.as_deref().filter(|_| !self.says_unit) else {
             return Ok(());
@@ -294,7 +295,7 @@ impl Text {
         Ok(recording)
     }
 
-    /// What the lines around the values say of them.
+    /// Adds the facts in the lines around the values.
     fn around(&mut self, recording: &mut Recording) -> Result<(), String> {
         let some = self.status.values().next();
         if some.is_some_and(|any| !any.has_priority) {
@@ -330,7 +331,7 @@ impl Text {
         Ok(())
     }
 
-    /// The threads of a histogram. With `-H` a last column adds them up, of which minimum and mean have none.
+    /// The threads of a histogram. With `-H` a last column adds them up; minimum and mean lack that column.
     fn histogram(&mut self, recording: &mut Recording) -> Result<(), String> {
         let figure = |figure: Figure, name: &str| {
             let found = self.figures.get(&(figure as u8));
@@ -372,7 +373,7 @@ impl Text {
                 coarse: false,
             };
             let mut series = rows.series(stated).map_err(wrong)?;
-            // Rows were printed up to the last one, full or not: what is beyond is later than that.
+            // Rows were printed up to the last one, full or not, so values beyond are later than that.
             if let (Some(least), Some(last)) = (&mut series.least_beyond_ns, self.last_row) {
                 *least = (*least).max(self.time(last)?);
             }
@@ -383,8 +384,8 @@ impl Text {
     }
 }
 
-/// What cyclictest does where its command does not ask for anything else: an interval of 1 ms, each further thread 500 us
-/// more, and SCHED_OTHER.
+/// Applies cyclictest's defaults where its command does not ask for anything else: an interval of 1 ms, each
+/// further thread 500 us more, and SCHED_OTHER.
 pub(super) fn default_of_cyclictest(recording: &mut Recording) {
     let Some(command) = recording.command.clone().filter(|_| recording.instrument.starts_with("cyclictest"))
     else {

@@ -31,12 +31,12 @@ pub struct ImportError {
     pub at: Place,
     /// Why.
     pub what: String,
-    /// What would help, where that is known.
+    /// The remedy, if it is known.
     pub hint: Option<String>,
 }
 
 impl ImportError {
-    /// The same, with what would help.
+    /// The same, with the remedy.
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }

@@ -28,21 +28,21 @@ pub(super) enum Format {
     JitterRaw,
 }
 
-/// What is said of a format.
+/// The description of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
     /// The tool, or tools.
     pub tool: &'static str,
-    /// What of it is read.
+    /// The part of it that is read.
     pub what: &'static str,
     /// A command that makes it.
     pub made_by: &'static str,
     /// The unit of its numbers.
     pub unit: &'static str,
-    /// What is not in it.
+    /// Data that it lacks.
     pub lacks: &'static str,
     format: Format,
-    /// Whether a line is certainly of it; none: that is told by its first bytes.
+    /// Whether a line is certainly of it; `None` if the first bytes show it.
     is_line: Option<fn(&str) -> bool>,
 }
 
@@ -253,14 +253,14 @@ pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
     let lines: Vec<String> = start.lines().map_while(Result::ok).collect();
     let knows = |declared: &&Declared| {
         let Some(is_line) = declared.is_line else { return false };
-        // A table of numbers may be anybody's: its first line must be one.
+        // Any program may write a table of numbers: the first line must be one of this format.
         let most = if declared.format == Format::JitterCsv { 1 } else { usize::MAX };
         lines.iter().take(most).any(|line| is_line(line))
     };
     FORMATS.iter().find(knows).map(|declared| declared.format)
 }
 
-/// What looks like the output of a tool that is not read: a part of a line of it, its name, and what would help.
+/// Outputs of tools that are not read: a part of a line, the name of the tool, and advice.
 const UNREAD: [(&str, &str, &str); 20] = [
     (
         " groups using ",
@@ -336,7 +336,7 @@ const UNREAD: [(&str, &str, &str); 20] = [
     ("rteval", "rteval", "its report in text is not read: import its summary.xml"),
 ];
 
-/// What a text of no format that is read looks like: a tool, and what would help.
+/// The tool that an unknown text looks like, and advice.
 pub(super) fn looks_like(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = String::from_utf8_lossy(beginning).to_lowercase();
     let found = UNREAD.iter().find(|(part, ..)| text.contains(&part.to_lowercase()));

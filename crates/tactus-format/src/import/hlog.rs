@@ -16,20 +16,21 @@ use crate::lines::MOST_THREADS;
 /// Cookies of the encoding V2, compressed and not.
 const COMPRESSED: u32 = 0x1c84_9314;
 const PLAIN: u32 = 0x1c84_9313;
-/// Those of the older ones, in which a count is a word whose size stands in these bits.
+/// Cookies of older versions, in which a count is a word whose size stands in these bits.
 const WORD: u32 = 0xf0;
 const COMPRESSED_V1: u32 = 0x1c84_9302;
 const PLAIN_V1: u32 = 0x1c84_9301;
 const COMPRESSED_V0: u32 = 0x1c84_9309;
 const PLAIN_V0: u32 = 0x1c84_9308;
-/// What stands before the counts: cookie, length, offset, digits, lowest, highest, ratio.
+/// Bytes before the counts: cookie, length, offset, digits, lowest, highest, ratio.
 const HEADER: usize = 40;
 /// The same in V0: cookie, digits, lowest, highest, total.
 const HEADER_V0: usize = 32;
 /// The longest histogram that is unpacked, in bytes.
 const LONGEST: usize = 16 << 20;
-/// All histograms together are at most so many times longer than their lines, or as one that is the longest: those that
-/// were measured are ten times as long, and a few bytes can be packed that take minutes to count.
+/// Most bytes of all histograms together per byte of their lines; a single one of the greatest length is
+/// always allowed. Measured histograms are ten times longer than their lines, but a few crafted bytes can
+/// take minutes to count.
 const UNPACKED: usize = 100;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -123,7 +124,7 @@ fn fields(line: &str) -> Result<(&str, u64, &str), String> {
     if decimal(largest, 1).is_none() || fields.next().is_some() || tag.len() > 100 {
         return Err(damaged());
     }
-    // Some write the time since 1970 as start: then there is no beginning to count from.
+    // Some write the time since 1970 as start: then the beginning is unknown.
     let end =
         if start > 100 * 366 * 86_400 * (SECOND_NS / 10) { length } else { start.saturating_add(length) };
     Ok((tag, end, encoded))
@@ -225,7 +226,7 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
     Ok(())
 }
 
-/// Bits of half the buckets that share an octave, for so many decimal digits.
+/// Bits of half the buckets that share an octave, for this number of decimal digits.
 fn half_bits(digits: u32) -> u32 {
     let single: u64 = 2 * 10_u64.pow(digits);
     single.next_power_of_two().ilog2().max(1) - 1

@@ -1,4 +1,4 @@
-//! What hwlatdetect prints: the gaps that the kernel's detector saw with interrupts off.
+//! The output of hwlatdetect: the gaps that the kernel's detector saw with interrupts off.
 
 use std::io::Read;
 

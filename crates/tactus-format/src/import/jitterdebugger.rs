@@ -1,4 +1,5 @@
-//! What jitterdebugger leaves: `results.json`, `samples.raw`, and the table that jittersamples makes of that.
+//! The files of jitterdebugger: `results.json`, `samples.raw`, and the table that jittersamples makes of the
+//! samples.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read};
@@ -53,7 +54,7 @@ impl Samples {
     }
 
     fn add(&mut self, cpu: u64, at_ns: u64, value: u64) -> Result<(), String> {
-        // The time since the machine was started: by the first sample some of it has gone by.
+        // The time since the machine was started: some of it has passed before the first sample.
         if at_ns == 0 {
             return Err("a sample of the moment 0: nothing was measured then".into());
         }
@@ -82,14 +83,14 @@ impl Samples {
     }
 }
 
-/// Whether bytes are samples: several of one shape, at moments that go on.
+/// Whether bytes are samples: all of them have plausible values.
 pub(super) fn is_raw(beginning: &[u8]) -> bool {
     let (samples, rest) = beginning.as_chunks::<SAMPLE>();
     let sound = |sample: &[u8; SAMPLE]| {
         let (cpu, s, ns, value) = fields(sample);
         cpu < 4096 && s < 1 << 34 && ns < SECOND_NS && value < 1 << 40
     };
-    // What is cut is told when it is read.
+    // A cut sample is reported when it is read.
     !samples.is_empty() && samples.iter().all(sound) && rest.len() < SAMPLE
 }
 

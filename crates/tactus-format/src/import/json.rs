@@ -12,7 +12,7 @@ use super::text::{decimal, short};
 use super::{ImportError, MOST_DOCUMENT};
 use crate::lines::MOST_THREADS;
 
-/// What the field's documents have in common.
+/// The common part of the field's documents.
 #[derive(Deserialize)]
 pub(super) struct Document {
     /// How the instrument was called. The key's colon is the instruments' own.
@@ -27,7 +27,7 @@ pub(super) struct Document {
     pub resolution_in_ns: Option<u64>,
     /// When it began, as the tool writes it.
     pub start_time: Option<String>,
-    /// What each thread measured, by its number.
+    /// The data of each thread, by its number.
     pub thread: Option<Map<Thread>>,
     /// The same in jitterdebugger's, by its CPU.
     pub cpu: Option<Map<Thread>>,
@@ -48,7 +48,7 @@ pub(super) struct Sysinfo {
     pub resolution_in_ns: Option<u64>,
 }
 
-/// What a thread measured.
+/// The data of a thread.
 #[derive(Deserialize)]
 pub(super) struct Thread {
     /// Counts by value.
@@ -66,9 +66,9 @@ pub(super) struct Thread {
     pub cpu: Option<u32>,
     /// oslat: how long it measured, in s.
     pub duration: Option<f64>,
-    /// Who wakes, in pmqtest and its kin.
+    /// The thread that wakes another, in pmqtest and its kin.
     pub sender: Option<Sender>,
-    /// Who is woken: the latencies are its.
+    /// The thread that is woken: the latencies are its.
     pub receiver: Option<Receiver>,
 }
 
@@ -123,7 +123,7 @@ impl<'de, V: Deserialize<'de>, K: Deserialize<'de> + PartialEq + fmt::Debug + Ke
     }
 }
 
-/// What a key must be.
+/// The requirements on a key.
 pub(super) trait Key: Sized {
     /// Whether it may stand behind `last`, as the entry with this number.
     fn is_sound(&self, last: Option<&Self>, at: usize) -> bool;
@@ -137,7 +137,7 @@ impl Key for u32 {
 
 impl Key for String {
     fn is_sound(&self, last: Option<&Self>, _: usize) -> bool {
-        // Of one width or more, without leading zeros: what is larger is behind.
+        // Of any width, without leading zeros: larger values come later.
         let value = |key: &Self| decimal(key, 1_000_000);
         value(self).is_some() && last.is_none_or(|last| value(last) < value(self))
     }
@@ -147,7 +147,7 @@ impl Key for String {
 pub(super) fn read(input: impl Read) -> Result<Document, ImportError> {
     let bytes = whole(input)?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    // What an instrument printed while it measured may stand before it.
+    // Output printed during the measurement may stand before it.
     let before = begin(text).unwrap_or(0);
     let document = &text[before..];
     serde_json::from_slice(document).map_err(|error| placed(document, &error, lines(&text[..before])))
@@ -181,7 +181,7 @@ pub(super) fn whole(input: impl Read) -> Result<Vec<u8>, ImportError> {
     }
 }
 
-/// What serde_json says, with the line that it says it of.
+/// The error of serde_json, with its line.
 fn placed(text: &[u8], error: &serde_json::Error, before: usize) -> ImportError {
     let line = text.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
     let said = error.to_string();

@@ -120,7 +120,7 @@ impl Table {
             return Err("its last row, `(including overflows)`, is not in it".into());
         }
         let first = self.rows.first().map_or(0, |(value, _)| *value);
-        // With `-z` it prints no row without a count: then those that are not there are empty.
+        // `oslat -z` prints no row without a count: then missing rows are empty.
         let omits = self.rows.iter().all(|(_, counts)| counts.iter().any(|count| *count > 0));
         let gaps = if omits { &[][..] } else { &self.rows };
         let missing = gaps.windows(2).map(|two| (two[0].0 + 1, two[1].0)).find(|(next, value)| value > next);

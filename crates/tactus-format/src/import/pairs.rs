@@ -12,7 +12,7 @@ use super::text::{Lines, MOST_IDLE, short, too_idle};
 use super::{ImportError, Recording, Values};
 use crate::lines::{MOST_THREADS, plain};
 
-/// What the line of a pair says: its sender is `#0`, its receiver `#1`.
+/// The line of a pair: its sender is `#0`, its receiver `#1`.
 #[derive(Clone, Copy)]
 struct Pair {
     priority: u32,

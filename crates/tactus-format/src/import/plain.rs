@@ -1,5 +1,6 @@
-//! The two lines of which a long file of cyclictest has millions, read as they are printed: what is otherwise, such as
-//! with a terminal's sequences in it, is `None` here and looked at with more patience by [`crate::lines`].
+//! Reads the two kinds of lines that fill a long file of cyclictest, exactly as they are printed. Any other
+//! line, such as one with a terminal's sequences in it, is `None` here; [`crate::lines`] reads it with more
+//! patience.
 
 use crate::lines::MOST_THREADS;
 
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
     use crate::lines::{Format, Reading, read};
 
-    /// What the patient reader says of the same line.
+    /// The result of the patient reader for the same line.
     fn patient(line: &str) -> Option<Reading> {
         read(Format::Cyclictest, line)
     }

@@ -1,10 +1,10 @@
-//! What stands before every line of a file that came through a log: the time and unit of journald, the timestamps of
-//! `kubectl logs --timestamps`, docker and CI, a container's name, the `>` of a quote. It is taken off before the format is
-//! recognised.
+//! Prefixes that a log puts before every line of a file. They are the time and unit of journald, the
+//! timestamps of `kubectl logs --timestamps`, docker and CI, a container's name, and the `>` of a quote. They
+//! are removed before the format is recognised.
 
 use std::io::{BufRead, BufReader, Read};
 
-/// What stands before each line.
+/// The prefix of each line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prefix {
     /// `2024-03-05T10:11:12.131415Z `, as kubectl, docker and CI write it.
@@ -17,7 +17,7 @@ pub(super) enum Prefix {
     Compose,
     /// `> `
     Quote,
-    /// Four blanks, as code in Markdown. Instruments indent their lines, too.
+    /// Four blanks, as code in Markdown. Instruments also indent their lines.
     Indent,
 }
 
@@ -25,10 +25,10 @@ pub(super) enum Prefix {
 const LONGEST: u64 = 16 << 20;
 
 impl Prefix {
-    /// Those that no instrument writes itself.
+    /// Prefixes that no instrument writes itself.
     const CERTAIN: [Self; 5] = [Self::Journal, Self::Time, Self::Bracket, Self::Compose, Self::Quote];
 
-    /// What stands before every line of a file that begins so.
+    /// The prefix of every line in a file that begins so.
     pub fn of(beginning: &[u8]) -> Option<Self> {
         Self::CERTAIN.into_iter().find(|prefix| prefix.fits(beginning))
     }
@@ -164,7 +164,7 @@ impl<R: Read> Read for Off<R> {
             if std::mem::replace(&mut self.begins, self.line.ends_with(b"\n")) {
                 let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
                 self.given = self.prefix.strip(line).map_or(0, |rest| {
-                    // A carriage return at the end may be gone from it.
+                    // The carriage return at its end may be missing.
                     let end = line
                         .strip_suffix(b"\r")
                         .filter(|_| !rest.ends_with(b"\r"))

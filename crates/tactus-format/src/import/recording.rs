@@ -1,4 +1,4 @@
-//! What is kept of a file, and how its rows and what it says of them become a series.
+//! The data that is kept of a file, and how rows and other lines become a series.
 
 use tactus_model::buckets::{Counts, Packed, bucket_of};
 use tactus_model::histograms::MOST_COUNTED;
@@ -9,7 +9,7 @@ pub use tactus_model::scheduling::Policy;
 /// The longest value that is believed, in ns: 100 years.
 pub(super) const MOST_NS: u64 = 100 * 366 * 86_400 * 1_000_000_000;
 
-/// What the values are.
+/// The meaning of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// How late a thread woke that wakes by a timer.
@@ -20,7 +20,7 @@ pub enum Values {
     Interrupts,
 }
 
-/// What ended a run before its time: a latency above a limit that the user had set.
+/// The reason why a run ended before its time: a latency above a limit that the user had set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// How large that latency was, in ns, where the file says it.
@@ -29,14 +29,14 @@ pub struct Ended {
     pub said: String,
 }
 
-/// What one instrument measured.
+/// The data of one instrument.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Who wrote it, as `cyclictest 2.40`.
+    /// The tool that wrote it, as `cyclictest 2.40`.
     pub instrument: String,
-    /// Which of its values these are, where the file has several: `IRQ`.
+    /// The kind of these values, if the file has several: `IRQ`.
     pub part: Option<&'static str>,
-    /// What the values are.
+    /// The meaning of the values.
     pub values: Values,
     /// How it was called, where it says so.
     pub command: Option<String>,
@@ -52,15 +52,15 @@ pub struct Recording {
     pub counts_missed: bool,
     /// How its threads were scheduled, where it says so.
     pub policy: Option<Policy>,
-    /// What ended it, where it did not end by itself.
+    /// The latency that ended it, if it did not end by itself.
     pub ended_by: Option<Ended>,
-    /// What its file says of the conditions, as `load average 3.71 4.06 3.51`.
+    /// The conditions in its file, as `load average 3.71 4.06 3.51`.
     pub conditions: Vec<String>,
-    /// What it looked for and did not find: a good result without a value.
+    /// The event that it looked for and did not find: a good result without a value.
     pub found_nothing: Option<String>,
-    /// What each thread measured.
+    /// The data of each thread.
     pub series: Vec<Series>,
-    /// What a reader must know of its numbers.
+    /// Caveats to its numbers.
     pub notes: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ impl Recording {
         }
     }
 
-    /// The figures of a series of it, or of all: what the file does not have is unknown.
+    /// The figures of a series of it, or of all; figures that the file lacks are unknown.
     #[must_use]
     pub fn summary<'a>(&self, latency: &Latency, of: impl IntoIterator<Item = &'a Series>) -> Summary {
         let known_min = of.into_iter().all(|series| series.knows_min);
@@ -94,14 +94,14 @@ impl Recording {
         Summary { overruns: self.overruns(latency), min_ns: summary.min_ns.filter(|_| known_min), ..summary }
     }
 
-    /// How many periods late wake-ups missed; none: that was not counted.
+    /// How many periods late wake-ups missed; `None` if that was not counted.
     #[must_use]
     pub fn overruns(&self, latency: &Latency) -> Option<u64> {
         self.counts_missed.then_some(latency.totals.overruns)
     }
 
-    /// How many periods late wake-ups missed at least, by the largest latency of each thread and its interval, where nobody
-    /// counted them.
+    /// How many periods late wake-ups missed at least, if they were not counted: by the largest latency of
+    /// each thread and its interval.
     #[must_use]
     pub fn least_missed(&self) -> u64 {
         if self.counts_missed || self.values != Values::Wakeups {
@@ -112,7 +112,7 @@ impl Recording {
         measured.map(missed).fold(0, u64::saturating_add)
     }
 
-    /// Notes what a command line says of interval, priority and policy.
+    /// Takes interval, priority and policy from a command line.
     pub(super) fn called(&mut self, command: &str) {
         if self.interval_ns.is_none() {
             self.interval_ns = option(command, 'i', "interval").and_then(|us| us.checked_mul(1_000));
@@ -129,15 +129,15 @@ impl Recording {
         self.command = Some(command.to_owned());
     }
 
-    /// Notes that a latency ended it: it is in the maximum of the thread whose it was, or of the first one. It is added where
-    /// it is larger than all of that thread: else nobody knows whether the rows have it.
+    /// Notes that a latency ended it, which belongs to this thread, or else to one of them. It is added only
+    /// if it is larger than all values of the thread: otherwise the rows may contain it already.
     pub(super) fn ended(&mut self, thread: Option<u32>, value_ns: Option<u64>, said: impl Into<String>) {
         self.ended_by = Some(Ended { value_ns, said: said.into() });
         let Some(value_ns) = value_ns.filter(|value_ns| *value_ns <= MOST_NS) else { return };
         let largest = self.series.iter().map(|series| series.totals.max_ns).max().unwrap_or(0);
         let at = match thread {
             Some(thread) => self.series.iter().position(|series| series.thread == thread),
-            // Nobody says whose it was: it is one of them, and is counted where it changes nothing but the maximum.
+            // The thread is unknown: the latency is added where it changes nothing but the maximum.
             None if value_ns > largest => {
                 self.series.iter().position(|series| series.totals.max_ns == largest)
             }
@@ -216,14 +216,14 @@ pub(super) fn option(command: &str, short: char, long: &str) -> Option<u64> {
     None
 }
 
-/// What stands behind a short option in its word; others without a value may stand before it, as in `-qmp95`.
+/// The text after a short option in its word; others without a value may stand before it, as in `-qmp95`.
 fn short_option(word: &str, short: char) -> Option<&str> {
     let (before, rest) = word.split_once(short)?;
     let alone = before.chars().all(|c| c.is_ascii_alphabetic());
     (alone && (before.is_empty() || rest.chars().all(|c| c.is_ascii_digit()))).then_some(rest)
 }
 
-/// What one thread measured.
+/// The data of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// Its number.
@@ -240,11 +240,11 @@ pub struct Series {
     pub knows_min: bool,
     /// How many of the values are beyond the histogram: they are in `counts`, at the largest value.
     pub beyond: u64,
-    /// What those are at least, in ns; none: there are no such.
+    /// The least of those, in ns; `None` without any.
     pub least_beyond_ns: Option<u64>,
     /// Its distribution; empty where only totals are known. Packed: thousands of threads may wait for their bundle.
     pub counts: Packed,
-    /// What the wake-ups would have measured that never came, because the one before was too late.
+    /// The latencies of the wake-ups that never came, because the one before was too late.
     pub missed: Packed,
 }
 
@@ -259,7 +259,7 @@ impl Series {
         latency
     }
 
-    /// What never came, as it travels.
+    /// The latencies of the wake-ups that never came, as they travel.
     #[must_use]
     pub fn missed(&self) -> Sparse {
         let mut last = 0;
@@ -292,12 +292,12 @@ impl Series {
     }
 }
 
-/// What a file says of a thread beside its rows; times in ns.
+/// The figures of a thread beside its rows; times in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stated {
     /// How many values there were in all.
     pub cycles: Option<u64>,
-    /// How many of them are in no row, being too large.
+    /// How many of them are too large for any row.
     pub over: Option<u64>,
     /// The smallest.
     pub min: Option<u64>,
@@ -378,7 +378,7 @@ impl Rows {
         count
     }
 
-    /// The series that rows and what is said of them are.
+    /// The series from the rows and the stated figures.
     pub fn series(mut self, stated: Stated) -> Result<Series, String> {
         let over = stated.over.unwrap_or(0);
         let cycles = match stated.cycles {
@@ -408,7 +408,7 @@ impl Rows {
         if let Some(most) = most.filter(|most| *most > largest) {
             return Err(format!("{most} ns is in its histogram, but the largest value is {largest} ns"));
         }
-        // Of what is beyond the histogram only the largest is known: no quantile is then too small.
+        // Of the values beyond the histogram only the largest is known, so that no quantile is too small.
         let beyond = match stated.over {
             Some(over) => over,
             None if self.values > 0 && most < Some(largest) => cycles - self.values - self.missing,
@@ -443,7 +443,7 @@ impl Rows {
         Ok(Series { totals, beyond, least_beyond_ns, counts, knows_min, ..Series::default() })
     }
 
-    /// What all values add up to: those that are numbered and missing as the others do, in the mean. Not known where some are
+    /// The sum of all values; missing ones count with the mean of the numbered ones. Unknown if some are
     /// beyond the histogram.
     fn sum_of(&self, cycles: u64) -> Result<Option<u64>, String> {
         if self.values == 0 || self.values + self.missing < cycles {

@@ -18,7 +18,7 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
     let unit_ns = if document.resolution_in_ns == Some(1) { 1 } else { 1_000 };
     let counted = |thread: &Thread| thread.histogram.as_ref().is_some_and(|rows| !rows.0.is_empty());
     let histogram = threads.iter().any(|(_, thread)| counted(thread));
-    // Without a row of one thread, or of any: every value of it was beyond the histogram.
+    // If a thread, or all of them, have no row, every value was beyond the histogram.
     let size = option(&command, 'h', "histogram").or_else(|| option(&command, 'H', "histofall"));
     let asked = size.or(histogram.then_some(0));
     let instrument = match document.version {
@@ -70,7 +70,7 @@ pub(super) fn read(document: Document) -> Result<Vec<Recording>, ImportError> {
     Ok(vec![recording])
 }
 
-/// pmqtest and its kin have pairs: what is measured is when the receiver wakes.
+/// pmqtest and its kin have pairs; they measure the wake-up of the receiver.
 fn woken(thread: &mut Thread) {
     let Some(receiver) = thread.receiver.take() else { return };
     (thread.min, thread.max, thread.avg) = (receiver.min, receiver.max, receiver.avg);
@@ -83,7 +83,7 @@ fn seconds(seconds: f64) -> u64 {
     tactus_model::number::whole((seconds * 1e9).clamp(0.0, 1e18))
 }
 
-/// What is said beside the rows.
+/// The figures beside the rows.
 pub(super) fn stated(thread: &Thread, unit_ns: u64) -> Result<Stated, String> {
     let number = |what: &str, number: &Option<serde_json::Number>| match number {
         None => Ok(None),

@@ -108,7 +108,7 @@ histogram: those are not in the file, nor is their maximum"
     Ok(vec![recording])
 }
 
-/// What it says of the run and its machine.
+/// The facts about the run and its machine.
 #[derive(Default)]
 struct Around {
     duration_ns: Option<u64>,
@@ -196,7 +196,7 @@ CPU that had the largest"
     }
 }
 
-/// What an element begins.
+/// Handles the beginning of an element.
 fn open(
     name: &str,
     start: &BytesStart<'_>,

@@ -1,4 +1,4 @@
-//! Text of `rtla timerlat hist` and `rtla osnoise hist`; what they say when they stop.
+//! Text of `rtla timerlat hist` and `rtla osnoise hist`, and their last lines when they stop.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,7 +17,7 @@ pub(super) fn is_line(line: &str) -> bool {
     line.starts_with("# RTLA ") || heading(line).is_some_and(|columns| !columns.is_empty())
 }
 
-/// What a column has.
+/// The kind of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Irq,
@@ -212,8 +212,9 @@ impl Table {
         Ok(recordings)
     }
 
-    /// How wide its rows are, in units, and whether that is known. Empty rows are not in it, so that rows which lie far apart
-    /// say nothing: they are wider than one unit only where the file says so, or cannot be else.
+    /// The width of its rows, in units, and whether it is known. Empty rows are not in the file, so rows that
+    /// lie far apart say nothing. They are wider than one unit only if the file says so, or if nothing else
+    /// is possible.
     fn width(&self, bucket: Option<u64>) -> (u64, bool) {
         if let Some(bucket) = bucket.filter(|bucket| *bucket > 0) {
             return (bucket, true);
@@ -345,7 +346,7 @@ pub(super) fn duration_of(text: &str) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)
 }
 
-/// What rtla says when a latency above `-a`, `-i`, `-T` or `-s` stops it.
+/// The output of rtla when a latency above `-a`, `-i`, `-T` or `-s` stops it.
 #[derive(Default)]
 pub(super) struct Stop {
     said: Option<String>,

@@ -44,7 +44,7 @@ struct Table {
     rows: BTreeMap<u32, Figures>,
     /// The largest noise that was seen at once.
     single: BTreeMap<u32, u64>,
-    /// Those of the table before, where a last one has fewer.
+    /// The number of rows in the table before, in case the last one has fewer.
     before: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What `stress-ng --cyclic` prints.
+//! The output of `stress-ng --cyclic`.
 
 use std::collections::BTreeMap;
 use std::io::Read;

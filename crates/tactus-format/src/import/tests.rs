@@ -13,9 +13,10 @@ macro_rules! fixture {
     };
 }
 
-/// Every format: as rt-tests 2.4 and jitterdebugger wrote it on one machine, as users of rtla and its newer versions print
-/// it, and as the guest without an operating system said it that GRUB started in an emulated PC. Made after the source of
-/// their instruments are the histogram without empty rows (`-N-new.hist`), jitterdebugger's table and rteval's summary.
+/// Every format. Most are as rt-tests 2.4 and jitterdebugger wrote them on one machine, or as users of rtla
+/// and its newer versions print them. One is the output of the guest without an operating system, started by
+/// GRUB in an emulated PC. Three are made after the source of their instruments: the histogram without empty
+/// rows (`-N-new.hist`), jitterdebugger's table and rteval's summary.
 const FILES: [(&str, &[u8]); 14] = [
     ("cyclictest.json", fixture!("cyclictest.json")),
     ("cyclictest-h.txt", fixture!("cyclictest-h.txt")),
@@ -238,7 +239,7 @@ fn a_serial_line_that_spoiled_frames_or_ended_early_is_noticed() {
     let whole = String::from_utf8(of("bare-guest.log").to_vec()).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
     let tick = lines.iter().position(|line| line.contains(r#"\"t\":\"tick\""#)).unwrap();
-    // A byte of the only tick: what it counted is gone, the totals are not.
+    // A byte of the only tick: its counts are lost, the totals are not.
     let spoiled = whole.replace(lines[tick], &lines[tick].replacen("tick", "tock", 1));
     let [recording] = &imported(spoiled.as_bytes())[..] else { panic!() };
     let notes = recording.notes.join("\n");
@@ -276,7 +277,7 @@ fn ticks_of_anybody_else_are_refused() {
     assert!(said.contains("a tick of `cpu3/t0/thread`"), "{said}");
 }
 
-/// What the guest would say that begins as the recorded one and goes on with these.
+/// The output of a guest that begins like the recorded one and continues with these messages.
 fn bare_guest_saying(messages: &[serde_json::Value]) -> Vec<u8> {
     let whole = String::from_utf8(of("bare-guest.log").to_vec()).unwrap();
     let mut encoder = tactus_model::wire::Encoder::new();
@@ -375,7 +376,7 @@ fn a_small_log_of_what_would_take_minutes_to_count_is_refused() {
 }
 
 #[test]
-fn a_file_of_nobody_is_refused() {
+fn a_file_of_no_known_instrument_is_refused() {
     assert_eq!(error(b""), "it is empty");
     assert_eq!(error(b"hello\nworld\n"), "its format is unknown");
     assert_eq!(error(b"\xff\xfeT\0:\0"), "byte 0: it is text in UTF-16: write it as UTF-8");
@@ -410,7 +411,7 @@ fn a_document_and_a_line_without_an_end_are_refused_where_they_are_too_long() {
 }
 
 #[test]
-fn json_that_is_none_is_refused_with_its_line() {
+fn invalid_json_is_refused_with_its_line() {
     let text = String::from_utf8(of("cyclictest.json").to_vec()).unwrap();
     let nan = text.replacen("\"avg\": ", "\"avg\": -nan,", 1);
     assert!(error(nan.as_bytes()).starts_with("line 61: column "), "{}", error(nan.as_bytes()));

@@ -14,7 +14,7 @@ pub(super) const MOST_IDLE: u64 = 1 << 16;
 /// How much is read at once, in bytes.
 const READ_AT_ONCE: usize = 256 << 10;
 
-/// What is said where a file leaves its unit open.
+/// The note on a file without a unit.
 pub(super) const NO_UNIT: &str =
     "the file does not contain its unit: its values are taken as microseconds (`--unit ns` if they are not)";
 
@@ -78,13 +78,13 @@ impl<R: Read> Lines<R> {
         Ok(text.trim_end_matches(['\n', '\r']))
     }
 
-    /// What is wrong with the last line.
+    /// An error in the last line.
     pub fn error(&self, what: impl Into<String>) -> ImportError {
         ImportError::line(self.number, what)
     }
 }
 
-/// What is wrong with a file of which nearly nothing is a reading.
+/// The error for a file in which nearly no line is a reading.
 pub(super) fn too_idle() -> String {
     format!("more than {MOST_IDLE} lines of it contain no data: no instrument writes such a file")
 }
@@ -94,7 +94,7 @@ pub(super) fn short(line: &str) -> String {
     line.trim().chars().take(60).flat_map(char::escape_debug).collect()
 }
 
-/// A decimal number in units of `unit_ns`, in ns; what is less than a ns is cut off.
+/// A decimal number in units of `unit_ns`, in ns; a fraction of a ns is cut off.
 pub(super) fn decimal(text: &str, unit_ns: u64) -> Option<u64> {
     let (before, behind) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

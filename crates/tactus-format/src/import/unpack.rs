@@ -1,5 +1,5 @@
-//! Files that were packed: told by their first bytes, unpacked as a stream. What a packed file makes of itself is bounded
-//! in memory and in length.
+//! Packed files: recognised by their first bytes, and unpacked as a stream. Memory and length of the unpacked
+//! data are limited.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,15 +16,15 @@ use super::ImportError;
 /// Memory that a packed file may ask for, in bytes: `xz -9` asks for 65 MB, `zstd --ultra -22` for 128 MiB.
 const MOST_MEMORY: u64 = 130 << 20;
 
-/// How long a file may become without being suspicious, in bytes, and how many times its packed length beyond that. A
-/// histogram of zeros of 512 CPUs becomes 200 times as long.
+/// Length of an unpacked file that is never suspicious, in bytes, and the largest ratio to its packed length
+/// beyond that. A histogram of zeros of 512 CPUs has a ratio of 200.
 const SLACK: u64 = 256 << 20;
 const MOST_RATIO: u64 = 500;
 
-/// How many first bytes tell it.
+/// Number of first bytes that tell it.
 pub(super) const TELLING: usize = 6;
 
-/// What a file is packed with.
+/// The packing of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packing {
     Gzip,
@@ -35,7 +35,7 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// That of a file which begins so; none: it is not packed.
+    /// The packing of a file with this beginning; `None` if it is not packed.
     pub fn of(first: &[u8]) -> Option<Self> {
         Some(match first {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -111,7 +111,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Frames of zstd one after the other, each with its checksum; those that are to be skipped are.
+/// Frames of zstd one after the other, each with its checksum; skippable frames are skipped.
 struct Zstd<R> {
     from: R,
     decoder: FrameDecoder,
@@ -126,7 +126,7 @@ impl<R: BufRead> Zstd<R> {
         Self { from, decoder, open: false }
     }
 
-    /// Begins the next frame; false: there is none.
+    /// Begins the next frame; false at the end.
     fn begin(&mut self) -> io::Result<bool> {
         while !self.from.fill_buf()?.is_empty() {
             match self.decoder.init(&mut self.from) {

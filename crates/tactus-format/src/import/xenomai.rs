@@ -1,4 +1,4 @@
-//! What `latency` of Xenomai prints, and `latmus` of EVL.
+//! The output of `latency` of Xenomai, and of `latmus` of EVL.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ pub(super) fn is_line(line: &str) -> bool {
     ["RTT|", "RTH|", "RTD|", "RTS|"].iter().any(|word| line.starts_with(word))
 }
 
-/// What a row says: minimum, mean, maximum in ns and overruns; then words of its own.
+/// The values of a row: minimum, mean, maximum in ns and overruns; then other words.
 struct Row<'a> {
     min: u64,
     mean: u64,
@@ -23,7 +23,7 @@ struct Row<'a> {
     rest: Vec<&'a str>,
 }
 
-/// A time that may lie before zero: the tool subtracts what it takes for its own delay.
+/// A time that may be negative: the tool subtracts an estimate of its delay.
 fn time(text: &str, negative: &mut bool) -> Option<u64> {
     match text.strip_prefix('-') {
         Some(less) => decimal(less, 1_000).map(|_| {

@@ -77,7 +77,7 @@ fn samples_and_histograms_are_read() {
 }
 
 #[test]
-fn a_format_is_recognized_by_a_line_that_nobody_else_writes() {
+fn a_format_is_recognized_by_a_line_that_no_other_tool_writes() {
     assert_eq!(recognize(STATUS), Some(Format::Cyclictest));
     assert_eq!(recognize(DEMO), Some(Format::Demo));
     assert_eq!(recognize("# Histogram"), Some(Format::Cyclictest));

@@ -1,5 +1,5 @@
-//! Which question a run answers: whether a deadline was held; without one, what settings are worth; without those, what
-//! was held; and where values were measured and no latency, what environments cost.
+//! The question that a run answers. With a deadline: whether it was met. Without one: the benefit of
+//! settings, or else the latencies found. A run of values without latencies answers what environments cost.
 
 use tactus_model::bundle::Contents;
 

@@ -1,4 +1,4 @@
-//! What came of each limit that was asked for, over all measurements: the closing list of a run.
+//! The outcome of each required limit, over all measurements: the closing list of a run.
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{LimitEntry, Outcome, Verdict};
@@ -13,7 +13,7 @@ use crate::units::{clean, listed};
 pub struct Closed {
     /// The worst outcome of all measurements. A limit that only warns never fails.
     pub outcome: Outcome,
-    /// `max 100 us`; where nothing could be judged all that was asked for; empty where that is no latency.
+    /// `max 100 us`; all limits that were asked for if none could be judged; empty if none is on a latency.
     pub limit: String,
     /// `187 us on host loaded, 87.0 us too much (10 s, under scheduler load, bare metal)`.
     pub said: String,
@@ -38,8 +38,8 @@ struct One<'a> {
     entry: &'a LimitEntry,
 }
 
-/// Every limit that was asked for with what came of it, the worst first; empty where none was. `lines`: the comparison of the
-/// bundle.
+/// Every limit that was asked for with its outcome, the worst first; empty without any. `lines`: the
+/// comparison of the bundle.
 #[must_use]
 pub fn closing(contents: &Contents, lines: &[Line]) -> Vec<Closed> {
     let all = Runs::new(contents);

@@ -13,12 +13,13 @@ use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, 
 use crate::stats::Line;
 use crate::units::{clean, latency, listed};
 
-/// The conditions of an answer, a sentence each; not what it says itself.
+/// The conditions of an answer, a sentence each; without those that the answer states itself.
 pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {
     let all = Runs::new(contents);
     let runs =
         |line: &Line| all.of(line.row).iter().map(|run: &&Row| &run.result).collect::<Vec<&RowResult>>();
-    // What is judged is what the answer speaks of; where nothing is, everything that was measured.
+    // The conditions concern the measurements with a verdict; without any verdict, everything that was
+    // measured.
     let judged = lines.iter().any(|line| line.verdict.is_some());
     let own = || lines.iter().filter(|line| line.figures.is_some() && (!judged || line.verdict.is_some()));
     let results: Vec<&RowResult> = own().flat_map(runs).collect();
@@ -52,13 +53,13 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
     .collect()
 }
 
-/// Whether an answer begins with why something has no numbers.
+/// Whether an answer begins with the reason for missing numbers.
 fn is_told(answer: &str, line: &Line) -> bool {
     let why = answer.strip_prefix(&clean(&line.name)).and_then(|rest| rest.strip_prefix(": "));
     why.is_some_and(|why| ["skipped: ", "failed: ", "nothing was"].iter().any(|word| why.starts_with(word)))
 }
 
-/// That the bundle is not what was written.
+/// Says that the bundle is damaged.
 fn damaged(contents: &Contents) -> Option<String> {
     match contents.damage.len() {
         0 => None,
@@ -67,20 +68,20 @@ fn damaged(contents: &Contents) -> Option<String> {
     }
 }
 
-/// That nothing ran beside any of it: then nobody knows what it does under load.
+/// Says that nothing ran beside any measurement: latencies under load are then unknown.
 fn idle(results: &[&RowResult]) -> Option<String> {
     let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
     let none = !words.is_empty() && words.iter().all(|words| words == "idle");
     none.then(|| "Idle only: tactus ran no load.".into())
 }
 
-/// That something else measured this machine at the same time.
+/// Says that something else measured this machine at the same time.
 fn beside(results: &[&RowResult]) -> Option<String> {
     let any = results.iter().any(|result| unavailable(result, Unknowable::Alone).is_some());
     any.then(|| "Another measurement ran on this machine at the same time.".into())
 }
 
-/// That no real-time thread measured.
+/// Says that no real-time thread measured.
 fn other(results: &[&RowResult]) -> Option<String> {
     let is_other = |result: &&&RowResult| {
         let polls_or_wakes = matches!(result.measurement, Measure::Timer(_) | Measure::Spin(_));

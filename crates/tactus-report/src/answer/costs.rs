@@ -1,4 +1,4 @@
-//! What environments cost, where values were measured and no latency.
+//! The costs of environments, for runs that measured values and no latency.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
@@ -75,13 +75,13 @@ fn undecided(places: &[Place<'_>]) -> Answer {
     }
 }
 
-/// What is held against one environment.
+/// The comparison of one environment with another.
 struct Place<'a> {
-    /// Against which, and which.
+    /// The environment compared with, and the compared one.
     of: (&'a str, &'a str),
     evidence: Option<Evidence>,
     items: Vec<&'a DegradedItem>,
-    /// Rounds of a measurement in which a run broke, the most of all.
+    /// Most rounds of any measurement in which a run broke.
     broken: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the rows of a run say together, in a few plain sentences.
+//! The results of all rows of a run, in a few plain sentences.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
@@ -10,13 +10,13 @@ use crate::row::{control, died, ended_early, ended_load, figures, has_numbers, u
 use crate::stats::comparison;
 use crate::units::{clean, duration, latency};
 
-/// What was measured, the largest latency for each kind of evidence, whether the instrument is proven, and what the
-/// requirements say.
+/// The number of measurements, the largest latency for each kind of evidence, whether the instrument is
+/// proven, and the verdicts on the requirements.
 #[must_use]
 pub fn headline(contents: &Contents) -> Vec<String> {
     let mut said = vec![counts(contents)];
     said.extend(chosen(contents));
-    // Where no deadline was asked for, the answer has them.
+    // Without a required deadline, the answer has them.
     let judged = contents.rows.iter().any(|row| row.result.require.is_some());
     for evidence in [Evidence::BareMetal, Evidence::VirtualHost, Evidence::Emulated, Evidence::Imported]
         .into_iter()
@@ -80,7 +80,7 @@ fn counts(contents: &Contents) -> String {
     said + "."
 }
 
-/// Why there is no measurement at all. What the plan asks for may be in files that cannot be read.
+/// Why there is no measurement at all. The scenarios of the plan may be in files that cannot be read.
 #[must_use]
 pub fn without_rows(contents: &Contents) -> String {
     match contents.plan.scenario.len() {
@@ -91,7 +91,7 @@ pub fn without_rows(contents: &Contents) -> String {
     }
 }
 
-/// What ran beside the measurements: ", idle", ", under load" or ", idle and under load"; empty where it is not known.
+/// The load beside the measurements: ", idle", ", under load" or ", idle and under load"; empty if unknown.
 fn loads(contents: &Contents) -> &'static str {
     let words = || measured_rows(contents).filter_map(|row| under(&row.result));
     match (words().any(|words| words == "idle"), words().any(|words| words != "idle")) {
@@ -105,7 +105,7 @@ fn loads(contents: &Contents) -> &'static str {
     }
 }
 
-/// That the plan was not done as a whole, because somebody asked for a part of it.
+/// Says that only a part of the plan was run, because the user asked for that.
 fn chosen(contents: &Contents) -> Option<String> {
     let only = contents.manifest.asked.as_ref().map(|asked| &asked.only)?;
     let names: Vec<String> = only.iter().map(|name| clean(name)).collect();

@@ -1,4 +1,4 @@
-//! What was held where no deadline was asked for.
+//! The latencies found without a required deadline.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::units::{NAMED, clean, duration, latency, listed};
 const NO_LIMIT: &str = "NO LIMIT GIVEN";
 /// How to ask.
 const ASK: &str = "Give your limit with --max, as in `tactus run -i 1ms --max 100us`.";
-/// How to ask of what tactus did not measure.
+/// Advice for imported results.
 const MEASURE: &str = "tactus did not measure it, so it proves no deadline: `tactus run --max 100us` \
                        measures here and checks the limit.";
 
@@ -115,7 +115,7 @@ fn held(lines: &[&Line], evidence: Evidence) -> String {
     format!("{what} {names} ({lasted}{place}).")
 }
 
-/// What a reader must know of an imported maximum.
+/// A caveat to an imported maximum.
 const fn about(line: &Line) -> &'static str {
     match (line.broke, line.ordinary) {
         (true, true) => " (it ended the run; SCHED_OTHER, not real-time)",

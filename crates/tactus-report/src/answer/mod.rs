@@ -1,5 +1,5 @@
-//! What a run says to whoever asks: can this machine hold my deadline? One sentence, what it rests on, and what would
-//! help most.
+//! The answer of a run to its user: can this machine hold my deadline? It is one sentence, the evidence
+//! behind it, and the most helpful next step.
 
 mod cases;
 mod chosen;
@@ -24,8 +24,8 @@ pub use next::called_again;
 pub(crate) use required::rank;
 pub use scale::{PUBLISHED, Published};
 
-/// What was measured most, wake-ups before others: gaps, wake-ups and answers to interrupts are different things, and one
-/// sentence or figure has one of them.
+/// The kind that was measured most, wake-ups before others. Gaps, wake-ups and answers to interrupts are
+/// different things, so a sentence or figure has only one of them.
 #[must_use]
 pub fn most_measured<'a>(words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let all: Vec<&str> = words.collect();

@@ -1,4 +1,4 @@
-//! The one thing that would help most, by what the audit found.
+//! The most helpful next step, from the findings of the audit.
 
 use tactus_model::bundle::Contents;
 use tactus_model::finding::{Action, Audit, Severity};
@@ -8,7 +8,8 @@ use tactus_model::text::quoted;
 
 use crate::units::clean;
 
-/// What to do first: what the audit of the machine itself puts first, else that of the first environment that was audited.
+/// The first thing to do: the first action from the audit of the machine, or else of the first audited
+/// environment.
 pub fn step(contents: &Contents) -> Option<Next> {
     let machine = contents.audits.iter().find(|(at, _)| is_machine(contents, at));
     let (environment, audit) = machine.or_else(|| contents.audits.iter().next())?;
@@ -17,7 +18,7 @@ pub fn step(contents: &Contents) -> Option<Next> {
     let explained =
         || action.fixes.first().filter(is_id).map_or_else(String::new, |id| format!("tactus explain {id}"));
     let command = action.known_command().map_or_else(explained, str::to_owned);
-    // Without a command the title alone stands behind `next:`, and a bundle of somebody else has any.
+    // Without a command the title alone follows `next:`, and a stranger's bundle may contain any title.
     if command.is_empty() && !contents.own {
         return None;
     }
@@ -42,7 +43,8 @@ fn is_machine(contents: &Contents, at: &str) -> bool {
     contents.plan.environment.get(name).map_or(name, |spec| spec.kind.as_str()) == "host"
 }
 
-/// "fixes smt, watchdogs and 3 more, major at the worst; what it is worth here was not measured".
+/// The findings that an action fixes, the worst first: "fixes smt, watchdogs and 3 more", and how severe they
+/// are.
 fn worth(audit: &Audit, action: &Action) -> String {
     const NAMED: usize = 3;
     let severity = |id: &String| audit.found().find(|found| found.id == *id).map(|found| found.severity);
@@ -64,11 +66,11 @@ fn worth(audit: &Audit, action: &Action) -> String {
 pub fn whole(typed: &[String], next: Next) -> Next {
     let told = next.command.split_once(' ').filter(|(option, _)| option.starts_with("--"));
     let ([_, rest @ ..], Some((option, value))) = (typed, told) else { return next };
-    // Not the program: a bundle of somebody else may name any.
+    // Not the program: a stranger's bundle may name any.
     Next { command: format!("tactus {}", called_again(rest, option, value)), ..next }
 }
 
-/// Commands that a bundle of somebody else may have been made by, to be shown as the next step.
+/// Commands by which a stranger's bundle may have been made, and which may be shown as the next step.
 const MEASURING: [&str; 2] = ["run", "measure"];
 /// Their options that name no program, file or device, with a value or without.
 const VALUES: [&str; 19] = [
@@ -94,8 +96,9 @@ const VALUES: [&str; 19] = [
 ];
 const FLAGS: [&str; 5] = ["--quick", "--long", "--json", "--plain", "--judge-emulated"];
 
-/// Whether a command that was read from a bundle may be shown to be copied: it measures with options whose values are names
-/// and numbers. A plan, a program, a file, a device or a load that runs a command may be anybody's.
+/// Whether a command from a bundle may be shown to be copied: it measures, and the values of its options are
+/// names and numbers. A plan, a program, a file, a device or a load that runs a command may come from a
+/// stranger.
 pub fn is_harmless(typed: &[String]) -> bool {
     let [_, command, rest @ ..] = typed else { return false };
     let plain = |value: &str| {
@@ -120,14 +123,14 @@ pub fn is_harmless(typed: &[String]) -> bool {
     MEASURING.contains(&command.as_str()) && options.all(|harmless| harmless)
 }
 
-/// Arguments as a shell takes them, with this value of an option in place of what says it now, and without a bundle, which is
-/// full then.
+/// Arguments as a shell takes them, with this value of an option instead of the present one. A bundle is left
+/// out, because it is full by then.
 #[must_use]
 pub fn called_again(arguments: &[String], option: &str, value: &str) -> String {
     let mut command = Vec::new();
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
-        // What was said of it, and what would say it otherwise.
+        // The present value of the option, and other ways to give it.
         match word.as_str() {
             "--quick" | "--long" if option == "--duration" => {}
             "-D" if option == "--duration" => drop(rest.next()),
@@ -136,7 +139,7 @@ pub fn called_again(arguments: &[String], option: &str, value: &str) -> String {
             same if same.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')) => {}
             "--out" | "--into" => drop(rest.next()),
             out if out.starts_with("--out=") || out.starts_with("--into=") => {}
-            // It was typed by somebody, and a bundle may come from anybody.
+            // A user typed it, and a bundle may come from a stranger.
             other => command.push(quoted(&clean(other))),
         }
     }

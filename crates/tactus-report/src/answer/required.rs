@@ -107,7 +107,7 @@ fn said(judged: &Judged<'_>) -> String {
         Outcome::Fail | Outcome::Warn => ">",
         Outcome::Pass | Outcome::Inconclusive => "of at most",
     };
-    // What is kept and does not pass, and why.
+    // A limit may be kept and the verdict still not pass: the text after `, but ` says why.
     let longer = verdict.longer_ns.map(enough);
     // The next step says for how long.
     let reason = longer.and_then(|longer| verdict.reason.strip_suffix(&longer)).unwrap_or(&verdict.reason);
@@ -136,7 +136,7 @@ fn said(judged: &Judged<'_>) -> String {
     format!("{name}: {quantity}{of} {taken} {relation} {most} ({}){doubt}", over(judged, limit))
 }
 
-/// The limits on latencies that were asked for: `max 100 us, overruns 0`; none: there are none.
+/// The limits on latencies that were asked for: `max 100 us, overruns 0`; `None` without any.
 pub(super) fn asked_of(judged: &Judged<'_>) -> Option<String> {
     let require = judged.runs.first()?.result.require.as_ref()?;
     let time = |name: &str, ns: Nanos| format!("{name} {}", exactly(float(ns.0)));
@@ -176,7 +176,7 @@ pub(super) fn over(judged: &Judged<'_>, limit: &LimitEntry) -> String {
     number.into_iter().chain([time]).chain(under).chain(evidence).collect::<Vec<_>>().join(", ")
 }
 
-/// The run whose figure a limit has; none: it is that of all runs. A maximum is.
+/// The run whose figure a limit has; `None` if the figure is that of all runs, as for a maximum.
 fn run_of<'a>(judged: &Judged<'a>, limit: &LimitEntry) -> Option<&'a Row> {
     if limit.quantity == "max" {
         return None;
@@ -190,10 +190,10 @@ fn run_of<'a>(judged: &Judged<'a>, limit: &LimitEntry) -> Option<&'a Row> {
     judged.runs.iter().copied().find(is_it).filter(|_| !all_alike)
 }
 
-/// What came of the others: "Not met either: host, idle. Met in qemu."
+/// The outcomes of the others: "Not met either: host, idle. Met in qemu."
 fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
     let outcome = decides.verdict.outcome;
-    // What measured nothing is told of with the conditions.
+    // The conditions name the measurements without numbers.
     let alike = judged.iter().filter(|one| {
         one.verdict.outcome == outcome && one.line.row != decides.line.row && one.line.has_numbers()
     });
@@ -228,7 +228,7 @@ fn others(judged: &[Judged<'_>], decides: &Judged<'_>) -> String {
     ] {
         let own = places.iter().filter(|(_, own)| *own == rank(of));
         let names: Vec<String> = own.map(|(name, _)| clean(name)).collect();
-        // What decides is named already, and what came out as it did.
+        // The deciding measurement is named already, and so are those with the same outcome.
         let is_told = of == outcome && (of != Outcome::Pass || names.len() == 1);
         if !names.is_empty() && !is_told {
             words += &format!(" {word} in {}.", listed(&names, ", "));

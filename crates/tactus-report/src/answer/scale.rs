@@ -16,15 +16,16 @@ pub struct Published {
     pub most_ns: u64,
 }
 
-/// Maxima of wake-ups on tuned real-time systems: those that the studies `redhat-openstack-2018` (page 17), `intel-xeon-2015`
-/// (figure 3) and `osadl-2023` (latency measurements) reproduce. A test holds them against the studies.
+/// Maxima of wake-ups on tuned real-time systems. The studies `redhat-openstack-2018` (page 17),
+/// `intel-xeon-2015` (figure 3) and `osadl-2023` (latency measurements) reproduce them; a test compares them
+/// with the studies.
 pub const PUBLISHED: &[Published] = &[
     Published { place: "hosts", least_ns: 17_000, most_ns: 91_000 },
     Published { place: "KVM guests", least_ns: 8_000, most_ns: 606_000 },
 ];
 
-/// "That is 31 periods of 200 us. For scale: tuned real-time systems were published with 17.0 to 91.0 us on hosts, ..."; none
-/// where no real wake-up was measured.
+/// "That is 31 periods of 200 us. For scale: tuned real-time systems were published with 17.0 to 91.0 us on
+/// hosts, ..."; `None` if no real wake-up was measured.
 pub fn scale(lines: &[&Line], period_ns: Option<u64>) -> Option<String> {
     let max = lines.iter().filter_map(|line| line.figures.as_ref()?.max_ns).max()?;
     let share = period_ns.filter(|period| *period > 0).map(|period| {

@@ -1,4 +1,4 @@
-//! What the settings under test are worth.
+//! The benefit of the settings under test.
 
 use tactus_model::bundle::Contents;
 use tactus_model::event::RunStatus;
@@ -15,7 +15,7 @@ pub const NONE_SHOWN: &str = "NO EFFECT SHOWN";
 /// None was tested.
 pub const NOT_TESTED: &str = "NOT TESTED";
 
-/// What is asked of so many settings under test.
+/// The question for this number of settings under test.
 pub const fn question(settings: usize) -> &'static str {
     match settings {
         1 => "Does this setting lower latency here?",
@@ -90,7 +90,7 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
     })
 }
 
-/// Why nothing is said of any.
+/// Why there is no result for any setting.
 fn not_tested(proofs: &[Proven]) -> String {
     let why = |proven: &Proven| {
         let reason = proven.reason.as_deref().map(clean).unwrap_or_default();
@@ -139,7 +139,7 @@ impl<'a> Tested<'a> {
         format!("{} has a {quantity} that is {}", clean(&self.proven.setting), change.words())
     }
 
-    /// To keep what lowers latency; with what is known of the other quantities.
+    /// The step to keep the settings that lower latency, with their known effects on other quantities.
     fn keep(&self) -> Next {
         let others = self
             .proven
@@ -156,7 +156,7 @@ impl<'a> Tested<'a> {
     }
 }
 
-/// The effect as a part of what is without it; infinite where nobody knows how large it is.
+/// The effect as a share of the value without the setting; infinite if its size is unknown.
 fn size(change: &Change) -> f64 {
     let estimate = change.difference.as_ref().map_or(0.0, |of| of.estimate_ns);
     if estimate.is_finite() { estimate / change.base_ns.max(1.0) } else { estimate }

@@ -24,11 +24,11 @@ struct Entry<'a> {
     /// CPUs for real-time work, as a cpulist.
     isolated: String,
     housekeeping: String,
-    /// Who says which CPUs are for real-time work.
+    /// How the CPUs for real-time work were chosen.
     by: By,
     /// How many findings of each severity, and checks of each other state.
     summary: BTreeMap<String, usize>,
-    /// What fixes the findings; empty in audits of older versions.
+    /// Actions that fix the findings; empty in audits of older versions.
     actions: &'a [Action],
     findings: &'a [Finding],
 }

@@ -6,8 +6,8 @@ use tactus_model::finding::{Finding, Severity, State};
 use super::Audited;
 use crate::units::clean;
 
-/// Audits as JUnit XML. A finding at or above `threshold` fails its case (with no threshold none
-/// does); what could not be known or read is skipped, with the reason.
+/// Audits as JUnit XML. A finding at or above `threshold` fails its case; without a threshold no case fails.
+/// A check that could not be made is skipped, with the reason.
 ///
 /// # Errors
 /// When the XML cannot be written.

@@ -7,7 +7,7 @@ use tactus_model::finding::{Finding, State};
 use super::{Audited, intended, judged_as, summary};
 use crate::render::markdown::text;
 
-/// Audits to be pasted into an issue: a table of what was found, then each finding in full.
+/// Audits to be pasted into an issue: a table of the findings, then each finding in full.
 #[must_use]
 pub fn markdown(audits: &[Audited<'_>]) -> String {
     let mut out = String::new();

@@ -18,6 +18,6 @@ pub use text::{Detail, text};
 pub struct Audited<'a> {
     /// The environment's name.
     pub environment: &'a str,
-    /// What was found.
+    /// Its audit.
     pub audit: &'a Audit,
 }

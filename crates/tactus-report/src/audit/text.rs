@@ -12,9 +12,9 @@ use crate::units::clean;
 /// How much is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What fixes most, and a line for each other finding: one screen.
+    /// The most effective actions, and a line for each other finding: one screen.
     Brief,
-    /// The same, and why each other check is no finding.
+    /// The same, and why each other check has no finding.
     BriefAll,
     /// Findings in full, everything else by name.
     Findings,
@@ -86,7 +86,7 @@ fn one(page: &mut Page, audited: &Audited<'_>, detail: Detail) {
     page.item(&format!("{}: ", clean(audited.environment)), Some(tone), &summary(audit));
 }
 
-/// Findings that stand alone in an action are named in a line of their own, in the brief form; blockers too.
+/// The brief form. A finding that stands alone in an action gets a separate line, and so does a blocker.
 fn brief(page: &mut Page, audit: &Audit, detail: Detail) {
     let said = |page: &mut Page, finding: &Finding| {
         let lead = format!("{:<9} ", finding.severity);
@@ -109,7 +109,7 @@ fn brief(page: &mut Page, audit: &Audit, detail: Detail) {
     }
 }
 
-/// What fixes several findings, or with a command, in the order of the audit.
+/// Actions that fix several findings, or have a command, in the order of the audit.
 fn actions(page: &mut Page, audit: &Audit, detail: Detail) {
     let told = audit.actions.iter().filter(|action| action.fixes.len() > 1 || !action.command.is_empty());
     for (n, action) in told.enumerate() {

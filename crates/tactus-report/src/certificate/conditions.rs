@@ -27,7 +27,7 @@ const TUNED: [&str; 8] = [
 /// The file with the active profile of TuneD.
 const TUNED_PROFILE: &str = "/etc/tuned/active_profile";
 
-/// All of them; what is not known has no entry, but for what a reader would miss.
+/// All conditions. An unknown one has no entry, unless a reader would miss it.
 pub fn conditions(contents: &Contents, judged: &[Judged<'_>], given: &Given, sha256: &str) -> Vec<Entry> {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
@@ -140,7 +140,7 @@ fn loads(judged: &[Judged<'_>]) -> String {
     all_of(&distinct(rows(judged).map(|row| load_words(&row.result))))
 }
 
-/// Which CPUs there are, and which were measured, place by place.
+/// The CPUs that are on, and the measured ones, place by place.
 fn cpus(contents: &Contents, judged: &[Judged<'_>]) -> String {
     let on = &contents.manifest.machine.cpus;
     let on = if on.is_empty() { String::new() } else { format!("{on} are on; ") };

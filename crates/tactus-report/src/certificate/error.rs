@@ -1,4 +1,4 @@
-//! Why there is no certificate.
+//! Reasons for no certificate.
 
 use crate::render::RenderError;
 
@@ -8,7 +8,7 @@ pub enum CertificateError {
     /// Files of the bundle are not as they were written.
     #[error("no certificate: the bundle is damaged: {0}")]
     Damaged(String),
-    /// The run goes on, or died.
+    /// The run has not ended yet, or died.
     #[error("no certificate: the run did not end its bundle")]
     Unfinished,
     /// Nothing has any numbers.
@@ -23,7 +23,7 @@ pub enum CertificateError {
     /// Another tool made a measurement that has a limit.
     #[error("no certificate: another tool measured `{0}`, not tactus")]
     Imported(String),
-    /// The font of the PDF lacks letters of what the user gave.
+    /// The font of the PDF lacks letters of the user's text.
     #[error("the font of the PDF has no letters for {letters} in {what}: it has Latin, Greek and Cyrillic")]
     Letters {
         /// The option.
@@ -40,7 +40,7 @@ pub enum CertificateError {
 }
 
 impl CertificateError {
-    /// What the user can do.
+    /// Says how to get a certificate.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use crate::part::Tone;
 use crate::render::RenderError;
 use crate::render::html::{escaping, hash};
 
-/// What the template is given.
+/// Input of the template.
 #[derive(Debug, Serialize)]
 struct Pages<'a> {
     title: &'a str,

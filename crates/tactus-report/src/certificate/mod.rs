@@ -1,8 +1,8 @@
 //! A certificate: the answer of a bundle on two pages of A4, to be printed, signed and filed.
 //!
-//! The first page has what was asked, what came out, and by how much. The second one has the conditions under which that
-//! holds, and lines for signatures. [`Certificate::of`] says what stands there, of what other parts of the report found;
-//! [`html()`] and `pdf()` write it down. Whatever a bundle has in it, there are two pages: all that may be long is cut.
+//! The first page has the question, the result and the margin. The second one has the conditions of the
+//! result, and lines for signatures. [`Certificate::of`] collects the contents from other parts of the
+//! report; [`html()`] and `pdf()` write them. Every bundle gives two pages: long texts are cut.
 
 mod conditions;
 mod error;
@@ -32,13 +32,13 @@ pub use pdf::pdf;
 /// The texts that the user gives for a certificate. An empty one counts as none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// What stands at its head; none: the title of the plan.
+    /// The heading; `None` for the title of the plan.
     pub title: Option<String>,
-    /// For whom it is.
+    /// The customer who receives it.
     pub customer: Option<String>,
     /// Where the machine stands.
     pub site: Option<String>,
-    /// Who measured.
+    /// The person who measured.
     pub operator: Option<String>,
     /// The serial number of the machine.
     pub serial: Option<String>,
@@ -47,24 +47,24 @@ pub struct Given {
 /// A text with its name, and in how many lines it must fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// Name of the entry.
     pub name: &'static str,
-    /// What it says.
+    /// Its text.
     pub value: String,
-    /// How many lines it may take.
+    /// Most lines it may take.
     pub lines: usize,
 }
 
-/// What stands on the two pages.
+/// The contents of the two pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Certificate {
-    /// What was given, as it is shown.
+    /// The user's entries, as they are shown.
     given: Given,
     title: String,
     /// The machine, and when it was measured.
     under: String,
     question: &'static str,
-    /// What was required, where, how often and under which load.
+    /// The requirements: which limits, where, how often and under which load.
     asked: Vec<Entry>,
     word: &'static str,
     tone: Tone,
@@ -90,7 +90,7 @@ impl Certificate {
     /// The certificate of a bundle, whose manifest has this checksum (SHA-256, in hex).
     ///
     /// # Errors
-    /// Where there is nothing to certify, with the reason.
+    /// When there is nothing to certify, with the reason.
     pub fn of(contents: &Contents, sha256: &str, given: &Given) -> Result<Self, CertificateError> {
         let lines = comparison(contents);
         refusal::refused(contents, &lines)?;
@@ -129,7 +129,8 @@ fn judged<'a>(contents: &'a Contents, all: &Runs<'a>, line: &'a Line) -> Option<
 }
 
 impl Given {
-    /// The same as a page can show it: what drives a terminal is replaced, and what is empty is none.
+    /// The same, safe to show on a page: terminal control characters are replaced, and an empty text becomes
+    /// `None`.
     fn shown(&self) -> Self {
         let own = |text: &Option<String>| {
             text.as_deref().map(|text| short(text.trim())).filter(|text| !text.is_empty())
@@ -153,7 +154,7 @@ fn short(text: &str) -> String {
 fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for one in all {
-        // Nobody reads more of them.
+        // A reader stops at this many.
         if seen.len() < MOST_NAMED && !seen.contains(&one) {
             seen.push(one);
         }
@@ -161,5 +162,5 @@ fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     seen
 }
 
-/// Most values that are put one behind the other.
+/// Most values in one list.
 const MOST_NAMED: usize = 64;

@@ -1,4 +1,4 @@
-//! Which bundles get no certificate.
+//! Refuses bundles that can have no certificate.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
@@ -8,7 +8,7 @@ use super::short;
 use crate::stats::Line;
 use crate::units::beginning;
 
-/// So much of a name stands in an error.
+/// Longest name in an error.
 const NAME: usize = 80;
 
 /// Refuses a bundle that proves nothing, with the reason.
@@ -20,7 +20,7 @@ pub fn refused(contents: &Contents, lines: &[Line]) -> Result<(), CertificateErr
         return Err(CertificateError::Unfinished);
     }
     let measured = || lines.iter().filter(|line| line.has_numbers());
-    // What has no limit proves nothing, and harms nothing where something else has one.
+    // A measurement without a limit proves nothing, and does no harm if another one has a limit.
     let judged = || lines.iter().filter(|line| line.verdict.is_some());
     let worthless = judged().chain(measured().filter(|_| judged().next().is_none())).find_map(worthless);
     match worthless {

@@ -1,4 +1,4 @@
-//! What was asked: the limits, and where, how often and under which load they must hold.
+//! The requirements: the limits, and where, how often and under which load they must hold.
 
 use tactus_model::number::float;
 use tactus_model::plan::Require;

@@ -1,4 +1,4 @@
-//! The table of what was measured.
+//! The table of the measurements.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::units::{NONE, beginning, count, duration, latency_or_none};
 
 /// Most rows that the first page has room for.
 const MOST: usize = 8;
-/// So much of a name is looked at.
+/// Characters of a name that are looked at.
 const NAME: usize = 120;
 
 /// Names of its columns, and whether numbers stand there.
@@ -31,7 +31,7 @@ pub const HEAD: [(&str, bool); 9] = [
 pub struct Rows {
     /// Its rows, a text for each column.
     pub rows: Vec<[String; HEAD.len()]>,
-    /// What is not in it, and how it is to be read.
+    /// Data that the table lacks, and how to read it.
     pub remark: String,
 }
 

@@ -1,9 +1,9 @@
-//! Whether a condition may be a baseline: held against itself it must not be a regression.
+//! Whether a condition may be a baseline: compared with itself, it must not be a regression.
 //!
-//! Two questions. Its runs are split into interleaved halves, of each two neighbours in time one by lot, 200 times: a
-//! half that is a regression of the other is a false alarm, and more than 5 % of them say that runs depend on each
-//! other in a way that the test does not bear. What drifts lies alike in both halves; so the later half is held
-//! against the earlier one as well.
+//! Two checks. First, its runs are split 200 times into interleaved halves: of each two neighbours in time,
+//! one is chosen at random. A half that is a regression of the other is a false alarm. More than 5 % of false
+//! alarms show that runs depend on each other in a way that the test cannot handle. Second, a drift is alike
+//! in both halves; so the later half is also compared with the earlier one.
 
 use tactus_model::document::{BaselineEntry, ResolutionEntry};
 use tactus_model::number::float;
@@ -16,13 +16,13 @@ use super::margins::Margins;
 use super::refusal::{unfit, unlike};
 use super::sampled::{Sampled, sampled};
 
-/// A baseline that is split has at least so many runs.
+/// Runs that a baseline needs at least to be split.
 pub const LEAST_RUNS: usize = 10;
-/// How often it is split.
+/// Number of splits.
 const SPLITS: usize = 200;
 /// The regression that a baseline should tell.
 const RATIO: f64 = 1.3;
-/// The same lot each time: a baseline is refused today and tomorrow, or never.
+/// The same seed each time, so that a baseline is refused always or never.
 const SEED: u64 = 0x7461_6374_7573;
 
 /// The quantities of a condition that may be judged: those of scenarios whose runs are fit and alike.
@@ -38,7 +38,8 @@ pub fn judged(condition: &Condition, margins: &Margins) -> Vec<(Key, Sampled)> {
     all
 }
 
-/// What a condition says of itself; `None` where a scenario has fewer runs than two halves take, or none may be judged.
+/// The check of a condition as a baseline; `None` if a scenario has too few runs for two halves, or none may
+/// be judged.
 #[must_use]
 pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
     let all = judged(condition, margins);
@@ -77,7 +78,7 @@ pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntr
     Some(BaselineEntry { runs, splits: SPLITS, regressions, drifted, tells, refused, quantities })
 }
 
-/// Of each two neighbours one, by lot.
+/// Of each two neighbours one, at random.
 fn halves(runs: usize, random: &mut SplitMix64) -> (Vec<usize>, Vec<usize>) {
     let pair = |n: usize| {
         let (one, other) = (2 * n, 2 * n + 1);

@@ -1,4 +1,4 @@
-//! What else differs between two conditions, and may be why their results do.
+//! Other differences between two conditions, which may explain different results.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ const OF_PLACES: [(&str, OfPlace); 11] = [
     ("profile", |of| of.text("/etc/tuned/active_profile").map(str::to_owned)),
 ];
 
-/// What differs.
+/// The differences.
 pub fn changes(base: &Condition, with: &Condition) -> Vec<ChangeEntry> {
     let mut found = Vec::new();
     let mut add = |what: &str, environment: Option<&str>, of: &dyn Fn(&Contents) -> Option<String>| {
@@ -81,7 +81,7 @@ pub fn changes(base: &Condition, with: &Condition) -> Vec<ChangeEntry> {
             Some(if ids.is_empty() { "none".into() } else { ids.into_iter().collect::<Vec<_>>().join(", ") })
         });
     }
-    // What the machine says of itself the host says again.
+    // The host repeats the machine's facts.
     let told: Vec<(String, Vec<String>, Vec<String>)> = found
         .iter()
         .filter(|change| change.environment.is_none())

@@ -1,4 +1,4 @@
-//! What a comparison says to a reader, in parts that know no format.
+//! A comparison for a reader, in parts without a format.
 
 use tactus_model::document::{
     CompareDocument, ComparedEntry, ConditionEntry, Judgement, QuantityEntry, ResolutionEntry,
@@ -34,7 +34,7 @@ pub fn title(document: &CompareDocument) -> String {
     }
 }
 
-/// What it comes to, in a word.
+/// The result, in a word.
 fn answer(document: &CompareDocument) -> Answer {
     let word = match document.outcome {
         Judgement::Pass => "NO REGRESSION",
@@ -78,7 +78,7 @@ pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader
     let bundles = |own: &ConditionEntry| {
         let first = own.bundles.first().map_or_else(String::new, |bundle| {
             let (began, by) = (moment(&bundle.started), format!("tactus {}", bundle.tactus));
-            // Whoever imported it may know no machine.
+            // An imported bundle may name no machine.
             let said = [bundle.machine.as_str(), &began, &by];
             said.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
         });
@@ -98,7 +98,7 @@ pub fn page(document: &CompareDocument, conditions: &[Condition], reader: Reader
     }
 }
 
-/// Everything that is said to this reader.
+/// All chapters for this reader.
 fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader) -> Vec<Chapter> {
     let page = reader == Reader::Page;
     let mut figures: Vec<Part> = Vec::new();
@@ -194,7 +194,7 @@ fn results(document: &CompareDocument) -> Vec<Part> {
             let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
             items.push(Item { name, ..Item::led("inconclusive:", Tone::Doubt, &of.reason) });
         }
-        // Of many items that lack the same the reason is said once.
+        // Many items may share one reason: it is printed once.
         let mut open: Vec<(&str, Vec<String>)> = Vec::new();
         for of in one.quantities.iter().filter(|of| one.refused.is_none() && of.outcome.is_none()) {
             match open.iter_mut().find(|(reason, _)| *reason == of.reason) {
@@ -217,7 +217,7 @@ fn results(document: &CompareDocument) -> Vec<Part> {
     parts
 }
 
-/// The scenario, with what it is held against where there are several.
+/// The scenario, and what it is compared with if there are several.
 fn heading(document: &CompareDocument, one: &ComparedEntry) -> String {
     if document.conditions.len() > 2 {
         clean(&format!("{}: {}", one.with, one.name))
@@ -248,7 +248,7 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
     let ratio = |value: Option<f64>| Cell::from(value.map_or_else(|| NONE.into(), times));
     let value = |median: Option<f64>, runs: &[f64]| {
         let mut lines = vec![median.map_or_else(|| NONE.into(), |median| valued(median, of.unit))];
-        // What is judged of maxima is their median; what happened is the largest.
+        // The median of the maxima is judged; the largest maximum is shown as well.
         if of.quantity == Quantity::Maximum.name() && runs.len() > 1 {
             let largest = runs.iter().copied().fold(0.0, f64::max);
             lines.push(format!("largest {}", valued(largest, of.unit)));

@@ -11,20 +11,20 @@ use tactus_model::windows::RowWindows;
 use crate::row::place;
 use crate::units::clean;
 
-/// What is compared: one bundle, or several of the same.
+/// One side of a comparison: one bundle, or several of the same kind.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its bundles, in the order of their time.
     bundles: Vec<Contents>,
-    /// Of each, where in its plan the scenarios of a name stand.
+    /// For each bundle, the places of the scenarios of a name in its plan.
     planned: Vec<BTreeMap<String, Vec<usize>>>,
-    /// Whether what was measured under emulation is judged, too.
+    /// Whether measurements under emulation are judged as well.
     judges_emulated: bool,
 }
 
-/// What tells a scenario from others, in whichever bundle.
+/// Tells a scenario from others, in any bundle.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct Key {
     pub environment: String,
     /// The measurement's word.
     pub measurement: &'static str,
-    /// Which of several such measurements of one scenario.
+    /// Its number among several measurements of one scenario.
     pub nth: usize,
 }
 
@@ -114,7 +114,7 @@ impl Condition {
                 }
             }
         }
-        // Those of the plan's order, not those of the first round's lot.
+        // In the order of the plan, not in the random order of the first round.
         let place = |key: &Key| {
             let of = |planned: &BTreeMap<String, Vec<usize>>| planned.get(&key.name)?.first().copied();
             // In the first bundle that has it.

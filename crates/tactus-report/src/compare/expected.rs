@@ -1,4 +1,5 @@
-//! What a gate will need, before anything is measured: from how much the runs of its baseline differ.
+//! The number of runs a gate will need, before anything is measured: from how much the runs of its baseline
+//! differ.
 
 use tactus_statistics::{ERROR, runs_needed};
 
@@ -14,13 +15,14 @@ pub struct Expected {
     pub scenario: String,
     /// The quantity.
     pub quantity: String,
-    /// How many runs of each condition it needs, should nothing have changed; none: no number that anybody would make.
+    /// How many runs of each condition it needs if nothing has changed; `None` if no realistic number does.
     pub runs: Option<usize>,
-    /// How many the baseline has of it.
+    /// How many runs of it the baseline has.
     pub base: usize,
 }
 
-/// The quantity that needs most runs; none if the spread of the runs is unknown, as with one run of each scenario.
+/// The quantity that needs most runs; `None` if the spread of the runs is unknown, as with one run of each
+/// scenario.
 #[must_use]
 pub fn expected(base: &Condition, margins: &Margins) -> Option<Expected> {
     let needs = |(key, of): (Key, Sampled)| {

@@ -1,4 +1,4 @@
-//! A search for whatever differs, of whichever size, in each thread too. Its finds are candidates.
+//! A search for differences of any size, also in single threads. Its finds are candidates.
 
 use tactus_model::document::ExploredEntry;
 use tactus_model::latency::Summary;
@@ -10,7 +10,7 @@ use super::condition::Run;
 use super::matched::Matched;
 use crate::row::{Quantity, figures};
 
-/// What differs, the surest first: of what is said to, at most a tenth does not (in the long run).
+/// The differences, the surest first: in the long run at most a tenth of them are false.
 pub fn explored(all: &[Matched], test: &TwoSamples) -> Vec<ExploredEntry> {
     let mut tried: Vec<(ExploredEntry, f64)> = Vec::new();
     for one in all.iter().filter(|one| one.refused.is_none()) {

@@ -66,7 +66,8 @@ pub fn distributions(conditions: &[Condition]) -> Vec<Figure> {
     side_by_side(conditions).into_iter().filter_map(figure).collect()
 }
 
-/// The latencies of several runs as those of one row with the name of their condition; none: they have none.
+/// The latencies of several runs as those of one row with the name of their condition; `None` without
+/// latencies.
 fn together(condition: &str, runs: &[Run]) -> Option<Row> {
     let rows = runs.iter().map(|run| run.row);
     let measured: Vec<(&Row, &Summary)> =
@@ -101,7 +102,7 @@ fn curve(runs: &[Run]) -> Vec<(u64, f64)> {
 
 /// `99.9 %` for one of a thousand.
 fn label(n: u64) -> String {
-    // As many nines as there are; a rest in between has one digit more.
+    // A nine for each power of ten; a number between two powers has one digit more.
     let digits = usize::try_from(whole(float(n).log10().ceil())).unwrap_or(2);
     let text = format!("{:.*}", digits.saturating_sub(1).max(1), 100.0 - 100.0 / float(n.max(1)));
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))

@@ -1,4 +1,4 @@
-//! What is a regression, what passes, and what is neither: all quantities together.
+//! Decides which quantities are a regression, pass, or do neither: all together.
 
 use tactus_model::document::{Judgement, QuantityEntry};
 use tactus_model::number::float;
@@ -6,12 +6,12 @@ use tactus_statistics::{ERROR, TwoSamples, holm, least_p, runs_needed, typical_r
 
 use super::sampled::Sampled;
 
-/// So many runs of each condition, at the least, tell what differs from run to run by itself.
+/// Runs that each condition needs at least, to show how much runs differ by themselves.
 pub const LEAST_REPEATS: usize = 5;
-/// One new run is as rare as an error of 5 % allows among so many runs of the base, at the least.
+/// Runs of the base that one new run needs at least: an error of 5 % allows it to be the worst of 20.
 pub const LEAST_BASELINE: usize = 19;
 
-/// Whether so many runs of the base and of the other are enough to judge by.
+/// Whether these numbers of runs, of the base and of the other, suffice for a verdict.
 pub const fn are_enough([base, now]: [usize; 2]) -> bool {
     (base >= LEAST_REPEATS && now >= LEAST_REPEATS) || (base >= LEAST_BASELINE && now >= 1)
 }
@@ -24,10 +24,10 @@ struct Tested<'a> {
     improved: f64,
 }
 
-/// The quantities, each with what it comes to. Those that are regressions are so together with 95 % (Holm), and so are
-/// those that improve. One passes where it alone does with 95 %: that all of them pass is then said wrongly in at most
-/// 5 %, for then each of them is (R. L. Berger, "Multiparameter hypothesis testing and acceptance sampling",
-/// Technometrics 24, 1982).
+/// Judges each quantity. The regressions are all true together with 95 % (Holm), and so are the improvements.
+/// A quantity passes if it alone passes with 95 %. The statement that all of them pass is then wrong in at
+/// most 5 % of cases, because it requires each of them to pass (R. L. Berger, "Multiparameter hypothesis
+/// testing and acceptance sampling", Technometrics 24, 1982).
 pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
     let judged: Vec<usize> = (0..all.len()).filter(|at| all[*at].not_judged.is_none()).collect();
     let tested: Vec<Tested> = judged.iter().map(|at| tested(all[*at], test)).collect();
@@ -47,8 +47,8 @@ pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
     entries
 }
 
-/// Whether one of these quantities, all of which may be judged, is a regression: what [`judge`] says of it, without the
-/// rest.
+/// Whether one of these quantities, all of which may be judged, is a regression: the part of [`judge`] that
+/// decides that.
 pub fn is_regression(all: &[Sampled], test: &TwoSamples) -> bool {
     let larger: Vec<f64> = all.iter().map(|of| test.larger_p(of.samples(), of.limit)).collect();
     holm(&larger).iter().any(|adjusted| *adjusted <= ERROR)
@@ -140,7 +140,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
         .and_then(|(distance, spread)| runs_needed(spread, distance, needed_at(distance)));
     entry.margin_needed = entry.high.map(|high| (high - 1.0).max(0.0));
     let (base, now) = (of.base.len(), of.now.len());
-    // What is worse in every pair of runs and still no regression: so few runs cannot be rarer.
+    // Worse in every pair of runs and still no regression: with so few runs the p-value cannot be smaller.
     let coarse = least_p(base, now) > error && distance.is_some_and(|distance| distance > 0.0);
     let mut said = if coarse {
         format!("{base} and {now} runs are too few to show a regression in this many quantities")
@@ -149,7 +149,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     } else {
         "it could still be worse than the margin allows".to_owned()
     };
-    // More of what there is already would say more; runs that lie apart by chance may seem to need fewer.
+    // More runs than there are would help; runs that lie apart by chance may seem to need fewer.
     match entry.runs_needed.map(|runs| runs.max(base.min(now) + 1)) {
         Some(runs) => {
             entry.runs_needed = Some(runs);

@@ -29,7 +29,7 @@ impl Default for Margins {
 }
 
 impl Margins {
-    /// That of a latency.
+    /// The margin of a latency.
     #[must_use]
     pub const fn of(&self, quantity: Quantity) -> f64 {
         match quantity {
@@ -40,10 +40,10 @@ impl Margins {
         }
     }
 
-    /// These, but for what is written: `p99=15%`, `maximum=100%`, `values=5%`.
+    /// These margins, with one changed: `p99=15%`, `maximum=100%`, `values=5%`.
     ///
     /// # Errors
-    /// When it is no such word, or no percentage from 1 to 1000.
+    /// When the name is unknown, or the percentage is not between 1 and 1000.
     pub fn with(mut self, written: &str) -> Result<Self, MarginError> {
         let error = || MarginError(written.to_owned());
         let (name, percent) = written.split_once('=').ok_or_else(error)?;
@@ -65,7 +65,7 @@ impl Margins {
     }
 }
 
-/// What is no margin.
+/// A margin that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a margin", .0.escape_debug())]
 pub struct MarginError(pub String);

@@ -1,4 +1,4 @@
-//! Which runs belong together, and whether they may be judged.
+//! Matches the runs that belong together, and decides whether they may be judged.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::sampled::{Sampled, sampled};
 
 /// A scenario in two conditions.
 pub struct Matched<'a> {
-    /// Which.
+    /// The scenario.
     pub key: Key,
     /// The other condition.
     pub with: &'a str,
@@ -65,7 +65,7 @@ fn unmatched(key: &Key, has: &Condition, lacks: &Condition) -> UnmatchedEntry {
     }
 }
 
-/// Why runs are not judged: the first that says so, of what both are made of.
+/// Why runs are not judged: the first reason of any.
 fn refusal(base: (&str, &[Run]), now: (&str, &[Run])) -> Option<Refusal> {
     let within = |(name, runs): (&str, &[Run])| {
         let first = *runs.first()?;
@@ -79,7 +79,7 @@ fn refusal(base: (&str, &[Run]), now: (&str, &[Run])) -> Option<Refusal> {
     let unfit = |(name, runs): (&str, &[Run])| runs.iter().find_map(|run| unfit(name, *run));
     let runs = [base.1.len(), now.1.len()];
     let unmeasured = |refusal: &Refusal| matches!(refusal, Refusal::Unmeasured { .. });
-    // What was never measured differs in everything else, too.
+    // Runs of something that was never measured also differ in everything else.
     let first = unfit(base).filter(unmeasured).or_else(|| unfit(now).filter(unmeasured));
     first
         .or_else(|| within(base))

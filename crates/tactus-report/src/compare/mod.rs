@@ -1,7 +1,7 @@
-//! Conditions against each other: the runs of one bundle, or of several, against those of another.
+//! Compares conditions: the runs of one bundle, or of several, with those of another.
 //!
-//! The unit is a run. Whatever differs within a run, and from run to run by itself, is in how far the runs of one
-//! condition lie apart, and what is called a regression lies beyond that: see `docs/design/compare.md`.
+//! The unit is a run. The spread of a condition's runs includes the differences within a run and from run to
+//! run. A regression lies beyond that spread: see `docs/design/compare.md`.
 
 mod baseline;
 mod changes;

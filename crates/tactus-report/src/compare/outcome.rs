@@ -17,18 +17,18 @@ use super::matched::{Matched, matched};
 use super::sampled::Sampled;
 use crate::units::clean;
 
-/// What is asked for.
+/// The options of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// How much worse each quantity may be.
     pub margins: Margins,
-    /// Whether the base is a baseline, which must hold against itself.
+    /// Whether the base is a baseline, which must pass a comparison with itself.
     pub gate: bool,
-    /// Whether to search for whatever differs.
+    /// Whether to search for any difference.
     pub explore: bool,
 }
 
-/// Each condition against the first one.
+/// Compares each condition with the first one.
 #[must_use]
 pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
     let test = TwoSamples::default();
@@ -128,7 +128,8 @@ fn condition(of: &Condition) -> ConditionEntry {
     ConditionEntry { name: of.name.clone(), bundles: of.bundles().iter().map(bundle).collect() }
 }
 
-/// What it comes to: a regression is one whatever else is not known; nothing passes of which a part is not known.
+/// The outcome of the whole. A regression is one even if other results are unknown; with an unknown part the
+/// whole never passes.
 fn together(
     base: &Condition,
     scenarios: &[ComparedEntry],
@@ -181,7 +182,7 @@ fn is_judged_emulated(one: &ComparedEntry) -> bool {
     one.evidence == Some(Evidence::Emulated) && one.quantities.iter().any(|of| of.outcome.is_some())
 }
 
-/// What no such comparison can say.
+/// The limits of any such comparison.
 fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
     let mut limits = vec![
         "Bundles of different days also differ in time: a difference found here may come from the day. Only \

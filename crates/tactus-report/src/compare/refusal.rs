@@ -1,4 +1,4 @@
-//! When runs are not held against each other: they were not made alike, or are not whole.
+//! Reasons not to compare runs: they were measured differently, or are incomplete.
 
 use std::fmt;
 
@@ -12,12 +12,12 @@ use super::condition::Run;
 use crate::row::{control, died, lacking, never_made, policy};
 use crate::units::clean;
 
-/// What runs must agree in.
+/// Properties in which runs must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     /// The measurement with its parameters.
     Measurement,
-    /// What the numbers are worth.
+    /// The evidence of the numbers.
     Evidence,
     /// Time between wake-ups.
     Interval,
@@ -27,9 +27,9 @@ pub enum Alike {
     Priority,
     /// The CPUs that are measured, and those of the machine that they run on.
     Cpus,
-    /// What runs beside it.
+    /// The load beside it.
     Load,
-    /// What is injected.
+    /// The injected faults.
     Fault,
     /// How long it measures.
     Duration,
@@ -77,7 +77,7 @@ impl Alike {
         }
     }
 
-    /// What it is of a run, in words that are equal where it is.
+    /// Its value in a run, in words that are equal if the values are.
     fn of(self, run: Run) -> String {
         let result = &run.row.result;
         match self {
@@ -103,7 +103,7 @@ fn known(result: &RowResult, ns: u64) -> String {
     if unknown { "not known".into() } else { Nanos(ns).to_string() }
 }
 
-/// Loads or faults, in whichever order the plan has them.
+/// Loads or faults, in any order.
 fn tables(tables: &[Value]) -> String {
     let mut tables: Vec<String> = tables.iter().map(Value::to_string).collect();
     tables.sort();
@@ -154,11 +154,11 @@ fn blame(run: Run) -> String {
 pub enum Refusal {
     /// They were not made alike.
     Differs {
-        /// In what.
+        /// The property in which they differ.
         what: Alike,
-        /// What it is in the base, or in the first run.
+        /// Its value in the base, or in the first run.
         base: String,
-        /// What it is in the other.
+        /// Its value in the other.
         now: String,
         /// The condition, where its own runs differ.
         within: Option<String>,
@@ -174,7 +174,7 @@ pub enum Refusal {
     Incomplete {
         /// Of this condition.
         condition: String,
-        /// What is lacking.
+        /// The lacking data, in words.
         why: String,
     },
     /// A run's instrument did not see its control.
@@ -184,7 +184,7 @@ pub enum Refusal {
     },
     /// No verdict rests on such numbers.
     NoVerdict(Option<Evidence>),
-    /// What differs from run to run by itself is not known, or not well enough.
+    /// Too few runs to show how much runs differ by themselves.
     TooFewRuns {
         /// Of the base, and of the other.
         runs: [usize; 2],
@@ -249,7 +249,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Why a run cannot be compared with any other; none: it can.
+/// Why a run cannot be compared with any other; `None` if it can.
 pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     let result: &RowResult = &run.row.result;
     let condition = condition.to_owned();
@@ -279,7 +279,7 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     control(result).is_some_and(|control| !control.passed).then_some(Refusal::Unproven { condition })
 }
 
-/// In what a run was not made like another; none: in nothing that matters.
+/// The property in which a run differs from another; `None` if they agree in everything that matters.
 pub fn unlike(one: Run, other: Run) -> Option<(Alike, String, String)> {
     let differs = |what: &Alike| {
         let (base, now) = (what.of(one), what.of(other));

@@ -1,4 +1,4 @@
-//! What is judged of the runs of two conditions: a value of each run.
+//! The quantities of the runs of two conditions: a value of each run.
 
 use tactus_model::number::float;
 use tactus_model::outcome::{Better, Unit, ValueResult, Yields};
@@ -8,15 +8,15 @@ use super::condition::Run;
 use super::margins::{FLOOR_NS, Margins};
 use crate::row::{Quantity, fewest_periods, figures};
 
-/// A quantile is of so many periods above it, at the least, in every thread.
+/// Periods above a quantile that every thread needs at least.
 const ABOVE: f64 = 10.0;
 
 /// A quantity in every run of two conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
-    /// What it is.
+    /// Its name.
     pub quantity: String,
-    /// In which unit.
+    /// Its unit.
     pub unit: Unit,
     /// Which of two values is the better one.
     pub better: Better,
@@ -28,7 +28,7 @@ pub struct Sampled {
     pub limit: f64,
     /// Why it is not judged, though its runs are.
     pub not_judged: Option<String>,
-    /// Whether that is because its runs are too short for it: then nothing is asked of it.
+    /// Whether that is because its runs are too short for it: then the quantity is left out.
     pub left_out: bool,
 }
 
@@ -41,7 +41,7 @@ impl Sampled {
         }
     }
 
-    /// The medians of both; none where no run has it.
+    /// The medians of both; `None` if no run has it.
     pub fn medians(&self) -> [Option<f64>; 2] {
         [&self.base, &self.now].map(|runs| median(runs.clone()))
     }
@@ -99,7 +99,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     } else {
         None
     };
-    // A floor in ns is, of what the base is, a ratio.
+    // The floor in ns becomes a ratio to the base.
     let floor = 1.0 + float(floor_ns(base, now)) / median(own.clone()).unwrap_or(1.0);
     Some(Sampled {
         quantity: quantity.name().into(),
@@ -113,7 +113,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     })
 }
 
-/// A difference below this is none: a microsecond, or two steps of a clock that is coarser.
+/// Smallest difference that counts, in ns: a microsecond, or two steps of a coarser clock.
 fn floor_ns(base: &[Run], now: &[Run]) -> u64 {
     let step = |run: &Run| run.row.result.clock.as_ref().filter(|clock| clock.stands)?.step_ns;
     let coarsest = base.iter().chain(now).filter_map(step).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Values side by side: a panel for each item, in it a bar for each row with its interval, and the published value as
-//! a mark. Every axis begins at zero, so that a bar twice as long is a value twice as large.
+//! Values side by side: a panel for each item. A panel has a bar for each row with its interval, and a mark
+//! for the published value. Every axis begins at zero, so that a bar of twice the length is twice the value.
 
 use tactus_model::number::{float, whole};
 
@@ -26,7 +26,7 @@ const HALF: f64 = 8.0;
 /// An item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What it is: its name, unit and which value is the better one.
+    /// Its heading: name, unit and which value is the better one.
     pub title: String,
     /// Its unit.
     pub unit: String,

@@ -16,7 +16,7 @@ use crate::units::{clean, shortened};
 pub const WIDTH: u32 = 920;
 /// Size of text.
 pub const TEXT: f64 = 13.0;
-/// What all text of a figure has, as attributes of the element around it.
+/// Attributes of all text of a figure, set on the element around it.
 pub const FONT: &str = "font-family=\"sans-serif\" font-size=\"13\"";
 /// plotters divides sizes of text by this when it writes SVG.
 const PLOTTERS_TEXT: f64 = 1.24;
@@ -26,17 +26,17 @@ const PLOTTERS_TEXT: f64 = 1.24;
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// What it shows, for those who cannot see it.
+    /// A description for readers who cannot see it.
     pub about: String,
-    /// Width, in its own units.
+    /// Width, in its units.
     pub width: u32,
     /// Height, in its own units.
     pub height: u32,
     /// The elements, in sentinel colours: pass through [`super::themed`] or [`super::standalone`].
     pub elements: String,
-    /// What a pointer over it shows, where it has no `plot`.
+    /// The text under a pointer, for a figure without `plot`.
     pub hover: Hover,
-    /// What a script draws over it.
+    /// The data for a script that draws over it.
     pub plot: Option<Plot>,
 }
 
@@ -54,7 +54,7 @@ impl Figure {
         }
     }
 
-    /// The figure as one SVG element in sentinel colours, without a size of its own.
+    /// The figure as one SVG element in sentinel colours, without a fixed size.
     #[must_use]
     pub fn svg(&self) -> String {
         format!(
@@ -68,8 +68,8 @@ impl Figure {
     }
 }
 
-/// Elements without what SVG takes for said where nothing is said, and what the whole figure has: a third of a figure with many
-/// numbers. plotters begins a line with each element, and text, which is escaped, begins none with `<`.
+/// Removes attributes that SVG assumes anyway, and those of the whole figure: a third of a figure with many
+/// numbers. plotters begins a line with each element. Text is escaped, so no line of text begins with `<`.
 fn terse(elements: &str) -> String {
     const SAID: [&str; 5] = [
         " font-family=\"sans-serif\"",
@@ -93,7 +93,7 @@ fn escaped(text: &str) -> String {
     clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What a pointer over a figure shows.
+/// The text that a pointer over a figure shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Hover {
     /// Top of the plot.
@@ -109,12 +109,12 @@ pub struct Hover {
 pub struct Spot {
     /// Where.
     pub x: f64,
-    /// What, line by line.
+    /// The text, line by line.
     pub text: Vec<String>,
 }
 
-/// A row's name as a legend has room for it, so that what stands behind it (its evidence) is never cut, and what of it
-/// did not arrive: a drawing stands alone.
+/// A row's name for a legend, with the frames it lost, because a drawing may be shown without the report. It
+/// is shortened so that the evidence behind it is never cut.
 pub fn name(row: &Row) -> String {
     let run = row.result.repeat.map_or_else(String::new, |run| format!(", run {run}"));
     let name = shortened(&clean(&row.result.name), 40) + &run;

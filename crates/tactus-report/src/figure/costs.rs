@@ -1,5 +1,5 @@
-//! What environments cost: a line for each item, on it a mark for each environment that says how many times worse it is
-//! than in the first, with its interval.
+//! The costs of environments: a line for each item. It has a mark for each environment, with its interval:
+//! how many times worse it is there than in the first.
 
 use tactus_model::number::{float, whole};
 
@@ -23,8 +23,8 @@ const LEGEND: f64 = 13.0;
 const LINE: f64 = 17.0;
 /// Below the last line: the axis and its name.
 const FOOT: f64 = 48.0;
-/// What is worse, or better, by more is drawn at the edge: no axis reaches lower than this, and what an emulated processor
-/// does lies within.
+/// Larger effects in either direction are drawn at the edge: no axis reaches further. Even those of an
+/// emulated processor lie within.
 const ENDS: (f64, f64) = (1e-3, 1e6);
 /// From a mark of the legend to its name.
 const MARK: f64 = 14.0;
@@ -38,7 +38,7 @@ const LETTER: f64 = 7.2;
 pub struct Cost {
     /// Its name.
     pub name: String,
-    /// The scenario in which it was measured; empty where there is one alone.
+    /// The scenario in which it was measured; empty if there is only one.
     pub scenario: String,
     /// How much worse it is in each environment that has it.
     pub times: Vec<Times>,
@@ -49,11 +49,11 @@ pub struct Cost {
 pub struct Times {
     /// Number of the environment.
     pub place: usize,
-    /// So many.
+    /// The estimate.
     pub estimate: f64,
-    /// At least and at most.
+    /// Lower and upper end of its interval.
     pub interval: Option<(f64, f64)>,
-    /// Whether it is shown to be another than 1: those marks are full.
+    /// Whether it is shown to differ from 1: such marks are full.
     pub shown: bool,
 }
 
@@ -99,7 +99,7 @@ pub fn costs(title: &str, places: &[String], all: &[Cost]) -> Figure {
 }
 
 impl Cost {
-    /// What can be drawn of it.
+    /// The costs that can be drawn.
     fn drawn(&self) -> impl Iterator<Item = &Times> {
         self.times.iter().filter(|of| of.ends().iter().all(|end| end.is_finite()))
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_item_has_a_line_and_every_environment_a_mark_of_its_own() {
+    fn every_item_has_a_line_and_every_environment_a_mark() {
         let all =
             [cost("system call", &[(0, 1.02, false), (1, 30.0, true)]), cost("copy", &[(1, 2.0, true)])];
         let places = ["container".to_owned(), "guest (EMULATED)".to_owned()];
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_legend_begins_at_the_left_edge_and_goes_on_in_another_line() {
+    fn a_long_legend_begins_at_the_left_edge_and_continues_on_another_line() {
         let places: Vec<String> = (0..9).map(|n| format!("an environment with a long name {n}")).collect();
         let at = legend(&places);
         assert_eq!(at[0], (EDGE, LEGEND));

@@ -19,7 +19,7 @@ const FAR_APART: f64 = 8.0;
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Where it was measured, and the value there, from left to right.
     pub points: Vec<(u64, f64)>,
@@ -28,13 +28,13 @@ pub struct Curve {
 /// The axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
-    /// What was varied.
+    /// The amount that was varied.
     pub across: &'a str,
     /// An amount of it.
     pub label: fn(u64) -> String,
     /// How a script writes it.
     pub kind: PlotKind,
-    /// What was measured.
+    /// The measured quantity.
     pub upright: &'a str,
 }
 

@@ -31,11 +31,11 @@ pub fn exceedances(title: &str, rows: &[&Row], deadlines: &[Reference]) -> Figur
     let asked = || deadlines.iter().map(|reference| us(reference.ns));
     let low = found.at_ns.first().map_or(1.0, |ns| us(*ns));
     let high = found.at_ns.last().map_or(10.0, |ns| us(*ns));
-    // What took no time at all has no place on this axis: it stands at its end.
+    // A latency of zero has no place on a logarithmic axis: it is drawn at the end.
     let low = (asked().fold(low, f64::min) / 1.15).max(LEAST_US);
     let high = asked().fold(high, f64::max) * 1.15;
     let x = Scale::new(true, low, high, frame.left, frame.right);
-    // One in so many: from all at the top to one of all at the bottom.
+    // One in N: from all at the top to one of all at the bottom.
     let most = (1.0 / found.least).max(10.0) * 1.4;
     let y = Scale::new(true, 1.0, most, frame.top, frame.bottom);
     let elements = Canvas::draw(frame.height, |canvas| {

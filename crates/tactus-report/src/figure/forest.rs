@@ -20,13 +20,13 @@ const HEAD: f64 = 34.0;
 const LINE: f64 = 24.0;
 /// Below the last line: the axis and its name.
 const FOOT: f64 = 50.0;
-/// Beyond so many times nothing is drawn.
+/// Largest ratio on the axis; its inverse is the smallest.
 const WIDEST: f64 = 20.0;
 
 /// A ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forested {
-    /// What it is of.
+    /// Its name.
     pub name: String,
     /// How many times worse.
     pub estimate: f64,
@@ -36,7 +36,7 @@ pub struct Forested {
     pub high: Option<f64>,
     /// How many times worse it may be.
     pub limit: f64,
-    /// What it comes to.
+    /// Its outcome.
     pub outcome: Judgement,
 }
 

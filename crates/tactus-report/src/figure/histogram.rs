@@ -90,14 +90,14 @@ fn largest(row: &Row) -> Option<u64> {
     row.result.all().and_then(|all| all.max_ns)
 }
 
-/// What a row is, what its numbers are worth, and its largest.
+/// A row's name, its evidence and its largest latency.
 fn named(row: &Row) -> String {
     let maximum = largest(row).map(|max| format!(" (max {})", latency(float(max)))).unwrap_or_default();
     let evidence = row.result.evidence.map(|e| format!(", {e}")).unwrap_or_default();
     format!("{}{evidence}{maximum}", name(row))
 }
 
-/// The same for a script; nothing where there is nothing.
+/// The same for a script; `None` without any data.
 fn plot(bins: &Bins, rows: &[&Row], unit: &str, (low, high): (f64, f64), most: f64) -> Option<Plot> {
     let series = rows.iter().zip(&bins.counts).enumerate().map(|(n, (row, counts))| {
         let drawn = counts.iter().map(|count| (*count > 0).then(|| float(*count)));

@@ -1,4 +1,4 @@
-//! A mark of a series, which its shape tells apart as well as its colour.
+//! A mark of a series: it differs in shape as well as in colour.
 
 use super::canvas::Canvas;
 use super::theme::{SERIES, series};

@@ -1,5 +1,5 @@
-//! Figures: latencies over time and their distributions, drawn once in colours that stand for
-//! something ([`theme`]) and shown either in a page that is light or dark, or on their own.
+//! Figures: latencies over time and their distributions. A figure is drawn once, in colours by role
+//! ([`theme`]). It is shown in a light or dark page, or alone.
 
 mod axis;
 mod bars;

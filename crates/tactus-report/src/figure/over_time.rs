@@ -14,7 +14,7 @@ use crate::units::clean;
 /// Most stretches of time in a picture.
 const STRETCHES: u64 = 320;
 
-/// What is drawn of each row.
+/// The lines that are drawn of each row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// Maximum and 99th percentile.
@@ -23,7 +23,7 @@ pub enum Lines {
     Band,
 }
 
-/// A horizontal line: what was published or is required.
+/// A horizontal line: a published or a required value.
 pub struct Reference {
     /// Its words in the legend.
     pub text: String,

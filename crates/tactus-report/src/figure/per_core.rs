@@ -11,10 +11,10 @@ use super::histogram::{histograms, name_of_all};
 use crate::row::left_out;
 use crate::units::clean;
 
-/// CPUs in one figure: more than colours and dashes tell apart.
+/// CPUs in one figure: colours and dashes distinguish no more.
 const CORES: usize = 8;
 
-/// A figure per row, and more for one with many CPUs. What was not measured is said in its title.
+/// A figure per row, and more for one with many CPUs. Its title names the CPUs that were not measured.
 pub fn per_core(title: &str, contents: &Contents, rows: &[&Row]) -> Vec<Figure> {
     rows.iter().flat_map(|row| of_row(title, contents, row)).collect()
 }

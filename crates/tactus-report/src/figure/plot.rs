@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Digits of a value: more than a screen shows only cost room.
 const DIGITS: i32 = 5;
 
-/// What a script draws over the still figure.
+/// The data that a script draws over the still figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plot {
     /// The axis across.
@@ -14,9 +14,9 @@ pub struct Plot {
     pub y: PlotAxis,
     /// Places on the axis across, rising.
     pub at: Vec<f64>,
-    /// What is drawn.
+    /// The lines.
     pub series: Vec<PlotSeries>,
-    /// Lines for what is required or published.
+    /// Lines for required or published values.
     pub marks: Vec<PlotMark>,
     /// Two lines, by their number, with the area between them filled: the upper one first.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,13 +44,13 @@ pub struct PlotAxis {
 pub enum PlotKind {
     /// Microseconds.
     Latency,
-    /// A part of all: one in so many.
+    /// A share of all: one in N.
     Part,
     /// A whole number.
     Count,
     /// Bytes.
     Bytes,
-    /// One of so many is above: a percentile.
+    /// A percentile, given as N: one in N is above it.
     Percentile,
     /// Seconds.
     Time,
@@ -63,7 +63,7 @@ pub enum PlotKind {
 pub struct PlotSeries {
     /// Its name.
     pub name: String,
-    /// Which colour it has.
+    /// Number of its colour.
     pub colour: usize,
     /// Whether it is dashed.
     pub dash: bool,
@@ -74,7 +74,7 @@ pub struct PlotSeries {
     /// Whether its points stand alone.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dots: bool,
-    /// Its values; none: a gap.
+    /// Its values; `None` for a gap.
     pub values: Vec<Option<f64>>,
 }
 
@@ -85,11 +85,11 @@ pub struct PlotMark {
     pub upright: bool,
     /// Where.
     pub at: f64,
-    /// What it is.
+    /// Its text.
     pub text: String,
 }
 
-/// To as many digits as a screen shows.
+/// Rounds to the digits that a screen shows.
 #[must_use]
 pub fn short(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {

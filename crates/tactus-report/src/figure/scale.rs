@@ -17,7 +17,7 @@ pub struct Scale {
 pub struct Tick {
     /// Its value, in the unit of the axis.
     pub value: f64,
-    /// Its label; empty where there is no room.
+    /// Its label; empty if there is no room.
     pub label: String,
 }
 

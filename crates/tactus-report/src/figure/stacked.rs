@@ -1,5 +1,5 @@
-//! What wholes are made of: a panel for each group of bars, each bar as long as the whole, its parts beside each other
-//! and the rest left empty.
+//! The parts of wholes: a panel for each group of bars. A bar is as long as the whole. Its parts lie side by
+//! side, and the rest is empty.
 
 use tactus_model::number::{float, whole};
 
@@ -61,13 +61,14 @@ pub struct Stacks {
 /// A whole and its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its parts, each between 0 and 1, in the order of the kinds.
     pub parts: Vec<f64>,
 }
 
-/// Draws the panels one below the other. `rest`: what the empty end of a bar is. Kinds that no bar has stand in no legend.
+/// Draws the panels one below the other. `rest` names the empty end of a bar. The legend omits kinds that no
+/// bar has.
 #[must_use]
 pub fn stacked(title: &str, kinds: &[Kind], rest: &str, panels: &[Stacks]) -> Figure {
     let high = |panel: &Stacks| HEAD + BAR * float(panel.bars.len() as u64) + FOOT;

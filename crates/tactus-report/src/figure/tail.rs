@@ -34,7 +34,8 @@ const TIMES: [u64; 16] = [
     10_000,
 ];
 
-/// Which level is exceeded once in which time: what was measured as dots, the law as a line, its 95 % interval as a band.
+/// The level that is exceeded once in a time: the measured levels as dots, the law as a line, its 95 %
+/// interval as a band.
 #[must_use]
 pub fn return_levels(title: &str, bound: &Bound, limit_ns: Option<u64>) -> Figure {
     let tail = &bound.tail;
@@ -175,7 +176,7 @@ fn measured(tail: &Tail) -> Vec<(f64, f64)> {
     (0..).zip(falling).map(|(rank, ns)| (time(rank), ns)).collect()
 }
 
-/// What was measured above the threshold against what the law has there: on the line where it fits.
+/// The measured values above the threshold against those of the law: they lie on the line if the law fits.
 #[must_use]
 pub fn quantiles(title: &str, tail: &Tail) -> Figure {
     let frame = Frame::new(vec![

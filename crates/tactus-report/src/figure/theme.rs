@@ -1,5 +1,5 @@
-//! Colours that stand for something. A figure is drawn with sentinel colours, which are then replaced:
-//! by CSS variables in a page, by real colours in a file of its own.
+//! Colours by role. A figure is drawn with sentinel colours. A page replaces them by CSS variables, and a
+//! separate file by real colours.
 
 use plotters::style::RGBColor;
 
@@ -12,7 +12,7 @@ pub const GRID: RGBColor = RGBColor(1, 1, 3);
 /// A reference line: published, required.
 pub const MARK: RGBColor = RGBColor(1, 1, 4);
 
-/// How many series a figure can tell apart.
+/// Most series that a figure can distinguish.
 pub const SERIES: usize = 4;
 
 /// The solid colour of a series.
@@ -30,9 +30,9 @@ fn number(n: usize) -> u8 {
     u8::try_from(n % SERIES).unwrap_or(0)
 }
 
-/// Okabe and Ito's palette for all kinds of colour vision ("Color Universal Design", 2008), without the ones that
-/// are too light on white: blue, vermilion, bluish green; and slate instead of their reddish purple, which is the blue to
-/// who sees no red.
+/// Okabe and Ito's palette for all kinds of colour vision ("Color Universal Design", 2008), without the
+/// colours that are too light on white: blue, vermilion, bluish green. Slate replaces their reddish purple,
+/// which looks blue to a reader who sees no red.
 const PALETTE: [&str; SERIES] = ["#0072b2", "#d55e00", "#009e73", "#3a4048"];
 
 /// For a page: every colour is a variable of its style sheet.
@@ -41,7 +41,7 @@ pub fn themed(svg: &str) -> String {
     replaced(svg, |role| format!("var(--{role})"))
 }
 
-/// For a file of its own: real colours on white.
+/// For a separate file: real colours on white.
 #[must_use]
 pub fn standalone(svg: &str) -> String {
     replaced(svg, |role| match role {

@@ -16,7 +16,7 @@ const WORDS: f64 = 190.0;
 const LONGEST: usize = 28;
 /// Height of the legend.
 const LEGEND: f64 = 34.0;
-/// What an entry of the legend takes beside its name, and for each of its letters.
+/// Width of an entry of the legend without its name, and of each letter.
 const ENTRY: f64 = 42.0;
 const LETTER: f64 = 8.0;
 /// Distance of the lines from each other.
@@ -27,9 +27,9 @@ const FOOT: f64 = 30.0;
 /// A time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// What came of it, in a few words.
+    /// Its outcome, in a few words.
     pub words: String,
     /// Its spans: beginning and length in ns, and a place among the kinds.
     pub spans: Vec<(u64, u64, usize)>,

@@ -22,7 +22,7 @@ pub enum ClassError {
     Form {
         /// Where, from 1.
         line: Option<usize>,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
     /// Two classes of one name.
@@ -36,7 +36,7 @@ pub enum ClassError {
 /// The classes of a file.
 ///
 /// # Errors
-/// What is not TOML, an unknown key, a value that no class can have.
+/// When it is not TOML, or has an unknown key or a value that no class can have.
 pub fn read(text: &str) -> Result<Vec<Class>, ClassError> {
     let File { class } = toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
@@ -53,7 +53,7 @@ pub fn read(text: &str) -> Result<Vec<Class>, ClassError> {
     Ok(class)
 }
 
-/// Those that ship with tactus.
+/// The classes that ship with tactus.
 #[must_use]
 pub fn built_in() -> &'static [Class] {
     static CLASSES: LazyLock<Vec<Class>> =
@@ -61,15 +61,15 @@ pub fn built_in() -> &'static [Class] {
     &CLASSES
 }
 
-/// Those that ship with tactus and a plan's own.
+/// The classes that ship with tactus and those of a plan.
 #[must_use]
 pub fn classes_of(plan: &Plan) -> Vec<Class> {
     joined(built_in(), plan.fitness.as_ref().map_or(&[], |own| own.class.as_slice()))
 }
 
-/// The classes that a report judges by. Those that ship with tactus are a document's thresholds: they say something to a
-/// reader who asked for nothing. Where a limit is required they would contradict the answer to it, in words that nobody
-/// asked for; there only the classes of the plan are judged, and those of the document that its plan is about.
+/// The classes that a report judges by. The classes that ship with tactus are thresholds of a document. They
+/// help a reader who set no limit. With a required limit they could contradict its verdict. Then only the
+/// classes of the plan are judged, and those of the document that the plan is about.
 #[must_use]
 pub fn asked_classes(contents: &Contents) -> Vec<Class> {
     let plan = &contents.plan;

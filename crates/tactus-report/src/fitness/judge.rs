@@ -1,4 +1,4 @@
-//! What may be said of each measurement of a bundle: the rule's answer, as far as the evidence carries it.
+//! Judges each measurement of a bundle: the answer of the rule, if the evidence allows it.
 
 use std::collections::BTreeSet;
 
@@ -84,8 +84,8 @@ pub fn left_out(contents: &Contents) -> Vec<LeftOut> {
     comparison(contents).into_iter().filter_map(of).collect()
 }
 
-/// The runs of a measurement that say something: those that came to an end, of a scenario without a fault. What a
-/// fault does is known before; no application brings it along.
+/// The runs of a measurement that can be judged: completed ones, of a scenario without a fault. The effect of
+/// a fault is known before, and no application causes one.
 fn judged<'a>(planned: &[&'a Row], row: &Row) -> Vec<&'a Row> {
     if !row.result.fault.is_empty() || only_computes(row) {
         return Vec::new();
@@ -94,7 +94,7 @@ fn judged<'a>(planned: &[&'a Row], row: &Row) -> Vec<&'a Row> {
     planned.iter().copied().filter(says).collect()
 }
 
-/// The latencies of one kind in all runs together: the best of all, the worst of all.
+/// The latencies of one kind in all runs together: the smallest of all, the largest of all.
 fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Option<FitnessEntry> {
     let first = runs.first()?;
     let (result, room) = (&first.result, room(first));
@@ -136,7 +136,7 @@ fn measured(runs: &[&Row], planned: usize, kind: &str, classes: &[Class]) -> Opt
 enum MaySay {
     /// Nothing, and why.
     Nothing(Fit, String),
-    /// That something is lacking; that nothing is, only without such a doubt.
+    /// It may be said that something is lacking; that nothing is lacking, only without such a doubt.
     Doubted(Option<String>),
 }
 
@@ -176,8 +176,8 @@ fn answer(class: &Class, held: Held, may_say: &MaySay) -> ClassEntry {
     }
 }
 
-/// The figures of a document, where it has the smallest and the largest. They are judged as they stand: whoever
-/// published them answers for them.
+/// The figures of a document, if it has the smallest and the largest. They are judged as published: the
+/// publisher answers for them.
 fn published(line: &Line, result: &RowResult, classes: &[Class]) -> Option<FitnessEntry> {
     let theirs = line.published.as_ref()?;
     let (best_ns, worst_ns) = (theirs.min_ns?, theirs.max_ns?);

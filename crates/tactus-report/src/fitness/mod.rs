@@ -1,4 +1,4 @@
-//! Which control applications an environment is fit for: classes of them, the rule, and what may be said by the
+//! Fitness of an environment for control applications: classes of them, the rule, and the limits of the
 //! evidence. `docs/design/fitness.md` says why.
 
 mod classes;

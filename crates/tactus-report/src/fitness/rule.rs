@@ -1,20 +1,21 @@
-//! The rule: numbers against a class. What the numbers are worth is not asked here.
+//! The rule: compares numbers with a class. It does not check the evidence of the numbers.
 
 use tactus_model::number::float;
 use tactus_model::plan::Class;
 
 use crate::units::latency_up;
 
-/// What the smallest and the largest latency mean for a class.
+/// The meaning of the smallest and the largest latency for a class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
-    /// The shortest cycle of the class in which the worst response has room, in ns; none: not even the longest.
+    /// The shortest cycle of the class in which the worst response has room, in ns; `None` if even the
+    /// longest is too short.
     pub shortest_cycle_ns: Option<u64>,
     /// Whether its most demanding applications are served as well.
     pub demanding: bool,
-    /// What is left of the jitter that is allowed, or of the room in the longest cycle, as a part: whichever is less.
+    /// The smaller of two remaining shares: of the allowed jitter, and of the room in the longest cycle.
     pub margin: f64,
-    /// What is lacking, a few words each; nothing: it keeps what the class allows.
+    /// What is lacking, a few words each; empty if it keeps all that the class allows.
     pub lacks: Vec<String>,
 }
 
@@ -23,14 +24,14 @@ pub struct Held {
 pub enum Room {
     /// The share that the class leaves to latency: what an application computes comes on top.
     Share,
-    /// All of it: what the application computes is in it already.
+    /// All of it: the latency includes the time in which the application computes.
     Cycle,
 }
 
-/// Holds the best and the worst latency against a class.
+/// Compares the best and the worst latency with a class.
 ///
-/// Jitter is the worst less the best, and is at most what the class allows; the worst lies within its share of the
-/// cycle, or within the cycle where it has what the application computes in it.
+/// Jitter is the worst less the best, and may be at most what the class allows. The worst must lie within its
+/// share of the cycle, or within the whole cycle if it includes the application's computing.
 #[must_use]
 pub fn held(class: &Class, best_ns: u64, worst_ns: u64, room: Room) -> Held {
     let jitter = worst_ns.saturating_sub(best_ns);
@@ -67,7 +68,7 @@ pub fn held(class: &Class, best_ns: u64, worst_ns: u64, room: Room) -> Held {
     }
 }
 
-/// So many per cent of a length of time, rounded down.
+/// `percent` per cent of a length of time, rounded down.
 fn part(ns: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(ns) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_computing_in_it_is_held_against_the_whole_cycle() {
+    fn a_latency_that_includes_computing_may_take_the_whole_cycle() {
         let text = "[[class]]\nname = \"a\"\ncycle = \"100us\"\njitter = \"1ms\"\nshare = 30\n";
         let class = read(text).unwrap().remove(0);
         let response = |worst| super::held(&class, 0, worst, Room::Cycle);

@@ -14,20 +14,20 @@ pub struct Answer {
     pub tone: Tone,
     /// The answer in a sentence.
     pub sentence: String,
-    /// What the numbers are worth that it rests on, the best first.
+    /// The evidence it rests on, the best first.
     pub evidence: Vec<Evidence>,
-    /// What would help most.
+    /// The most helpful step.
     pub next: Option<Next>,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// What is to be done.
+    /// The action.
     pub title: String,
-    /// What is to be typed or booted with; may be empty.
+    /// The command or boot parameter; may be empty.
     pub command: String,
-    /// What is known of its worth, and how to know more.
+    /// Its known benefit, and how to learn more.
     pub why: String,
 }
 
@@ -66,7 +66,7 @@ impl From<Answer> for AnswerEntry {
 }
 
 impl Next {
-    /// What to do, in one line.
+    /// The step in one line.
     #[must_use]
     pub fn line(&self) -> String {
         let command = if self.command.is_empty() { String::new() } else { format!(": {}", self.command) };

@@ -7,18 +7,18 @@ use super::Tone;
 pub struct Card {
     /// The question.
     pub title: String,
-    /// What is held against what.
+    /// The two sides of the comparison.
     pub pair: String,
-    /// What somebody claims.
+    /// The claim that it answers, quoted.
     pub quote: Option<String>,
     /// The answer in a few words.
     pub answer: String,
-    /// What kind of answer it is: `Doubt` where there is none, `Bad` for an effect, `Good` for none.
+    /// The kind of the answer: `Doubt` without an answer, `Bad` for an effect, `Good` for no effect.
     pub tone: Tone,
     /// The numbers, a sentence each.
     pub sentences: Vec<String>,
-    /// What must be known before the numbers are used.
+    /// A caveat to read before the numbers are used.
     pub caution: Option<String>,
-    /// How they were come by.
+    /// How they were measured and judged.
     pub method: Option<String>,
 }

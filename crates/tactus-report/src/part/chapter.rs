@@ -2,7 +2,7 @@
 
 use super::{Answer, Part};
 
-/// A chapter: its heading, how it is read, and what it says.
+/// A chapter: its heading, how to read it, and its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chapter {
     /// Its place on a page.
@@ -11,7 +11,7 @@ pub struct Chapter {
     pub heading: &'static str,
     /// How it is read.
     pub about: &'static str,
-    /// What it says.
+    /// Its parts.
     pub parts: Vec<Part>,
 }
 
@@ -20,11 +20,11 @@ pub struct Chapter {
 pub struct Chapters {
     /// Its heading.
     pub title: String,
-    /// What kind of page it is, in a word.
+    /// The kind of page, in a word.
     pub kind: &'static str,
-    /// What it is about: names and values.
+    /// Its subject: names and values.
     pub about: Vec<(String, String)>,
-    /// What it comes to; a page begins with it, others with the first of the sentences.
+    /// Its result. A page begins with it, or else with the first of the sentences.
     pub answer: Option<Answer>,
     /// The sentences above everything else.
     pub headline: Vec<String>,

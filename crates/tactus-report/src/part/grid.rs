@@ -1,4 +1,4 @@
-//! What was measured: a group of lines for each row of the bundle, in the columns of its outcome.
+//! The table of measurements: a group of lines for each row of the bundle, in the columns of its outcome.
 
 use tactus_model::Evidence;
 use tactus_model::document::Outcome;
@@ -8,7 +8,7 @@ use super::{Head, Tone};
 /// A table of rows of the bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// What the numbers are, above the names: `latency in us`.
+    /// The meaning of the numbers, above the names: `latency in us`.
     pub corner: String,
     /// The columns.
     pub columns: Vec<Head>,
@@ -21,51 +21,51 @@ pub struct Grid {
 /// A row of the bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What a link may lead to it by.
+    /// The target for a link to it.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What its numbers are worth.
+    /// The evidence of its numbers.
     pub evidence: Option<Evidence>,
-    /// What its requirement says.
+    /// The verdict on its requirement.
     pub verdict: Option<Outcome>,
     /// How it was measured: what ran beside it, for how long.
     pub how: String,
-    /// What was found where it was measured, and what a link to that leads to.
+    /// The conditions where it was measured, and the target of a link to them.
     pub conditions: Option<(String, String)>,
-    /// Its numbers; a row of values has none of its own, but a line for each item.
+    /// Its numbers. A row of values has none; it has a line for each item instead.
     pub values: Vec<Stacked>,
-    /// What stands instead of numbers: how it ended, and why.
+    /// Replaces the numbers: how it ended, and why.
     pub instead: Option<(&'static str, Tone, String)>,
-    /// What explains it, and its items.
+    /// Lines that explain it, and its items.
     pub lines: Vec<GridLine>,
 }
 
 /// A line below a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridLine {
-    /// What the line is.
+    /// The kind of line.
     pub kind: LineKind,
     /// Its name.
     pub label: String,
-    /// Its numbers, a column each; none for a sentence.
+    /// Its numbers, a column each; empty for a sentence.
     pub values: Vec<Stacked>,
     /// A sentence instead of numbers; may be empty.
     pub text: String,
 }
 
-/// What a line below a row is.
+/// The kind of a line below a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// A part of the result.
     Item,
     /// It explains the numbers above it.
     Explains,
-    /// Somebody else's numbers.
+    /// Published numbers of another source.
     Published,
-    /// The difference to another row; `true`: which is other evidence.
+    /// The difference to another row; `true` if that is other evidence.
     Against(bool),
-    /// What must be known.
+    /// A caveat.
     Doubt,
 }
 
@@ -74,7 +74,7 @@ pub enum LineKind {
 pub struct Stacked {
     /// The number.
     pub first: String,
-    /// What stands below it, or behind it in brackets.
+    /// Text below it, or behind it in brackets.
     pub below: String,
 }
 

@@ -3,10 +3,10 @@
 use super::{Answer, Card, Finding, Grid, List, Readings, Table};
 use crate::figure::Figure;
 
-/// Who reads a section. A section tells each as much as it has use for.
+/// The reader of a section. A section tells each reader as much as it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Somebody at a terminal: what decides, in as few lines as that takes.
+    /// A user at a terminal: the decisive facts, in as few lines as possible.
     Terminal,
     /// Readers of an issue or a README.
     Markdown,
@@ -29,7 +29,7 @@ pub enum Part {
     Table(Table),
     /// Small tables of one kind, beside each other where there is room.
     Tables(Vec<Table>),
-    /// What was measured: the rows of the bundle, in the columns of their outcome.
+    /// The measurements: the rows of the bundle, in the columns of their outcome.
     Grid(Grid),
     /// Answers to questions, each with its numbers.
     Cards(Vec<Card>),
@@ -41,12 +41,12 @@ pub enum Part {
     Readings(Vec<Readings>),
     /// A text as it is, folded: its heading and its lines.
     Source(String, String),
-    /// What says again, or one by one, what stands elsewhere in short: on a page it is folded below a sentence.
+    /// Repeats in full what another part shows in short: a page folds it below a sentence.
     Folded(String, Vec<Part>),
 }
 
 impl Part {
-    /// Whether a reader knows without a heading what it is.
+    /// Whether it needs no heading to be understood.
     #[must_use]
     pub fn names_itself(&self) -> bool {
         match self {

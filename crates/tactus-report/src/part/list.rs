@@ -17,19 +17,19 @@ pub struct List {
 pub struct Item {
     /// The word before it.
     pub lead: String,
-    /// What that word stands for.
+    /// The meaning of that word.
     pub mark: Mark,
-    /// What it is about, by name; may be empty.
+    /// Its subject, by name; may be empty.
     pub name: String,
-    /// What is said.
+    /// The text.
     pub text: String,
     /// Where that holds; may be empty.
     pub place: String,
-    /// What can be done about it.
+    /// Advice.
     pub hint: Option<String>,
 }
 
-/// What a word stands for. Nothing is said by colour alone.
+/// The meaning of a word. Colour is never the only carrier of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     /// Nothing beyond itself.
@@ -37,14 +37,14 @@ pub enum Mark {
     None,
     /// How good the news is.
     Tone(Tone),
-    /// What numbers are worth.
+    /// The evidence of numbers.
     Evidence(Evidence),
 }
 
 /// How good news is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// What others stand below.
+    /// A heading for the items below it.
     Heading,
     /// For those who look for it.
     Quiet,

@@ -1,5 +1,5 @@
-//! What a section is made of: tables, lists, cards, figures. A section says what there is to say and knows
-//! no format; every format writes each part in its own way.
+//! Parts of a section: tables, lists, cards, figures. A section chooses its parts and knows no format; each
+//! format writes each part in its way.
 
 mod answer;
 mod card;

@@ -1,4 +1,4 @@
-//! What is folded away until somebody asks for it.
+//! Readings that are folded until a reader opens them.
 
 use super::Tone;
 
@@ -11,9 +11,9 @@ pub struct Finding {
     pub tone: Tone,
     /// Its name.
     pub name: String,
-    /// What was found, in a sentence.
+    /// The finding, in a sentence.
     pub said: String,
-    /// What is behind it: a word and a text.
+    /// The details: a word and a text each.
     pub parts: Vec<(&'static str, String)>,
 }
 
@@ -31,9 +31,9 @@ pub struct Readings {
 /// A reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What was read.
+    /// Name of the reading.
     pub name: String,
-    /// What it said, in lines.
+    /// Its text, in lines.
     pub text: String,
     /// Whether it is there at all.
     pub there: bool,

@@ -11,35 +11,35 @@ pub struct Table {
     pub head: Vec<Head>,
     /// Its cells, row by row.
     pub rows: Vec<Vec<Cell>>,
-    /// What a reader must know, a sentence each.
+    /// Caveats, a sentence each.
     pub remarks: Vec<String>,
-    /// How much of it a terminal is given.
+    /// Whether a terminal shows it all.
     pub length: Length,
 }
 
-/// How long a table is, and for whom.
+/// How long a table is, and who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// It is read from its beginning to its end.
     Whole,
     /// It is long, and only for those who look for something in it.
     Long,
-    /// What stands behind a table that a terminal has: there it is only named.
+    /// Detail behind another table: a terminal only names it.
     Behind,
-    /// It says what a figure above it says: on a page it is folded, and what is remarked stays.
+    /// It repeats the figure above it. A page folds it, but not its remarks.
     Drawn,
 }
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Its lines; the first one is what it says.
+    /// Its lines, the first one with the value.
     pub lines: Vec<String>,
-    /// What a link may lead to it by.
+    /// The target for a link to it.
     pub id: Option<String>,
-    /// What its first line leads to.
+    /// The target of a link on its first line.
     pub link: Option<String>,
-    /// What its first line stands for.
+    /// The meaning of its first line.
     pub mark: Mark,
 }
 
@@ -54,9 +54,9 @@ impl Table {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What it holds.
+    /// Its heading.
     pub name: String,
-    /// Whether it holds numbers, whose ends stand below each other.
+    /// Whether it contains numbers, which are aligned at their ends.
     pub number: bool,
 }
 

@@ -13,8 +13,9 @@ use crate::row::{Runs, broke};
 use crate::stats::comparison;
 use crate::units::clean;
 
-/// The answer in the first line. Then `::error title=host, loaded::...` for what is broken or failed, `::warning` for what
-/// only warns, is inconclusive, ended early or was skipped, `::notice` for what passes.
+/// The answer in the first line. Then `::error title=host, loaded::...` for a broken limit or a failure, and
+/// `::notice` for a pass. `::warning` stands for a broken warning limit, and for an inconclusive, early ended
+/// or skipped measurement.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();
@@ -86,7 +87,7 @@ pub fn comparison_of(document: &CompareDocument) -> String {
     out
 }
 
-/// What follows the second `::`.
+/// The text after the second `::`.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -19,7 +19,7 @@ pub fn render(contents: &Contents) -> Result<String, RenderError> {
     Ok(text(&document(contents))?)
 }
 
-/// A value as indented JSON that says the same and may be shown on a terminal: what drives one is escaped.
+/// A value as indented JSON that is safe to show on a terminal: characters that control one are escaped.
 ///
 /// # Errors
 /// See [`render`].
@@ -30,7 +30,7 @@ pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
     String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))
 }
 
-/// As the pretty one, but for characters that do something where they are shown: `\u202e`.
+/// Like the pretty formatter, but escapes characters with an effect where they are shown: `\u202e`.
 struct Escaped(PrettyFormatter<'static>);
 
 impl Formatter for Escaped {

@@ -18,12 +18,14 @@ use crate::row::{Runs, broke, figure_words};
 use crate::stats::{Line, comparison};
 use crate::units::{clean, exactly, number};
 
-/// The verdicts of a bundle as JUnit XML: a case for each limit that was asked for, whatever came of the measurement. A limit
-/// that is broken fails its case. One that is inconclusive is an error, also where the measurement was skipped or failed: a
-/// server that counts what was skipped as passed would be told that it holds. A measurement of which nothing is required has
-/// one case: that each of its runs was made whole; it is skipped where this machine cannot make it, and an error where the
-/// run measured nothing at all, or was interrupted before it. What passes says in its output over what and under which load; the
-/// property `answer` of each suite is the answer to all of it.
+/// The verdicts of a bundle as JUnit XML: a case for each required limit, also if it was not measured. A
+/// broken limit fails its case. An inconclusive one is an error, even if the measurement was skipped or
+/// failed: a server that counts skipped cases as passed would report that the limit holds.
+///
+/// A measurement without a requirement has one case: that each of its runs is complete. It is skipped if this
+/// machine cannot make the measurement. It is an error if the run measured nothing at all, or was interrupted
+/// before it. A passed case prints its base and load. The property `answer` of each suite is the answer to
+/// the whole run.
 ///
 /// # Errors
 /// When the XML cannot be written.
@@ -61,7 +63,7 @@ fn run(contents: &Contents) -> Report {
         // A run that measured nothing, or was interrupted before this, has not shown that it holds.
         let may_skip = has_any && row.result.ended != RowEnd::Waiting;
         let mut own = cases(&line, &row.result, broke.as_deref(), may_skip);
-        // What was measured once for all of its limits.
+        // All limits share one measurement, so its time counts once.
         own.iter_mut().take(1).for_each(|case| _ = case.set_time(Duration::from_nanos(line.measured_ns)));
         for case in &mut own {
             properties(&line, case);
@@ -111,8 +113,8 @@ fn properties(line: &Line, case: &mut TestCase) {
     }
 }
 
-/// A comparison as JUnit XML: a suite for each scenario, a test case for each quantity. A regression fails its case; what is
-/// inconclusive or not judged is an error: it was not shown to hold.
+/// A comparison as JUnit XML: a suite for each scenario, a test case for each quantity. A regression fails
+/// its case. An inconclusive or unjudged quantity is an error: it was not shown to hold.
 ///
 /// # Errors
 /// When the XML cannot be written.
@@ -129,7 +131,7 @@ fn add_comparison(report: &mut Report, document: &CompareDocument) {
         let said = format!("in {} alone", one.only_in);
         missing.add_test_case(TestCase::new(clean(&one.name), error(&said)));
     }
-    // What nobody asked of a quantity.
+    // The outcome of the whole comparison, which no single quantity has.
     let of_all = match document.outcome {
         Judgement::Pass => TestCaseStatus::success(),
         Judgement::Inconclusive => error(&document.reason),
@@ -187,7 +189,7 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
                     |entry: &&LimitEntry| entry.quantity == asked.quantity && entry.warns == asked.warns;
                 let entry = verdict.limits.iter().find(of_it);
                 let mut case = case(&asked.name(), status(verdict, asked, entry));
-                // What does not pass has it in its message.
+                // A case that does not pass has the reason in its message.
                 if matches!(case.status, TestCaseStatus::Success { .. }) {
                     case.set_system_out(clean(&verdict.reason));
                 }
@@ -198,7 +200,7 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
     }
 }
 
-/// A limit as it was asked for.
+/// A required limit.
 struct Asked {
     quantity: String,
     limit: String,
@@ -234,11 +236,11 @@ fn reason(line: &Line) -> &str {
     line.reason.as_deref().unwrap_or("no reason was kept")
 }
 
-/// What came of a limit in a few words; the whole reason, which speaks of all limits, stands behind it.
+/// The outcome of a limit in a few words. The whole reason, which covers all limits, follows it.
 fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestCaseStatus {
     let Some(entry) = entry else {
         let said = format!("{} was not judged", asked.quantity);
-        // Where no limit was judged, those that only warn were not either.
+        // If no limit was judged, the warning limits were not judged either.
         let none = verdict.outcome == Outcome::Inconclusive && verdict.limits.is_empty();
         return if asked.warns && !none {
             TestCaseStatus::success()

@@ -8,7 +8,8 @@ use tactus_model::bundle::Contents;
 use crate::answer::{Came, Case, answer, cases};
 use crate::units::clean;
 
-/// The verdicts of a bundle as KTAP. What is inconclusive is `not ok` with the reason; what this machine cannot measure is skipped.
+/// The verdicts of a bundle as KTAP. An inconclusive verdict is `not ok` with the reason. A measurement that
+/// this machine cannot make is skipped.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     let cases = cases(contents);

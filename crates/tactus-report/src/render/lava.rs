@@ -1,5 +1,5 @@
-//! Verdicts as signals of LAVA (docs.lavasoftware.org, "Recording test case results"): a line for each limit, with what was
-//! measured of it.
+//! Verdicts as signals of LAVA (docs.lavasoftware.org, "Recording test case results"): a line for each limit,
+//! with its measured value.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use tactus_model::bundle::Contents;
 use crate::answer::{Came, Case, answer, cases};
 use crate::units::clean;
 
-/// The verdicts of a bundle as lines that a LAVA job prints. What is inconclusive is `unknown`.
+/// The verdicts of a bundle as lines that a LAVA job prints. An inconclusive verdict is `unknown`.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
-    // LAVA passes over what is no signal.
+    // LAVA ignores lines that are not signals.
     let mut out = format!("{}\n", clean(&answer(contents).line()).replace('<', "("));
     for Case { name, came, measured, .. } in cases(contents) {
         let result = match came {

@@ -12,7 +12,7 @@ use crate::part::{
 use crate::units::{NONE, clean, moment};
 use crate::walkthrough::{headline, pages, sections};
 
-/// What a bundle says, to be pasted into a README, an issue or a pull request.
+/// The report of a bundle, to be pasted into a README, an issue or a pull request.
 #[must_use]
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();
@@ -84,7 +84,7 @@ fn write_part(out: &mut String, part: &Part) {
         Part::Grid(all) => grid(out, all),
         Part::Cards(cards) => cards.iter().for_each(|answer| card(out, answer)),
         Part::Folded(_, parts) => parts.iter().for_each(|part| write_part(out, part)),
-        // What a report begins with, and what needs a page of its own.
+        // The answer opens a report; the others need an HTML page.
         Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
     }
 }

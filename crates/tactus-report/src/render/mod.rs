@@ -121,7 +121,7 @@ pub enum RenderError {
 }
 
 impl RenderError {
-    /// What the user can do.
+    /// Says how to avoid the error.
     #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
-//! Sentences that differ in their amounts alone, said once with what those lie between.
+//! Joins sentences that differ only in their amounts into one with the range of the amounts.
 
-/// Words before a number that is a name: two of them are two things, and no range.
+/// Words before a number that is a name: two such numbers are two things, and no range.
 const NAMES: [&str; 15] = [
     "CPU",
     "CPUs",
@@ -61,7 +61,7 @@ impl Alike {
         Self(found)
     }
 
-    /// What is said apart from the amounts: sentences with the same are alike.
+    /// The sentence without the amounts: sentences with equal keys are alike.
     pub fn key(&self) -> String {
         let word = |word: &Word| match word {
             Word::Text(text) => text.clone(),
@@ -136,7 +136,7 @@ fn amount(words: &[&str]) -> Option<(Word, usize)> {
     Some((Word::Amount { low: amount.clone(), high: amount, before: before.to_owned(), after }, taken))
 }
 
-/// A number among its punctuation; none: it is part of a name.
+/// A number among its punctuation; `None` if it is part of a name.
 fn number(word: &str) -> Option<(&str, String, String)> {
     let rest = word.trim_start_matches('(');
     let digits = rest.trim_end_matches(|c: char| !c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What the plan asks to be shown, and of which rows.
+//! Figures and tables that the plan asks for, and their rows.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use tactus_model::plan::{Figure, FigureKind, OTHER_STATE};
 
 use super::repeats::worst_runs;
 
-/// Most rows in one figure or on one page: nobody tells more apart.
+/// Most rows in one figure or on one page: a reader cannot tell more apart.
 pub const MOST_ROWS: usize = 256;
 
 /// The figures of a kind that the plan asks for.
@@ -48,7 +48,7 @@ pub fn state(host: Option<&str>) -> &str {
     }
 }
 
-/// Whether a scenario is one of many of a separation, which has tables of its own.
+/// Whether a scenario belongs to a separation, which has separate tables.
 #[must_use]
 pub fn apart(contents: &Contents, scenario: &str) -> bool {
     contents.plan.separation.as_ref().is_some_and(|all| {

@@ -1,5 +1,5 @@
-//! Which of a guest's largest latencies are the host's: times in which the thread of the virtual CPU was kept
-//! from running, by the host's own scheduling record of it.
+//! Attributes a guest's largest latencies to the host: times in which the thread of the virtual CPU was kept
+//! from running, by the host's scheduling record of it.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ const LARGEST: usize = 10;
 const LATE_NS: u64 = 20_000_000;
 /// A wait explains latencies that are not shorter than this part of it.
 const ALIKE: u64 = 4;
-/// So often the latencies are moved to other times, to see what chance explains.
+/// Number of shifts of the latencies in time, to see what chance explains.
 const SHIFTS: u64 = 200;
-/// What chance explains so rarely is the host's.
+/// Largest probability of chance at which the host is still named as the cause.
 const ERROR: f64 = 0.05;
 
 /// The host's part in a guest's largest latencies.
@@ -26,14 +26,13 @@ const ERROR: f64 = 0.05;
 pub struct Attribution {
     /// How many of the largest latencies were looked at.
     pub of: usize,
-    /// How many of them the host explains: meanwhile the thread was kept from running for at least half of
-    /// the latency.
+    /// How many of them the host explains: the thread was kept from running for at least half of the latency.
     pub host: usize,
-    /// Of how many that is not known: a wait of that length may have been left out, or was much longer.
+    /// How many of them are unknown: a wait of that length may have been left out, or was much longer.
     pub unknown: usize,
     /// How many are explained where the latencies are moved in time: by chance.
     pub by_chance: f64,
-    /// The chance that so many or more are.
+    /// The probability that chance explains this many or more.
     pub chance: f64,
     /// The largest of those that are explained, in ns.
     pub largest_ns: u64,
@@ -49,19 +48,19 @@ impl Attribution {
     }
 }
 
-/// What explains a latency.
+/// The explanation of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Explained {
-    /// The host: the thread was kept from running so long, in ns.
+    /// The host: it kept the thread from running for this time, in ns.
     Host(u64),
     /// Nothing that the host knows of.
     Nothing,
-    /// It is not known: not all waits were kept, or the thread waited for much longer.
+    /// Unknown: not all waits were kept, or the thread waited for much longer.
     Unknown,
 }
 
-/// The host's part in a row's largest latencies; `None` where the host has no record of its CPUs' threads,
-/// nothing was measured, or the clocks of the two cannot be compared.
+/// The host's part in a row's largest latencies. `None` if the host has no record of its CPUs' threads,
+/// nothing was measured, or the two clocks cannot be compared.
 #[must_use]
 pub fn attribution(result: &RowResult) -> Option<Attribution> {
     let waits = result.waits.as_ref()?;
@@ -107,8 +106,8 @@ pub fn attribution(result: &RowResult) -> Option<Attribution> {
     })
 }
 
-/// Those of a row's latencies that are the host's, by [`attribution`], where that is claimed: by their place among the
-/// outliers of all series, with the wait that explains each, and to how many ns it is known when that was.
+/// The latencies of a row that [`attribution`] claims are the host's. The key is a latency's place among the
+/// outliers of all series. The value is the wait that explains it, and the uncertainty of its time in ns.
 #[must_use]
 pub fn hosts(result: &RowResult) -> BTreeMap<usize, (&Wait, u64)> {
     let Some(waits) = result.waits.as_ref() else { return BTreeMap::new() };
@@ -124,10 +123,10 @@ pub fn hosts(result: &RowResult) -> BTreeMap<usize, (&Wait, u64)> {
     all.enumerate().filter_map(explained).collect()
 }
 
-/// What the host knows.
+/// The host's record.
 struct Look<'a> {
     waits: &'a Waits,
-    /// How far apart what belongs together may seem, in ns: by the clocks, and by the looks.
+    /// Largest distance in time of a latency and its wait, in ns: by the clocks, and by the looks.
     clocks: i64,
     look: i64,
     /// Shorter waits may be missing, in ns.
@@ -215,7 +214,7 @@ pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
 
 const RECORD: &str = "the host's scheduling record of its vCPU threads";
 
-/// What is left open.
+/// Words for the unknown ones.
 fn open(unknown: usize) -> String {
     match unknown {
         0 => String::new(),

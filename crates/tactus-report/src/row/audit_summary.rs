@@ -35,7 +35,7 @@ pub fn read_nothing(audit: &Audit) -> bool {
     !judges(audit) && audit.count(State::Unreadable) > 0
 }
 
-/// What an environment is judged as, where its name does not say it: " as a guest".
+/// The role in which an environment is judged, if its name does not say it: " as a guest".
 #[must_use]
 pub fn judged_as(environment: &str, audit: &Audit) -> String {
     let role = audit.role.to_string();

@@ -1,4 +1,4 @@
-//! Who had the CPU while the largest latencies of a row lasted, and to whom each is laid.
+//! Owners of the CPU during the largest latencies of a row, and the cause of each latency.
 
 mod account;
 mod asleep;
@@ -24,16 +24,16 @@ const ORDINARY_NS: u64 = 10_000;
 /// Fewer latencies than this have no ordinary one among them.
 const FEWEST: u64 = 100;
 
-/// To whom a latency is laid.
+/// The cause of a latency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cause {
-    /// It is no longer than wake-ups are ordinarily.
+    /// It is no longer than ordinary wake-ups.
     Ordinary,
     /// The machine that a guest is on: the thread of its virtual CPU was kept from running.
     Hypervisor,
     /// One part.
     Part(Owner, String),
-    /// In a virtual machine: nobody had the CPU, or the hypervisor.
+    /// In a virtual machine: the CPU was idle, or the hypervisor had it.
     IdleOrHypervisor,
     /// In a virtual machine: a thread that could not be interrupted or preempted, or the hypervisor while it ran.
     KernelOrHypervisor,
@@ -41,7 +41,7 @@ enum Cause {
     Unknown,
 }
 
-/// What is known of a latency beside its parts.
+/// Other facts about a latency than its parts.
 #[derive(Clone, Copy, Debug)]
 struct Circumstances {
     /// The median of all, in ns.
@@ -50,11 +50,11 @@ struct Circumstances {
     hosts: bool,
     /// A hypervisor may have the CPU, and no event says so.
     is_virtual: bool,
-    /// Where nobody had the CPU the measured thread could have had it.
+    /// Whether the measured thread could have had the CPU while it was idle.
     could_run: bool,
 }
 
-/// What a latency is laid to: the one part that is at least half of what is beyond the ordinary.
+/// The cause of a latency: the one part that is at least half of the time beyond the median.
 fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
     if value_ns <= known.median_ns.saturating_mul(2).saturating_add(ORDINARY_NS) {
         return Cause::Ordinary;
@@ -75,7 +75,7 @@ fn cause(value_ns: u64, parts: &[BlamedPart], known: Circumstances) -> Cause {
     }
 }
 
-/// The account of a row's largest latencies; none: of none of them anything was kept.
+/// The account of a row's largest latencies; `None` if no trace of any was kept.
 #[must_use]
 pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     let kept = |outlier: &&Outlier| outlier.trace.is_some();
@@ -99,7 +99,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
     };
     let hosts = hosts(result);
     let latency = |(place, outlier): &(usize, &Outlier)| {
-        // Of counters there is no account: whose a moment was none of them says.
+        // Counters give no account: they do not say whose a moment was.
         let events = outlier.trace.as_ref().filter(|trace| trace.source != Source::Proc);
         let (spans, could_run) =
             events.map(|trace| spans(trace, outlier.value_ns, wakes, &interrupts)).unwrap_or_default();
@@ -141,7 +141,7 @@ pub fn blame(contents: &Contents, result: &RowResult) -> Option<BlameEntry> {
             None => causes.push((latency.cause.clone(), 1)),
         }
     }
-    // What is known stands first, the most frequent before others.
+    // Known causes come first, the most frequent before others.
     let last = |cause: &str| cause == UNKNOWN || cause == ORDINARY;
     causes.sort_by_key(|(cause, times)| (last(cause), std::cmp::Reverse(*times)));
     let source = outliers().filter_map(|outlier| Some(outlier.trace.as_ref()?.source)).max();
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Wake-ups that take what they take: nothing is laid to anybody, however the largest are chosen.
+    /// Ordinary wake-ups: nothing is blamed, however the largest are chosen.
     #[test]
     fn no_cause_is_claimed_of_two_runs_in_which_nothing_happens() {
         let mut state = 7_u64;

@@ -1,4 +1,4 @@
-//! What broke of the runs of a measurement.
+//! Names the runs of a measurement that broke.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::event::RowStatus;
@@ -7,8 +7,8 @@ use tactus_model::outcome::RowEnd;
 use super::grounds::died;
 use super::summary::{ended_early, reason};
 
-/// It in words: `2 of 5 runs failed: the guest's kernel panicked`; none: each was
-/// measured to its end, or was not begun.
+/// In words: `2 of 5 runs failed: the guest's kernel panicked`; `None` if each run was measured to its end,
+/// or was not begun.
 #[must_use]
 pub fn broke(contents: &Contents, runs: &[&Row]) -> Option<String> {
     let failed = |result: &RowResult| result.status == RowStatus::Failed;

@@ -22,7 +22,7 @@ pub const LEAST_NS: u64 = 60_000_000_000;
 /// A tick of a run, of whose maxima the blocks of a tail are made, in ns.
 const TICK_NS: u64 = 1_000_000_000;
 
-/// What is lacking of what was planned; none: nothing.
+/// How a result falls short of its plan; `None` if it does not.
 pub fn lacking(result: &RowResult) -> Option<String> {
     if result.threads.is_none() {
         return Some("this bundle does not contain which threads should measure".into());
@@ -61,7 +61,7 @@ pub fn lacking(result: &RowResult) -> Option<String> {
     (part < LEAST_PART).then(|| format!("{} has {:.1} % of its planned {counted}", series.key, 100.0 * part))
 }
 
-/// The part of what a series was to measure that it did.
+/// The part of its planned measurement that a series has.
 fn part(result: &RowResult, series: &SeriesResult) -> f64 {
     let of = &series.summary;
     let (measured, planned) = match &result.measurement {
@@ -74,7 +74,7 @@ fn part(result: &RowResult, series: &SeriesResult) -> f64 {
     if planned > 0.0 { measured / planned } else { 0.0 }
 }
 
-/// Why what arrived is too little for a pass, whatever it says; none: it is enough.
+/// Why the data is too little for a pass, whatever it says; `None` if it is enough.
 pub fn too_short(result: &RowResult, require: &Require) -> Option<Doubt> {
     (result.measured_ns < LEAST_NS).then(|| {
         let (measured, least) = (duration(result.measured_ns), duration(LEAST_NS));
@@ -83,34 +83,35 @@ pub fn too_short(result: &RowResult, require: &Require) -> Option<Doubt> {
     })
 }
 
-/// How long something must be measured at the least to pass, and which requirement needs it.
+/// How long to measure at least for a pass, and the requirement that needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassNeeds {
     /// How long, in ns.
     pub ns: u64,
-    /// What needs it, in a few words.
+    /// The requirement that needs it, in a few words.
     pub why: String,
 }
 
-/// What a pass needs where nothing that comes forbids it, and threads have as many cycles as they are to have.
+/// The shortest measurement that can pass, if nothing else forbids it and each thread has the cycles it
+/// needs.
 fn least(require: &Require, measure: &Measure, interval_ns: u64) -> PassNeeds {
     let quantiles = require.quantiles().into_iter().filter(|_| measure.has_periods());
     let quantiles = quantiles.map(|(name, part, _)| (quantile::least_ns(part, interval_ns), name));
-    // No requirement on a tail is decided by fewer blocks, and a block has one tick at least.
+    // No requirement on a tail is decided by fewer blocks, and a block has at least one tick.
     let tail = require.tail.map(|_| (PROMISED_BLOCKS * TICK_NS, "the tail"));
     let all = quantiles.chain(tail).filter(|(ns, _)| *ns > LEAST_NS);
     let (ns, why) = all.max_by_key(|(ns, _)| *ns).unwrap_or((LEAST_NS, "for any requirement"));
     PassNeeds { ns, why: why.into() }
 }
 
-/// How long something must be measured at the least to pass what is required of it; none: nothing is.
+/// How long to measure at least to pass the requirements; `None` without any.
 #[must_use]
 pub fn pass_needs(require: &Require, measure: &Measure, interval_ns: u64) -> Option<PassNeeds> {
     let require = require.on(measure.yields())?;
     if !require.bounds_latency() && require.values.is_empty() {
         return None;
     }
-    // Where there are no periods none can be missed: nothing passes on that.
+    // Without periods none can be missed: that never passes.
     if require.overruns.is_some() && !measure.has_periods() {
         return None;
     }
@@ -135,15 +136,15 @@ pub fn fewest_cycles(result: &RowResult) -> u64 {
     result.series().iter().map(|series| series.summary.cycles).min().unwrap_or(0)
 }
 
-/// How much longer it must be measured, in ns, until it is long enough for a pass, with as many cycles of each thread as
-/// are asked for; none where nothing is lacking, or where nothing came that says how fast they come.
+/// How much longer to measure, in ns, for a pass: long enough, and with the cycles that are asked for in each
+/// thread. `None` if nothing is lacking, or if there are no cycles yet that show their rate.
 pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u64> {
     let (have, need) = (fewest_cycles(result), cycles);
     let more = match need.checked_sub(have).filter(|lack| *lack > 0) {
         None => 0,
         Some(_) if have == 0 => return None,
         Some(lack) => {
-            // Of the first one nobody knows how long it was waited for.
+            // The wait for the first one is unknown.
             let each = (float(result.measured_ns) / float(have)).max(float(result.interval_ns));
             whole((each * float(lack)).ceil())
         }
@@ -153,8 +154,9 @@ pub fn longer_ns(result: &RowResult, require: &Require, cycles: u64) -> Option<u
     (longest > 0).then_some(longest)
 }
 
-/// What a time without an exceedance bounds: of independent seconds, of which none of `n` had one, at most a part of 3/n
-/// has one, with a confidence of 95 % (the rule of three: 0.95 = 1 - (1 - p)^n).
+/// The rate of exceedances that a time without one bounds. If none of `n` independent seconds had one, at
+/// most a share of 3/n of all seconds has one, with 95 % confidence. This is the rule of three: 0.95 = 1 -
+/// (1 - p)^n.
 #[must_use]
 pub fn bounded_rate(measured_ns: u64) -> f64 {
     3.0 / (float(measured_ns) / 1e9)
@@ -171,7 +173,7 @@ pub fn rate_words(rate: f64) -> String {
 /// Less than this part of the time that lacks is how a measurement begins and ends.
 const NOTHING_LACKS: f64 = 0.001;
 
-/// The time for which all of its threads have their periods, in ns: what did not arrive was not looked at.
+/// The time for which all of its threads have their periods, in ns. Time with lost data does not count.
 pub fn looked_ns(result: &RowResult) -> u64 {
     let polled = match &result.measurement {
         Measure::Spin(spin) => f64::from(spin.busy()) / 100.0,
@@ -207,7 +209,7 @@ fn seconds(ns: u64) -> String {
     }
 }
 
-/// What a pass says of the time that was not measured, behind a verdict.
+/// The bound that a pass states for the time that was not measured; it follows a verdict.
 pub fn bound(result: &RowResult) -> String {
     let (looked, measured) = (looked_ns(result), result.measured_ns);
     let of = if looked < measured { format!(" of {}", seconds(measured)) } else { String::new() };

@@ -23,8 +23,8 @@ fn audited<'a>(contents: &'a Contents, environment: &str) -> Option<&'a Audit> {
     contents.audits.get(environment).filter(|audit| judges(audit))
 }
 
-/// Whether anything could be judged: of what does not speak a probe's language nothing was read, and "nothing found"
-/// would be praise.
+/// Whether anything could be judged: nothing was read in an environment without a probe, and "nothing found"
+/// would sound like praise.
 pub(super) fn judges(audit: &Audit) -> bool {
     audit.findings.iter().any(|finding| matches!(finding.state, State::Ok | State::Finding))
 }

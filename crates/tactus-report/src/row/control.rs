@@ -14,8 +14,8 @@ use tactus_model::series::Thread;
 use super::name::title;
 use crate::units::{clean, latency, latency_or_unknown};
 
-/// The worst of a row's controls; `None` when none was injected. It is proven only when every thread has seen one of its
-/// own, sees it still when all is measured, and nothing is known against the clock.
+/// The worst of a row's controls; `None` when none was injected. It passes only if every thread saw one of
+/// its controls, still sees one after the measurement, and nothing is known against the clock.
 #[must_use]
 pub fn control(result: &RowResult) -> Option<SelfTestEntry> {
     let told = || result.control.iter().filter(|control| control.stage != Stage::Fine);
@@ -67,13 +67,13 @@ pub fn unproven(result: &RowResult) -> Option<String> {
     if let Some(why) = blind(result, Stage::After) {
         return Some(why);
     }
-    // Where nobody asked again (the line goes one way, or the run was ended) nothing speaks against it.
+    // Without a second self-test (a one-way line, or a run that was ended) nothing speaks against it.
     (of(Stage::After).next().is_some() && without(Stage::After) > 0).then(|| {
         format!("{} of {threads} threads had no self-test after the measurement", without(Stage::After))
     })
 }
 
-/// Why threads did not see the fault of this stage; none: all saw it.
+/// Why threads did not see the fault of this stage; `None` if all saw it.
 fn blind(result: &RowResult, stage: Stage) -> Option<String> {
     let of = || result.control.iter().filter(|control| control.stage == stage);
     let unseen: Vec<&Control> = of().filter(|control| !control.is_seen()).collect();
@@ -103,7 +103,7 @@ fn unseen(result: &RowResult, stage: Stage) -> usize {
     measured.chain(result.missing()).filter(|thread| !seen.contains(thread)).count()
 }
 
-/// The controls of a row that are told of: those of the size that the plan gives them.
+/// The controls of a row that are reported: those of the size that the plan gives them.
 fn told(result: &RowResult) -> impl Iterator<Item = &Control> + Clone {
     result.control.iter().filter(|control| control.stage == Stage::Before)
 }
@@ -127,18 +127,18 @@ pub fn control_sentence(result: &RowResult) -> String {
     }
 }
 
-/// What a self-test injects, in the field's words.
+/// The fault that a self-test injects, in the field's words.
 fn in_words(by: &str) -> String {
     clean(by).replace("hog", "FIFO spinner")
 }
 
-/// What was injected, in words: its length and what it was.
+/// The injected fault in words: its length and its kind.
 pub fn injected<'a>(ns: Option<u64>, mut controls: impl Iterator<Item = &'a Control>) -> String {
     let by = in_words(controls.next().map_or("fault", |control| &control.by));
     ns.map_or_else(|| format!("{by} of unknown length"), |ns| format!("{} {by}", latency(float(ns))))
 }
 
-/// What controls were seen as: one latency, or the range of several.
+/// The latency that controls were seen as: one, or the range of several.
 pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
     let unknown = controls.clone().filter(|control| control.seen().is_none()).count();
     match ranged(controls.filter_map(Control::seen)) {
@@ -148,13 +148,13 @@ pub fn seen<'a>(controls: impl Iterator<Item = &'a Control> + Clone) -> String {
     }
 }
 
-/// One latency, or from the smallest to the largest of several; none: there are none.
+/// One latency, or the range from the smallest to the largest; `None` without any.
 fn ranged(all: impl Iterator<Item = u64> + Clone) -> Option<String> {
     let (low, high) = (latency(float(all.clone().min()?)), latency(float(all.max()?)));
     Some(if low == high { low } else { format!("{low} to {high}") })
 }
 
-/// More rows than this whose control was not seen are told of together, an environment at a time.
+/// More rows than this with an unseen control are reported together, an environment at a time.
 const SINGLE: usize = 3;
 
 /// How the controls of a run went: a sentence for each kind of evidence and control where all were seen, and what
@@ -207,7 +207,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
     said
 }
 
-/// Rows by what they have in common, in the order in which that appears first.
+/// Rows by a key that they share, in the order in which the key first appears.
 fn grouped<'a, K: Ord + Clone>(
     rows: &[&'a RowResult],
     key: impl Fn(&&'a RowResult) -> K,

@@ -77,7 +77,8 @@ pub fn entry(contents: &Contents, row: &Row) -> Entry {
     }
 }
 
-/// How it was scheduled; none where a file of another tool does not say it: it has a real-time policy without a priority.
+/// How it was scheduled; `None` if a file of another tool does not say it: it has a real-time policy without
+/// a priority.
 #[must_use]
 pub fn policy(result: &RowResult) -> Option<Policy> {
     let unknown = result.evidence == Some(Evidence::Imported)
@@ -86,7 +87,7 @@ pub fn policy(result: &RowResult) -> Option<Policy> {
     (!unknown).then_some(result.policy)
 }
 
-/// How long it measured, in seconds; none where a file of another tool does not say it.
+/// How long it measured, in seconds; `None` if a file of another tool does not say it.
 fn measured_s(result: &RowResult) -> Option<f64> {
     let known = result.measured_ns > 0 || result.evidence != Some(Evidence::Imported);
     known.then(|| float(result.measured_ns) / 1e9)

@@ -20,8 +20,8 @@ pub fn measured(result: &RowResult) -> Result<(), String> {
     }
 }
 
-/// The faults of a row that were never made, as what carried them out says; none: there is no such one. Nothing is known
-/// then of what the row is for.
+/// The faults of a row that were never made, as the program that makes them reports; `None` without such a
+/// fault. Such a row says nothing about its purpose.
 pub fn never_made(result: &RowResult) -> Option<String> {
     let never = result.injected.iter().filter(|at| at.injected.times == Some(0));
     let named: Vec<String> =
@@ -46,7 +46,7 @@ pub fn evidence(result: &RowResult) -> Result<(), String> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     pub said: String,
-    /// How much longer of the same would settle it, in ns; none where time alone would not.
+    /// How much longer of the same would settle it, in ns; `None` if time alone would not.
     pub longer_ns: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ impl From<&str> for Doubt {
     }
 }
 
-/// What a limit is called, before its number.
+/// The name of a limit, before its number.
 pub const fn asked(warns: bool) -> &'static str {
     if warns { "warning limit" } else { "required" }
 }
@@ -71,9 +71,9 @@ pub const fn asked(warns: bool) -> &'static str {
 pub struct Found {
     pub entry: LimitEntry,
     pub said: String,
-    /// How much longer of the same would decide what is open, in ns; none where time alone does not.
+    /// How much longer of the same would decide an open limit, in ns; `None` if time alone would not.
     pub longer_ns: Option<u64>,
-    /// Whether it is broken, and would be however long it were measured.
+    /// Whether it is broken, and would stay so however long the measurement.
     pub for_good: bool,
 }
 
@@ -89,8 +89,9 @@ impl Found {
     }
 }
 
-/// The verdict of all limits together; `base` says over what it was measured, `doubt` why what was kept does not pass,
-/// and `bound` what a pass says of the time that was not measured. Nothing passes whose fault was never made.
+/// The verdict of all limits together. `base` says over what it was measured, `doubt` why a kept limit does
+/// not pass, and `bound` what a pass says of time that was not measured. A row whose fault was never made
+/// does not pass.
 pub fn together(
     result: &RowResult,
     mut found: Vec<Found>,
@@ -100,7 +101,8 @@ pub fn together(
 ) -> Verdict {
     let doubt = self::doubt(result, doubt);
     let is_broken = found.iter().any(|one| one.entry.side == Side::Broken && !one.entry.warns);
-    // Each limit is read by itself, too: one that is kept passes as little as the row would without those that are broken.
+    // Each limit is also read by itself: in doubt, a kept one does not pass either, as if no other were
+    // broken.
     if doubt.is_some() && is_broken {
         for one in found.iter_mut().filter(|one| one.entry.side == Side::Kept) {
             one.entry.side = Side::Open;
@@ -138,8 +140,8 @@ pub fn together(
     Verdict { outcome, reason, longer_ns, limits: found.into_iter().map(|one| one.entry).collect() }
 }
 
-/// Why what was kept does not pass: it ended early, its environment died, its fault was never made, or `doubt`; none: it
-/// passes.
+/// Why a kept limit does not pass: it ended early, its environment died, its fault was never made, or
+/// `doubt`; `None` if it passes.
 pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
     if ended_early(result) {
         let reason = result.reason.as_deref().unwrap_or("interrupted");
@@ -151,8 +153,8 @@ pub fn doubt(result: &RowResult, doubt: Option<Doubt>) -> Option<Doubt> {
     died(result).map(Doubt::from).or(never).or(doubt)
 }
 
-/// That its environment died while it was measured, and was started again; none: it lived. What dies has not held a
-/// deadline, whatever was measured before and after.
+/// Says that the environment died while it was measured and was restarted; `None` if it lived. An environment
+/// that dies has not met a deadline, whatever was measured before and after.
 pub fn died(result: &RowResult) -> Option<String> {
     let first = result.restarts.first()?;
     let times = match result.restarts.len() {

@@ -1,8 +1,8 @@
-//! What is judged of a row: the one definition for effects, settings under test, verdicts and tables.
+//! The judged quantities of a row: the one definition for effects, settings under test, verdicts and tables.
 //!
-//! Quantiles are those of what was measured and the missed periods together, corrected for coordinated omission
-//! (G. Tene, "How NOT to measure latency"): a stall of 10 ms at an interval of 200 us is one late wake-up among
-//! thousands, and fifty periods that nobody served. The maximum is exact and needs no correction.
+//! Quantiles are those of measured and missed periods together, corrected for coordinated omission (G. Tene,
+//! "How NOT to measure latency"): a stall of 10 ms at an interval of 200 us is one late wake-up among
+//! thousands, and fifty missed periods. The maximum is exact and needs no correction.
 
 use tactus_model::latency::Summary;
 
@@ -61,7 +61,7 @@ impl Quantity {
     }
 }
 
-/// Whether periods were missed, so that what is judged differs from what was measured.
+/// Whether periods were missed, so that judged figures differ from measured ones.
 #[must_use]
 pub fn is_corrected(all: &Summary) -> bool {
     all.missed() > 0

@@ -1,4 +1,4 @@
-//! What a requirement says about latencies.
+//! Judges the requirements on latencies.
 
 use tactus_model::Nanos;
 use tactus_model::bundle::Row;
@@ -62,11 +62,11 @@ fn judged(row: &Row, require: &Require, summary: &Summary, few: Option<&str>) ->
     together(&row.result, found, &base, doubt, &bound)
 }
 
-/// The limits of a requirement, held against a row.
+/// The limits of a requirement, compared with a row.
 struct Limits<'a> {
     row: &'a Row,
     summary: &'a Summary,
-    /// What did not arrive.
+    /// Why data is missing.
     lacking: Option<&'a str>,
 }
 
@@ -91,7 +91,7 @@ impl Limits<'_> {
         found
     }
 
-    /// A limit on what needs no second value: what did not arrive cannot make it better.
+    /// A limit on the maximum: missing data cannot lower it.
     fn time(quantity: &str, word: &str, limit: u64, own: Option<u64>, warns: bool) -> Found {
         let own = own.unwrap_or(u64::MAX);
         let (side, relation) =
@@ -103,7 +103,7 @@ impl Limits<'_> {
         Found::settled(LimitEntry { quantity, limit, low: own, high: own, unit, warns, side }, said)
     }
 
-    /// More never become fewer by what did not arrive.
+    /// Missing data cannot lower the number of missed periods.
     fn overruns(&self, limit: u64, warns: bool) -> Found {
         let own = self.summary.missed();
         let (side, relation) = match own > limit {

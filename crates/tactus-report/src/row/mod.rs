@@ -1,4 +1,4 @@
-//! What one row of a bundle says: its figures, its name, its control, its verdict.
+//! One row of a bundle: its figures, its name, its control, its verdict.
 
 mod alike;
 mod asked;

@@ -1,4 +1,4 @@
-//! What a row is called, and what ran beside it, in words.
+//! The name of a row, and the load beside it, in words.
 
 use serde_json::Value;
 use tactus_model::Evidence;
@@ -12,8 +12,8 @@ use tactus_model::wire::row::Word;
 use super::summary::unavailable;
 use crate::units::{clean, shortened};
 
-/// The name of a measurement: that of its scenario, with the environment where it has several, with what that lies
-/// inside, and with the number of the run where it is repeated.
+/// The name of a measurement: that of its scenario. The environment follows if there are several, then the
+/// environment around it, and the number of the run if it is repeated.
 #[must_use]
 pub fn title(contents: &Contents, result: &RowResult) -> String {
     titled(contents, result, result.repeat.map(|run| format!("run {run}")))
@@ -25,7 +25,7 @@ pub fn scenario_title(contents: &Contents, result: &RowResult) -> String {
     titled(contents, result, None)
 }
 
-/// Its name in at most so many columns, and what its numbers are worth, which is never cut off.
+/// Its name in at most `most` columns, and its evidence, which is never cut off.
 #[must_use]
 pub fn title_and_evidence(contents: &Contents, result: &RowResult, most: usize) -> String {
     let evidence = result.evidence.map(|evidence| format!(" ({evidence})")).unwrap_or_default();
@@ -49,7 +49,8 @@ pub fn place(result: &RowResult) -> String {
     format!("{}{}", result.environment, to.unwrap_or_default())
 }
 
-/// What is measured of the cycles of a program, or of the periods of a timer: a scenario may have several rows of one.
+/// The measured part of the cycles of a program, or of the periods of a timer: a scenario may have several
+/// rows of one.
 fn marked(result: &RowResult) -> Option<String> {
     match &result.measurement {
         Measure::Application(table) => Some(table.value().word()),
@@ -66,7 +67,7 @@ fn marked(result: &RowResult) -> Option<String> {
     }
 }
 
-/// What the device is called that raised interrupts, where it was one and no card of tactus.
+/// The name on the card of the device that raised interrupts; `None` without a valid card.
 #[must_use]
 pub fn device(result: &RowResult) -> Option<String> {
     let Measure::Interrupt(table) = &result.measurement else { return None };
@@ -80,14 +81,14 @@ pub fn inside(contents: &Contents, environment: &str) -> Option<String> {
     contents.plan.environment.get(environment)?.inside.clone()
 }
 
-/// That a load ended before its time, and why; none: each ran to the end.
+/// Says that a load ended before its time, and why; `None` if each ran to the end.
 #[must_use]
 pub fn ended_load(result: &RowResult) -> Option<&str> {
     unavailable(result, Unknowable::Load).map(|note| note.text.as_str())
 }
 
-/// Whether tactus ran something beside a measurement, in a few words: `idle`, `under scheduler and cpu load`, `with a hog
-/// fault`. Of what another tool measured that is not known.
+/// The load or fault beside a measurement, in a few words: `idle`, `under scheduler and cpu load`,
+/// `with a hog fault`. It is unknown for measurements of other tools.
 #[must_use]
 pub fn under(result: &RowResult) -> Option<String> {
     if result.evidence == Some(Evidence::Imported) {
@@ -115,7 +116,7 @@ pub fn under(result: &RowResult) -> Option<String> {
     Some(if all.is_empty() { "idle".into() } else { all.join(" ") })
 }
 
-/// What ran beside a measurement, in words: `scheduler load`, `cpu load in guest, hog fault`.
+/// The load beside a measurement, in words: `scheduler load`, `cpu load in guest, hog fault`.
 #[must_use]
 pub fn load_words(result: &RowResult) -> String {
     let words = |tables: &[Value], family: &str| -> Vec<String> {
@@ -135,7 +136,7 @@ pub fn load_words(result: &RowResult) -> String {
     if all.is_empty() { "idle".into() } else { all.join(", ") }
 }
 
-/// The mark behind the name of what says nothing about this machine.
+/// The mark behind the name of a measurement that says nothing about this machine.
 #[must_use]
 pub const fn mark(evidence: Option<Evidence>) -> &'static str {
     match evidence {

@@ -11,9 +11,8 @@ use tactus_model::plan::{Plan, Reference};
 /// Longest words, in bytes, about where in the document figures come from: they stand beside each row and each of its values.
 const SOURCE: usize = 512;
 
-/// What the plan's references say about a scenario, and about an environment of it; several references
-/// add up, the first one that gives a figure counts. Where a document has threads only, the figures of the
-/// whole are theirs.
+/// The published figures of a scenario, and of an environment of it. Several references add up; the first one
+/// that gives a figure counts. If a document has figures of threads only, they stand for the whole.
 #[must_use]
 pub fn published(plan: &Plan, scenario: &str, environment: &str) -> Option<Published> {
     let latencies: Vec<&Reference> =
@@ -36,7 +35,7 @@ fn ns(value: Option<Nanos>) -> Option<u64> {
     value.map(|Nanos(ns)| ns)
 }
 
-/// Where figures come from, one after the other; what is too long for that is in the plan.
+/// The sources of figures, one after the other; the plan has those that do not fit.
 fn joined(references: &[&Reference]) -> String {
     let mut source = String::new();
     for (n, reference) in references.iter().enumerate() {
@@ -69,8 +68,8 @@ pub struct PublishedValue<'a> {
     pub source: Cow<'a, str>,
 }
 
-/// What the plan's references say about an item of a row; the first one that gives it counts. Of a curve its last point is
-/// what was published.
+/// The published figure of an item of a row; the first reference that gives it counts. For a curve the last
+/// point is the published one.
 #[must_use]
 pub fn published_value<'a>(
     plan: &'a Plan,

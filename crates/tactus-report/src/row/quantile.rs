@@ -1,6 +1,6 @@
-//! What a limit on a quantile says of a row: each of its series by itself, and the worst one decides.
+//! Judges a limit on a quantile of a row: each of its series by itself, and the worst one decides.
 //!
-//! What is judged is not the quantile of the periods that were measured, but what may be expected of the next ones: see
+//! The limit is judged on the periods to be expected next, not on the quantile of the measured ones: see
 //! [`Late`].
 
 use std::cmp::Ordering;
@@ -19,12 +19,12 @@ use crate::units::{beside, count, duration, exactly, latency_up, number};
 
 /// An unseen stall is taken to be as long as that, in ns: a time slice of a scheduler, or a tick of a slow kernel.
 const UNSEEN_NS: u64 = 10_000_000;
-/// So many stalls may still be expected, with 95 %, where none came: 0.95 = 1 - exp(-3).
+/// Stalls that may still be expected, with 95 %, if none came: 0.95 = 1 - exp(-3).
 const NONE_CAME: f64 = 3.0;
-/// No run is asked to be more than so many times as long.
+/// Largest factor between the run that is asked for and the run that was made.
 const LONGEST: f64 = 1_000.0;
 
-/// How long a limit on the quantile `part` must be kept at the least, in ns, until it is shown to be.
+/// How long a limit on the quantile `part` must be kept at least, in ns, to be shown.
 pub fn least_ns(part: f64, interval_ns: u64) -> u64 {
     whole((NONE_CAME * float(UNSEEN_NS.max(interval_ns)) / (1.0 - part)).round())
 }
@@ -43,7 +43,7 @@ pub struct QuantileLimit {
 }
 
 impl QuantileLimit {
-    /// What it says of a row; `lacking`: what did not arrive of it.
+    /// The finding for a row; `lacking` says which data is missing.
     pub fn of(self, row: &Row, lacking: Option<&str>) -> Found {
         let all = row.result.series();
         let judged: Vec<Judged<'_>> =
@@ -70,7 +70,7 @@ impl QuantileLimit {
     }
 }
 
-/// What is known of the values of a series above one of them.
+/// A step in the distribution of a series: one value, and the periods above it.
 #[derive(Clone, Copy)]
 struct Step {
     /// The largest value of the bucket, in ns.
@@ -81,8 +81,8 @@ struct Step {
     late: Late,
 }
 
-/// The values of a series with those of its missed periods, rising, and how many of `total` are not among them: those are
-/// taken for one stall above all others.
+/// The values of a series with those of its missed periods, rising, and how many of `total` are missing. The
+/// missing ones count as one stall above all others.
 fn steps(row: &Row, series: &SeriesResult, total: u64) -> (Vec<Step>, u64) {
     let tag = row.result.tag(&series.key);
     let max = series.summary.max_ns.unwrap_or(u64::MAX);
@@ -105,8 +105,8 @@ fn steps(row: &Row, series: &SeriesResult, total: u64) -> (Vec<Step>, u64) {
     let mut steps: Vec<Step> = Vec::with_capacity(buckets.len());
     for (value, [own, measured, missed]) in buckets.into_iter().rev() {
         let periods = float(above) + float(lost);
-        // What was measured and what was missed have their own squares. Those of the sum are at most these (Minkowski), and
-        // just these where one goes with the other. Where they are not known all of it is one stall.
+        // Measured and missed periods have separate squares. Those of the sum are at most these (Minkowski),
+        // and equal if both occur together. If they are unknown, all of it is one stall.
         let together = (squares.map(f64::sqrt).iter().sum::<f64>() + float(lost)).powi(2);
         let late = Late { periods, squares: if together < periods { periods * periods } else { together } };
         steps.push(Step { value, up_to: counted.saturating_sub(above), late });
@@ -122,17 +122,17 @@ fn steps(row: &Row, series: &SeriesResult, total: u64) -> (Vec<Step>, u64) {
     (steps, lost)
 }
 
-/// What a limit on a quantile says of one series.
+/// The judgement of one series by a limit on a quantile.
 struct Judged<'a> {
     series: &'a SeriesResult,
-    /// The quantile of what was measured: it is no smaller than that, and no larger.
+    /// The bounds of the measured quantile: it lies between them.
     low: u64,
     high: u64,
     /// The least value of which it is shown that no more periods than allowed are above it.
     bound: Option<u64>,
     /// The periods above the limit.
     late: Late,
-    /// How many periods there were, and how many of so many may be above the limit.
+    /// How many periods there were, and how many of them may be above the limit.
     total: u64,
     allowed: f64,
     /// How many periods an unseen stall is taken to have.
@@ -154,7 +154,7 @@ impl<'a> Judged<'a> {
             measured(&steps, total, lost, part, of.min_ns.unwrap_or(0), of.max_ns.unwrap_or(u64::MAX));
         let shown = steps.partition_point(|step| step.late.upper(unseen) > allowed);
         let bound = steps.get(shown).map(|step| step.value);
-        // Those below the limit are not late; where all are above it, all are late.
+        // Those below the limit are not late. If all values are above it, all are late.
         let kept = steps.partition_point(|step| step.value <= most);
         let all = Late { periods: float(total), squares: float(total) * float(total) };
         let late = kept.checked_sub(1).and_then(|last| steps.get(last)).map_or(all, |step| step.late);
@@ -168,8 +168,8 @@ impl<'a> Judged<'a> {
         Self { series, low, high, bound, late, total, allowed, unseen, side, lost }
     }
 
-    /// Whether it is worse than another: what is broken is worse than what is open, and that than what is kept; then what has
-    /// more periods above the limit, and then the larger bound.
+    /// Whether it is worse than another. A broken limit is worse than an open one, and an open one worse than
+    /// a kept one. More periods above the limit come next, and then the larger bound.
     fn badness(&self, other: &Self) -> Ordering {
         let side = |one: &Self| match one.side {
             Side::Kept => 0,
@@ -204,7 +204,7 @@ impl<'a> Judged<'a> {
                 )
             }
             (Side::Broken, ..) => format!("{own} {low} exceeds {asked}"),
-            // What did not arrive may have been better.
+            // The missing data may have been better.
             (_, _, Some(lacking)) if self.low > most => {
                 format!("{own} {low} exceeds {asked} in what arrived, but {lacking}")
             }
@@ -229,7 +229,7 @@ impl<'a> Judged<'a> {
         Found { longer_ns, ..Found::new(limit.entry(float(self.low), high, self.side), said) }
     }
 
-    /// Which stalls would make the bound wrong: those that did not come, and are longer than this.
+    /// The supposition about stalls: none that is unseen is longer than this.
     fn supposed(&self, result: &RowResult) -> String {
         let longest = self.late.longest_unseen(self.unseen, self.allowed);
         let longest = longest.filter(|_| result.measurement.has_periods() && result.interval_ns > 0);

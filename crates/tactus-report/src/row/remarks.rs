@@ -11,14 +11,14 @@ use super::attribution::attribution_notes;
 /// A note and the environments that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// What was said.
+    /// The note.
     pub note: Note,
     /// The environments, in order; empty for the run as a whole.
     pub environments: Vec<String>,
 }
 
-/// All notes of a kind, in the order in which they were first made, and then what follows from the results. Those that
-/// differ in amounts alone are one, with what the amounts lie between.
+/// All notes of a kind, in the order in which they were first made, followed by those that the results imply.
+/// Notes that differ only in amounts are one note, with the range of the amounts.
 #[must_use]
 pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
     let of_rows = contents
@@ -29,7 +29,7 @@ pub fn remarks(contents: &Contents, kind: NoteKind) -> Vec<Remark> {
     let derived = derived.iter().map(|(environment, note)| (Some(environment), note));
     let of_run = contents.notes.iter().map(|(environment, note)| (environment.as_ref(), note));
     let mut all: Vec<(Remark, Alike)> = Vec::new();
-    // Where each is, and who has made it: whoever wrote the bundle may have written very many.
+    // Where each is, and which environment made it: a hostile bundle may contain very many.
     let (mut places, mut made) = (BTreeMap::new(), BTreeSet::new());
     for (environment, note) in of_run.chain(of_rows).chain(derived).filter(|(_, note)| note.kind == kind) {
         let own = Alike::of(&note.text);

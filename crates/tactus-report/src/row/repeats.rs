@@ -12,7 +12,7 @@ pub struct Runs<'a> {
     measurements: Vec<Vec<&'a Row>>,
     /// The same rows by their numbers in the bundle.
     numbers: Vec<Vec<usize>>,
-    /// Which measurement each row of the bundle belongs to.
+    /// The measurement to which each row of the bundle belongs.
     places: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! What a requirement says of a measurement that is made several times: each run is judged, and for each limit the worst
-//! run counts.
+//! Judges a measurement that is made several times: each run is judged, and for each limit the worst run
+//! counts.
 
 use std::cmp::Ordering;
 
@@ -61,8 +61,8 @@ fn by(one: (u8, f64), other: (u8, f64)) -> Ordering {
     one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
 }
 
-/// How a verdict came out, the worst last, and how far it took its limits; of one that is not decided, how much longer it
-/// would take, and infinitely long where time would not help.
+/// The rank of a verdict, the worst last, and how much of its limits it took. For an undecided one the second
+/// number is how much longer it would take, infinite if time would not help.
 fn badness(verdict: &Verdict) -> (u8, f64) {
     let limits = |of: fn(&LimitEntry) -> bool| {
         verdict.limits.iter().filter(|limit| of(limit)).map(|limit| taken(limit).1).fold(0.0, f64::max)

@@ -1,4 +1,4 @@
-//! Whether there is ground for saying anything of a row's latencies, whatever is asked.
+//! Whether a row's latencies may be judged at all, whatever the requirement.
 
 use tactus_model::bundle::RowResult;
 use tactus_model::latency::Summary;
@@ -10,9 +10,8 @@ use super::grounds::{Doubt, doubt, evidence, measured};
 use super::summary::found_nothing;
 use crate::units::count;
 
-/// What may be said of the smallest and the largest latency of a row, whatever the limit is: an error where there is no
-/// ground for anything, and why a limit that is kept is not shown to be. One that is broken is broken for good: more
-/// cycles bring them no closer.
+/// Whether the smallest and the largest latency of a row may be judged, whatever the limit. `Some` says why a
+/// kept limit is not shown to be kept. A broken limit stays broken: more cycles do not change that.
 ///
 /// # Errors
 /// Why nothing may be said.
@@ -21,8 +20,8 @@ pub fn standing(result: &RowResult) -> Result<Option<String>, String> {
     Ok(too_few(result, CYCLES_FOR_A_VERDICT).or_else(|| kept(result).map(|doubt| doubt.said)))
 }
 
-/// What may be said of a row's latencies as a whole, with how much longer would settle it: an error where there is no ground
-/// for anything.
+/// Whether a row's latencies as a whole may be judged: a doubt, with the longer time that would settle it. An
+/// error says why nothing may be said.
 pub(super) fn doubts(result: &RowResult) -> Result<Option<Doubt>, Doubt> {
     ground(result, &Require::default(), CYCLES_FOR_A_VERDICT, |_| false)?;
     Ok(kept(result))
@@ -34,7 +33,8 @@ fn kept(result: &RowResult) -> Option<Doubt> {
     doubt(result, arrived)
 }
 
-/// The figures to judge; `settled` says of what they have that more of them cannot change it: then they are never too few.
+/// The figures to judge. `settled` says whether more data cannot change the result: then they are never too
+/// few.
 pub(super) fn ground<'a>(
     result: &'a RowResult,
     require: &Require,
@@ -60,7 +60,7 @@ pub(super) fn ground<'a>(
     }
 }
 
-/// That a thread has fewer cycles than it needs; none: each has enough.
+/// Says that a thread has fewer cycles than it needs; `None` if each has enough.
 pub(super) fn too_few(result: &RowResult, least: u64) -> Option<String> {
     let fewest = fewest_cycles(result);
     (fewest < least).then(|| {

@@ -22,20 +22,21 @@ pub fn unavailable(result: &RowResult, what: Unknowable) -> Option<&Note> {
     result.notes.iter().find(|note| note.unknowable == Some(what))
 }
 
-/// What an imported file says that found nothing, as a noise above a threshold: a good result without numbers.
+/// The text of an imported file that found nothing, as with a noise above a threshold: a good result without
+/// numbers.
 #[must_use]
 pub fn found_nothing(result: &RowResult) -> Option<&str> {
     let imported = result.evidence == Some(Evidence::Imported) && result.ended == RowEnd::Complete;
     result.reason.as_deref().filter(|_| imported && !has_numbers(result))
 }
 
-/// Whether a row has numbers, of whichever kind.
+/// Whether a row has numbers of any kind.
 #[must_use]
 pub fn has_numbers(result: &RowResult) -> bool {
     figures(result).is_some() || !result.values().is_empty()
 }
 
-/// Why a row has no numbers, or fewer than planned; an interrupted one says so in any case.
+/// Why a row lacks numbers, or has fewer than planned; an interrupted row always says so.
 #[must_use]
 pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
     if result.reason.is_some() {
@@ -60,7 +61,7 @@ pub fn ended_early(result: &RowResult) -> bool {
     result.status == RowStatus::Measured && result.measured_ns < result.planned_ns - result.planned_ns / 200
 }
 
-/// The CPUs of a row's environment that were not measured, as a cpulist; empty where it is not known.
+/// The CPUs of a row's environment that were not measured, as a cpulist; empty if unknown.
 #[must_use]
 pub fn left_out(contents: &Contents, result: &RowResult) -> String {
     let Some(facts) = contents.facts.get(&result.environment_key()) else { return String::new() };

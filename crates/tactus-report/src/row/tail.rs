@@ -25,9 +25,10 @@ use crate::units::{count, duration, latency};
 
 /// A stretch of time with less than this part of the periods of the others did not arrive as a whole.
 const WHOLE: f64 = 0.9;
-/// No run is asked to be more than so many times as long.
+/// Largest factor between the run that is asked for and the run that was made.
 const LONGEST: f64 = 100.0;
-/// So rarely a time that is short against the horizon has an exceedance, if there is less than one in the horizon.
+/// An exceedance within this share of the horizon breaks a limit at once: with less than one in the horizon,
+/// its probability is at most this.
 const BROKEN: f64 = 0.025;
 /// Results that are remembered: a report asks for each several times.
 const KNOWN: usize = 256;
@@ -41,7 +42,7 @@ pub enum NoTail {
     Broke,
     /// There is no ground for any verdict on it.
     Ground(Doubt),
-    /// What the series with this name says.
+    /// The series with this name gives no bound.
     Series(String, Refusal),
 }
 
@@ -64,7 +65,7 @@ impl NoTail {
         self.longer_for(LEAST_BLOCKS)
     }
 
-    /// How much longer of the same is one of so many blocks, in ns.
+    /// How much longer to measure for this number of blocks, in ns.
     fn longer_for(&self, blocks: u64) -> Option<u64> {
         match self {
             Self::Evidence(..) | Self::Broke => None,
@@ -85,7 +86,7 @@ impl fmt::Display for NoTail {
     }
 }
 
-/// Why a bound is provisional; none: it is a promise.
+/// Why a bound is provisional; `None` if it is a promise.
 #[must_use]
 pub fn provisional(bound: &Bound) -> Option<String> {
     (!bound.is_promise()).then(|| {
@@ -119,7 +120,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
     }
     let series: Vec<Maxima> =
         row.ticks.series.values().map(|own| maxima(own, row.ticks.joined, &begins(row))).collect();
-    // What is much too short is told so in the words of this bound, and not in those of a verdict.
+    // A row that is much too short is refused in the words of this bound, not in those of a verdict.
     for (key, own) in row.ticks.series.keys().zip(&series) {
         let (ticks, block_ns) = (own.values.len() as u64, own.tick_ns.saturating_mul(own.ticks));
         if ticks < LEAST_BLOCKS {
@@ -240,15 +241,15 @@ fn level_entry(level: &Level) -> TailLevel {
     TailLevel { time_s: time_ns / 1e9, estimate_ns, low_ns, high_ns }
 }
 
-/// Whether a time that is short against the horizon has a latency above the limit: so rarely that happens if there is less
-/// than one in the horizon ([`BROKEN`]). The chance of one or more is at most their expected number, whatever depends on
-/// what (A. A. Markov).
+/// Whether a time that is short against the horizon has a latency above the limit. With less than one in the
+/// horizon that is rare ([`BROKEN`]): the chance of one or more is at most their expected number, whatever
+/// their dependence (A. A. Markov).
 pub(super) fn is_broken_early(result: &RowResult, limit: TailLimit) -> bool {
     let observed = result.all().and_then(|all| all.max_ns).unwrap_or(0);
     observed > limit.max.0 && float(result.measured_ns) <= BROKEN * float(limit.horizon.0)
 }
 
-/// What a requirement on the tail says of a row.
+/// Judges a row by a requirement on the tail.
 pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
     let (max, horizon) = (float(limit.max.0), duration(limit.horizon.0));
     let asked = format!("the {} {} in {horizon}", asked(warns), latency(max));
@@ -282,7 +283,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
                 _ => String::new(),
             };
             let said = format!("no bound on the tail, and {asked} is undecided: {why}{decides}");
-            // Nothing is known of it: it may be anything.
+            // The tail is unknown: it may be anything.
             return Found {
                 longer_ns: why.longer_for(PROMISED_BLOCKS),
                 ..Found::new(entry(0.0, f64::MAX, Side::Open), said)
@@ -326,8 +327,9 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
     Found { longer_ns, ..Found::new(entry(low, high, side), said) }
 }
 
-/// How much longer it must be measured, in ns, until the interval leaves out this limit, if the estimate stays: its width
-/// goes with one over the root of the time. None where the estimate is above it, or that is too long.
+/// How much longer to measure, in ns, until the interval excludes this limit, if the estimate stays. The
+/// width shrinks with the root of the time. `None` if the estimate is above the limit, or that time is too
+/// long.
 fn longer(bound: &Bound, max: f64) -> Option<u64> {
     let now = (bound.level.high / bound.estimate_ns).ln();
     let needed = (max / bound.estimate_ns).ln();

@@ -1,4 +1,4 @@
-//! Why there is no bound on a tail, in words.
+//! Reasons for no bound on a tail, in words.
 
 use tactus_statistics::tail::{Against, Refusal};
 
@@ -56,7 +56,7 @@ pub fn sentence(why: &Refusal) -> String {
     }
 }
 
-/// What it means that a test of the blocks failed.
+/// The meaning of a failed test of the blocks.
 const fn says(against: Against) -> &'static str {
     match against {
         Against::Correlation => "successive blocks are alike",

@@ -1,4 +1,4 @@
-//! What a requirement says about values: a bound is kept or broken when the whole interval of the value is on one
+//! Judges a requirement on values: a bound is kept or broken when the whole interval of the value is on one
 //! side of it.
 
 use tactus_model::bundle::RowResult;

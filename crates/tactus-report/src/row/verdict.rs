@@ -1,4 +1,4 @@
-//! What a requirement says about a row.
+//! The verdict on a row.
 
 use tactus_model::bundle::{Row, RowResult};
 use tactus_model::document::{Outcome, Verdict};
@@ -10,11 +10,11 @@ use super::summary::figures;
 use super::{latency_verdict, value_verdict};
 use crate::units::{count, duration, latency};
 
-/// What the plan's requirement says about a row; `None` when it requires nothing.
+/// The verdict on a row by the plan's requirement; `None` if the plan requires nothing.
 ///
-/// Emulated and imported evidence, and a row that ended early without breaking a limit, are inconclusive.
-/// Latencies need a proven instrument and enough cycles, and a quantile that lost samples could move across its
-/// limit is open; so is a value whose interval has the bound inside.
+/// Emulated and imported evidence is inconclusive, and so is a row that ended early without breaking a limit.
+/// Latencies need a proven instrument and enough cycles. A quantile is open if lost samples could move it
+/// across its limit, and a value if its interval includes the bound.
 #[must_use]
 pub fn verdict(row: &Row) -> Option<Verdict> {
     let require = row.result.require.as_ref()?;
@@ -45,7 +45,7 @@ pub fn enough(longer_ns: u64) -> String {
     format!("; {} more of the same would be enough", duration(longer_ns))
 }
 
-/// The periods that a row missed though nothing is required of their number, in words; none: there are no such.
+/// The periods that a row missed although no limit is set on their number, in words; `None` without any.
 #[must_use]
 pub fn missed(result: &RowResult) -> Option<String> {
     let overruns = figures(result)?.missed();
@@ -55,7 +55,7 @@ pub fn missed(result: &RowResult) -> Option<String> {
     (overruns > 0 && !judged).then(|| missed_words(overruns, result.interval_ns))
 }
 
-/// How many periods were missed, in words; `interval_ns`: 0 where it is not known, or not one.
+/// How many periods were missed, in words; `interval_ns` is 0 if it is unknown or not the same for all.
 #[must_use]
 pub fn missed_words(overruns: u64, interval_ns: u64) -> String {
     let of = if interval_ns > 0 { format!(" of {}", latency(float(interval_ns))) } else { String::new() };

@@ -81,7 +81,7 @@ pub(crate) fn drawn_together(contents: &Contents, is_shown: impl Fn(&Row) -> boo
         .into_iter()
         .filter(|row| figures(&row.result).is_some() && is_shown(row))
         .collect();
-    // What differs in kind does not belong on one axis.
+    // Different kinds of measurement do not belong on one axis.
     let kind = |row: &&Row| row.result.measurement.kind();
     let own = most_measured(latencies.iter().map(kind))?;
     let mut rows: Vec<&Row> = latencies.into_iter().filter(|row| kind(row) == own).collect();
@@ -125,12 +125,12 @@ fn worst<'a>(rows: &[&'a Row], group: impl Fn(&Row) -> String) -> Vec<&'a Row> {
     worst
 }
 
-/// Whose latency it is.
+/// The subject of the latency.
 fn subject(row: &Row) -> String {
     row.result.to.clone().unwrap_or_else(|| row.result.environment_key())
 }
 
-/// What is required of the largest latency of these rows, each limit once.
+/// The limits on the largest latency of these rows, each once.
 fn deadlines(rows: &[&Row]) -> Vec<Reference> {
     let mut limits: Vec<u64> =
         rows.iter().filter_map(|row| row.result.require.as_ref()?.max).map(|limit| limit.0).collect();

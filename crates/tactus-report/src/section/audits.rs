@@ -1,4 +1,4 @@
-//! What the audit found where it was measured.
+//! Findings of the audit of each environment.
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{AuditEntry, Document};
@@ -62,7 +62,7 @@ fn entry(environment: &str, audit: &Audit) -> AuditEntry {
     }
 }
 
-/// What the machine is judged as; of the other environments their kind says it.
+/// The role in which the machine is judged; the kind of other environments says theirs.
 fn role(contents: &Contents, environment: &str, audit: &Audit) -> String {
     let is_machine = contents.plan.environment.get(environment).is_some_and(|spec| spec.kind == "host");
     if is_machine { judged_as(environment, audit) } else { String::new() }
@@ -100,7 +100,7 @@ fn told(contents: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Par
     parts
 }
 
-/// The findings of an environment in full, and what the other checks came to.
+/// The findings of an environment in full, and the outcomes of the other checks.
 fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     let mut parts = vec![
         Part::Heading(clean(environment), Some(audit_anchor(environment))),
@@ -129,7 +129,7 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
             parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", ")))));
         }
     }
-    // What asks nothing of the reader is folded.
+    // Checks that ask nothing of the reader are folded.
     let silent = [State::Ok, State::NotApplicable].map(|state| (state, of(state)));
     let told: Vec<String> = silent.iter().map(|(state, names)| format!("{state}: {}", names.len())).collect();
     let lists = silent.iter().filter(|(_, names)| !names.is_empty()).map(|(state, names)| {

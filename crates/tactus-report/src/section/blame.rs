@@ -1,4 +1,4 @@
-//! Who had the CPU while the largest latencies lasted.
+//! Owners of the CPU during the largest latencies.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{BlameEntry, BlamedLatency, Owner};
@@ -20,9 +20,9 @@ pub static ENTRY: Blame = Blame;
 const SHOWN: usize = 10;
 /// Parts that are named of each.
 const PARTS: usize = 3;
-/// Latencies that have a line of their own.
+/// Latencies with a line each.
 const LINES: usize = 3;
-/// What has a CPU, as it is drawn; of what is unaccounted nothing is.
+/// Owners of a CPU, as they are drawn; unaccounted time is not drawn.
 const KINDS: [(Owner, Kind); 10] = [
     (Owner::Thread, Kind { name: "thread", colour: 0, shade: Shade::Dark }),
     (Owner::NotPreempted, Kind { name: "not preempted", colour: 0, shade: Shade::Light }),
@@ -103,8 +103,8 @@ fn told(contents: &Contents) -> impl Iterator<Item = (&Row, BlameEntry)> {
     rows.filter_map(move |row| Some((row, blame(contents, &row.result)?)))
 }
 
-/// The same of one row as lines: to whom its largest latencies are laid, and who had the CPU of the first of them; none: it
-/// was not asked for. Or why it cannot be known.
+/// The same of one row as lines: the causes of its largest latencies, and the owners of the CPU in the first
+/// few. Empty if blame was not asked for; one line with the reason if it is unknown.
 #[must_use]
 pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
     let Some(entry) = blame(contents, &row.result) else { return Vec::new() };
@@ -119,7 +119,8 @@ pub fn lines(contents: &Contents, row: &Row) -> Vec<String> {
     std::iter::once(causes(&entry)).chain(first).collect()
 }
 
-/// Who had the CPU in the largest latencies of a row, in a phrase; none: it was not asked for, or cannot be known.
+/// The causes of the largest latencies of a row, in a phrase; `None` if blame was not asked for, or is
+/// unknown.
 #[must_use]
 pub fn causes_of(contents: &Contents, result: &RowResult) -> Option<String> {
     blame(contents, result).filter(|entry| entry.unknowable.is_none()).map(|entry| causes(&entry))
@@ -137,7 +138,7 @@ fn causes(entry: &BlameEntry) -> String {
     format!("of the {} largest: {}{by}", entry.of, each.join(", "))
 }
 
-/// What was counted in a time that holds a latency.
+/// Counters that changed during a time with a latency in it.
 fn candidates(latency: &BlamedLatency) -> String {
     let one = |own: &Candidate| {
         let amount = match (own.ns, own.times) {

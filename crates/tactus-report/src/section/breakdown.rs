@@ -90,7 +90,7 @@ impl Section for Breakdown {
     }
 }
 
-/// More than so many folded parts are folded together.
+/// More folded parts than this are folded together.
 const FEW: usize = 5;
 
 /// The rows that have any; of repeated runs the first.
@@ -99,7 +99,7 @@ fn told(contents: &Contents) -> Vec<&Row> {
     rows.filter(|row| !row.result.breakdown.is_empty()).collect()
 }
 
-/// Whose time it is, and of which phase.
+/// The owner of the time, and the phase.
 fn whose(of: &BreakdownIn) -> String {
     let whose = of.environment.as_deref().map_or_else(|| "the machine".to_owned(), clean);
     match &of.breakdown.phase {
@@ -108,10 +108,10 @@ fn whose(of: &BreakdownIn) -> String {
     }
 }
 
-/// Every breakdown in a line: how many CPUs each kind came to.
+/// Every breakdown in a line: how many CPUs each kind of time used.
 fn whole(contents: &Contents) -> Table {
     let rows = told(contents);
-    // What came nowhere takes no column.
+    // A kind without time gets no column.
     let came =
         |kind: &usize| rows.iter().flat_map(|row| &row.result.breakdown).any(|of| in_cpus(of, *kind) > 0.0);
     let (kinds, none): (Vec<usize>, Vec<usize>) = (0..KINDS.len()).partition(came);
@@ -139,7 +139,7 @@ fn whole(contents: &Contents) -> Table {
     table
 }
 
-/// How many CPUs a kind of time came to.
+/// How many CPUs a kind of time used.
 fn in_cpus(of: &BreakdownIn, kind: usize) -> f64 {
     of.breakdown.cpus.iter().filter_map(CpuTime::parts).map(|parts| parts[kind]).sum()
 }
@@ -200,7 +200,7 @@ fn cpus(of: &BreakdownIn) -> Table {
     table
 }
 
-/// The threads behind it. `row`: what they stand for, where nothing above says so.
+/// The threads behind it. `row` names their row if nothing above does.
 fn threads(row: &str, of: &BreakdownIn) -> Table {
     let title = if row.is_empty() { "threads".to_owned() } else { format!("{row}: {}", whose(of)) };
     let head = vec![Head::words("thread"), Head::words("of"), Head::number("% of a CPU")];
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_in_cpus_and_a_cpu_of_which_nothing_is_known_is_none() {
+    fn kinds_are_told_in_cpus_and_an_unknown_cpu_has_no_bar() {
         let both = of(vec![
             CpuTime::of(0, [500, 0, 500, 0, 0, 0, 0, 0]),
             CpuTime::of(1, [250, 0, 0, 0, 0, 0, 0, 750]),

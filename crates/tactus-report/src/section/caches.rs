@@ -1,4 +1,4 @@
-//! Latencies by what caches a CPU shares with the one that is loaded.
+//! Latencies by the caches that a CPU shares with the loaded one.
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::caches::groups;
@@ -31,7 +31,7 @@ impl Section for Caches {
          loaded CPUs. Misses of its last-level cache are shown if the processor counts them."
     }
 
-    /// Only a page of a plan says which scenarios are to be held against each other.
+    /// Only a page of a plan says which scenarios to compare.
     fn applies(&self, _: &Contents) -> bool {
         false
     }
@@ -113,7 +113,8 @@ fn misses(runs: &[&Row], cpu: u32) -> Option<u64> {
     (seconds > 0.0).then(|| whole(float(all) / seconds))
 }
 
-/// A table of every measured CPU: without the load, with it, and what it shares with the loaded CPUs.
+/// A table of every measured CPU: without the load, with it, and the caches that it shares with the loaded
+/// CPUs.
 fn latencies(contents: &Contents, entry: &CachesEntry) -> Table {
     let counted =
         entry.cpus.iter().any(|cpu| cpu.rest_misses_per_s.is_some() || cpu.with_misses_per_s.is_some());

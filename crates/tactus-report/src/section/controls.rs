@@ -123,7 +123,7 @@ fn rows(contents: &Contents, result: &RowResult) -> Vec<Vec<Cell>> {
     rows
 }
 
-/// What is known of the clocks, a sentence for each environment.
+/// The properties of the clocks, a sentence for each environment.
 fn clocks(contents: &Contents) -> Vec<String> {
     let (mut said, mut places) = (Vec::new(), BTreeSet::new());
     for result in contents.rows.iter().map(|row| &row.result).filter(|result| has_control(result)) {
@@ -138,7 +138,8 @@ fn clocks(contents: &Contents) -> Vec<String> {
             (None, false) => format!("its rate agrees with {}", rates.join(" and ")),
         };
         let sentence = format!("Clock of {place}: {rate}{step}.");
-        // A step differs from row to row by what a reading takes: the first says it for the environment.
+        // A step differs from row to row by the duration of a reading: the first row speaks for the
+        // environment.
         if places.insert(place) || clock.refusal().is_some() {
             said.push(sentence);
         }

@@ -85,16 +85,16 @@ struct Axis<'a> {
     rows: Vec<&'a Row>,
     /// The number of the last of them among all rows.
     last: Option<usize>,
-    /// What each of them is called.
+    /// Their names.
     names: Vec<String>,
     items: Vec<&'a ValueResult>,
     /// Which of them each is.
     numbers: BTreeMap<&'a str, usize>,
-    /// By the numbers of a row and of an item: where nothing was measured there is no line.
+    /// By the numbers of a row and of an item: without a measurement there is no line.
     lines: BTreeMap<(usize, usize), Points<'a>>,
 }
 
-/// What a row has of an item, from the least to the most.
+/// The points of an item in a row, from the least to the most.
 type Points<'a> = Vec<(Point, &'a ValueResult)>;
 
 /// The number of a row, that of an item, and the points.
@@ -154,8 +154,8 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// Amounts down, items across; of more items than anybody reads in a line each few have a table with amounts of
-    /// their own, so that very many are not as many squared.
+    /// Amounts down, items across. Every few items get a separate table with their amounts, so that lines
+    /// stay readable and the number of cells does not grow with the square of the items.
     fn tables(&self) -> Vec<Table> {
         let lines = self.lines();
         let of_rows = lines.chunk_by(|(a, ..), (b, ..)| a == b);

@@ -1,4 +1,4 @@
-//! What each environment costs, item by item.
+//! The costs of each environment, item by item.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,14 +71,14 @@ pub const FIGURES: &str = "How many times worse every item is in each environmen
                            lines around a mark show its interval. Full marks are shown to differ, in \
                            repeated runs; hollow ones are not.";
 
-/// Most environments in one figure: nobody tells more marks apart.
+/// Most environments in one figure: a reader cannot tell more marks apart.
 const MOST_PLACES: usize = 40;
-/// So much of a name stands where it may stand often.
+/// Longest name in characters where it may be repeated.
 const NAME: usize = 64;
 /// The same in JSON, where nothing else says what is meant.
 const WRITTEN: usize = 128;
 
-/// A figure for each environment that others are held against, of as many lines together as a page has rows.
+/// A figure for each environment that others are compared with, with at most `MOST_ROWS` lines in all.
 #[must_use]
 pub fn drawn(contents: &Contents) -> Vec<Figure> {
     figures_of(&degradations(contents, false))
@@ -112,7 +112,8 @@ fn figures_of(all: &[Degraded]) -> Vec<Figure> {
     figures
 }
 
-/// A line for each item of each first run that others are held against, at most so many, and how many there are.
+/// A line for each item of each first run that others are compared with, at most `most`; and the count of
+/// all.
 fn lines(pairs: &[&Degraded], places: &[&RowResult], most: usize) -> (Vec<Cost>, usize) {
     let numbers = numbers(places);
     let (mut all, mut of): (Vec<Cost>, usize) = (Vec::new(), 0);
@@ -157,7 +158,7 @@ fn lines(pairs: &[&Degraded], places: &[&RowResult], most: usize) -> (Vec<Cost>,
     (all, of)
 }
 
-/// The environments that are held against another, each with its first row.
+/// The environments that are compared with another, each with its first row.
 fn places<'a>(pairs: &[&Degraded<'a>]) -> Vec<&'a RowResult> {
     let mut known = BTreeSet::new();
     let all = pairs.iter().map(|pair| pair.with);
@@ -169,10 +170,10 @@ fn numbers<'a>(places: &[&'a RowResult]) -> BTreeMap<&'a str, usize> {
     places.iter().enumerate().map(|(n, place)| (place.environment.as_str(), n)).collect()
 }
 
-/// What the figures are of.
+/// Beginning of the figures' titles.
 const HELD: &str = "Every value against";
 
-/// The pairs of each environment that others are held against.
+/// The pairs of each environment that others are compared with.
 fn by_environment<'p, 'a>(all: &'p [Degraded<'a>]) -> BTreeMap<&'a str, Vec<&'p Degraded<'a>>> {
     let mut of: BTreeMap<&str, Vec<&Degraded>> = BTreeMap::new();
     for pair in all {
@@ -199,7 +200,7 @@ pub fn size(value: f64) -> String {
     if value < FACTOR { format!("{} %", signed(value)) } else { format!("x{}", number(value + 1.0)) }
 }
 
-/// What must be known of a difference that is no degradation: what it is judged from does not suffice.
+/// A caveat to a difference that is not a degradation: there is not enough data.
 #[must_use]
 pub fn doubt(of: Difference) -> Option<String> {
     match (of.rounds, of.low) {
@@ -209,7 +210,7 @@ pub fn doubt(of: Difference) -> Option<String> {
     }
 }
 
-/// So much worse is said as a factor.
+/// Degradations from this size on are written as a factor.
 const FACTOR: f64 = 9.0;
 
 fn signed(part: f64) -> String {
@@ -217,8 +218,9 @@ fn signed(part: f64) -> String {
     if part > 0.0 { format!("+{percent}") } else { percent }
 }
 
-/// Tables for each environment that others are held against, items down and environments across, with as many lines together
-/// as a page has rows: a table for what has environments in common, or most of its cells would be empty.
+/// Tables for each environment that others are compared with, items down and environments across. They have
+/// at most `MOST_ROWS` lines in all. Items of the same environments share a table, or most of its cells would
+/// be empty.
 fn tables(contents: &Contents, all: &[Degraded]) -> Vec<Table> {
     let (mut tables, mut of): (Vec<Table>, usize) = (Vec::new(), 0);
     for (base, own) in by_environment(all) {
@@ -285,7 +287,7 @@ fn by_base<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Held<'p, 'a>> {
     all
 }
 
-/// The same, those together that were measured in an environment that one before them was measured in, too.
+/// The same, in groups that share an environment with a pair before them.
 fn by_places<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Vec<Held<'p, 'a>>> {
     let mut of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all: Vec<Vec<Held>> = Vec::new();
@@ -302,7 +304,7 @@ fn by_places<'p, 'a>(pairs: &[&'p Degraded<'a>]) -> Vec<Vec<Held<'p, 'a>>> {
     all
 }
 
-/// What a table has a line for.
+/// The items of a table, a line each.
 fn items<'g, 'p, 'a>(group: &'g [Held<'p, 'a>]) -> Vec<(&'g Held<'p, 'a>, &'p DegradedItem)> {
     let mut all = Vec::new();
     for held in group {
@@ -316,7 +318,7 @@ fn items<'g, 'p, 'a>(group: &'g [Held<'p, 'a>]) -> Vec<(&'g Held<'p, 'a>, &'p De
     all
 }
 
-/// What stands above a table of nothing but single runs.
+/// The title of a table that contains only single runs.
 const SINGLE: &str = "Compared with the first environment, one run each: equal runs differ, too";
 
 /// Whether nothing was repeated.

@@ -1,4 +1,4 @@
-//! The drawings that the plan asks for: those of its document, from what was measured here.
+//! The drawings that the plan asks for: those of its document, from the measurements made here.
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::number::float;
@@ -59,8 +59,8 @@ fn has_samples(row: &&Row) -> bool {
     figures(&row.result).is_some()
 }
 
-/// The figures of the plan beside its pages, drawn from what was measured. One whose rows all have no
-/// numbers is drawn empty: its place in the document stays.
+/// The figures of the plan beside its pages, drawn from the measurements. A figure whose rows all lack
+/// numbers is drawn empty, to keep its place in the document.
 #[must_use]
 pub fn requested(contents: &Contents) -> Vec<Figure> {
     let mut drawn = Vec::new();
@@ -74,7 +74,7 @@ pub fn requested(contents: &Contents) -> Vec<Figure> {
             FigureKind::PerCore => drawn.extend(per_core(&title, contents, &rows)),
             FigureKind::LatencyOverTime => drawn.extend(chunks.iter().map(course)),
             FigureKind::Histogram => drawn.extend(chunks.iter().map(|rows| histograms(&title, rows))),
-            // Tables, which have sections of their own.
+            // Tables, which have separate sections.
             FigureKind::Matrix | FigureKind::Threads => {}
         }
     }

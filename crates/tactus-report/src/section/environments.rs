@@ -86,7 +86,7 @@ fn of(contents: &Contents, name: &str) -> Vec<Part> {
     parts
 }
 
-/// The name of an environment, and what it lies inside.
+/// The name of an environment, and of the one around it.
 fn place(contents: &Contents, environment: &str) -> String {
     let of = contents.plan.environment.get(environment);
     match of.and_then(|of| Some((&of.kind, of.inside.as_ref()?))) {
@@ -95,7 +95,7 @@ fn place(contents: &Contents, environment: &str) -> String {
     }
 }
 
-/// Distribution and course of its rows; several pairs when it has more rows than one picture can tell apart.
+/// Distribution and course of its rows; several pairs if it has more rows than one picture can distinguish.
 fn drawn(contents: &Contents, name: &str) -> Vec<Figure> {
     let shown = |row: &&Row| has_samples(row) && row.result.environment == name;
     let mut rows: Vec<&Row> = worst_runs(contents).into_iter().filter(shown).collect();

@@ -1,4 +1,4 @@
-//! What the numbers of this report are worth.
+//! The evidence of the numbers in this report.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;

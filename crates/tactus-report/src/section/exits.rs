@@ -109,7 +109,7 @@ fn add(table: &mut Table, name: &str, (shown, left): (Vec<Vec<Cell>>, usize)) {
     table.remarks.extend((left > 0).then(more));
 }
 
-/// The rows for which it was asked; of repeated runs the worst.
+/// The rows with exits; of repeated runs the worst.
 fn told(contents: &Contents) -> impl Iterator<Item = (&Row, &KvmExits)> {
     let rows = worst_runs(contents).into_iter();
     rows.filter_map(|row| Some((row, row.result.exits.as_ref()?)))

@@ -1,4 +1,4 @@
-//! What was read in every environment.
+//! The readings of every environment.
 
 use tactus_model::bundle::Contents;
 use tactus_model::facts::{Facts, Reading as Read};
@@ -46,7 +46,7 @@ impl Section for Readable {
     }
 }
 
-/// Facts that decide how a machine keeps time, and what they are called.
+/// Facts that decide how a machine keeps time, and their names.
 const TELLING: &[(&str, Telling)] = &[
     ("kernel", |of| first(of, &["uname:release", "/proc/sys/kernel/osrelease"])),
     ("kernel build", |of| first(of, &["uname:version", "/proc/sys/kernel/version"])),
@@ -64,7 +64,7 @@ const TELLING: &[(&str, Telling)] = &[
     ("transparent huge pages", |of| first(of, &["/sys/kernel/mm/transparent_hugepage/enabled"])),
 ];
 
-/// What facts tell.
+/// Reads one of them from the facts.
 type Telling = fn(&Facts) -> Option<String>;
 
 /// The first of these readings that there is.
@@ -72,7 +72,7 @@ fn first(facts: &Facts, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| facts.text(name)).map(str::to_owned)
 }
 
-/// What the facts that matter most say, as far as they are known.
+/// The most important facts, if they are known.
 pub(crate) fn telling(facts: &Facts) -> impl Iterator<Item = (&'static str, String)> {
     TELLING
         .iter()
@@ -95,11 +95,12 @@ fn side_by_side(contents: &Contents) -> Table {
 /// Most bytes of all readings on a page; those of a machine of 64 CPUs are some hundred thousand.
 const MOST: usize = 1 << 20;
 
-/// Longest reading on a page, in characters: three lists of all threads would be a tenth of a page.
+/// Longest reading on a page, in characters: a list of all threads is too long to read there, and three of
+/// them are a tenth of a page.
 const LONGEST: usize = 100;
 
-/// Every reading of every environment, as long as a page may be: what is as on the machine itself, which a container shares
-/// nearly everything with, stands there alone.
+/// Every reading of every environment, within the length of a page. A reading equal to the machine's is shown
+/// there only: a container shares nearly everything with the machine.
 fn readings(contents: &Contents) -> Vec<Readings> {
     let mut left = MOST;
     let mut reading = |(name, read): (&String, &Read)| {

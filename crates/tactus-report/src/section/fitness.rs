@@ -1,4 +1,4 @@
-//! Which classes of control applications each environment is fit for.
+//! The classes of control applications that each environment is fit for.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
@@ -60,7 +60,8 @@ impl Section for Fitness {
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let classes = asked_classes(contents);
         let all = entries(contents, &classes);
-        // Where no measurement is told of for every class a terminal is not told so row by row; `tactus report --class` does.
+        // A terminal shows rows only for measurements with an answer for every class; `tactus report --class`
+        // shows all.
         let says = |entry: &FitnessEntry| {
             entry.classes.iter().all(|class| matches!(class.fit, Fit::Fit | Fit::Unfit))
         };
@@ -90,7 +91,7 @@ pub fn judged(contents: &Contents, classes: &[Class], all: &[FitnessEntry], read
     Table { remarks, ..Table::whole("", head, rows) }
 }
 
-/// What the classes allow.
+/// The thresholds of the classes.
 #[must_use]
 pub fn definitions(classes: &[Class]) -> Table {
     let span = |Span { from, to }: Span| {
@@ -133,7 +134,7 @@ fn row(classes: &[Class], entry: &FitnessEntry, reader: Reader) -> Vec<Cell> {
     cells
 }
 
-/// Which latency of what, and what it is worth.
+/// The latency, its place and its evidence.
 fn name(entry: &FitnessEntry) -> Cell {
     if let Some(source) = &entry.published {
         return Cell::from(vec!["published".to_owned(), clean(&entry.scenario), clean(source)]);
@@ -153,7 +154,7 @@ fn name(entry: &FitnessEntry) -> Cell {
     Cell::from(lines)
 }
 
-/// Which latency it is.
+/// The kind of latency.
 fn latency_words(kind: &str) -> String {
     match kind {
         "thread" => "wake-up of a thread".into(),
@@ -200,7 +201,7 @@ fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
         Fit::Emulated => {}
     }
     let mark = match answer.fit {
-        // A document's figures are nobody's promise.
+        // A document's figures are no promise for this machine.
         _ if entry.published.is_some() => Mark::Tone(Tone::Quiet),
         Fit::Fit => Mark::Tone(Tone::Good),
         Fit::Unfit => Mark::Tone(Tone::Bad),
@@ -210,10 +211,10 @@ fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
     Cell { mark, ..Cell::from(lines) }
 }
 
-/// So many names stand in a sentence before they are counted.
+/// Names in a sentence; more are counted.
 const NAMED: usize = 4;
 
-/// Whose thresholds it is judged by, where they are a document's.
+/// The source of the thresholds, if it is a document.
 fn whose(classes: &[Class]) -> Option<String> {
     let is_built_in = |class: &&Class| built_in().contains(class);
     let names: Vec<String> = classes.iter().filter(is_built_in).map(|class| clean(class.title())).collect();
@@ -226,7 +227,7 @@ fn whose(classes: &[Class]) -> Option<String> {
     })
 }
 
-/// What must be known before the answers are used.
+/// Caveats to the answers.
 fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     let mut remarks = unknowable(all);
     remarks.extend(looked(all));
@@ -249,7 +250,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     remarks
 }
 
-/// Why nothing is said, a sentence for each reason.
+/// Reasons for missing answers, a sentence each.
 fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
     let mut reasons: Vec<(&str, Fit, Vec<&str>)> = Vec::new();
     for entry in all {
@@ -265,7 +266,7 @@ fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
             }
         }
     }
-    // What differs in its first number alone is one reason, with the least of them.
+    // Reasons that differ in their first number alone become one, with the smallest number.
     let mut alike: Vec<(Option<u64>, &str, Fit, Vec<&str>)> = Vec::new();
     for (reason, fit, names) in reasons {
         let (number, rest) = counted(reason);

@@ -1,4 +1,4 @@
-//! What the faults of a run really did, beside what they were asked to do.
+//! The real effects of the faults of a run, beside the requested ones.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,9 +38,9 @@ impl Section for Injected {
         contents.rows.iter().any(|row| !row.result.injected.is_empty())
     }
 
-    /// A fault that was asked for and never came is easily overlooked: its rows look like those without it.
+    /// A requested fault that never came is easily overlooked: its rows look like those without it.
     fn headline(&self, contents: &Contents) -> Vec<String> {
-        // Every environment that is measured tells of it, and every run, and runs of scenarios take turns.
+        // Every measured environment and every run reports it, and runs of scenarios take turns.
         let mut never: Vec<String> = Vec::new();
         for result in contents.rows.iter().map(|row| &row.result) {
             let said = never_made(result).map(|never| format!("{never} ({})", clean(&result.name)));
@@ -99,7 +99,7 @@ fn lines(contents: &Contents) -> Vec<Line<'_>> {
     lines
 }
 
-/// What two have in common that are the same fault, whatever came of it.
+/// A key that is equal for the same fault, whatever its outcome.
 fn asked(at: &InjectedIn) -> String {
     let (own, fault) = ((&at.environment, &at.outside), &at.injected);
     format!("{:?}", (own, &fault.kind, &fault.way, &fault.cpus, fault.length_ns, fault.every_ns))

@@ -130,7 +130,7 @@ fn posted(facts: &Facts, all: &Interrupts) -> Option<PostedEntry> {
     Some(PostedEntry { parameter, notified })
 }
 
-/// Where it arrives, as far as is known: on these CPUs, else wherever it may.
+/// The CPUs at which it arrives; if they are unknown, those at which it may.
 fn arrives(entry: &InterruptEntry) -> CpuSet {
     let parsed = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<CpuSet>().ok());
     let effective = parsed(&entry.effective).filter(|cpus| !cpus.is_empty());
@@ -145,7 +145,7 @@ fn summary(all: &[InterruptsEntry]) -> Table {
             |which: &dyn Fn(&InterruptEntry) -> bool| entry.devices.iter().filter(|one| which(one)).count();
         let here = |one: &InterruptEntry| !arrives(one).and(&measured).is_empty();
         let threaded = of(&|one| !one.threads.is_empty());
-        // What is not known to arrive elsewhere is not counted as such.
+        // A device whose CPUs are unknown is not counted as elsewhere.
         let unknown = of(&|one| one.allowed.is_none() && one.effective.is_none());
         let measured_there = match (measured.is_empty(), unknown) {
             (true, _) => NONE.to_owned(),

@@ -69,7 +69,7 @@ fn cell(contents: &Contents, result: &RowResult) -> CellEntry {
     }
 }
 
-/// What an environment of the plan is, in words: `kernel rt, profile realtime-virtual-guest`.
+/// An environment of the plan, in words: `kernel rt, profile realtime-virtual-guest`.
 #[must_use]
 pub fn described(environment: &Environment) -> String {
     let of = |key: &str| {
@@ -148,7 +148,7 @@ fn lines(cell: &CellEntry, reasons: &mut Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Which cores were left out, so that nobody takes the maxima for those of the whole system.
+/// Names the cores that were left out, so that the maxima are not taken for those of the whole system.
 fn system_cores(entry: &MatrixEntry) -> Option<String> {
     let mut left: Vec<String> = Vec::new();
     for cell in entry.cells.iter().filter(|cell| cell.max_ns.is_some() && !cell.left_out.is_empty()) {

@@ -17,15 +17,16 @@ pub trait Section {
     fn question(&self, _contents: &Contents) -> &'static str {
         self.heading()
     }
-    /// What it shows and how it is read, in one paragraph.
+    /// Explains in one paragraph what it shows and how to read it.
     fn about(&self) -> &'static str;
     /// Whether the report of this bundle has it.
     fn applies(&self, contents: &Contents) -> bool;
-    /// The line that stands for it on a page until it is unfolded; none: it stands open. `parts`: what it says there.
+    /// The line that replaces it on a page until it is unfolded; `None` if it is always open. `parts`: its
+    /// contents there.
     fn folded(&self, _contents: &Contents, _parts: &[Part]) -> Option<String> {
         None
     }
-    /// What it says to a reader; nothing: this reader has no use for it.
+    /// Its parts for a reader; empty if it is of no use to this reader.
     fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part>;
     /// Puts its data into the JSON document, under its key.
     fn fill(&self, _contents: &Contents, _document: &mut Document) {}
@@ -33,7 +34,7 @@ pub trait Section {
     fn headline(&self, _contents: &Contents) -> Vec<String> {
         Vec::new()
     }
-    /// What it shows where a page of the plan asks for this.
+    /// Its parts for a page of the plan that asks for it.
     fn on_page(&self, _contents: &Contents, _page: &Page, _shown: Shown) -> Vec<Part> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! What streams over network paths cost.
+//! The costs of streams over network paths.
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::catalogue::measure::{self, network as items};
@@ -91,7 +91,7 @@ fn degradation(of: Degradation) -> Cell {
     std::iter::once(words(of)).chain(doubt(of)).collect::<Vec<String>>().into()
 }
 
-/// Where the machine did other work meanwhile, which is in the load.
+/// Names the rows in which the machine did other work at the same time, which is in the load.
 fn busy(contents: &Contents) -> Option<String> {
     let is_busy = |row: &&Row| {
         let values = row.result.values();
@@ -158,7 +158,7 @@ fn streams(contents: &Contents) -> Vec<Stream<'_>> {
     DIRECTIONS.iter().flat_map(stream).collect()
 }
 
-/// What each of them costs.
+/// The costs of each of them.
 fn entries(contents: &Contents) -> Vec<NetworkEntry> {
     let streams = streams(contents);
     if streams.is_empty() {
@@ -186,7 +186,7 @@ fn entries(contents: &Contents) -> Vec<NetworkEntry> {
     streams.into_iter().map(told).collect()
 }
 
-/// What a row's entries have in common.
+/// The shared fields of a row's entries.
 fn entry(contents: &Contents, row: &Row, table: &measure::Network) -> NetworkEntry {
     let result = &row.result;
     let scenario = contents.plan.scenario.iter().find(|own| own.name.as_ref() == Some(&result.name));

@@ -1,4 +1,4 @@
-//! What measuring changed, what stood in its way, and what else a reader must know.
+//! Changes by measuring, obstacles to it, and other notes for the reader.
 
 use tactus_model::bundle::Contents;
 use tactus_model::message::NoteKind;
@@ -8,8 +8,8 @@ use crate::part::{Item, List, Part, Reader, Tone};
 use crate::row::{Remark, remarks};
 use crate::units::clean;
 
-/// Notes by kind: for a terminal the word before each and what that stands for, for others a heading, and what is
-/// said where there is none: that nothing was changed is worth saying too.
+/// A kind of notes. A terminal shows a word before each note and explains it; other formats show a heading.
+/// `none` is the text for no notes, because it matters that nothing was changed.
 struct Kind {
     kind: NoteKind,
     lead: &'static str,
@@ -91,7 +91,7 @@ impl Section for Notes {
     }
 }
 
-/// What stood in the way, alone: what `tactus prove` prints below its answers.
+/// The obstacles alone: `tactus prove` prints them below its answers.
 #[must_use]
 pub fn obstacles(contents: &Contents) -> List {
     List { items: brief(contents, &OBSTACLES).into_iter().chain(damage(contents)).collect(), led: true }
@@ -103,7 +103,7 @@ fn damage(contents: &Contents) -> impl Iterator<Item = Item> {
 
 /// The notes of a kind, with its word before each.
 fn brief(contents: &Contents, kind: &Kind) -> Vec<Item> {
-    // Which activity of a plan it was means nothing without the plan: the other readers are told.
+    // The number of an activity means nothing without the plan: only other readers see it.
     let telling = |remark: &Remark| !remark.note.text.starts_with("the load of activity ");
     let item = |remark: Remark| {
         let places = remark.environments.join(", ");

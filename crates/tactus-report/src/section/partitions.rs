@@ -1,4 +1,4 @@
-//! What groups of CPUs held of the cache where a scenario divides it: how to see that a partition works.
+//! The part of a divided cache that groups of CPUs held: it shows whether a partition works.
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{CacheHeldEntry, Document};

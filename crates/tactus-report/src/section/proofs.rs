@@ -1,4 +1,4 @@
-//! What each setting under test is worth on this machine.
+//! The benefit of each setting under test on this machine.
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{Document, ProofEntry};

@@ -1,4 +1,4 @@
-//! What a study's document published, beside what was measured here.
+//! The figures of a study's document, beside those measured here.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

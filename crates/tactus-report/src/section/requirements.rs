@@ -1,4 +1,4 @@
-//! What the plan requires, and whether it is kept.
+//! The requirements of the plan, and whether they are kept.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Section for Requirements {
     }
 }
 
-/// What several scenarios are told in the same words is told once.
+/// Joins the items of several scenarios that have the same words.
 fn together(items: impl Iterator<Item = Item>) -> Vec<Item> {
     let mut all: Vec<(Item, Vec<String>)> = Vec::new();
     let mut told: BTreeMap<(String, String), usize> = BTreeMap::new();

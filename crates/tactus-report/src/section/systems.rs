@@ -1,4 +1,4 @@
-//! What the interrupts and the timers of an environment run on, from its facts.
+//! The hardware behind the interrupts and the timers of an environment, from its facts.
 
 use std::collections::BTreeSet;
 
@@ -95,7 +95,7 @@ fn clockevent(facts: &Facts) -> Option<String> {
     (!devices.is_empty()).then(|| devices.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// What the kernel's messages say of the TSC-deadline erratum.
+/// The kernel's messages about the TSC-deadline erratum.
 fn tsc_deadline(facts: &Facts) -> Option<String> {
     let cut = facts.text("dmesg:start") != Some("whole");
     match facts.0.get("dmesg:tsc-deadline")? {

@@ -1,4 +1,4 @@
-//! What will be exceeded less than once in a longer time than was measured, and where that cannot be said.
+//! The latency that is exceeded less than once in a longer time than was measured, or why it is unknown.
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_statistics::tail::Bound;
@@ -14,9 +14,9 @@ pub struct Tails;
 /// Its entry.
 pub static ENTRY: Tails = Tails;
 
-/// Stands before the reason why there is no bound.
+/// Precedes the reason for a missing bound.
 const NO_BOUND: &str = "no bound";
-/// Most bounds that are drawn: a page of hundreds of figures is read by nobody.
+/// Most bounds that are drawn: a page of hundreds of figures is too long to read.
 const DRAWN: usize = 6;
 /// Most rows that are named for one reason.
 const NAMED: usize = 6;
@@ -79,7 +79,7 @@ impl Section for Tails {
                 }
                 Err(why) => {
                     let asked = row.result.require.as_ref().is_some_and(|require| require.tail.is_some());
-                    // Who looks at a terminal is told of those alone that he has asked for.
+                    // A terminal shows only the bounds that the user asked for.
                     if reader != Reader::Terminal || (asked && !apart(contents, &row.result.name)) {
                         group(&mut refused, &why, clean(&scenario_title(contents, &row.result)));
                     }

@@ -125,7 +125,7 @@ fn found<'a>(rows: &[&'a Row]) -> Vec<Found<'a>> {
     items
 }
 
-/// A bar alone is beside nothing, but for what was published.
+/// A bar alone has nothing beside it, except a published value.
 fn is_beside(contents: &Contents, rows: &[&Row], item: &Found) -> bool {
     let published =
         |(n, own): &(usize, &ValueResult)| published_value(&contents.plan, &rows[*n].result, own).is_some();

@@ -10,13 +10,14 @@ use crate::units::latency;
 /// How one quantity changes.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Which.
+    /// The quantity.
     pub quantity: Quantity,
-    /// Value without, in ns: of the run, or the median of the runs that did not break; no number: all of them did.
+    /// Value without, in ns: of the run, or the median of the runs that did not break; NaN if all of them
+    /// broke.
     pub base_ns: f64,
     /// Value with, in ns.
     pub with_ns: f64,
-    /// The difference, or why nothing is said about it.
+    /// The difference, or why it is unknown.
     pub difference: Result<Difference, Unknown>,
     contrast: Contrast,
 }

@@ -29,22 +29,22 @@ pub struct Line {
     pub apart: bool,
     /// The measurement's environment.
     pub environment: String,
-    /// Whose latency it is: that of the guest whose answers a card times, else the environment's.
+    /// The subject of the latency: the guest whose answers a card times, or else the environment.
     pub subject: String,
-    /// Where it was: the environment, in the state of the machine where the plan declares states. Audits
-    /// and facts are kept by it.
+    /// Its place: the environment, in the state of the machine if the plan declares states. Audits and facts
+    /// are kept by it.
     pub place: String,
     /// Its kind.
     pub kind: String,
     /// `timer`, `spin`, ...
     pub measurement: &'static str,
-    /// What the numbers are worth.
+    /// The evidence of its numbers.
     pub evidence: Option<Evidence>,
-    /// What ran beside the measurement, in words; `idle` when nothing did.
+    /// The load beside the measurement, in words; `idle` without any.
     pub load: String,
     /// How it ended; of several runs the worst.
     pub status: RowStatus,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why it lacks numbers, or has fewer than planned.
     pub reason: Option<String>,
     /// Whether a latency ended it.
     pub broke: bool,
@@ -54,19 +54,19 @@ pub struct Line {
     pub measured_ns: u64,
     /// Frames that did not arrive, of all runs.
     pub frames_lost: u64,
-    /// What it yields.
+    /// The kind of its results.
     pub yields: Yields,
-    /// The figures of latencies, when any were measured; of several runs those of all that was measured in them.
+    /// The figures of latencies, if any were measured; of several runs those of all their data.
     pub figures: Option<Summary>,
     /// Its runs one by one, where the plan repeats it.
     pub repeated: Option<Repeated>,
-    /// Its values, of several runs the median of each item; nothing for latencies.
+    /// Its values, of several runs the median of each item; empty for latencies.
     pub values: Vec<ValueResult>,
     /// How it differs from the host.
     pub against: Option<Against>,
-    /// What the study's document published.
+    /// The figures of the study's document.
     pub published: Option<Published>,
-    /// What the requirement says; of several runs the worst, limit by limit.
+    /// The verdict on its requirement; of several runs the worst, limit by limit.
     pub verdict: Option<Verdict>,
 }
 
@@ -86,7 +86,7 @@ pub struct Run {
     pub number: u32,
     /// How it ended.
     pub status: RowStatus,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why it lacks numbers, or has fewer than planned.
     pub reason: Option<String>,
     /// Whether it has numbers.
     pub has_numbers: bool,
@@ -110,7 +110,7 @@ impl Line {
         if runs.is_empty() { vec![self.measured_ns] } else { runs }.into_iter()
     }
 
-    /// Quantiles corrected for missed periods, where there are any.
+    /// Quantiles corrected for missed periods, if any were missed.
     #[must_use]
     pub fn corrected(&self) -> Option<&Corrected> {
         self.figures.as_ref().filter(|all| all.missed() > 0).map(|all| &all.corrected)
@@ -139,7 +139,8 @@ pub struct Delta {
     pub relative: Option<f64>,
 }
 
-/// The comparison table, one line per measurement and in the order of the bundle; all runs of it are one line.
+/// The comparison table, a line for each measurement, in the order of the bundle; all runs of it are one
+/// line.
 #[must_use]
 pub fn comparison(contents: &Contents) -> Vec<Line> {
     let all = Runs::new(contents);
@@ -223,7 +224,7 @@ fn reasons(runs: &[Run]) -> Option<String> {
     (!all.is_empty()).then(|| all.iter().map(said).collect::<Vec<_>>().join("; "))
 }
 
-/// The hosts' rows that others are held against.
+/// The hosts' rows that others are compared with.
 struct Hosts(BTreeMap<String, usize>);
 
 impl Hosts {
@@ -255,7 +256,7 @@ impl Hosts {
     }
 }
 
-/// What a row and the host's have in common.
+/// A text that a row and the host's share if they can be compared.
 fn comparable(result: &RowResult) -> [String; 2] {
     // A factor between an emulated processor and one that is not is the emulator's.
     let is_emulated = result.evidence == Some(Evidence::Emulated);

@@ -1,19 +1,20 @@
-//! What two rows must have in common to be compared, as words: a row is looked up by them and not held against all others.
+//! Words that two rows must share to be compared. A row is looked up by them instead of compared with all
+//! others.
 
 use serde_json::Value;
 use tactus_model::bundle::RowResult;
 use tactus_model::catalogue::Measure;
 use tactus_model::size::{Most, Sizes};
 
-/// Words that two rows share where they are alike in what is said first and have the same load and faults in their own
-/// environment; and those that they share where it is the very same load where it was.
+/// Two texts for a row. Rows share the first if they are alike in `alike` and have the same load and faults
+/// in their environment. They share the second if the very same load ran in the same place.
 pub(super) fn keys(alike: &str, result: &RowResult) -> [String; 2] {
     [true, false].map(|own| format!("{own} {alike}\n{}", conditions(result, own)))
 }
 
-/// Words that two rows share where they measure the same. Another machine's largest array is as many times a last-level
-/// cache of its own: what is measured size by size is compared where both have the size, and the rest beyond the caches of
-/// each.
+/// A text that two rows share if they measure the same. The largest array is a multiple of the last-level
+/// cache, which differs between machines. Values for each size are compared at the sizes that both have, the
+/// others beyond the caches of each machine.
 pub(super) fn measures(measure: &Measure) -> String {
     let Measure::Memory(table) = measure else { return format!("{measure:?}") };
     match table.sizes() {
@@ -22,9 +23,9 @@ pub(super) fn measures(measure: &Measure) -> String {
     }
 }
 
-/// The loads and faults of a row as far as they must agree for a comparison: their kind and
-/// parameters, and where they ran (`own`: leaving out the row's own environment). CPUs are numbered
-/// anew in each environment.
+/// The loads and faults of a row that must agree for a comparison: their kind, their parameters and where
+/// they ran. `own` leaves out the row's environment. CPUs are left out, because each environment numbers them
+/// anew.
 fn conditions(result: &RowResult, own: bool) -> String {
     let words = |table: &Value| {
         let mut table = table.clone();

@@ -1,7 +1,7 @@
 //! By how much the values of one environment are worse than those of another.
 //!
-//! What differs between two runs of the same thing (where pages lie, how warm the machine is) no interval from within a
-//! run knows: what is called a degradation is one of pairs of runs, whose order was drawn by lot.
+//! Two runs of the same thing differ (where pages lie, how warm the machine is), and no interval from within
+//! a run shows that. So a degradation is judged from pairs of runs in random order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,17 +22,17 @@ use super::typical::{place, valued};
 /// Runs of one measurement in two places.
 #[derive(Clone, Debug)]
 pub struct Degraded<'a> {
-    /// The first run of what it is held against.
+    /// The first run of the base.
     pub base: &'a RowResult,
     /// The number of that run in the bundle.
     pub base_row: usize,
-    /// The first run of what is held against it.
+    /// The first run of the other one.
     pub with: &'a RowResult,
     /// The number of that run in the bundle.
     pub with_row: usize,
     /// Whole runs of the same round in both.
     pub rounds: usize,
-    /// Rounds in which a run broke: nothing is known of its values, and what is not shown may be in them.
+    /// Rounds in which a run broke: its values are unknown, and an effect may be hidden in them.
     pub broken: usize,
     /// The items that both have.
     pub items: Vec<DegradedItem>,
@@ -45,14 +45,14 @@ pub struct DegradedItem {
     pub base: ValueResult,
     /// Here.
     pub with: ValueResult,
-    /// What lies between them.
+    /// The difference between them.
     pub degradation: Degradation,
-    /// Logarithms of what is worse over what is better, by round.
+    /// Logarithms of the worse value over the better one, by round.
     differences: Vec<Option<f64>>,
 }
 
-/// What is measured in the place of each row that yields values against the place that comes first: a host's where there
-/// is one. Streams over network paths are held against those over the first path. Nothing is judged yet.
+/// Compares the rows that yield values with those of the first place: a host's if there is one. Streams over
+/// network paths are compared with those over the first path. Nothing is judged yet.
 #[must_use]
 pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
     let pairs = pairs(contents);
@@ -64,8 +64,8 @@ pub fn held_against(contents: &Contents) -> Vec<Degraded<'_>> {
 
 /// The same of streams over network paths, or of all others, judged.
 ///
-/// All that is called a degradation in a report holds together with 95 %: each pair of places, or of paths, has an
-/// equal part of the error, and shares it among its items.
+/// All degradations in a report hold together with 95 %: each pair of places, or of paths, has an equal part
+/// of the error and shares it among its items.
 #[must_use]
 pub fn degradations(contents: &Contents, network: bool) -> Vec<Degraded<'_>> {
     let mut all = held_against(contents);
@@ -83,7 +83,7 @@ pub fn degradations(contents: &Contents, network: bool) -> Vec<Degraded<'_>> {
     all
 }
 
-/// How many rounds it takes for so many places beside the first.
+/// Rounds that are needed for this number of places beside the first.
 #[must_use]
 pub fn least_rounds(places: usize) -> usize {
     least(part_of_error(places))
@@ -130,7 +130,7 @@ impl<'a> Degraded<'a> {
         is_network(self.with)
     }
 
-    /// What is judged together: all measurements in the same two places, and each path by itself.
+    /// The group that is judged together: all measurements in the same two places, and each path by itself.
     fn group(&self) -> (&'a str, &'a str) {
         if self.is_network() {
             (&self.base.name, &self.with.name)
@@ -140,7 +140,7 @@ impl<'a> Degraded<'a> {
     }
 }
 
-/// Judges together what belongs together: one of so many families that have an equal part of the error each.
+/// Judges one family of pairs together. Each of `families` has an equal part of the error.
 pub(super) fn judge<'a: 'b, 'b>(pairs: impl Iterator<Item = &'b mut Degraded<'a>>, families: usize) {
     let items: Vec<&mut DegradedItem> = pairs.flat_map(|pair| &mut pair.items).collect();
     let differences: Vec<Vec<Option<f64>>> = items.iter().map(|item| item.differences.clone()).collect();
@@ -205,7 +205,7 @@ const fn is_network(result: &RowResult) -> bool {
     matches!(result.measurement, Measure::Network(_))
 }
 
-/// Each exit of it was made longer: what differs is not what the place costs.
+/// Whether tracing made each of its exits longer: a difference is then not the cost of the place.
 const fn has_paid_for_tracing(result: &RowResult) -> bool {
     matches!(result.exits, Some(KvmExits::Counted(_)))
 }
@@ -213,7 +213,7 @@ const fn has_paid_for_tracing(result: &RowResult) -> bool {
 /// A run, with its number in the bundle.
 type Numbered<'a> = (usize, &'a RowResult);
 
-/// What is held against what: first runs.
+/// The pairs of first runs to compare.
 fn pairs(contents: &Contents) -> Vec<(Numbered<'_>, Numbered<'_>)> {
     let results = valued(contents).into_iter().map(|(number, row)| (number, &row.result));
     let firsts: Vec<Numbered> = results.filter(|(_, result)| !has_paid_for_tracing(result)).collect();
@@ -242,7 +242,8 @@ fn pairs(contents: &Contents) -> Vec<(Numbered<'_>, Numbered<'_>)> {
         .collect()
 }
 
-/// What a row and the one that it is held against have in common: streams over network paths nothing else.
+/// A text that two rows share if they can be compared; streams over network paths need nothing more in
+/// common.
 fn comparable(result: &RowResult) -> [String; 2] {
     if is_network(result) {
         return ["network", "network"].map(String::from);

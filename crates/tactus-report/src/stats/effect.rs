@@ -1,4 +1,4 @@
-//! What changes from one scenario to another, in words that say no more than was shown.
+//! The effects from one scenario to another, in words that claim no more than was shown.
 
 use std::collections::BTreeMap;
 
@@ -16,25 +16,25 @@ use super::unknown::{sentence, word};
 use crate::row::{Quantity, broke, figures, is_corrected, never_made};
 use crate::units::{duration, latency, signed};
 
-/// What an effect speaks of.
+/// The quantities of an effect.
 const QUANTITIES: [Quantity; 3] = [Quantity::P50, Quantity::P999, Quantity::Maximum];
 
-/// What an effect is judged from.
+/// The runs that an effect is judged from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// One run each, cut into so many intervals of time.
+    /// One run each, cut into intervals of time.
     TwoRuns {
         /// Without and with.
         slots: [usize; 2],
     },
-    /// So many pairs of runs, in an order drawn by lot.
+    /// Pairs of runs, in random order.
     Repeats {
         /// Those that were made.
         pairs: usize,
         /// Those of them in which a run broke.
         broken: usize,
     },
-    /// One run each, in slices that were measured in turn, in an order drawn by lot.
+    /// One run each, in slices that were measured in turn, in random order.
     Slices {
         /// Pairs of one round that were made.
         pairs: usize,
@@ -48,19 +48,19 @@ pub enum Design {
 /// The effect of one scenario against another.
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// What stands in for "it": `load`, or the scenario's name.
+    /// The subject of the sentence: `load`, or the scenario's name.
     pub subject: String,
     /// Whether periods were missed, so that quantiles are corrected ones.
     pub corrected: bool,
     /// On p50, p99.9 and maximum.
     pub changes: Vec<Change>,
-    /// What it is judged from.
+    /// The runs that it is judged from.
     pub design: Design,
-    /// What broke, without and with, a sentence each.
+    /// The runs that broke, without and with, a sentence each.
     pub broke: Vec<String>,
     /// The largest latency of all runs, without and with, in ns; of runs that were cut short as well.
     pub largest_ns: [Option<u64>; 2],
-    /// What must be known before the numbers are used.
+    /// A caveat to read before the numbers are used.
     pub caution: Option<String>,
 }
 
@@ -165,7 +165,7 @@ impl Effect {
         if self.subject == LOAD { "under load".into() } else { format!("in {}", self.subject) }
     }
 
-    /// Whether any of the three changes; `None`: nothing is said of any.
+    /// Whether any of the three changes; `None` if all are unknown.
     #[must_use]
     pub fn found(&self) -> Option<bool> {
         let any = self.changes.iter().any(|change| change.difference.is_ok());
@@ -212,7 +212,7 @@ impl Effect {
         self.broke.is_empty()
     }
 
-    /// What it is judged from, in words.
+    /// How it is judged, in words.
     #[must_use]
     pub fn method(&self) -> String {
         match self.design {
@@ -243,7 +243,7 @@ fn counted(pairs: usize, broken: usize, what: &str) -> String {
     }
 }
 
-/// The largest difference that is not excluded, if that bounds anything; else the words for what stays open.
+/// The largest difference that is not excluded, if that bounds anything; else words for the unknown.
 fn bound(change: &Change, difference: &Difference) -> Result<String, String> {
     let most = difference.interval.largest();
     if most <= change.base_ns {
@@ -272,7 +272,7 @@ fn range(difference: &Difference) -> String {
     format!("95 % interval {} to {}", end(interval.low_ns), end(interval.high_ns))
 }
 
-/// What a maximum is where it is the median of those of several runs.
+/// The name of a maximum that is the median of several runs.
 const TYPICAL_MAXIMUM: &str = "the typical maximum of a run";
 
 /// The subject where load is all that two scenarios differ in.
@@ -281,7 +281,8 @@ const LOAD: &str = "load";
 /// The effect of the scenario of `with` against that of `base`, before it is judged.
 ///
 /// # Errors
-/// When one of them has no numbers, a fault in them was never made, or they were not measured alike: the sentence that says so.
+/// When one of them lacks numbers, a fault in them was never made, or they were not measured alike: the
+/// sentence that says so.
 pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effect, String> {
     let (base, with) = (runs(contents, base), runs(contents, with));
     let (Some(first), Some(other)) = (base.first(), with.first()) else {
@@ -358,8 +359,8 @@ fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
     Ok((Design::TwoRuns { slots: [slots[0].len(), slots[1].len()] }, changes))
 }
 
-/// Of pairs of slices of one round, where there are enough for the lot to tell something by: whichever of the two the lot
-/// had measured first, without an effect their difference is as likely one way as the other.
+/// Pairs of slices of one round, if there are enough for a verdict from their random order. Without an
+/// effect, their difference is as likely one way as the other, whichever was measured first.
 fn slices(base: &Row, with: &Row) -> Option<(Design, Vec<Change>)> {
     let round = |of: &Sliced| of.result.slice.map(|slice| (slice.number, slice.of));
     let mut others = BTreeMap::new();
@@ -443,7 +444,7 @@ fn subject(base: &RowResult, with: &RowResult) -> String {
     }
 }
 
-/// What must be known before two rows are held against each other.
+/// A caveat to the comparison of two rows.
 #[must_use]
 pub fn caution(base: &RowResult, with: &RowResult) -> Option<String> {
     if base.evidence != with.evidence {

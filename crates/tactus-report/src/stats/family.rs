@@ -21,11 +21,11 @@ pub struct Claim<'a> {
     pub base: String,
     /// The scenario with.
     pub with: String,
-    /// What came of it.
+    /// Its result.
     pub found: Found<'a>,
 }
 
-/// What came of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug)]
 pub enum Found<'a> {
     /// The effect on latencies.
@@ -40,7 +40,7 @@ impl Claim<'_> {
     /// The effect on latencies.
     ///
     /// # Errors
-    /// Why there is none to speak of.
+    /// Why there is no effect on latencies.
     pub fn effect(&self) -> Result<&Effect, &str> {
         match &self.found {
             Found::Latencies(effect) => Ok(effect),
@@ -50,9 +50,8 @@ impl Claim<'_> {
     }
 }
 
-/// Every claim and every setting under test of a bundle: one family, so that of all that is called an effect in a
-/// report nothing is none, with 95 %. Claims about values are a family of their own, in which each has an equal part of
-/// the error.
+/// Every claim and every setting under test of a bundle as one family: with 95 %, a report names no false
+/// effect. Claims about values are a separate family, in which each has an equal part of the error.
 #[must_use]
 pub fn effects(contents: &Contents) -> (Vec<Claim<'_>>, Vec<Proven>) {
     let runs = Runs::new(contents);

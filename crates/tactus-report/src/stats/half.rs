@@ -1,4 +1,4 @@
-//! What one half of a pair says: it was measured whole, it broke, or nothing is known of it.
+//! The state of one half of a pair: it was measured whole, it broke, or it is unknown.
 
 use tactus_model::bundle::RowResult;
 use tactus_model::clock::ClockCheck;
@@ -19,7 +19,7 @@ pub enum Half {
 }
 
 impl Half {
-    /// What is known of a run.
+    /// The state of a run.
     #[must_use]
     pub fn of(result: &RowResult) -> Self {
         let why = |else_said: &str| result.reason.clone().unwrap_or_else(|| else_said.to_owned());
@@ -35,7 +35,7 @@ impl Half {
     }
 }
 
-/// What is known of a run that came to its end.
+/// The state of a run that came to its end.
 fn complete(result: &RowResult) -> Half {
     if let Some(restart) = result.restarts.first() {
         return Half::Broken(restart.sentence());

@@ -1,4 +1,4 @@
-//! A measurement: its runs, and what they came to together. It is worked out once, and held against many.
+//! A measurement: its runs and their common result. It is computed once, and compared with many.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub(super) struct Measured<'a> {
     pub(super) first: &'a RowResult,
     /// All of its runs, in their order.
     pub(super) runs: Vec<Run<'a>>,
-    /// What they came to: of several runs the median of each item.
+    /// Their result: of several runs the median of each item.
     pub(super) values: Vec<ValueResult>,
-    /// Where each item stands there, once for each unit.
+    /// The place of each item in it, once for each unit.
     places: BTreeMap<Place<'a>, Vec<usize>>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Measured<'a> {
 pub(super) struct Run<'a> {
     /// As the bundle has it.
     pub(super) result: &'a RowResult,
-    /// Its values by what they are of.
+    /// Its values, by their key.
     pub(super) values: BTreeMap<Place<'a>, &'a ValueResult>,
 }
 

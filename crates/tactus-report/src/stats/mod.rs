@@ -1,5 +1,5 @@
-//! What several rows say together: differences, effects, comparisons. The figures are taken out of the bundle here; the
-//! statistics are those of `tactus-statistics`.
+//! Several rows together: differences, effects, comparisons. This module takes the figures out of the bundle;
+//! the statistics are those of `tactus-statistics`.
 
 mod change;
 mod comparison;

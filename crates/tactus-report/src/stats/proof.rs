@@ -1,4 +1,4 @@
-//! What each setting under test is worth: pairs of measurements with and without it.
+//! The benefit of each setting under test: pairs of measurements with and without it.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::unknown::sentence;
 use crate::row::{Quantity, figures, is_corrected, spared, unproven};
 use crate::units::clean;
 
-/// What is judged of a setting.
+/// The judged quantities of a setting.
 pub const PROVEN: [Quantity; 3] = [Quantity::P99, Quantity::P999, Quantity::Maximum];
 
 /// Fewer pairs than this are a look.
@@ -29,9 +29,9 @@ pub struct Proven {
     pub setting: String,
     /// Name of the environment.
     pub environment: String,
-    /// What differed.
+    /// The difference between the halves.
     pub what: String,
-    /// What the numbers are worth.
+    /// The evidence of the numbers.
     pub evidence: Option<Evidence>,
     /// Pairs of which both halves were measured whole.
     pub whole: usize,
@@ -41,11 +41,11 @@ pub struct Proven {
     pub planned: usize,
     /// Whether periods were missed, so that quantiles are corrected ones.
     pub corrected: bool,
-    /// The effects on p99, p99.9 and the maximum; of a setting that is not tested the medians of what was measured of it.
+    /// The effects on p99, p99.9 and the maximum; for a setting that is not tested, the measured medians.
     pub effects: Vec<Change>,
-    /// Why it is not tested; none: it is.
+    /// Why it is not tested; `None` if it is.
     pub reason: Option<String>,
-    /// What is to be known of it: which pairs do not count, that the order mattered.
+    /// Caveats: pairs that do not count, or an order that mattered.
     pub cautions: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ struct Pair<'a> {
     halves: [&'a RowResult; 2],
 }
 
-/// What a pair says: what is known of each half, without and with, or why it does not count.
+/// The result of a pair: the state of each half, without and with, or why the pair does not count.
 type Said<'a> = Result<[Half; 2], (&'a str, String)>;
 
 /// Every setting under test of a bundle, in the plan's order, before they are judged.
@@ -145,10 +145,11 @@ fn draft(proof: &Proof, runs: &Runs<'_>, is_due: &dyn Fn(&RowResult) -> bool) ->
     }
 }
 
-/// What a pair says. A pair of which a half is not known, or was measured by an instrument that is not proven, says nothing.
+/// The result of a pair. A pair with an unknown half, or one measured by an unproven instrument, does not
+/// count.
 fn said<'a>(pair: &Pair<'a>, is_due: &dyn Fn(&RowResult) -> bool) -> Said<'a> {
     let halves = pair.halves.map(Half::of);
-    // What ended a pair is what came first.
+    // The problem that came first in time ended the pair.
     let order = if pair.at[1] < pair.at[0] { [1, 0] } else { [0, 1] };
     for at in order {
         let (half, result) = (&halves[at], pair.halves[at]);
@@ -188,8 +189,8 @@ fn tests<'a>(
     pairs.iter().enumerate().filter_map(of).collect()
 }
 
-/// Why nothing is said of a setting: its instrument is proven where a half passed the self-test in the first and in the last
-/// pair that has one.
+/// Why a setting has no result. Its instrument is proven if a half passed the self-test in the first and in
+/// the last pair with one.
 fn unseen(pairs: &[Pair<'_>], is_due: &dyn Fn(&RowResult) -> bool) -> Option<String> {
     let tests = tests(pairs, is_due);
     let (Some(first), Some(last)) = (tests.first(), tests.last()) else {
@@ -201,7 +202,7 @@ fn unseen(pairs: &[Pair<'_>], is_due: &dyn Fn(&RowResult) -> bool) -> Option<Str
     failed.map(|(name, why)| format!("self-test not passed in `{}`: {why}", clean(name)))
 }
 
-/// That the last pair was to have a self-test, and has none.
+/// Says that the last pair was to have a self-test, and has none.
 fn unseen_at_the_end(pairs: &[Pair<'_>], is_due: &dyn Fn(&RowResult) -> bool) -> Option<String> {
     let last = pairs.len().checked_sub(1)?;
     let is_asked = pairs[last].halves.into_iter().any(is_due);
@@ -227,7 +228,7 @@ fn nothing(counted: &[(&Pair<'_>, &[Half; 2])], said: &[Said<'_>], planned: usiz
     Some(format!("none of {planned} pairs was measured completely{why}"))
 }
 
-/// Which pairs do not count, and why.
+/// The pairs that do not count, and why.
 fn left_out(said: &[Said<'_>], planned: usize) -> Option<String> {
     let out: Vec<(&str, &str)> =
         said.iter().filter_map(|said| said.as_ref().err()).map(|(name, why)| (*name, why.as_str())).collect();
@@ -235,7 +236,7 @@ fn left_out(said: &[Said<'_>], planned: usize) -> Option<String> {
     (!out.is_empty()).then(|| format!("{} of {planned} pairs {does} not count: {}", out.len(), grouped(&out)))
 }
 
-/// Which pairs broke, on which side.
+/// The pairs that broke, on each side.
 fn broke(broken: &[&(&Pair<'_>, &[Half; 2])], planned: usize) -> Option<String> {
     let side = |at: usize, word: &str| {
         let own = broken.iter().filter_map(|(pair, halves)| match &halves[at] {

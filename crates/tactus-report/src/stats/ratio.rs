@@ -11,10 +11,10 @@ pub struct ValueRatio {
     pub interval: Option<(f64, f64)>,
 }
 
-/// `own` over `theirs`, which measured the same item; `None` where they are no such values.
+/// `own` over `theirs`, which measured the same item; `None` if they cannot be compared.
 ///
-/// Each of the two 95 % intervals misses its median in at most 5 % of all cases, so that both hold in at least 90 %
-/// (Bonferroni); then the quotient is within that of their ends.
+/// Each of the two 95 % intervals misses its median in at most 5 % of all cases, so that both hold in at
+/// least 90 % (Bonferroni). Then the quotient lies between the quotients of their ends.
 #[must_use]
 pub fn value_ratio(own: &ValueResult, theirs: &ValueResult) -> Option<ValueRatio> {
     if !own.is_of(theirs) || own.unit != theirs.unit || theirs.value <= 0.0 {

@@ -25,8 +25,8 @@ pub(super) fn numbered_runs<'a>(contents: &'a Contents, scenario: &str) -> Vec<(
     runs
 }
 
-/// Whether it was measured to the end that its plan gave it, in an environment that lived: a half that was cut short is
-/// none.
+/// Whether it was measured to its planned end, in an environment that lived. A half that was cut short does
+/// not count.
 #[must_use]
 pub fn is_whole(result: &RowResult) -> bool {
     result.ended == RowEnd::Complete && result.restarts.is_empty() && figures(result).is_some()

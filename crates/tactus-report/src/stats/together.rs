@@ -1,8 +1,8 @@
 //! The figures of several runs of one measurement.
 //!
-//! Of a scenario there is one definition of each figure, however it was measured: what its threads, slices, restarts and
-//! runs counted is added up, the extremes of all are kept, and quantiles are those of all periods in one histogram. What
-//! a run typically yields is something else, and is called the median of the runs.
+//! Each figure of a scenario has one definition, however it was measured. The counts of its threads, slices,
+//! restarts and runs are added up, and the extremes of all are kept. Quantiles are those of all periods in
+//! one histogram. The typical result of a run is another figure, and is called the median of the runs.
 
 use tactus_model::bundle::Row;
 use tactus_model::latency::{Corrected, Latency, Summary};
@@ -32,7 +32,7 @@ pub(super) fn together(runs: &[&Row]) -> Option<Summary> {
     }
 }
 
-/// The median of each figure of these; `None` where there are none.
+/// The median of each figure of these; `None` without any.
 pub(super) fn medians(all: &[&Summary]) -> Option<Summary> {
     let middle = |values: Vec<f64>| median(values);
     let count =

@@ -8,11 +8,11 @@ use tactus_statistics::median;
 
 use crate::row::Runs;
 
-/// With so many runs their range holds the median of all runs with more than 95 %: 1 - 2^(1 - n).
+/// From this many runs on, their range contains the median of all runs with more than 95 %: 1 - 2^(1 - n).
 const RANGE_IS_AN_INTERVAL: usize = 6;
 
-/// The values of these runs, of which `result` is one: of several the median of each item, with their range for an
-/// interval where there are enough.
+/// The values of these runs, of which `result` is one. Of several runs: the median of each item, with their
+/// range as its interval if there are enough.
 pub fn values_of(runs: &[&Row], result: &RowResult) -> Vec<ValueResult> {
     let own = fullest(runs, result);
     if runs.len() < 2 {
@@ -49,10 +49,10 @@ pub(super) fn fullest<'a>(runs: &[&'a Row], result: &'a RowResult) -> &'a [Value
     }
 }
 
-/// What a value is of: an item, at a point of its curve.
+/// The key of a value: an item, at a point of its curve.
 pub(super) type Place<'a> = (&'a str, Option<Point>);
 
-/// That of this one.
+/// The key of this one.
 pub(super) fn place(value: &ValueResult) -> Place<'_> {
     (&value.item, value.at)
 }

@@ -1,11 +1,11 @@
-//! Why nothing is said about a difference, in words.
+//! Reasons for an unknown difference, in words.
 
 use tactus_statistics::{ENOUGH, Unknown};
 
-/// With fewer slots than this the correlation that is seen may be chance: independent noise counts as fewer than eight in
-/// 89 of 100 runs of ten slots, in 24 of twenty, and in none of sixty.
+/// With fewer slots than this the correlation that is seen may be chance. Independent noise counts as fewer
+/// than eight slots in 89 of 100 runs of ten slots, in 24 of 100 of twenty, and in none of sixty.
 const SEEN: usize = 60;
-/// What tells more in the same time, however the noise is correlated.
+/// The advice that tells more in the same time, however the noise is correlated.
 const SLICES: &str = "use slices (`--interleave 1s`), or measure longer";
 
 /// In two or three words.
@@ -20,7 +20,7 @@ pub const fn word(why: Unknown) -> &'static str {
     }
 }
 
-/// The same, with what would fix it.
+/// The same, with the remedy.
 #[must_use]
 pub fn sentence(why: Unknown) -> String {
     let more = match why {

@@ -1,4 +1,5 @@
-//! What changes of values from one scenario to another: judged as what environments cost is, from rounds of runs.
+//! The effects on values from one scenario to another: judged like the costs of environments, from rounds of
+//! runs.
 
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::outcome::{Outcome, RowEnd};

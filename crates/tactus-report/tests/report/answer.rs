@@ -1,4 +1,4 @@
-//! The first line: whether the deadline is held, on which evidence, and what would help most.
+//! The first line: whether the deadline is met, the evidence for it, and the most helpful step.
 
 use tactus_model::bundle::{Asked, Contents, RowResult};
 use tactus_model::event::RunStatus;
@@ -164,7 +164,7 @@ fn nothing_is_met_under_a_load_that_ended_early() {
         "{}",
         junit::render(&contents).unwrap()
     );
-    // What is broken stays broken.
+    // A broken limit stays broken.
     limited(&mut contents, 0, 1);
     assert_eq!(answer(&contents).word, "NOT MET");
 }
@@ -376,7 +376,7 @@ fn a_time_is_more_only_where_something_was_measured_for_longer() {
     assert!(sentence.starts_with("The largest latency is unknown (1 min to 2 min"), "{sentence}");
 }
 
-/// A part of a file that has no values was not measured: what the others say is not changed by it.
+/// A part of a file that has no values was not measured: it does not change what the others say.
 #[test]
 fn an_imported_part_without_values_is_not_counted_as_made() {
     let mut contents = empty();
@@ -453,7 +453,7 @@ fn a_program_reads_the_same_answer_as_a_person() {
         assert_eq!(said["next"]["title"].as_str(), own.next.as_ref().map(|next| next.title.as_str()));
         assert_eq!(said["next"]["command"].as_str(), command);
     }
-    // What was written before there was an answer is still read.
+    // A document from before there was an answer is still read.
     let mut older = serde_json::to_value(document(&kept())).unwrap();
     older.as_object_mut().unwrap().remove("answer");
     let read: tactus_model::document::Document = serde_json::from_value(older).unwrap();

@@ -14,7 +14,7 @@ fn the_terminal_gets_findings_in_full_worst_first_and_the_summary_last() {
 }
 
 #[test]
-fn brief_is_a_line_for_a_finding_and_all_says_why_each_other_check_is_none() {
+fn brief_is_a_line_for_a_finding_and_all_gives_the_reason_of_each_other_check() {
     let audit = audit();
     let two =
         [Audited { environment: "host", audit: &audit }, Audited { environment: "guest", audit: &audit }];

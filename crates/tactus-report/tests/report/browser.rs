@@ -17,7 +17,7 @@ use crate::compare;
 /// The ways in which a page is opened.
 const WAYS: [&str; 6] = ["wide", "usual", "dark", "narrow", "open", "folded"];
 
-/// What is wrong with these pages; `None` where nobody can look.
+/// The faults of these pages; `None` without a browser.
 fn looked(pages: &[(&str, String)]) -> Option<Value> {
     let mut look = looks(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/browser/look.py"))?;
     let directory = tempfile::tempdir().unwrap();
@@ -133,7 +133,7 @@ fn the_level_of_a_tail_and_its_fit_are_read_zoomed_and_switched_as_well() {
     }
 }
 
-/// Every attempt sets `window.hostile`: that none does is asked of the browser.
+/// Every attempt sets `window.hostile`; the browser tells whether one did.
 #[test]
 fn no_name_of_a_bundle_is_run_as_a_script() {
     let names = [

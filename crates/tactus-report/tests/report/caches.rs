@@ -1,5 +1,5 @@
-//! Shared caches: latencies and misses by what a CPU shares with the load, and what was held of a divided cache. The
-//! counts are written: no processor with these counters was at hand.
+//! Shared caches: latencies and misses by the caches that a CPU shares with the load, and the held part of a
+//! divided cache. The counts are made up: no processor with these counters was at hand.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The certificate: two pages whatever is in the bundle, and none where there is nothing to certify.
+//! The certificate: two pages for any bundle, and an error if there is nothing to certify.
 
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::finding::Audit;
@@ -124,7 +124,7 @@ fn limits_that_differ_are_told_with_those_that_have_them() {
 }
 
 #[test]
-fn there_is_none_where_nothing_is_proven() {
+fn there_is_no_certificate_without_proof() {
     let mut contents = certified();
     contents.rows.iter_mut().for_each(|row| row.result.require = None);
     assert!(matches!(refused(&contents), CertificateError::NoLimit));
@@ -154,7 +154,7 @@ fn there_is_none_where_nothing_is_proven() {
     assert!(matches!(refused(&contents), CertificateError::NothingMeasured));
 }
 
-/// Everything that a bundle can say, as long and as hostile as it can be.
+/// A bundle whose texts are all very long and hostile.
 fn worst(word: &str) -> Contents {
     let mut contents = hostile();
     let (long, own) = (word.repeat(3_000 / word.len() + 1), certified());

@@ -1,6 +1,6 @@
-//! How often a comparison calls a regression what is none, and how often it sees one: bundles of a machine against
-//! bundles of the same machine, under the noises that real machines have. `make simulate` runs the whole of it,
-//! `make test` a small part.
+//! How often a comparison reports a false regression, and how often it sees a real one. It compares bundles
+//! of a machine with others of the same machine, with the noise of real machines. `make simulate` runs the
+//! whole of it, `make test` a small part.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
@@ -35,8 +35,8 @@ const NOISES: [(&str, Noise); 3] = [
     ("run shift 5 %", Noise::Runs),
 ];
 
-/// Seconds of wake-ups, drawn once: what a second has is one of them, times its level. A value stands for its
-/// neighbours, but for the largest ten, which stand for themselves.
+/// Seconds of wake-ups, drawn once. A simulated second is one of them, times its level. A value stands for
+/// its neighbours; each of the largest ten stands for itself.
 struct Pool(Vec<Vec<(f64, u64)>>);
 
 impl Pool {
@@ -109,14 +109,15 @@ fn values(name: &str, of: &[f64], repeat: u32) -> Row {
     ended(result, Outcome::Values(of.iter().enumerate().map(value).collect()), repeat)
 }
 
-/// A bundle of scenarios, repeated in rounds: so many of latencies (four quantities each), and one of so many values.
+/// A bundle of scenarios, repeated in rounds: `scenarios` of latencies (four quantities each), and one of
+/// `items` values.
 fn sitting(machine: &mut Machine, pool: &Pool, (scenarios, items): (usize, usize)) -> Contents {
     let mut contents = common::empty();
     for round in 1..=REPEATS {
         for n in 0..scenarios {
             contents.rows.push(latencies(machine, pool, &format!("scenario {n}"), round));
         }
-        // Each item has seconds of its own.
+        // Each item has separate seconds.
         let mean = |_| levels(machine).iter().sum::<f64>() / float(SECONDS);
         let own: Vec<f64> = (0..items).map(mean).collect();
         if items > 0 {
@@ -158,8 +159,8 @@ fn against_itself(trials: u64, noise: Noise, shape: (usize, usize), quantities: 
     [0, 1, 2].map(|at| percent(found.iter().filter(|said| said[at]).count(), found.len()))
 }
 
-/// Of runs whose logarithms have this standard deviation, one of so many quantities is so many times worse: how many of
-/// 100 comparisons call that one a regression, and how many pass it.
+/// Simulates runs whose logarithms have this standard deviation; one of `quantities` is `ratio` times worse.
+/// Returns how many of 100 comparisons call that one a regression, and how many pass it.
 fn power(trials: u64, (ratio, spread): (f64, f64), quantities: usize, runs: u32) -> [f64; 2] {
     let found = all_of(trials, |seed| {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));

@@ -1,4 +1,4 @@
-//! What environments cost against the first, in whole bundles.
+//! The costs of environments against the first, in whole bundles.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
@@ -18,11 +18,11 @@ use tactus_statistics::Random;
 
 use crate::common::{empty, environment, item, overheads, planned, valued};
 
-/// Environments by kind, what they are worth, and by how much a value of theirs is worse.
+/// Environments: name, kind, evidence, and how much worse a value is there.
 type Places<'a> = &'a [(&'a str, &'a str, Evidence, f64)];
 
-/// So many rounds of system calls, signals, divisions and bandwidth in each place. Runs differ by 2 %; divisions are the same
-/// anywhere.
+/// `rounds` rounds of system calls, signals, divisions and bandwidth in each place. Runs differ by 2 %;
+/// divisions are the same everywhere.
 fn measured(places: Places, rounds: u32, seed: u64) -> Contents {
     let mut contents = empty();
     let mut random = Random::new(seed);
@@ -105,7 +105,7 @@ fn the_answer_to_values_alone_is_what_environments_cost() {
         );
         assert_eq!(answer(&once).next.unwrap().command, "--repeat 6");
     }
-    // With one environment there is nothing that anything is held against.
+    // A single environment has nothing to be compared with.
     assert!(first(&measured(&alike[..1], 8, 3)).starts_with("NO ANSWER: "));
 }
 
@@ -135,7 +135,7 @@ fn the_json_of_what_environments_cost() {
 }
 
 #[test]
-fn what_is_worse_in_every_round_is_a_degradation_and_what_is_alike_is_none() {
+fn a_value_that_is_worse_in_every_round_is_a_degradation_and_an_equal_one_is_not() {
     let document = document(&study());
     for entry in &document.degradations {
         let seen = entry.degradation;
@@ -161,7 +161,7 @@ fn of_one_run_each_nothing_is_called_a_degradation_however_much_differs() {
 }
 
 #[test]
-fn a_guest_whose_exits_were_traced_has_paid_for_that_and_is_held_against_nothing() {
+fn a_guest_whose_exits_were_traced_has_paid_for_that_and_is_not_compared() {
     let places = |exits: KvmExits| -> Vec<String> {
         let mut contents = measured(PLACES, 8, 1);
         for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
@@ -170,7 +170,7 @@ fn a_guest_whose_exits_were_traced_has_paid_for_that_and_is_held_against_nothing
         document(&contents).degradations.into_iter().map(|entry| entry.with.environment).collect()
     };
     assert_eq!(places(KvmExits::Counted(CountedExits::default())), ["container"; 4]);
-    // Nobody traced: nothing was paid.
+    // Nothing was traced, so nothing was paid.
     assert_eq!(places(KvmExits::Unknowable("no BPF".into())).len(), 8);
 }
 
@@ -235,7 +235,7 @@ fn runs_of_one_measurement_are_one_bar_of_a_figure() {
     let all = values::ENTRY.parts(&study(), Reader::Page);
     let drawn: String = all.into_iter().flat_map(Part::figures).map(|figure| figure.svg()).collect();
     for place in ["host, services", "container, services", "guest, services"] {
-        // Drawn on a line of its own; the words for those who do not see it say it too.
+        // Each place is drawn on a separate line; the words for readers who do not see it name it as well.
         assert_eq!(drawn.matches(&format!("\n{place}")).count(), 4, "a bar for each item: {drawn}");
     }
 }
@@ -254,7 +254,7 @@ fn other_work_in_the_load_of_a_stream_is_told_of() {
     assert!(!streamed(0.05).contains("includes other work"));
 }
 
-/// In so many of these tables of a thing against itself a degradation is announced.
+/// The number of tables with a false degradation, of `tables` that compare a thing with itself.
 fn false_tables(places: Places, tables: u64) -> usize {
     let announced = |seed: &u64| {
         let document = document(&measured(places, 8, 100 + seed));

@@ -99,13 +99,13 @@ fn too_few_cycles_are_inconclusive_unless_more_of_them_could_not_change_it() {
         reason.contains("10 000 cycles of a thread are too few") && reason.contains("needs 100 000"),
         "{reason}"
     );
-    // A maximum needs no second value, and nobody is asked to measure for longer.
+    // A maximum needs no second value, and no longer measurement is asked for.
     let broken = Require { p99: Some(GENEROUS), ..require(3) };
     let row = required(broken, Evidence::BareMetal);
     let verdict = verdict(&row).unwrap();
     assert_eq!((verdict.outcome, verdict.longer_ns), (Outcome::Fail, None));
     assert!(verdict.reason.contains("exceeds the required 3 us"), "{}", verdict.reason);
-    // Of all else nothing is said of so few.
+    // So few cycles decide nothing else.
     let side = |name: &str| verdict.limits.iter().find(|limit| limit.quantity == name).unwrap().side;
     assert_eq!((side("max"), side("p99")), (Side::Broken, Side::Open));
     assert_eq!(outcome(&required(require(3), Evidence::Emulated)).0, Outcome::Inconclusive);

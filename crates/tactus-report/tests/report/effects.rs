@@ -1,4 +1,4 @@
-//! What changes from one scenario to another: answers that are known beforehand.
+//! The effects from one scenario to another: answers that are known beforehand.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ use crate::common::{Shape, Span, compared, latency, measured, planned};
 const INTERVAL_NS: u64 = 200_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Seconds of a timer that wakes 5 us late, or 10 ms late so many times a second; the periods that it missed are
-/// kept beside, as a run keeps them.
+/// Seconds of a timer that wakes 5 us late, or 10 ms late `stalls` times a second. The periods that it missed
+/// are kept separately, as in a run.
 fn stalled(name: &str, seconds: u64, stalls: u64, seed: u64) -> Row {
     let mut random = Random::new(seed);
     let mut all = Latency::new();
@@ -291,7 +291,7 @@ fn runs_that_broke_count_as_worse_and_are_never_dropped() {
     let maximum = said.last().unwrap();
     assert!(maximum.contains("any size is possible") && maximum.contains("to unknown"), "{maximum}");
     assert!(maximum.contains("the largest of all runs is 5 ms against "), "{maximum}");
-    // All of them: that is an effect, whose size nobody knows.
+    // If all of them broke, that is an effect of unknown size.
     for row in rows.iter_mut().filter(|row| row.result.name == "b") {
         row.result.end(Ending::because(RowEnd::Failed, "the guest's kernel panicked"));
     }
@@ -345,7 +345,7 @@ fn eight_runs_are_one_row_of_the_table_with_each_run_and_their_median_below_it()
     assert_eq!(document.repeated.iter().map(|entry| entry.runs).collect::<Vec<_>>(), [8, 8]);
 }
 
-/// A row of so many slices of ten seconds, on a machine whose latency grows from slice to slice.
+/// A row of `slices` slices of ten seconds, on a machine whose latency grows from slice to slice.
 fn sliced(name: &str, slices: u32, later_ns: f64, seed: u64) -> Row {
     let mut random = Random::new(seed);
     let mut whole_row = Latency::new();

@@ -73,7 +73,7 @@ fn where_kvm_carries_a_guest_out_itself_its_exits_to_user_space_are_told_and_why
 }
 
 #[test]
-fn where_nobody_asks_there_is_no_section() {
+fn without_a_request_there_is_no_section() {
     let said = render(&contents(vec![("not asked", None)]), Style::default());
     assert!(!said.to_lowercase().contains("exits to kvm"), "{said}");
 }

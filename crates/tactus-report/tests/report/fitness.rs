@@ -1,4 +1,4 @@
-//! What latencies suffice for, and when nothing may be said of it.
+//! Fitness from latencies, and when it is unknown.
 
 use serde_json::json;
 use tactus_model::bundle::{Contents, Row, RowResult};
@@ -50,7 +50,7 @@ fn reasons_that_differ_in_their_number_alone_are_one_sentence_with_the_least() {
 }
 
 #[test]
-fn a_documents_classes_are_not_held_against_a_limit_of_the_users_and_say_whose_they_are() {
+fn a_documents_classes_are_left_out_where_the_user_has_a_limit_and_say_whose_they_are() {
     let mut late = good("host, idle");
     from_to(&mut late, 2_000, 80_000);
     let mut contents = of(vec![late]);
@@ -355,7 +355,7 @@ fn a_bundle_without_latencies_has_no_fitness() {
 }
 
 #[test]
-fn a_plan_may_have_classes_of_its_own_and_keeps_them() {
+fn a_plan_may_define_classes_and_keeps_them() {
     let mut contents = of(vec![good("host, idle")]);
     let own = "[[class]]\nname = \"press\"\ncycle = \"250us\"\njitter = \"1us\"\nshare = 20\n";
     contents.plan.fitness = Some(Fitness { claim: None, class: read(own).unwrap() });

@@ -1,4 +1,4 @@
-//! What nobody measured is unknown: no format shows a word of the machine for it, or nothing at all.
+//! A value that was not measured is unknown: no format shows an internal word for it, or an empty place.
 
 use tactus_format::export::Options;
 use tactus_model::bundle::{Contents, InjectedIn};
@@ -14,7 +14,8 @@ use tactus_report::render::FORMATS;
 use crate::common::{Shape, Span, empty, measured, planned, this_machine};
 use crate::export::{FORMATS_OF_EXPORT, exported};
 
-/// What no report and no export may say: the largest number of a word, a fault of no length, and a time of no length.
+/// Texts that no report and no export may contain: the largest number of a word, a fault of no length, and a
+/// time of no length.
 const IMPOSSIBLE: [&str; 9] = [
     "18446744",
     "1.84e",
@@ -143,7 +144,7 @@ fn what_measured_nothing_has_no_figures() {
 }
 
 #[test]
-fn a_fault_of_which_nobody_says_how_long_and_how_often_it_was_made_is_unknown() {
+fn a_fault_whose_length_and_number_are_not_reported_is_unknown() {
     let mut contents = this_machine();
     let injected = Injected {
         activity: 1,

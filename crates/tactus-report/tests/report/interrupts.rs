@@ -55,7 +55,7 @@ fn the_page_has_every_interrupt_and_those_first_that_arrive_where_it_was_measure
 }
 
 #[test]
-fn a_container_has_the_interrupts_of_its_machine_and_no_list_of_its_own() {
+fn a_container_has_the_interrupts_of_its_machine_and_no_separate_list() {
     let contents = of("podman", "podman", recorded("podman-container.json"));
     assert!(document(&contents).interrupts.is_empty());
     assert!(!html::render(&contents).unwrap().contains("How interrupts arrive"));

@@ -1,4 +1,4 @@
-//! A fault that was asked for and made 0 times: what was measured looks like what is measured without it.
+//! A fault that was asked for and made 0 times: the measurement looks like one without it.
 
 use tactus_model::bundle::{Contents, InjectedIn, Row};
 use tactus_model::document::Outcome;
@@ -12,7 +12,7 @@ use tactus_report::stats::claims;
 
 use crate::common::{Shape, Span, compared, measured, planned};
 
-/// A block that was made so often.
+/// A block that was made this many times.
 fn block(times: Option<u64>) -> InjectedIn {
     let injected = Injected {
         activity: 1,

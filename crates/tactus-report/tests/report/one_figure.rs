@@ -1,5 +1,5 @@
-//! A figure of a measurement is the same wherever it is read, and what happened is nowhere less than it was: bundles of
-//! every shape, in every format.
+//! A figure of a measurement is the same everywhere, and no format shows less of it: bundles of every shape,
+//! in every format.
 
 use std::collections::BTreeMap;
 
@@ -191,7 +191,7 @@ fn us(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".into(), |ns| latency(float(ns)))
 }
 
-/// What the table shows of these figures, but for p99.99, which it leaves out where nothing has it.
+/// The cells of the table for these figures, except p99.99, which it leaves out if no row has it.
 fn cells(all: &Summary) -> Vec<String> {
     let of = &all.corrected;
     let mean = all.mean_ns.map_or_else(|| "-".into(), latency);
@@ -375,7 +375,7 @@ fn fitness_is_of_the_worst(contents: &Contents) {
     }
 }
 
-/// What is said of how many were measured, and for how long, is the same everywhere.
+/// Every place says the same about how many measurements were made.
 fn what_was_made_is_counted_once(contents: &Contents) {
     let made: Vec<&Row> = contents.rows.iter().filter(|row| row.result.all().is_some()).collect();
     let (many, all) = (made.len(), contents.rows.len());
@@ -400,7 +400,7 @@ fn what_was_made_is_counted_once(contents: &Contents) {
     }
 }
 
-/// What breaks a limit is named, and a number that is that of one run is said to be.
+/// A broken limit is named, and a number of a single run is marked as that of one run.
 fn answer_names_what_breaks(contents: &Contents) {
     let sentence = answer(contents).sentence;
     let lines = comparison(contents);
@@ -484,7 +484,7 @@ fn a_verdict_on_several_runs_is_that_of_the_worst_for_each_limit_and_says_which_
     let xml = junit::render(&contents).unwrap();
     assert!(xml.contains("max 1.76 ms, limit 1 ms"), "{xml}");
     assert!(xml.contains("overruns 3, limit 0"), "a limit that another run broke: {xml}");
-    // What is kept by all is told as it was at worst.
+    // A limit that all runs keep is shown with the worst of them.
     contents.rows.iter_mut().for_each(|row| {
         row.result.require.as_mut().unwrap().overruns = None;
         row.result.require.as_mut().unwrap().max = Some(Nanos::from_ms(2));

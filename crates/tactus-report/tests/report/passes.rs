@@ -1,4 +1,4 @@
-//! What must never pass: a part of a run, a lossy one, a short one, and an instrument that says of itself that it is
+//! Runs that must never pass: a part of a run, a lossy one, a short one, and an instrument that calls itself
 //! proven. Each of these passed once.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ fn what_is_whole_passes_and_says_what_it_bounds() {
 #[test]
 fn two_per_cent_of_a_run_are_inconclusive_however_many_cycles_they_are() {
     let mut row = whole_minute();
-    // 120 000 of 6 000 000 planned cycles.
+    // 2 % of the planned cycles.
     row.result.interval_ns = 120_000;
     row.result.frames_lost = 5_000;
     inconclusive(&row, "has 2.0 % of its planned periods");

@@ -1,4 +1,4 @@
-//! What settings are worth, from pairs of rows.
+//! The benefit of settings, from pairs of rows.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
@@ -64,7 +64,7 @@ fn halves(contents: &mut Contents, with: bool) -> impl Iterator<Item = &mut tact
     contents.rows.iter_mut().skip(usize::from(!with)).step_by(2)
 }
 
-/// What the terminal, the page and the JSON say of a bundle: they are held to say the same.
+/// The terminal's text of a bundle; the page and the JSON must say the same.
 fn said(contents: &Contents) -> String {
     let told = text::worth(contents, text::Style { width: 1000, ..text::Style::default() });
     let first = told.lines().next().unwrap().to_owned();
@@ -77,7 +77,7 @@ fn said(contents: &Contents) -> String {
 }
 
 #[test]
-fn an_effect_is_shown_where_there_is_one_and_bounded_where_there_is_none() {
+fn an_effect_is_shown_if_there_is_one_and_bounded_otherwise() {
     let proofs = proofs(&contents());
     assert_eq!((proofs[0].whole, proofs[0].planned), (10, 10));
     let mut none = proofs[0].effects.iter();
@@ -107,7 +107,7 @@ fn pairs_that_broke_count_as_worse_and_are_named() {
     assert!(
         said(&contents).starts_with("EFFECT SHOWN: the one setting that was tested does not lower latency")
     );
-    // A number that nobody knows is none.
+    // An unknown number is left out.
     let effect = &document(&contents).proofs[0].effects[2];
     assert!(effect.effect_ns.is_none() && effect.high_ns.is_none() && effect.with_ns.is_some());
 }
@@ -167,7 +167,7 @@ fn a_prove_that_was_interrupted_is_judged_as_far_as_it_came() {
     );
     let told = said(&interrupted(9));
     assert!(told.contains("interrupted: ") && told.contains("9 of 10 pairs"), "{told}");
-    // Three are not: that is said, beside what they came to.
+    // Three do not suffice: that is said, beside their values.
     let contents = interrupted(3);
     let proven = &proofs(&contents)[0];
     assert_eq!(
@@ -249,7 +249,7 @@ fn a_setting_is_not_judged_whose_first_or_last_pair_did_not_see_the_self_test() 
         }
         let reason = proofs(&contents)[0].reason.clone().unwrap();
         assert!(reason.starts_with("self-test not passed in `thp with"), "{reason}");
-        // In one half of it is enough: what is between was measured by an instrument that saw.
+        // A passed self-test in one half is enough: the instrument worked in between.
         let control = &mut contents.rows[2 * pair].result.control[0];
         (control.passed, control.seen_ns) = (true, 1_001_000);
         assert_eq!((proofs(&contents)[0].whole, proofs(&contents)[0].is_tested()), (9, true));
@@ -301,7 +301,7 @@ fn a_setting_that_acts_on_into_the_next_half_is_told_by_the_order() {
     let mut contents = common::empty();
     tested(&mut contents, "thp", Shape::IDLE);
     assert_eq!(proofs(&contents)[0].cautions, [""; 0]);
-    // In every second pair the half without comes first; whichever comes second is slow.
+    // In every second pair the half without comes first; the later half is always slow.
     for pair in 0..10 {
         let (first, second) = (2 * pair, 2 * pair + 1);
         if pair % 2 == 1 {

@@ -17,23 +17,23 @@ use crate::common::{latency, whole_minute};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const INTERVAL_NS: u64 = 200_000;
-/// What a period takes that nothing delays, the limit, and by how much the last period of a stall is late.
+/// The latency of an undelayed period, the limit, and by how much the last period of a stall is late.
 const USUAL_NS: u64 = 5_000;
 const LIMIT_NS: u64 = 100_000;
 const LAST_NS: u64 = 150_000;
 
-/// What makes periods late.
+/// The cause of late periods.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
-    /// Stalls of so many periods, at random.
+    /// Stalls of this many periods, at random.
     Stalls(u64),
-    /// Half of the late periods alone, the other half in stalls of so many.
+    /// Half of the late periods alone, the other half in stalls of this many.
     Both(u64),
-    /// Late periods alone, ten times as many in half of the minutes as in the others.
+    /// Late periods alone, ten times more in half of the minutes than in the others.
     Waves,
 }
 
-/// A run of so many seconds, of which this part of the periods is expected to be late.
+/// A run of `seconds` seconds, in which this share of the periods is expected to be late.
 fn run(noise: Noise, part: f64, seconds: u64, random: &mut Random) -> Row {
     let periods = seconds * SECOND_NS / INTERVAL_NS;
     let mut late = vec![Vec::new(); usize::try_from(seconds).unwrap()];
@@ -41,7 +41,7 @@ fn run(noise: Noise, part: f64, seconds: u64, random: &mut Random) -> Row {
         let mean = float(length) / part;
         let mut at = 0.0;
         loop {
-            // Thinned: what comes most often is drawn, and left out where it comes less often.
+            // Thinning: times are drawn at the highest rate, and dropped where the rate is lower.
             at -= random.unit().ln() * mean;
             if at >= float(periods) {
                 return;
@@ -121,7 +121,7 @@ fn row(histograms: Histograms, missed: Histograms, seconds: u64, summary: &Summa
     row
 }
 
-/// In how many of 100 such runs a limit on this quantile passes, where so many times the allowed part is late.
+/// How many of 100 such runs pass a limit on this quantile if `times` times the allowed share is late.
 fn passes(noise: Noise, quantile: &str, seconds: u64, times: f64, trials: u32) -> f64 {
     let limit = Some(Nanos(LIMIT_NS));
     let require = match quantile {

@@ -1,4 +1,4 @@
-//! What every format shows.
+//! The contents of every format.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -66,7 +66,7 @@ fn the_json_of_a_machine() {
     insta::assert_snapshot!(json::render(&this_machine()).unwrap());
 }
 
-/// The page without its style, script, drawings and data: what is left is words and their order.
+/// The page without its style, script, drawings and data: its words and their order.
 #[test]
 fn the_page_of_a_machine() {
     let page = html::render(&this_machine()).unwrap();

@@ -1,16 +1,17 @@
-//! What shows a result works out none: no renderer, section or figure calls the statistics.
+//! Code that shows a result computes none: no renderer, section or figure calls the statistics.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// What shows results.
+/// Modules that show results.
 const SHOW: [&str; 4] = ["figure", "part", "render", "section"];
 
 /// Results of the statistics, which may be shown.
 const RESULTS: [&str; 5] = ["Bins", "Bound", "Difference", "Exceedance", "Level"];
 
-/// Files that still call the statistics, with what they use. Take out what no longer does; add none.
+/// Files that still call the statistics, with the items they use. Remove a file that no longer does; add
+/// none.
 const STILL: [(&str, &[&str]); 5] = [
     ("figure/tail.rs", &["Tail"]),
     ("section/separation/judge.rs", &["Stratum", "at_most", "chance", "drawn", "paired"]),

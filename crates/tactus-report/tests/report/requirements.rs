@@ -1,5 +1,5 @@
-//! What may be required of latencies, and how it is told: limits that warn, how much longer would do, and what CI servers
-//! read.
+//! Requirements on latencies and their reports: limits that warn, how much longer would do, and the files for
+//! CI servers.
 
 use std::process::Command;
 
@@ -47,7 +47,7 @@ fn a_limit_that_only_warns_passes_with_a_warning_and_a_hard_one_counts_before_it
     assert_eq!(verdict.outcome, Outcome::Pass, "{}", verdict.reason);
 }
 
-/// Servers keep each limit as a case of its own.
+/// Servers keep each limit as a separate case.
 #[test]
 fn a_limit_that_is_kept_passes_by_itself_as_little_as_its_row_would() {
     let mut contents = this_machine();
@@ -184,7 +184,7 @@ fn what_a_pass_needs_is_known_before_anything_is_measured() {
     assert_eq!(seconds(Require { p9999: WIDE, ..max() }, &timer, 200).unwrap(), (300, "p99.99".into()));
     assert_eq!(seconds(Require { p99999: WIDE, ..max() }, &timer, 200).unwrap(), (3_000, "p99.999".into()));
     assert_eq!(seconds(max(), &timer, 1_000).unwrap(), (100, "100 000 cycles of each thread".into()));
-    // What it says is enough is enough, and a little less is not.
+    // The time that it calls enough is enough, and a little less is not.
     for (seconds, outcome) in [(301, Outcome::Pass), (299, Outcome::Inconclusive)] {
         let mut row = whole_minute();
         let counts: Vec<(usize, u64)> = vec![(bucket_of(5_000), 5_000)];

@@ -84,7 +84,7 @@ fn a_jitter_is_the_largest_latency_less_the_smallest() {
 }
 
 #[test]
-fn what_nobody_asked_for_has_no_closing_list() {
+fn without_a_limit_there_is_no_closing_list() {
     let mut contents = empty();
     contents.rows.push(whole_minute());
     contents.rows[0].result.require = None;

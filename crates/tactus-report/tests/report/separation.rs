@@ -1,4 +1,4 @@
-//! Which environments a disturbance reaches, and the words that follow from it.
+//! The environments that a disturbance reaches, and the words that follow from it.
 
 mod written;
 
@@ -105,7 +105,7 @@ fn what_was_there_before_and_after_is_no_leak_however_large() {
 }
 
 #[test]
-fn a_rest_that_was_not_reached_is_missed_by_nobody_but_the_eye() {
+fn a_leak_is_judged_without_the_measurement_at_rest() {
     let mut contents = contents();
     for row in contents.rows.iter_mut().filter(|row| row.result.name == "rest") {
         *row = unmeasured(row.result.clone(), RowEnd::Waiting, "interrupted");
@@ -136,7 +136,7 @@ fn a_bundle_without_times_says_so_and_says_no_more() {
 }
 
 #[test]
-fn clocks_that_cannot_be_held_against_each_other_prove_nothing() {
+fn clocks_that_cannot_be_compared_prove_nothing() {
     let mut contents = contents();
     for row in contents.rows.iter_mut().filter(|row| row.result.environment == "guest") {
         row.result.clock_fit = Some(ClockFit {

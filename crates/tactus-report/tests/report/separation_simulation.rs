@@ -1,5 +1,5 @@
-//! How often noise is called a leak, and how often a leak is seen: simulated, with fixed seeds. `make simulate`
-//! prints the whole tables; a part of them is tested each time.
+//! How often noise is called a leak, and how often a leak is seen: simulated, with fixed seeds.
+//! `make simulate` prints the whole tables; each test run checks a part of them.
 #![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 use std::fmt::Write as _;
@@ -42,17 +42,17 @@ impl Random {
     }
 }
 
-/// What noise of a place does over time.
+/// How the noise of a place changes over time.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
     Independent,
-    /// Quiet and ten times noisier in turn, each for so many seconds on average.
+    /// Quiet and ten times noisier in turn, each for this many seconds on average.
     Markov(f64, f64),
     /// Five times more at the end than at the beginning.
     Drift,
     /// A size that changes slowly, and single stalls.
     Bursts,
-    /// A job of its own once a second, always at the same moment of it.
+    /// A job once a second, always at the same moment of it.
     Beat,
 }
 
@@ -106,7 +106,7 @@ struct Leak {
     share: f64,
 }
 
-/// One injection a second; `reach`: clocks are known to so many windows.
+/// One injection a second; `reach` is the uncertainty of clocks, in windows.
 fn injections(
     noise: Noise,
     seconds: usize,
@@ -153,7 +153,7 @@ fn leaks(strata: &[Stratum], load: bool) -> bool {
     judged.leak.is_some_and(Word::reaches)
 }
 
-/// In how many of so many trials it is so; all cores work on them.
+/// The number of `trials` trials in which it is so; all cores work on them.
 fn count(trials: u64, is_so: impl Fn(u64) -> bool + Sync) -> usize {
     let cores = thread::available_parallelism().map_or(1, |n| u64::try_from(n.get()).unwrap_or(1));
     let part =
@@ -180,7 +180,7 @@ fn false_leaks(noise: Noise, seconds: usize, bundles: u64) -> usize {
     })
 }
 
-/// In how many of 100 runs this is said of a leak.
+/// In how many of 100 runs a leak gets this word.
 fn said(
     noise: Noise,
     seconds: usize,
@@ -253,7 +253,7 @@ fn simulation_of_false_leaks() {
     }
 }
 
-/// Prints a table of the page: what is said of each leak, with one clock and with two, in each noise.
+/// Prints a table of the page: the word for each leak, with one clock and with two, in each noise.
 fn table(all_seconds: &[usize], what: impl Fn(Word) -> bool + Sync + Copy) {
     let noises = [Noise::Independent, Noise::Markov(30.0, 10.0), Noise::Bursts];
     for (ms, share) in [(1.0, 1.0), (1.0, 0.5), (1.0, 0.3), (1.9, 0.3), (3.9, 0.1)] {

@@ -1,5 +1,5 @@
-//! How often an effect is announced where there is none: the same thing is compared with itself, under noises that
-//! real machines have. `make simulate` runs the whole of it, `make test` a small part.
+//! How often a false effect is reported: the same thing is compared with itself, with the noise of real
+//! machines. `make simulate` runs the whole of it, `make test` a small part.
 #![expect(clippy::print_stdout, reason = "a simulation says what it found")]
 
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ use tactus_statistics::Random;
 
 use crate::common;
 
-/// Wake-ups in an interval of a second: what matters is how intervals differ.
+/// Wake-ups in an interval of a second. Few suffice, because only the differences between intervals matter.
 const WAKE_UPS: u32 = 200;
 /// Typical latency, in ns, and its spread within an interval.
 const BASE: f64 = 5_000.0;
 const WITHIN: f64 = 0.2;
 
-/// What makes one second differ from another.
+/// The cause of differences between seconds.
 #[derive(Clone, Copy)]
 pub enum Noise {
     /// Nothing but the wake-ups themselves.
@@ -33,7 +33,7 @@ pub enum Noise {
     Autoregression(f64),
     /// Quiet for 60 s on average, then twice as slow for 20 s: a neighbour in a cloud.
     Markov,
-    /// Each run has a level of its own, standard deviation 2 %.
+    /// Each run has a separate level, standard deviation 2 %.
     Runs,
 }
 
@@ -45,7 +45,7 @@ const NOISES: [(&str, Noise); 5] = [
     ("run shift 2 %", Noise::Runs),
 ];
 
-/// A machine whose noise goes on from one run to the next.
+/// A machine whose noise continues from one run to the next.
 pub struct Machine {
     noise: Noise,
     pub random: Random,
@@ -61,7 +61,7 @@ impl Machine {
         Self { noise, random, level, noisy }
     }
 
-    /// The logarithm of this second's level; `run` is that of the run, where runs have levels of their own.
+    /// The logarithm of this second's level; `run` is the level of the run, used where runs differ.
     pub fn second(&mut self, run: f64) -> f64 {
         match self.noise {
             Noise::Independent => 0.0,
@@ -79,7 +79,7 @@ impl Machine {
         }
     }
 
-    /// A run of so many seconds.
+    /// A run of `seconds` seconds.
     fn run(&mut self, name: &str, seconds: u64, repeat: Option<u32>) -> Row {
         let shift = 0.02 * self.random.normal();
         let (mut total, mut intervals) = (Counts::default(), BTreeMap::new());
@@ -131,7 +131,7 @@ fn single(noise: Noise, seconds: u64, seed: u64) -> Contents {
     contents
 }
 
-/// A report of several claims against one scenario, each repeated so often in randomised order.
+/// A report of several claims against one scenario, each repeated `repeats` times in randomised order.
 fn repeated(noise: Noise, seconds: u64, (claims, repeats): (usize, u32), seed: u64) -> Contents {
     let mut machine = Machine::new(noise, seed);
     let mut contents = common::empty();
@@ -145,7 +145,7 @@ fn repeated(noise: Noise, seconds: u64, (claims, repeats): (usize, u32), seed: u
     contents
 }
 
-/// What a report says of its claims.
+/// The result of a report on its claims.
 fn says(contents: &Contents) -> Said {
     let claims = claims(contents);
     let effects = || claims.iter().filter_map(|claim: &Claim| claim.effect().ok());
@@ -172,7 +172,7 @@ enum Said {
     Nothing,
 }
 
-/// What came of so many trials, on all cores; each is given its seed, from 1.
+/// The results of `trials` trials, on all cores; each gets its seed, from 1.
 pub fn all_of<T: Send>(trials: u64, trial: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let cores = thread::available_parallelism().map_or(1, |n| u64::try_from(n.get()).unwrap_or(1));
     let part =
@@ -225,7 +225,8 @@ fn a_repeated_thing_has_no_effect_against_itself_under_the_noises_of_real_machin
 fn simulation_of_effects() {
     let trials = std::env::var("TRIALS").ok().and_then(|trials| trials.parse().ok()).unwrap_or(1_000);
     table(trials, &[8, 10, 30, 60, 240]);
-    // Eight pairs and three quantities: exactly 12 of 256 at most, whatever the noise. So many reports tell that from 5 %.
+    // Eight pairs and three quantities: exactly 12 of 256 at most, whatever the noise. This many reports tell
+    // that from 5 %.
     let long = 20 * trials;
     let [one, _] = rates(long, |seed| repeated(Noise::Independent, 10, (1, 8), seed));
     let error = (one * (100.0 - one) / f64::from(u32::try_from(long).unwrap())).sqrt();

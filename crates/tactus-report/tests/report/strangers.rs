@@ -1,4 +1,5 @@
-//! What a stranger's bundle may say at worst: every format of the report ends, and is no text that the bundle chose.
+//! The worst bundles of strangers: every format of the report ends, and never becomes a text that the bundle
+//! chose.
 
 use serde_json::json;
 use tactus_model::bundle::Contents;
@@ -227,7 +228,7 @@ fn a_page_of_more_threads_than_anybody_reads_shows_those_of_the_first_rows_and_s
     assert!(cut.len() == 256 && remarks(&cut).contains("The first 256 of 257 rows"), "{}", remarks(&cut));
 }
 
-/// So many environments, of which the first is a host, with so many items each.
+/// `count` environments with `items` items each; the first is a host.
 fn places(count: usize, called: &str, items: usize) -> Contents {
     let mut contents = empty();
     for place in 0..count {
@@ -266,7 +267,8 @@ fn on_the_page(contents: &Contents, section: &str) -> usize {
     page[from..].find("</section>").unwrap()
 }
 
-/// Where each of them was a line and a column of one table that had 90 000 cells, and 8000 of them 64 million.
+/// If each of them were a line and a column of one table, it would have 90 000 cells, and with 8000 of them
+/// 64 million.
 #[test]
 fn environments_that_have_no_other_in_common_are_tables_of_their_own_and_no_empty_cells() {
     let mut contents = empty();
@@ -309,7 +311,7 @@ fn a_long_name_of_an_environment_does_not_stand_in_each_of_its_cells() {
     }
 }
 
-/// Rows that have so many items of their own each, at this point where they are curves.
+/// Rows with `items` items each that no other row has, at this point if they are curves.
 fn items_of_their_own(rows: usize, items: usize, at: Option<Point>) -> Contents {
     let mut contents = empty();
     contents.plan.environment.insert("host".into(), environment("host"));
@@ -399,7 +401,8 @@ fn a_logarithmic_axis_begins_above_zero_also_where_nothing_took_any_time() {
     assert!(looked_at > 3, "{looked_at}");
 }
 
-/// Where each row had the words of all references, and each of its values those of its own, this is four gigabytes.
+/// If each row had the words of all references, and each value those of its references, this would take four
+/// gigabytes.
 #[test]
 fn the_words_of_very_many_references_do_not_stand_beside_each_of_very_many_rows() {
     let mut contents = empty();
@@ -573,7 +576,7 @@ fn no_line_of_a_report_that_a_job_prints_is_an_order_of_a_name() {
     }
 }
 
-/// A command that a bundle of somebody else was made by is shown only where it names nothing that could be run or opened.
+/// The command that made a stranger's bundle is shown only if it names nothing that could be run or opened.
 #[test]
 fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed_here() {
     let mut contents = this_machine();
@@ -600,7 +603,7 @@ fn the_next_step_has_the_command_of_the_bundle_where_it_is_harmless_or_was_typed
     );
 }
 
-/// What stands behind `next:` is copied into a root shell.
+/// The text after `next:` is copied into a root shell.
 #[test]
 fn only_a_command_that_an_audit_gives_is_shown_as_the_next_one() {
     let next = |title: &str, command: &str, fixes: &str| {

@@ -1,4 +1,4 @@
-//! The tail bound of whole rows: what is said, what is refused, what follows for a requirement.
+//! The tail bound of whole rows: bounds, refusals, and verdicts on requirements.
 
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::{Outcome, Side};
@@ -19,7 +19,7 @@ fn half_an_hour(seed: u64) -> Row {
     seconds(1_800, 60, seed)
 }
 
-/// So many seconds of so many cycles each.
+/// `ticks` seconds of `cycles` cycles each.
 fn seconds(ticks: u64, cycles: u64, seed: u64) -> Row {
     let (planned_ns, interval_ns) = (ticks * 1_000_000_000, 1_000_000_000 / cycles);
     let result = RowResult { planned_ns, interval_ns, ..planned("host, idle", "host", "host", Vec::new()) };
@@ -142,7 +142,7 @@ fn thirty_seven_exceedances_are_too_few() {
     }
 }
 
-/// In an order by lot.
+/// In random order.
 fn shuffled<T>(mut all: Vec<T>, random: &mut Random) -> Vec<T> {
     all.sort_by_cached_key(|_| whole(1e15 * random.unit()));
     all
@@ -173,7 +173,7 @@ fn each_reason_to_say_nothing_of_a_tail_has_a_tail_that_it_is_for() {
     let mut few = vec![20_000; 370];
     few.extend((0..30).map(|_| exponential(&mut random)));
     let few = shuffled(few, &mut random);
-    // One in a hundred is ten times as long: of blocks ten times as long only some have one.
+    // One in a hundred is ten times larger: of blocks of ten times the length only some have one.
     let mut random = Random::new(132);
     let mut hump = || {
         let long = if random.unit() < 0.01 { 10.0 } else { 1.0 };
@@ -205,7 +205,8 @@ fn a_requirement_passes_on_the_upper_end_alone() {
     let open = judged(ns(f64::midpoint(found.estimate_ns, found.level.high)), 24);
     assert_eq!(open.outcome, Outcome::Inconclusive, "{}", open.reason);
     assert!(open.longer_ns.is_some() && open.reason.contains("the estimate is"), "{}", open.reason);
-    // Half an hour is one 48th of the day: what was reached in it is not reached less than once a day, at 97.5 %.
+    // Half an hour is one 48th of the day: a latency reached in it is not reached less than once a day, at
+    // 97.5 %.
     let broken = judged(ns(found.observed_ns - 1.0), 24);
     assert_eq!(broken.outcome, Outcome::Fail, "{}", broken.reason);
     let far = judged(ns(10.0 * found.level.high), 24 * 365);
@@ -237,7 +238,8 @@ fn nothing_passes_or_fails_on_a_bound_of_less_than_half_an_hour_but_for_what_was
     );
     assert_eq!(verdict(&of(1_799, generous)).unwrap().outcome, Outcome::Inconclusive);
     assert_eq!(verdict(&of(1_800, generous)).unwrap().outcome, Outcome::Pass);
-    // Where there is no bound at all yet it is told how long a promise takes, and not how long a bound that is shown.
+    // Without any bound yet, the reason gives the time for a promise, and not the time for a bound that is
+    // shown.
     let none = verdict(&of(200, generous)).unwrap();
     assert_eq!(none.longer_ns.map(|ns| whole((float(ns) / 1e9).round())), Some(1_600), "{none:?}");
     // Nothing fails on its lower end either, ...

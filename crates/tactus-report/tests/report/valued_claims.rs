@@ -1,4 +1,4 @@
-//! What changes of values from one scenario to another: answers that are known beforehand.
+//! The effects on values from one scenario to another: answers that are known beforehand.
 
 use tactus_model::Evidence;
 use tactus_model::bundle::Contents;
@@ -10,8 +10,8 @@ use tactus_statistics::Random;
 
 use crate::common::{empty, item, planned, valued};
 
-/// So many rounds of `a` and `b`, of which `b` has slower system calls, less bandwidth and the same divisions. Runs differ
-/// by 1 %.
+/// `rounds` rounds of `a` and `b`; `b` has slower system calls, less bandwidth and the same divisions. Runs
+/// differ by 1 %.
 fn measured(rounds: u32, worse: f64, claims: usize) -> Contents {
     let mut contents = empty();
     let mut random = Random::new(3);

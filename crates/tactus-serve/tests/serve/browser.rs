@@ -1,4 +1,5 @@
-//! The pages as readers open them: in headless Chromium, wide and narrow, light and dark, by keyboard, and while a run goes on.
+//! The pages as readers open them: in headless Chromium, wide and narrow, light and dark, by keyboard, and
+//! during a run.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
@@ -45,7 +46,7 @@ fn a_run_is_followed_in_a_browser_until_it_ends_and_its_report_is_opened_by_keys
     let mut looking = look.spawn().unwrap();
     let mut said = BufReader::new(looking.stdout.take().unwrap());
     let mut answers = looking.stdin.take().unwrap();
-    // The run goes on until the browser has seen enough of it.
+    // The run continues until the browser has seen enough of it.
     let enough = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let goes_on = scope.spawn(|| {

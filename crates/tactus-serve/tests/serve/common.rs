@@ -1,4 +1,4 @@
-//! Directories of bundles, a run that goes on as long as a test wants, and a server of them in this process.
+//! Directories of bundles, a run that lasts as long as a test wants, and a server of them in this process.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -55,7 +55,7 @@ pub struct Got {
     pub body: String,
 }
 
-/// What is at a path, with headers beside the usual ones.
+/// The page at a path, with headers beside the usual ones.
 pub fn get(at: SocketAddr, path: &str, headers: &str) -> Got {
     asked(at, &format!("GET {path} HTTP/1.1\r\nHost: {at}\r\n{headers}\r\n"))
 }
@@ -70,7 +70,7 @@ pub fn asked(at: SocketAddr, request: &str) -> Got {
     Got { code, head: head.to_owned(), body: body.to_owned() }
 }
 
-/// Events of a path, each with its name and what it says.
+/// Events of a path, each with its name and its data.
 pub fn events(at: SocketAddr, path: &str) -> impl Iterator<Item = (String, String)> {
     let mut stream = TcpStream::connect(at).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
@@ -83,7 +83,7 @@ pub fn events(at: SocketAddr, path: &str) -> impl Iterator<Item = (String, Strin
     })
 }
 
-/// A run that goes on.
+/// A run in progress.
 pub struct Running {
     writer: Writer,
     log: Option<RowLog>,
@@ -107,7 +107,7 @@ impl Running {
         let mut writer = Writer::create(dir, &plan, &rows, machine()).unwrap();
         writer.begin_session(machine(), None, None).unwrap();
         let [row, _] = rows;
-        // As the recorder does it: what it would be if it died now.
+        // As the recorder does it: the result in case it dies now.
         let mut died = row.clone();
         died.end(Ending::because(RowEnd::Died, "the run died while this was measured"));
         let (name, environment) = (row.name.clone(), row.environment.clone());
@@ -121,7 +121,7 @@ impl Running {
         own
     }
 
-    /// A second more: each thread wakes up a thousand times, once by so many ns too late.
+    /// One more second: each thread wakes up a thousand times, once with a latency of `max_ns`.
     pub fn tick(&mut self, max_ns: u64) {
         let log = self.log.as_mut().unwrap();
         for (key, latency) in &mut self.latencies {

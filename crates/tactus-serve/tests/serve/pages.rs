@@ -1,4 +1,4 @@
-//! What stands at which address, and what does not.
+//! The pages at each address, and addresses without one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -194,7 +194,7 @@ fn a_name_of_any_bytes_is_text() {
 }
 
 #[test]
-fn a_run_that_goes_on_is_told_until_it_ends() {
+fn a_run_in_progress_is_told_until_it_ends() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = Running::begin(&dir.path().join("night"), "host idle");
     let at = serve(dir.path(), None);
@@ -209,7 +209,7 @@ fn a_run_that_goes_on_is_told_until_it_ends() {
     run.tick(7_777_000);
     let (_, second) = told.next().unwrap();
     assert!(second.contains(">7777<") && second.contains("2 s of 1 h"), "{second}");
-    // Its report is there meanwhile, as it stands.
+    // Its report can be read during the run, as it is now.
     let report = get(at, "/bundle/night", "");
     assert!(report.code == 200 && report.body.contains("This bundle is not whole."), "{}", report.head);
     run.end();
@@ -219,7 +219,7 @@ fn a_run_that_goes_on_is_told_until_it_ends() {
         "{last}"
     );
     assert!(told.next().is_none(), "there is no more to tell");
-    // Who comes later is not made to follow.
+    // A later client gets a page that does not follow.
     assert!(!get(at, "/bundle/night/live", "").body.contains("data-events"));
     assert!(!get(at, "/bundle/night", "").body.contains("This bundle is not whole."));
 }

@@ -1,4 +1,4 @@
-//! Who has the token is let in, and nobody else.
+//! Only a client with the token is let in.
 
 use tactus_serve::Token;
 

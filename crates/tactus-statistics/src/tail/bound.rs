@@ -1,4 +1,4 @@
-//! What all series together will not exceed: the worst of them decides.
+//! The bound on all series together: the worst of them decides.
 
 use tactus_model::number::{float, whole};
 
@@ -9,17 +9,18 @@ use super::series::{ERROR, Maxima, PROMISED_BLOCKS, Tail, drop_for, level_drop};
 
 /// The longest time that is spoken of unasked, in ns.
 pub const DAY_NS: u64 = 86_400_000_000_000;
-/// With so many exceedances a hundred times the measured time is spoken of, with fewer ten times.
+/// From this number of exceedances on, the horizon may be a hundred times the measured time; below it, ten
+/// times.
 const MANY: usize = 100;
 /// From this upper end of the shape on it is ten times, whatever their number.
 const HEAVY: f64 = 0.5;
-/// From this on nothing is said.
+/// From this upper end of the shape on, there is no bound.
 const TOO_HEAVY: f64 = 1.0;
-/// Blocks of the other method are so many times as long.
+/// Length of the blocks of the other method, in blocks.
 const LONGER: usize = 10;
-/// Levels of a return-level plot: so many steps from its first time to the horizon.
+/// Steps of a return-level plot, from its first time to the horizon.
 const STEPS: u32 = 24;
-/// Estimates of the two methods may be so many times apart.
+/// Largest ratio between the estimates of the two methods.
 const APART: f64 = 1.5;
 
 /// The bound.
@@ -27,15 +28,15 @@ const APART: f64 = 1.5;
 pub struct Bound {
     /// The series that decides, by its number.
     pub series: usize,
-    /// Among so many.
+    /// The number of series.
     pub among: usize,
     /// The tail of that series.
     pub tail: Tail,
     /// The time that it is for, in ns.
     pub horizon_ns: u64,
-    /// What is exceeded once in that time, in ns.
+    /// The level that is exceeded once in that time, in ns.
     pub estimate_ns: f64,
-    /// Where that lies, all series together, but for 2.5 % on either side.
+    /// Its interval, all series together, with 2.5 % outside on either side.
     pub level: Range,
     /// The largest value of that series, in ns.
     pub observed_ns: f64,
@@ -57,8 +58,8 @@ pub struct Level {
 }
 
 impl Bound {
-    /// What is exceeded once in which time, from where the threshold is exceeded twice to the horizon: the points of a
-    /// return-level plot with its band.
+    /// The levels that are exceeded once in a time, for times up to the horizon: the points of a return-level
+    /// plot with its band. The shortest time is that in which the threshold is exceeded twice.
     #[must_use]
     pub fn levels(&self) -> Vec<Level> {
         let tail = &self.tail;
@@ -86,13 +87,14 @@ impl Bound {
     }
 }
 
-/// What all series together exceed less than once in a time, or why that cannot be said, and of which series.
+/// The level that all series together exceed less than once in a time, or why it is unknown, and for which
+/// series.
 ///
-/// Without a time that is asked for it is a day, or as long as what was measured carries. The worst series decides, and
-/// each errs less often in proportion to their number (C. E. Bonferroni).
+/// Without a given time the horizon is a day, or the longest time that the measurement allows. The worst
+/// series decides, and the error of each is divided by their number (C. E. Bonferroni).
 ///
 /// # Errors
-/// Why nothing can be said, with the number of the series that it is about.
+/// The reason, with the number of the series that it is about.
 pub fn bound(series: &[Maxima], horizon_ns: Option<u64>) -> Result<Bound, (usize, Refusal)> {
     let among = series.len();
     let mut tails = Vec::new();
@@ -133,7 +135,7 @@ pub fn bound(series: &[Maxima], horizon_ns: Option<u64>) -> Result<Bound, (usize
     Ok(Bound { level: Range { low: least, ..worst.level }, ..worst })
 }
 
-/// How far a tail carries, in ns.
+/// The longest horizon that a tail allows, in ns.
 fn carries(tail: &Tail) -> Result<u64, Refusal> {
     if tail.xi.high >= TOO_HEAVY {
         return Err(Refusal::TooHeavy { xi: tail.xi.high });
@@ -154,7 +156,7 @@ fn longer_for(tail: &Tail, horizon_ns: u64) -> u64 {
     needed.saturating_sub(measured)
 }
 
-/// Whether the maxima of blocks ten times as long say the same.
+/// Checks that the maxima of blocks of ten times the length agree.
 fn agreement(tail: &Tail, horizon_ns: u64, estimate: f64, level: Range, error: f64) -> Result<(), Refusal> {
     let maxima: Vec<f64> =
         tail.maxima.chunks_exact(LONGER).map(|some| some.iter().copied().fold(0.0, f64::max)).collect();

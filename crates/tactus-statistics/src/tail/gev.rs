@@ -62,7 +62,7 @@ pub struct Fit {
     pub log_likelihood: f64,
 }
 
-/// The distribution that makes maxima most likely; none where nothing varies.
+/// The distribution that makes maxima most likely; `None` if they are all equal.
 #[must_use]
 pub fn fit(maxima: &[f64]) -> Option<Fit> {
     let n = float(maxima.len() as u64);

@@ -1,10 +1,10 @@
 //! Whether excesses look like the distribution that was fitted to them.
 //!
-//! The statistic of Anderson and Darling weighs the tails most. Its distribution where both parameters are fitted depends
-//! on the shape (V. Choulakian and M. A. Stephens, "Goodness-of-fit tests for the generalized Pareto distribution",
-//! Technometrics 43, 2001); a parametric bootstrap finds it by drawing anew. It depends on nothing else but a little on
-//! the number of excesses, so that it is drawn once, many more times than a bootstrap would, and kept as a table
-//! ([`super::null`]).
+//! The statistic of Anderson and Darling gives the tails the most weight. If both parameters are fitted, its
+//! distribution depends on the shape (V. Choulakian and M. A. Stephens, "Goodness-of-fit tests for the
+//! generalized Pareto distribution", Technometrics 43, 2001). A parametric bootstrap would find it by drawing
+//! anew. Apart from the shape it depends only a little, on the number of excesses. So it was drawn once, with
+//! many more draws than a bootstrap makes, and is kept as a table ([`super::null`]).
 
 use tactus_model::number::float;
 
@@ -56,7 +56,7 @@ mod tests {
         assert!(anderson_darling(&even, gpd) < 0.1);
         let other = Gpd { sigma: 1.0, xi: 0.5 };
         assert!(anderson_darling(&even, other) > 2.0);
-        // Beyond the end of what was fitted: large, and a number.
+        // Beyond the end of the fitted law: large, and not NaN.
         assert!(anderson_darling(&even, Gpd { sigma: 1.0, xi: -0.4 }) > 10.0);
     }
 }

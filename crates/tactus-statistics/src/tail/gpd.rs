@@ -1,14 +1,15 @@
-//! The generalised Pareto distribution of what lies above a threshold, its fit and its profiles.
+//! The generalised Pareto distribution of values above a threshold, its fit and its profiles.
 //!
-//! Above a high threshold the excesses of (almost) any quantity follow it, with a scale and a shape `xi`: below 0 there
-//! is an end, 0 is exponential, above 0 a power law (S. Coles, "An Introduction to Statistical Modeling of Extreme
-//! Values", 2001, chapter 4). The fit is by maximum likelihood: with `theta = xi / sigma` the likelihood has one
-//! parameter left, since for each theta the best shape is the mean of `ln(1 + theta x)` (S. D. Grimshaw, "Computing
-//! maximum likelihood estimates for the generalized Pareto distribution", Technometrics 35, 1993). Shapes below -1/2
-//! are left out: there the likelihood says nothing regular.
+//! Above a high threshold the excesses of (almost) any quantity follow it, with a scale and a shape `xi`. A
+//! shape below 0 has an end, 0 is exponential, above 0 is a power law (S. Coles, "An Introduction to
+//! Statistical Modeling of Extreme Values", 2001, chapter 4). The fit is by maximum likelihood. With
+//! `theta = xi / sigma` the likelihood has one parameter left: for each theta the best shape is the mean of
+//! `ln(1 + theta x)` (S. D. Grimshaw, "Computing maximum likelihood estimates for the generalized Pareto
+//! distribution", Technometrics 35, 1993). Shapes below -1/2 are left out: there the likelihood is not
+//! regular.
 //!
-//! Intervals are those of the profile likelihood, never of the delta method: the likelihood of a return level is far
-//! from symmetric, and its short side is the one that matters.
+//! Intervals are those of the profile likelihood, never of the delta method. The likelihood of a return level
+//! is far from symmetric, and its short side is the one that matters.
 
 use tactus_model::number::float;
 
@@ -20,7 +21,7 @@ pub const LEAST_SHAPE: f64 = -0.5;
 const MOST_SHAPE: f64 = 4.0;
 /// Excesses whose logarithms are taken at once: their product stays a number.
 const TOGETHER: usize = 8;
-/// A level so many times the estimate is none.
+/// Largest multiple of the estimate that counts as a level.
 const BEYOND: f64 = 1e9;
 
 /// The distribution.
@@ -88,7 +89,7 @@ pub struct Fit {
 }
 
 impl Excesses {
-    /// Of values above 0; none where there are none, or nothing varies.
+    /// Excesses above 0; `None` without any, or if all are equal.
     #[must_use]
     pub fn new(values: Vec<f64>) -> Option<Self> {
         let most = values.iter().copied().fold(0.0, f64::max);
@@ -97,19 +98,19 @@ impl Excesses {
         (least > 0.0 && most > least && most.is_finite()).then_some(Self { values, most, mean })
     }
 
-    /// How many there are.
+    /// The number of excesses.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// They.
+    /// The excesses.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
@@ -261,7 +262,7 @@ mod tests {
         near(fit.gpd.sigma, 7.44, 0.01, 7.440_269);
         near(fit.gpd.xi, 0.184, 0.001, 0.184_499);
         near(fit.log_likelihood, -485.1, 0.1, -485.093_721);
-        // What is reached on one day of a hundred years, and the profile of that.
+        // The level reached on one day of a hundred years, and its profile.
         let n = 36_500.0 * 152.0 / RAIN_DAYS;
         let level = excesses.level_range(fit, n, 3.841_458_8);
         near(30.0 + fit.gpd.one_in(n), 106.3, 0.1, 106.328_02);

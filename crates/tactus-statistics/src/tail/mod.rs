@@ -1,7 +1,8 @@
-//! What will be exceeded less than once in a longer time than was measured: the tail bound.
+//! The tail bound: the latency that is exceeded less than once in a longer time than was measured.
 //!
-//! Extreme value theory, and only where it holds: from blocks of time that are as good as independent, above a threshold
-//! where the largest have one law, by profile likelihood, and not too far (docs/design/tail.md).
+//! It uses extreme value theory, and only where the theory holds. Blocks of time must be practically
+//! independent. Above the threshold the largest values must follow one law. The fit is by profile likelihood,
+//! and the bound does not reach too far (docs/design/tail.md).
 
 mod bound;
 mod extremal_index;

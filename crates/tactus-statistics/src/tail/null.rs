@@ -1,5 +1,6 @@
-//! What the tests come to where there is nothing to find, as tables that were drawn once: many more times than anybody
-//! would draw for a report, and the same for everybody. `make simulate` draws them again and holds them against these.
+//! The distributions of the tests without any effect, as tables that were drawn once. They have many more
+//! draws than a report could make, and are the same for all users. `make simulate` draws them again and
+//! compares.
 
 use tactus_model::number::float;
 
@@ -19,7 +20,8 @@ fn between(one: &[f64; CHANCES.len()], other: &[f64; CHANCES.len()], part: f64) 
     std::array::from_fn(|n| one[n] + part.clamp(0.0, 1.0) * (other[n] - one[n]))
 }
 
-/// The line for so many values: between its neighbours by `1/n`, to which what finite samples differ by goes.
+/// The line for `n` values, between its neighbours by `1/n`: the difference of finite samples is proportional
+/// to that.
 fn for_size(table: &[Line], n: usize) -> [f64; CHANCES.len()] {
     let n = float(n as u64).max(1.0);
     let at = table.partition_point(|(size, _)| *size < n).clamp(1, table.len() - 1);
@@ -27,7 +29,7 @@ fn for_size(table: &[Line], n: usize) -> [f64; CHANCES.len()] {
     between(one, other, (1.0 / small - 1.0 / n) / (1.0 / small - 1.0 / large))
 }
 
-/// The chance of so large a statistic of Ljung and Box, of ten lags, of permuted normal scores.
+/// The chance of such a large statistic of Ljung and Box, of ten lags, of permuted normal scores.
 #[must_use]
 pub fn ljung_box_p(statistic: f64, n: usize) -> f64 {
     chance(statistic, &for_size(&LJUNG_BOX, n))
@@ -94,7 +96,7 @@ mod tests {
         (0..times).map(draw).collect()
     }
 
-    /// How far two lines are apart, in parts, up to a chance.
+    /// The largest relative difference of two lines, up to a chance.
     fn apart(one: &[f64; CHANCES.len()], other: &[f64; CHANCES.len()], up_to: f64) -> f64 {
         let part = |n: usize| (one[n] / other[n] - 1.0).abs();
         (0..CHANCES.len()).filter(|n| CHANCES[*n] >= up_to).map(part).fold(0.0, f64::max)

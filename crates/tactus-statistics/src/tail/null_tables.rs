@@ -1,6 +1,6 @@
-//! Quantiles of the statistics where there is nothing to find. Drawn by `simulation_of_the_tables` of [`super::null`].
+//! Quantiles of the statistics without any effect. Drawn by `simulation_of_the_tables` of [`super::null`].
 
-/// Chances at which the tables stand, falling.
+/// Chances of the tables, falling.
 pub const CHANCES: [f64; 13] =
     [0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.025, 0.0125, 0.005, 0.001, 0.000_1];
 
@@ -9,7 +9,7 @@ pub type Line = (f64, [f64; CHANCES.len()]);
 
 /// Shapes of the table of Anderson and Darling's statistic.
 pub const SHAPES: [f64; 11] = [-0.5, -0.4, -0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.4, 0.7, 1.0];
-/// That of Ljung and Box, of ten lags, of permuted normal scores.
+/// The statistic of Ljung and Box, of ten lags, of permuted normal scores.
 pub const LJUNG_BOX: [Line; 4] = [
     (
         300.0,
@@ -40,7 +40,7 @@ pub const LJUNG_BOX: [Line; 4] = [
         ],
     ),
 ];
-/// That of Kwiatkowski, Phillips, Schmidt and Shin, likewise.
+/// The statistic of Kwiatkowski, Phillips, Schmidt and Shin, likewise.
 pub const KPSS: [Line; 4] = [
     (
         300.0,
@@ -71,8 +71,8 @@ pub const KPSS: [Line; 4] = [
         ],
     ),
 ];
-/// That of Anderson and Darling, of excesses to which a generalised Pareto distribution was fitted that come from one of
-/// each shape.
+/// The statistic of Anderson and Darling, of excesses drawn from a generalised Pareto distribution of each
+/// shape, to which one was fitted.
 pub const ANDERSON_DARLING: [[Line; 3]; 11] = [
     [
         (

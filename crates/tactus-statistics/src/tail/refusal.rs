@@ -1,4 +1,4 @@
-//! Why there is no bound.
+//! Reasons for no bound.
 
 use super::stationarity::Tested;
 
@@ -20,7 +20,7 @@ pub enum Refusal {
         failed: Vec<Tested>,
         /// Length of the longest blocks that could be tried, in ns.
         block_ns: u64,
-        /// The longer blocks of which there are too few; none: there are none to be tried.
+        /// The longer blocks of which there are too few; `None` if no longer ones can be tried.
         longer: Option<Blocks>,
     },
     /// Exceedances come in clusters.
@@ -49,23 +49,23 @@ pub enum Refusal {
         /// The best of the chances.
         p: f64,
     },
-    /// Maxima of blocks ten times as long say something else.
+    /// Maxima of blocks of ten times the length disagree.
     Disagreement {
-        /// What the exceedances say, in ns.
+        /// The estimate from the exceedances, in ns.
         by_exceedances_ns: f64,
-        /// What the longer blocks say, in ns.
+        /// The estimate from the longer blocks, in ns.
         by_blocks_ns: f64,
     },
     /// The tail may be so heavy that it has no mean.
     TooHeavy {
-        /// What its shape may be.
+        /// The upper end of its shape.
         xi: f64,
     },
-    /// What is asked for is further from what was measured than the exceedances carry.
+    /// The horizon is further from the measurement than the exceedances allow.
     TooFar {
-        /// What is asked for, in ns.
+        /// The horizon, in ns.
         horizon_ns: u64,
-        /// How far they carry, in ns.
+        /// The longest horizon that they allow, in ns.
         most_ns: u64,
         /// How much longer it must be measured for that, in ns.
         longer_ns: u64,
@@ -84,7 +84,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// How much longer it must be measured until there are so many, in ns.
+    /// How much longer to measure until there are `least` blocks, in ns.
     #[must_use]
     pub const fn lacking_ns(self, least: u64) -> u64 {
         least.saturating_sub(self.many).saturating_mul(self.length_ns)
@@ -108,7 +108,8 @@ impl Refusal {
         }
     }
 
-    /// How much longer the run must be for a bound of so many blocks, in ns; none where time alone does not fix it.
+    /// How much longer the run must be for a bound of `blocks` blocks, in ns; `None` if time alone does not
+    /// help.
     #[must_use]
     pub fn longer_ns(&self, blocks: u64) -> Option<u64> {
         match self {

@@ -1,5 +1,5 @@
-//! The tail of one series: the shortest blocks that are as good as independent, the lowest threshold above which they
-//! have one law, and that law.
+//! The tail of one series: the shortest blocks that are practically independent, the lowest threshold above
+//! which they have one law, and that law.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use tactus_model::number::{float, whole};
@@ -15,24 +15,24 @@ use super::stationarity::{Tested, tests};
 pub const BLOCKS: [u64; 5] = [1, 2, 5, 10, 30];
 /// The least number of blocks.
 pub const LEAST_BLOCKS: u64 = 300;
-/// The least number of blocks of a bound that is a promise. One of fewer is provisional: where one block in a hundred is ten
-/// times as long, 300 of them have three such, which look like a heavy tail, and of all bounds 19 to 26 % are too low; of
-/// 1800 blocks it is 3 to 9 % (docs/design/tail.md).
+/// The least number of blocks of a bound that is a promise; with fewer it is provisional. Suppose that one
+/// block in a hundred has ten times the latency. Then 300 blocks have three such, which look like a heavy
+/// tail, and 19 to 26 % of all bounds are too low. With 1800 blocks it is 3 to 9 % (docs/design/tail.md).
 pub const PROMISED_BLOCKS: u64 = 1_800;
 /// The least number of exceedances.
 pub const LEAST_EXCEEDANCES: u64 = 50;
 /// Parts of all blocks that lie above the thresholds which are tried, from the lowest threshold.
 const PARTS: [f64; 4] = [0.2, 0.15, 0.1, 0.05];
-/// Each of the tests errs so often.
+/// The error of each of the tests.
 const EACH: f64 = 0.0125;
 /// Below this extremal index longer blocks are tried.
 const ALONE: f64 = 0.8;
 /// The part of rejected thresholds that may be good ones.
 const WRONGLY_REJECTED: f64 = 0.1;
-/// The same where there is one threshold, and no bound without it: what is independent and of one law is to be refused in
-/// 7 % of cases at most, of which the four tests take 5.
+/// The same with one threshold only, without which there is no bound. Independent values of one law may be
+/// refused in 7 % of cases at most, of which the four tests take 5.
 const WRONGLY_REFUSED: f64 = 0.02;
-/// The largest part of the exceedances that one single value may be.
+/// The largest share of the exceedances that a single value may have.
 const ONE_VALUE: f64 = 0.05;
 /// By how much the likelihood of a level may fall further where there are few exceedances, over their number.
 const FEW: f64 = 8.0;
@@ -79,9 +79,9 @@ pub struct Tail {
     pub tests: [Tested; 4],
     /// The threshold, in ns.
     pub threshold: f64,
-    /// What is above it, less it.
+    /// The values above it, less the threshold.
     pub excesses: Excesses,
-    /// The law of that.
+    /// The law of the excesses.
     pub fit: Fit,
     /// Where its shape lies.
     pub xi: Range,
@@ -96,22 +96,22 @@ fn normal_end(error: f64) -> f64 {
     -Normal::standard().inverse_cdf(error)
 }
 
-/// How far twice the log likelihood may fall, for an interval that errs so often on either side.
+/// How far twice the log likelihood may fall, for an interval with this error on either side.
 #[must_use]
 pub fn drop_for(error: f64) -> f64 {
     normal_end(error).powi(2)
 }
 
-/// The same of the level of `k` exceedances. Of few the profile falls a little faster than it should: an interval at
-/// 97.5 % of 50 held in 94 % (docs/design/tail.md). What is of the order of 1/k is put right (M. S. Bartlett, 1937), with a
-/// factor from the simulation.
+/// The same of the level of `k` exceedances. With few of them the profile falls a little faster than it
+/// should: an interval at 97.5 % of 50 held in 94 % (docs/design/tail.md). This corrects the term of the
+/// order of 1/k (M. S. Bartlett, 1937), with a factor from the simulation.
 #[must_use]
 pub fn level_drop(error: f64, k: usize) -> f64 {
     drop_for(error) * (1.0 + FEW / float(k.max(1) as u64))
 }
 
 impl Tail {
-    /// The tail of a series that is one of so many: what may err does so less often in each.
+    /// The tail of one of `among` series: the errors of its tests are divided by their number.
     ///
     /// # Errors
     /// Why nothing can be said.
@@ -153,7 +153,8 @@ impl Tail {
             tried.extend(above(&falling, part, among));
         }
         if tried.is_empty() {
-            // There are enough blocks: what is above the lowest threshold is little, or nothing, or all one value.
+            // There are enough blocks, but few values, no values or a single value above the lowest
+            // threshold.
             let exceedances = exceedances(&falling, PARTS[0]);
             return Err(match exceedances {
                 1..LEAST_EXCEEDANCES => Refusal::TooFew { exceedances, least: LEAST_EXCEEDANCES },
@@ -243,7 +244,7 @@ impl Maxima {
         })
     }
 
-    /// What was measured at one go each.
+    /// The parts that were measured without interruption.
     fn slices(&self) -> impl Iterator<Item = &[u64]> {
         let ends = self.starts.iter().copied().chain([self.values.len()]);
         ends.scan(0, |begin, end| {
@@ -281,10 +282,11 @@ fn above(falling: &[f64], part: f64, among: f64) -> Option<(Excesses, Fit, Thres
 
 /// Whether values are equal that would differ if they were measured finely.
 ///
-/// That some are is nothing: a clock counts whole nanoseconds, and of 400 maxima within a microsecond a fifth have the
-/// same number as another one. Steps matter when they are large against what the fit can tell, which is the scale over
-/// the root of the number of excesses: a fifth of that is let pass. Of steps of `d` the part `1 - exp(-k d / (2 sigma))`
-/// of exponential excesses have the value of another one. And no single value may be a twentieth of all.
+/// Some equal values are normal: a clock counts whole nanoseconds, and of 400 maxima within a microsecond a
+/// fifth equal another one. Steps matter if they are large against the resolution of the fit, which is the
+/// scale over the root of the number of excesses. A fifth of that passes. With steps of `d`, a share of
+/// `1 - exp(-k d / (2 sigma))` of exponential excesses equals another one. Also, no single value may be a
+/// twentieth of all.
 fn too_coarse(excesses: &Excesses) -> Result<(), Refusal> {
     let rising = excesses.rising();
     let n = float(rising.len() as u64);

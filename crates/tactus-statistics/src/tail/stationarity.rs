@@ -1,15 +1,16 @@
-//! Whether block maxima are as good as independent draws from one distribution: what every bound supposes.
+//! Whether block maxima are practically independent draws from one distribution: every bound supposes that.
 //!
-//! Four tests, each against another way not to be, on normal scores of the ranks, so that heavy tails weaken none:
+//! Four tests, each for another kind of failure, on normal scores of the ranks, so that heavy tails weaken
+//! none of them:
 //!
-//! - that of Ljung and Box (Biometrika 65, 1978), of ten lags: what follows is like what was before;
-//! - that of Kwiatkowski, Phillips, Schmidt and Shin (Journal of Econometrics 54, 1992), for a level, without lags: it
-//!   drifts, or has long quiet and noisy times;
-//! - runs of the largest tenth: they come together;
-//! - the halves, by the rank sum (Mann and Whitney, 1947): the second is another one than the first.
+//! - that of Ljung and Box (Biometrika 65, 1978), of ten lags: values depend on those before;
+//! - that of Kwiatkowski, Phillips, Schmidt and Shin (Journal of Econometrics 54, 1992), for a level, without
+//!   lags: values drift, or have long quiet and noisy times;
+//! - runs of the largest tenth: they cluster;
+//! - the halves, by the rank sum (Mann and Whitney, 1947): the second half differs from the first.
 //!
-//! Runs and ranks have exact distributions. Those of the other two under permutations are tabulated ([`super::null`]):
-//! asymptotic ones err too often.
+//! Runs and ranks have exact distributions. Those of the other two under permutations are tabulated
+//! ([`super::null`]): asymptotic ones err too often.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::factorial::ln_binomial;
@@ -22,7 +23,7 @@ pub const LAGS: usize = 10;
 /// The part of all blocks whose runs are counted.
 const LARGEST: f64 = 0.1;
 
-/// What is tested.
+/// The kind of failure that a test looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// Correlation.
@@ -89,7 +90,7 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// What a normal distribution has at the ranks of values (B. L. van der Waerden, 1952).
+/// The normal quantiles at the ranks of values (B. L. van der Waerden, 1952).
 pub fn normal_scores(values: &[f64]) -> Vec<f64> {
     let n = float(values.len() as u64);
     let normal = Normal::standard();
@@ -123,8 +124,8 @@ pub fn kpss(values: &[f64]) -> f64 {
     if all <= 0.0 { 0.0 } else { squares / (n * all) }
 }
 
-/// In how many runs the largest tenth lies, and the chance of so few: of `k` among `n` in any order there are `r` with
-/// the probability C(k-1, r-1) C(n-k+1, r) / C(n, k) (A. M. Mood, 1940).
+/// The number of runs that the largest tenth forms, and the chance of so few. In random order `k` of `n`
+/// values form `r` runs with the probability C(k-1, r-1) C(n-k+1, r) / C(n, k) (A. M. Mood, 1940).
 pub fn runs(values: &[f64]) -> (f64, f64) {
     let n = values.len() as u64;
     let k = whole((LARGEST * float(n)).floor());
@@ -140,7 +141,8 @@ pub fn runs(values: &[f64]) -> (f64, f64) {
     (float(found), (1..=found).map(of).sum::<f64>().min(1.0))
 }
 
-/// How far apart the rank sums of the halves are, in standard deviations, and the chance of so much on either side.
+/// How far apart the rank sums of the halves are, in standard deviations, and the chance of that on either
+/// side.
 pub fn halves(values: &[f64]) -> (f64, f64) {
     let half = values.len() / 2;
     let ranks = ranks(values);

@@ -8,13 +8,14 @@ use tactus_statistics::tail::{
     Bound, ERROR, Excesses, Gpd, Maxima, PROMISED_BLOCKS, Refusal, bound, level_drop,
 };
 
-/// Latencies are whole nanoseconds; what is drawn is of the order of one, and becomes some tens of microseconds.
+/// Latencies are whole nanoseconds. A drawn value is of the order of one, and becomes some tens of
+/// microseconds.
 const UNIT: f64 = 20_000.0;
 const TICK_NS: u64 = 1_000_000_000;
-/// Cycles of a tick, where a tick's maximum is that of so many.
+/// Cycles of a tick, for laws in which a tick's maximum is that of many cycles.
 const CYCLES: f64 = 1_000.0;
 
-/// What the maxima of ticks are drawn from: as a value that a part of them is above.
+/// The law from which the maxima of ticks are drawn, as the value that a share of them exceeds.
 #[derive(Clone, Copy, Debug)]
 enum Law {
     /// Generalised Pareto of this shape.
@@ -23,7 +24,7 @@ enum Law {
     Lognormal,
     /// The largest of a thousand Weibull cycles of shape 0.7.
     Weibull,
-    /// Exponential, and this part of the ticks ten times as long.
+    /// Exponential, with ten times the latency in this share of the ticks.
     Hump(f64),
 }
 
@@ -100,7 +101,7 @@ enum Course {
     Independent,
     /// A first-order autoregression of the logarithm, with this coefficient and a standard deviation of 0.3.
     Autoregression(f64),
-    /// Quiet and noisy for so many ticks on average; noisy ones are ten times as long.
+    /// Quiet and noisy for these numbers of ticks on average; noisy ones have ten times the latency.
     Markov(f64, f64),
     /// From the beginning to the end the level doubles.
     Trend,
@@ -139,7 +140,7 @@ fn maxima(values: Vec<f64>) -> Maxima {
     }
 }
 
-/// Another set of random numbers (`SEED`), to hold against what was chosen by looking at the first.
+/// Another set of random numbers (`SEED`), to check choices that were made by looking at the first.
 fn drawn(number: u64) -> Random {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse::<u64>().ok()).unwrap_or(0);
     Random::new(number.wrapping_add(seed.wrapping_mul(1_000_000_000_039)))
@@ -150,7 +151,7 @@ fn percent(of: usize, trials: usize) -> f64 {
     if trials == 0 { f64::NAN } else { 100.0 * float(of as u64) / float(trials as u64) }
 }
 
-/// How far a share of so many trials is from 95 % by chance, but for one cell in a thousand.
+/// How far a share of `trials` trials is from 95 % by chance, but for one cell in a thousand.
 fn chance(trials: usize) -> f64 {
     3.1 * (95.0 * 5.0 / float(trials.max(1) as u64)).sqrt()
 }
@@ -159,7 +160,7 @@ fn chance(trials: usize) -> f64 {
 /// of how many times.
 fn of_fits(xi: f64, k: u64, times: f64, trials: u64) -> (f64, f64) {
     let law = Gpd { sigma: 1.0, xi };
-    // Exceedances are a fifth of all blocks, and the horizon so many times as long.
+    // Exceedances are a fifth of all blocks; the horizon has `times` times their number.
     let n = float(k) * times;
     let truth = law.one_in(n);
     let mut ratios = Vec::new();
@@ -174,7 +175,7 @@ fn of_fits(xi: f64, k: u64, times: f64, trials: u64) -> (f64, f64) {
     (percent(held, ratios.len()), ratios[ratios.len() / 2])
 }
 
-/// What became of the whole procedure.
+/// The results of the whole procedure.
 #[derive(Default)]
 struct Outcome {
     held: usize,
@@ -216,7 +217,7 @@ impl Outcome {
         percent(self.held, self.given)
     }
 
-    /// What is given and wrong, of all trials.
+    /// Wrong bounds, as a share of all trials.
     fn wrong(&self) -> f64 {
         percent(self.given - self.held, self.trials)
     }
@@ -278,12 +279,12 @@ fn fits(trials: u64, counts: &[u64]) {
     assert!(mean >= 95.0 - chance(usize::try_from(trials).unwrap()) / cells.sqrt(), "{mean}");
 }
 
-/// Whether a cell is as docs/design/tail.md asks. Where hardly any bounds are given there is nothing to count.
+/// Whether a cell is as docs/design/tail.md requires. With hardly any bounds there is nothing to count.
 fn accepted(law: Law, n: usize, times: Option<f64>, all: &Outcome) -> bool {
     match law {
         Law::Pareto(xi) if all.given * 10 >= all.trials => {
-            // A fifth of 600 blocks are more than 100 exceedances. Where nothing is asked a bound reaches further than that
-            // carries well, until it is a promise.
+            // A fifth of 600 blocks are more than 100 exceedances. Without a given horizon a bound may reach
+            // further than it should, until it is a promise.
             let near = xi.abs() <= 0.2 && n >= 600 && (times.is_some() || n as u64 >= PROMISED_BLOCKS);
             let median_holds = all.not_above(3.0) >= 50.0 - 3.1 * 50.0 / float(all.given as u64).sqrt();
             all.coverage() >= 93.0 - chance(all.given) && (median_holds || !near)
@@ -338,7 +339,7 @@ fn whole_procedure(trials: u64, laws: &[Law]) {
     assert!(!hump || disagree > 0, "of a hump longer blocks say now and then something else");
 }
 
-/// Of independent ticks of one law so many are to be refused at most, in per cent.
+/// Most refusals of independent ticks of one law, in per cent.
 const MOST_REFUSED: f64 = 7.0;
 
 fn dependence(trials: u64, n: usize) {

@@ -95,7 +95,7 @@ fn what_was_added_is_seen_and_what_is_as_before_is_not_drawn_again() {
     assert_ne!(watched(&before).events, watched(&after).events);
 }
 
-/// Rows of so many series each, of which each has these counts; all are measured now, or all have ended.
+/// `rows` rows of `each` series, all with these counts; all are measured now, or all have ended.
 fn wide(rows: usize, each: u64, counts: &Packed, measuring: bool) -> Contents {
     let mut contents = contents(!measuring);
     let one = contents.rows[usize::from(measuring)].clone();

@@ -1,4 +1,4 @@
-//! What is answered.
+//! The answers of the server.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,27 +11,28 @@ pub struct Answer {
     pub kind: &'static str,
     /// Headers beside those that every answer has.
     pub headers: Vec<(&'static str, String)>,
-    /// What is sent.
+    /// Its body.
     pub body: Body,
 }
 
-/// What is sent.
+/// The body of an answer.
 pub enum Body {
-    /// All of it, which several may be sent at the same time.
+    /// All bytes, shared between answers that are sent at the same time.
     Whole(Arc<[u8]>),
-    /// What happens from now on.
+    /// The events from now on.
     Events(Box<dyn Events>),
 }
 
-/// What happens, for one who follows it.
+/// Events for a client that follows them.
 pub trait Events: Send {
-    /// Waits until something is new, for about a second at most: whoever has gone meanwhile is seen between two calls.
+    /// Waits until something is new, for about a second at most: between two calls the server notices a
+    /// client that has gone.
     fn next(&mut self) -> Next;
 }
 
-/// What there is of events.
+/// The next event.
 pub enum Next {
-    /// One, with its name and what it says.
+    /// One, with its name and its data.
     Event(&'static str, String),
     /// Nothing new.
     Nothing,
@@ -52,13 +53,13 @@ impl Answer {
         Self { code, kind, headers: Vec::new(), body: Body::Whole(body) }
     }
 
-    /// A sentence on why there is nothing else.
+    /// A sentence that explains the refusal.
     #[must_use]
     pub fn refusal(code: u16, why: &str) -> Self {
         Self::text(code, "text/plain; charset=utf-8", format!("{why}\n"))
     }
 
-    /// What happens from now on.
+    /// The events from now on.
     #[must_use]
     pub fn events(events: impl Events + 'static) -> Self {
         Self {
@@ -69,15 +70,15 @@ impl Answer {
         }
     }
 
-    /// The same with a header. Both are one line, and nobody else's words.
+    /// The same with a header. Both are one line, and never input from outside.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// The head, with the empty line behind it. Nothing is kept by who asked, shown as something else, read by a page of
-    /// another site, or told to one where a link leads.
+    /// The head, with the empty line behind it. A client must not store the answer, or show it as another
+    /// type. A page of another site must not read it, and a linked site must not learn its address.
     pub(super) fn head(&self) -> String {
         let (code, words, kind) = (self.code, words(self.code), self.kind);
         let mut head = format!("HTTP/1.1 {code} {words}\r\nContent-Type: {kind}\r\n");

@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 /// Most that ask and are answered at a time.
 pub(super) const MOST: usize = 8;
-/// Most that follow what goes on.
+/// Most clients that follow a run.
 pub(super) const MOST_FOLLOWERS: usize = 16;
-/// How long one may be silent though others come: who has something to say says it at once.
+/// How long a client may be silent while others come: one with a request sends it at once.
 const GRACE: Duration = Duration::from_millis(20);
-/// How long one may take in what it asked for though others come.
+/// How long a client may take to receive its answer while others come.
 const SLOW: Duration = Duration::from_secs(2);
-/// How long a newcomer waits for a place, at most: nobody else is let in meanwhile.
+/// How long a newcomer waits for a place, at most: no other one is let in meanwhile.
 const WAIT: Duration = Duration::from_millis(300);
 
-/// What is done with a connection.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It has not said what it wants.
+    /// It has not sent its request.
     Silent,
-    /// What it asked for is made.
+    /// Its answer is being made.
     Asked,
-    /// It is sent.
+    /// Its answer is being sent.
     Sent,
     /// It follows.
     Follows,
@@ -52,7 +52,7 @@ struct Table {
 }
 
 impl Connections {
-    /// A place for a connection; none: all are taken by others that do something.
+    /// A place for a connection; `None` if others use all of them.
     pub(super) fn take(self: &Arc<Self>, stream: TcpStream) -> Option<Place> {
         let stream = Arc::new(stream);
         let (mut table, until) = (self.lock(), Instant::now() + WAIT);
@@ -82,7 +82,8 @@ impl Table {
         self.rows.iter().filter(|open| open.stage != stage).count()
     }
 
-    /// Cuts who is silent, the first one first; where nobody is, who takes in what was asked for too slowly.
+    /// Cuts the client that is silent for the longest time; without a silent one, the one that receives its
+    /// answer too slowly.
     fn make_room(&mut self) {
         if self.rows.iter().any(|open| open.stage == Stage::Cut) {
             return;
@@ -113,15 +114,15 @@ impl Place {
         &self.stream
     }
 
-    /// It has said what it wants.
+    /// It has sent its request.
     ///
     /// # Errors
-    /// When it was cut meanwhile, as for the others.
+    /// When it was cut meanwhile, as in the other methods.
     pub(super) fn asked(&self) -> io::Result<()> {
         self.becomes(Stage::Asked).map(drop)
     }
 
-    /// What it asked for is sent from now on.
+    /// Its answer is sent from now on.
     pub(super) fn sent(&self) -> io::Result<()> {
         self.becomes(Stage::Sent).map(drop)
     }

@@ -1,4 +1,4 @@
-//! What is asked: the head of a request, as far as anybody looks at it.
+//! The head of a request, with the parts that a server needs.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use httparse::{Header, Status};
 /// Most headers of a request.
 pub(super) const HEADERS: usize = 64;
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// As it was sent: `GET`.
@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A head as far as it is there; `Ok(None)`: there is more to come; `Err`: it is none.
+    /// A head as far as it has arrived; `Ok(None)`: more is to come; `Err`: it is invalid.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<Self>, ()> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
@@ -48,7 +48,7 @@ impl Request {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
-    /// What stands behind the question mark for this name, as it was sent; the first, where it is there twice.
+    /// The value for this name after the question mark, as it was sent; the first, if there are two.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<&str> {
         self.query.split('&').find_map(|pair| match pair.split_once('=') {
@@ -66,14 +66,14 @@ impl Request {
         })
     }
 
-    /// Whether `Host` names the machine that is asked: by a number of loopback, or `localhost`; who names none is no
-    /// browser.
+    /// Whether `Host` names this machine: by a loopback address, or `localhost`. A request without it is not
+    /// from a browser.
     pub(super) fn is_for_here(&self) -> bool {
         self.headers.iter().filter(|(name, _)| name == "host").all(|(_, host)| is_here(host))
     }
 }
 
-/// Whether a `Host` is this machine. What stands behind its name is a port or nothing.
+/// Whether a `Host` is this machine. Only a port may follow its name.
 fn is_here(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some(parts) => parts,

@@ -13,24 +13,24 @@ use super::request::Request;
 const HEAD: usize = 8 << 10;
 /// How long a head may take.
 const HEARING: Duration = Duration::from_secs(5);
-/// How long an answer may take to be sent, where nobody else wants the place.
+/// How long an answer may take to be sent, if no other client wants the place.
 const SENDING: Duration = Duration::from_secs(60);
 /// How long it may take to send nothing of it.
 const STALLED: Duration = Duration::from_secs(5);
-/// How often one who follows hears at least that there is nothing new.
+/// How often a client that follows hears at least that there is nothing new.
 const BEAT: Duration = Duration::from_secs(15);
 
-/// What a server answers with.
+/// The answers of a server.
 pub trait Site: Send + Sync + 'static {
     /// The answer to a `GET`. Several threads ask at a time.
     fn answer(&self, request: &Request) -> Answer;
 }
 
-/// Answers in threads of this name, on the CPUs of who calls this, until the program ends. Where only this machine is
-/// listened to, only who asks for it by a name of loopback is answered.
+/// Answers in threads of this name, on the CPUs of the caller, until the program ends. A server that listens
+/// only on this machine answers only requests with a loopback name.
 ///
 /// # Errors
-/// When there is no thread for it.
+/// When the thread cannot be started.
 pub fn listen(listener: TcpListener, name: &'static str, site: impl Site) -> io::Result<SocketAddr> {
     let bound = listener.local_addr()?;
     let (site, here) = (Arc::new(site), bound.ip().is_loopback());
@@ -38,7 +38,7 @@ pub fn listen(listener: TcpListener, name: &'static str, site: impl Site) -> io:
         let connections = Arc::new(Connections::default());
         loop {
             let Ok((stream, _)) = listener.accept() else {
-                // No descriptor is left, say: somebody may give one back.
+                // For example, no descriptor is left: one may be freed.
                 std::thread::sleep(Duration::from_millis(100));
                 continue;
             };
@@ -87,7 +87,7 @@ fn answer(place: &Place, site: &dyn Site, here: bool) -> io::Result<()> {
     }
 }
 
-/// Sends what happens until there is no more of it, or who follows has gone.
+/// Sends events until there are no more, or the client has gone.
 fn follow(mut stream: &TcpStream, mut events: Box<dyn Events>) -> io::Result<()> {
     let mut last = Instant::now();
     loop {
@@ -101,7 +101,7 @@ fn follow(mut stream: &TcpStream, mut events: Box<dyn Events>) -> io::Result<()>
             write(stream, said.as_bytes(), Instant::now() + STALLED)?;
             last = Instant::now();
         }
-        // Whoever follows has nothing more to say; that he has gone is seen by reading.
+        // A client that follows has nothing more to say; reading shows when it has gone.
         stream.set_read_timeout(Some(Duration::from_millis(1)))?;
         match stream.read(&mut [0; 64]) {
             Ok(0) => return Ok(()),
@@ -115,7 +115,7 @@ fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// The head of a request; none: it is none, or too long.
+/// The head of a request; `None` if it is invalid or too long.
 fn head(mut stream: &TcpStream) -> io::Result<Option<Request>> {
     let until = Instant::now() + HEARING;
     let mut bytes = Vec::with_capacity(1024);
@@ -139,7 +139,7 @@ fn head(mut stream: &TcpStream) -> io::Result<Option<Request>> {
     }
 }
 
-/// Writes all of it, or fails when the time is over, or none of it is taken for too long.
+/// Writes all of it. Fails when the time is over, or when the client accepts no bytes for too long.
 fn write(mut stream: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         stream.set_write_timeout(Some(left(until)?.min(STALLED)))?;
@@ -153,7 +153,7 @@ fn write(mut stream: &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result
     stream.flush()
 }
 
-/// What is left until then.
+/// The time left until then.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

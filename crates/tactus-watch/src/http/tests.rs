@@ -81,7 +81,7 @@ fn who_says_nothing_keeps_nobody_out() {
     assert_eq!(silent[0].read(&mut [0; 1]).unwrap_or(0), 0, "the first one had to go");
 }
 
-/// Says the same until nobody counts any more.
+/// Sends the same event until the receiver is gone.
 struct Told(std::sync::mpsc::Sender<()>);
 
 impl Events for Told {
@@ -127,7 +127,7 @@ fn who_follows_takes_no_place_of_who_asks_and_too_many_are_told_so() {
     assert!(followers.iter().all(|(_, begins)| begins == "HTTP/1.1 200"), "{followers:?}");
     assert_eq!(follow(at).1, "HTTP/1.1 503");
     assert!(asked(at, b"HEAD / HTTP/1.1\r\n\r\n").ends_with("\r\n\r\n"), "others are answered");
-    // One that goes makes room for another, which is seen when something is said to him.
+    // A client that goes makes room for another; the server notices it with the next event.
     drop(followers.pop());
     while follow(at).1 != "HTTP/1.1 200" {
         std::thread::sleep(std::time::Duration::from_millis(10));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tactus_model::number::float;
 
-/// A latency in us, with what distinguishes small ones; none: a dash, never 0.
+/// A latency in us, with digits that distinguish small ones; a dash for `None`, never 0.
 #[must_use]
 pub fn micro(ns: Option<u64>) -> String {
     match ns {
@@ -25,8 +25,8 @@ pub fn human(time: Duration) -> String {
     }
 }
 
-/// A number with four significant digits, or with all that are before the point; what nothing measures is no page of
-/// digits.
+/// A number with four significant digits, or with all digits before the point. A huge one has an exponent,
+/// not a page of digits.
 #[must_use]
 pub fn figure(value: f64) -> String {
     let decimals = match value.abs() {

@@ -13,7 +13,7 @@ use crate::view::{View, threads};
 
 /// Bars of rising height, after none.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The same where there is no Unicode.
+/// The same without Unicode.
 const LETTERS: [char; 9] = [' ', '_', '.', '.', '-', '-', '=', '=', '#'];
 /// Columns before the bars, for their scale.
 const SCALE: u16 = 10;
@@ -23,7 +23,7 @@ pub(super) fn share(value: u64, most: u64) -> f64 {
     if most == 0 { 0.0 } else { float(value) / float(most) }
 }
 
-/// Shares of the largest in one line; none: nothing was measured there.
+/// Shares of the largest in one line; `None` if nothing was measured there.
 pub(super) fn bars(shares: &[Option<f64>], look: Look) -> String {
     layer(shares, 0, 1, look)
 }

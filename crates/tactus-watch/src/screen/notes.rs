@@ -1,4 +1,4 @@
-//! The page of environments, their findings, and what was said.
+//! The page of environments, their findings, and remarks.
 
 use std::collections::BTreeMap;
 

@@ -37,14 +37,14 @@ pub(super) fn draw(watched: &Watched, view: &View, look: Look, frame: &mut Frame
     }
 }
 
-/// What is said while nothing measures yet.
+/// The text before the first measurement.
 fn before(watched: &Watched) -> Vec<Line<'_>> {
     let first = Line::from("no measurement yet: environments start, and the self-test runs");
     let last = watched.remarks.iter().rev().take(5);
     std::iter::once(first).chain(last.map(|remark| Line::from(remark.text.as_str()))).collect()
 }
 
-/// The lines of all rows that are shown, and which of them is the chosen one.
+/// The lines of all rows that are shown, and the number of the chosen one.
 fn lines<'a>(watched: &'a Watched, view: &View, look: Look, width: u16) -> (Vec<Line<'a>>, Option<usize>) {
     let all = threads(watched);
     let mut lines = Vec::new();
@@ -70,7 +70,7 @@ fn lines<'a>(watched: &'a Watched, view: &View, look: Look, width: u16) -> (Vec<
     (lines, chosen)
 }
 
-/// What is measured where, beside what, for how long.
+/// The measurement, its place, the load beside it, and its length.
 fn heading<'a>(watched: &Watched, row: &Row, look: Look) -> Line<'a> {
     let place = watched.places.get(&row.planned.environment);
     let seconds = |ns: u64| human(std::time::Duration::from_nanos(ns));
@@ -130,7 +130,7 @@ fn thread<'a>(row: &Row, key: &SeriesKey, series: &Series, look: Look, width: u1
     ])
 }
 
-/// What stands above the threads.
+/// The heading above the threads.
 fn columns(width: u16) -> String {
     let over_time = if width > FIGURES + 10 { "maxima over the whole time" } else { "" };
     let [cpu, thread, now, p99, max, missed] = ["CPU", "thread", "now us", "p99 us", "max us", "missed"];

@@ -1,15 +1,15 @@
-//! Maxima over the whole time of a measurement, in as many places as a screen is wide.
+//! Maxima over the whole time of a measurement, for the width of a screen.
 
 /// Most places that are kept; a power of two.
 const MOST: usize = 256;
 
-/// The largest value of each stretch of time, as many stretches as fit: where there are more ticks, those that follow
-/// each other are joined, and no maximum is lost.
+/// The largest value of each stretch of time. If there are more ticks than stretches, neighbours are joined,
+/// and no maximum is lost.
 #[derive(Clone, Debug, Default)]
 pub struct Maxima {
-    /// In ns, the oldest first; none: nothing was measured then.
+    /// In ns, the oldest first; `None` for a time without measurement.
     stretches: Vec<Option<u64>>,
-    /// Ticks in each stretch; 0: there are none yet.
+    /// Ticks in each stretch; 0 before the first one.
     ticks: usize,
     /// Ticks in the last one.
     in_last: usize,
@@ -34,7 +34,7 @@ impl Maxima {
         }
     }
 
-    /// The whole time in at most so many columns, the largest of each, in ns.
+    /// The whole time in at most `columns` columns, the largest of each, in ns.
     #[must_use]
     pub fn in_columns(&self, columns: usize) -> Vec<Option<u64>> {
         if columns == 0 {

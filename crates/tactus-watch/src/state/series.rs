@@ -1,4 +1,4 @@
-//! What one measuring thread has measured so far.
+//! The results of one measuring thread so far.
 
 use tactus_model::buckets::{Counts, Packed};
 use tactus_model::event::Ticked;
@@ -6,17 +6,17 @@ use tactus_model::latency::{Summary, Totals};
 
 use super::Maxima;
 
-/// What one measuring thread has measured so far.
+/// The results of one measuring thread so far.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Exact counts and extremes since it began.
     pub totals: Totals,
-    /// The largest latency of the last tick, in ns; none: nothing was measured in it.
+    /// The largest latency of the last tick, in ns; `None` if nothing was measured in it.
     pub now_ns: Option<u64>,
     /// Largest latencies over the whole time.
     pub maxima: Maxima,
     counts: Counts,
-    /// What a bundle has of it, which is not unpacked: one count in the last bucket would take 267 KB.
+    /// Counts from a bundle, kept packed: one count in the last bucket would take 267 KB.
     kept: Packed,
     quantile_ns: Option<u64>,
 }
@@ -36,7 +36,7 @@ impl Series {
             Some(whole) => {
                 self.totals = whole.total;
                 self.counts.add_packed(&std::mem::take(&mut self.kept));
-                // Counts that are none were refused where they arrived; here they would change nothing.
+                // Invalid counts were refused where they arrived; here they would change nothing.
                 let _ = self.counts.add_sparse(&whole.counts);
             }
             // Read back from a bundle: scalars alone.
@@ -65,7 +65,7 @@ impl Series {
         self.quantile_ns = self.quantile(99, 100);
     }
 
-    /// The 99th percentile of what reached the histogram, in ns, within 0.1 %.
+    /// The 99th percentile of the values in the histogram, in ns, within 0.1 %.
     #[must_use]
     pub const fn p99_ns(&self) -> Option<u64> {
         self.quantile_ns
@@ -77,7 +77,7 @@ impl Series {
         (self.totals.cycles > 0).then_some(self.totals.max_ns)
     }
 
-    /// What was counted.
+    /// Its counts.
     #[must_use]
     pub fn packed(&self) -> Packed {
         if self.counts.is_empty() { self.kept.clone() } else { self.counts.pack() }

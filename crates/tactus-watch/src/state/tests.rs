@@ -13,7 +13,7 @@ pub(crate) fn at(at_ms: i64, event: Event) -> Stamped {
     Stamped { at_ms, event }
 }
 
-/// The n-th tick of a thread: so many cycles of `usual` ns, and one of `max` ns.
+/// The n-th tick of a thread: 99 cycles of `usual` ns, and one of `max` ns.
 pub(crate) fn ticked(row: usize, cpu: u32, n: u64, usual: u64, max: u64, total: &mut Totals) -> Event {
     let now =
         Totals { cycles: 100, overruns: max / 200_000, min_ns: usual, max_ns: max, sum_ns: usual * 99 + max };
@@ -50,7 +50,7 @@ fn started(row: usize, environment: &str) -> Event {
     Event::RowStarted { row, name, environment, duration_ns: 60_000_000_000 }
 }
 
-/// Host and guest at the same time, for so many seconds; the guest had one late wake-up.
+/// Host and guest at the same time, for `seconds` seconds; the guest had one late wake-up.
 pub(crate) fn two_at_once(seconds: u64) -> Watched {
     let mut watched =
         Watched::new("night", [planned("both", "host"), planned("both", "guest"), planned("next", "host")]);

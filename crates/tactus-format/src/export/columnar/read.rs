@@ -12,7 +12,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use crate::export::ExportError;
 use crate::export::table::{Cell, Column, Kind};
 
-/// So many values are read at one go.
+/// Values that are read at once.
 const BATCH: usize = 64 * 1024;
 /// Most rows of a group: those that are written here have 64 Ki, and other programs write up to this.
 const MOST_ROWS: usize = 1 << 20;
@@ -44,9 +44,9 @@ pub enum Values {
 pub struct Found {
     /// Rows.
     pub rows: usize,
-    /// The columns, as they were asked for.
+    /// The requested columns.
     pub columns: Vec<Values>,
-    /// What its metadata say, by key.
+    /// Its metadata, by key.
     pub about: Vec<(String, String)>,
 }
 
@@ -80,7 +80,7 @@ impl Values {
         if let Self::Flag(all) = self { *all.get(row)? } else { None }
     }
 
-    /// What stands in a row, for a column of this kind.
+    /// The cell in a row, for a column of this kind.
     #[must_use]
     pub fn cell(&self, row: usize, kind: Kind) -> Cell<'_> {
         match self {
@@ -109,24 +109,25 @@ fn place<T, U>(there: &[i16], values: Vec<T>, mut into: impl FnMut(Option<U>), m
     }
 }
 
-/// Reads these columns of a file, all of its rows. A column that the file lacks is empty: it was added to the table
-/// since. The first is the key of the table, which every file has: how many rows there are it tells, and not what the file says.
+/// Reads these columns of a file, all of its rows. A column that the file lacks is empty: it was added to the
+/// table later. The first is the key of the table, which every file has. Its values give the number of rows;
+/// the file's statement about them is not trusted.
 ///
 /// # Errors
-/// When it is no such file, is damaged, the first column is not there, a column is of another kind, or a group has more rows
-/// than any.
+/// When it is not such a file, is damaged, lacks the first column, has a column of another kind, or has a
+/// group with too many rows.
 pub fn read(file: File, columns: &[Column]) -> Result<Found, ExportError> {
     unpanicked(|| read_columns(file, columns))
 }
 
-/// What `parquet` reads. It panics at some damages (an index of a dictionary that has no such entry, bits that end too
-/// early): nothing outlives that, and the file is said to be damaged.
+/// Calls `parquet`, which panics on some damage (a dictionary index without an entry, bits that end too
+/// early). Its state is dropped then, and the file is reported as damaged.
 fn unpanicked<T>(read: impl FnOnce() -> Result<T, ExportError>) -> Result<T, ExportError> {
     thread_local! {
         static READS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
     static HOOK: Once = Once::new();
-    // The words of such a panic are for nobody; those of others are said as before.
+    // The message of such a panic is suppressed; those of others are printed as before.
     HOOK.call_once(|| {
         let others = take_hook();
         set_hook(Box::new(move |panic| {
@@ -169,7 +170,7 @@ fn read_columns(file: File, columns: &[Column]) -> Result<Found, ExportError> {
                 column_of(group.get_column_reader(at)?, column, many, values, known)?;
             }
         }
-        // They were read: there are so many.
+        // They were read, so this number is right.
         rows += many;
     }
     Ok(Found { rows, columns: found, about })

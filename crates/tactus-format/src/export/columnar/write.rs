@@ -14,7 +14,7 @@ use parquet::schema::types::{ColumnPath, Type, TypePtr};
 use crate::export::table::{Cell, Column, Kind};
 use crate::export::{ExportError, Out};
 
-/// So many rows are held before they are written.
+/// Rows that are held before they are written.
 const GROUP: usize = 64 * 1024;
 
 /// Writes a file, row by row.
@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
         Ok(Self { name, columns, file, held })
     }
 
-    /// Writes a row: as many cells as there are columns.
+    /// Writes a row: one cell for each column.
     ///
     /// # Errors
     /// When a cell does not fit its column, or it cannot be written.

@@ -1,4 +1,4 @@
-//! Packed files: what comes out is what went in, or an error.
+//! Packed files: unpacking gives the packed bytes, or an error.
 
 use std::io::Write;
 

@@ -8,7 +8,7 @@ static BOLD: &[u8] = include_bytes!("../font/DejaVuSans-Bold.ttf");
 /// Its name, as drawings call it.
 pub const FAMILY: &str = "DejaVu Sans";
 
-/// What stands for a letter that it lacks.
+/// Replaces a letter that the font lacks.
 const REPLACEMENT: char = '\u{fffd}';
 
 /// The font in both of its weights.
@@ -18,7 +18,7 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Reads them; none where they cannot be, which a test excludes.
+    /// Reads them; `None` if they are unreadable, which a test excludes.
     pub fn new() -> Option<Self> {
         Some(Self { plain: Face::of(PLAIN)?, bold: Face::of(BOLD)? })
     }
@@ -48,7 +48,7 @@ impl Face {
         self.face.glyph_index(letter).is_some()
     }
 
-    /// A text without what it lacks.
+    /// A text with replacements for the letters that the font lacks.
     pub fn shown(&self, text: &str) -> String {
         text.chars().map(|letter| if self.has(letter) { letter } else { REPLACEMENT }).collect()
     }

@@ -9,7 +9,7 @@ use crate::part::Tone;
 const VALUES: f32 = 100.0;
 /// The parts of the page's width that the columns of the table have.
 const COLUMNS: [f32; HEAD.len()] = [0.18, 0.10, 0.15, 0.085, 0.085, 0.085, 0.115, 0.085, 0.115];
-/// What stays free beside the text of a cell, and above and below it.
+/// Space beside the text of a cell, above and below it.
 const BESIDE: f32 = 2.5;
 const ABOVE: f32 = 2.2;
 /// How the table is set.

@@ -1,4 +1,4 @@
-//! The two pages as PDF. Nothing in it depends on the machine that writes it: it has its own font, and no time of its own.
+//! The two pages as PDF. The file is the same on every machine: it contains its font, and no time of writing.
 
 mod face;
 mod first;
@@ -51,10 +51,11 @@ fn fault(why: &str) -> CertificateError {
     CertificateError::Pdf(why.to_owned())
 }
 
-/// So many letters are named.
+/// Most letters without a glyph that an error names.
 const NAMED: usize = 5;
 
-/// Refuses names that would be rows of question marks: of a customer that would be worse than no certificate.
+/// Refuses names that would be rows of question marks: for a customer that would be worse than no
+/// certificate.
 fn has_letters(certificate: &Certificate, faces: &Faces) -> Result<(), CertificateError> {
     let given = &certificate.given;
     let all = [

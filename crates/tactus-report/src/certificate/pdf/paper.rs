@@ -17,15 +17,15 @@ use crate::render::html::with_micro;
 pub const WIDE: f32 = 595.28;
 /// Height of A4.
 pub const HIGH: f32 = 841.89;
-/// What stays free on the left and on the right.
+/// Space on the left and on the right.
 pub const MARGIN: f32 = 42.5;
-/// What lies between.
+/// The width between.
 pub const ROOM: f32 = WIDE - 2.0 * MARGIN;
 /// Where a page begins.
 pub const TOP: f32 = 40.0;
 /// Where its last line begins.
 const FOOT: f32 = HIGH - 36.0;
-/// Where all else must have ended.
+/// The end of all other contents.
 pub const END: f32 = FOOT - 8.0;
 
 /// A colour: red, green, blue.
@@ -96,7 +96,7 @@ impl<'a, 'b> Paper<'a, 'b> {
         if of.bold { &self.faces.bold } else { &self.faces.plain }
     }
 
-    /// A text in at most so many lines of this width.
+    /// Breaks a text into at most `lines` lines of this width.
     pub fn set(&self, text: &str, of: Type, width: f32, lines: usize) -> Lines {
         Lines { lines: wrapped(self.face(of), of.size, &with_micro(text), width, lines), of }
     }

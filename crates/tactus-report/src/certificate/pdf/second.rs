@@ -7,7 +7,7 @@ use crate::certificate::Certificate;
 const VALUES: f32 = 112.0;
 /// How values are set.
 const VALUE: Type = Type::plain(8.0);
-/// What is written below a line for signatures, and how wide the line is.
+/// The words below a line for signatures, and the width of the line.
 const SIGNED: [(&str, f32); 3] = [("Date", 88.0), ("Name", 190.0), ("Signature", 192.0)];
 /// Between two of them.
 const BETWEEN: f32 = (ROOM - 88.0 - 190.0 - 192.0) / 2.0;

@@ -2,11 +2,11 @@
 
 use super::face::Face;
 
-/// What stands where something is cut.
+/// The mark at the place of a cut.
 const ELLIPSIS: char = '…';
 
-/// `text` in at most so many lines, none of them wider than `most` at this size. It is broken at spaces, and where a word is
-/// wider than a line, within it. What does not fit is cut, with an ellipsis.
+/// Breaks `text` into at most `lines` lines, none wider than `most` at this size. Lines break at spaces, or
+/// within a word that is wider than a line. The rest of a text that does not fit is cut, with an ellipsis.
 pub fn wrapped(face: &Face, size: f32, text: &str, most: f32, lines: usize) -> Vec<String> {
     let text = face.shown(text);
     let room = most / size;
@@ -36,7 +36,7 @@ pub fn wrapped(face: &Face, size: f32, text: &str, most: f32, lines: usize) -> V
                 wide += own;
             }
         }
-        // What comes now is cut in any case.
+        // The rest is cut anyway.
         if all.len() > lines {
             break;
         }

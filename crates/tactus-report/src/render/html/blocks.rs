@@ -81,7 +81,7 @@ struct ItemBox {
 pub struct TableBox {
     title: String,
     head: Vec<(String, bool)>,
-    /// What its columns hold, as every cell says it where a screen has no room for columns.
+    /// Short names of its columns, for every cell on a screen without room for columns.
     short: Vec<String>,
     rows: Vec<Vec<CellBox>>,
     remarks: Vec<String>,
@@ -264,7 +264,7 @@ fn listed(list: List) -> Listed {
     Listed { shape, items: list.items.into_iter().map(item).collect() }
 }
 
-/// So much of a column's name stands in each of its cells.
+/// Characters of a column's name in each of its cells.
 const SHORT: usize = 80;
 
 fn table_box(table: Table) -> TableBox {

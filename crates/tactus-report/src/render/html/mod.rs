@@ -1,7 +1,7 @@
 //! One page for a colleague: a single file without any outside reference.
 //!
-//! Everything that comes from a bundle is hostile input: the template escapes all of it, data for the
-//! script is JSON with `<`, `>` and `&` escaped, and the page forbids itself any connection.
+//! Everything that comes from a bundle is hostile input. The template escapes all of it. Data for the script
+//! is JSON with `<`, `>` and `&` escaped. The page forbids itself any connection.
 
 mod blocks;
 mod page;

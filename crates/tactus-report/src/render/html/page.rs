@@ -1,4 +1,4 @@
-//! What the template is given: the head of the page, the pages of its document, its sections.
+//! Input of the template: the head of the page, the pages of its document, its sections.
 
 use serde::Serialize;
 use tactus_model::bundle::Contents;
@@ -43,7 +43,7 @@ struct Section {
     heading: &'static str,
     /// In pieces, every second one of which is something to type.
     about: Vec<(String, bool)>,
-    /// The line that stands for it until it is unfolded; none: it stands open.
+    /// The line that replaces it until it is unfolded; `None` if it is always open.
     folded: Option<String>,
     blocks: Vec<Block>,
 }

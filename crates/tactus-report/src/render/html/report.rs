@@ -32,7 +32,7 @@ pub fn chapters(of: Chapters) -> Result<String, RenderError> {
 /// How a page looks.
 pub const STYLE: &str = include_str!("style.css");
 
-/// What fills in templates whose values are anybody's words: all of them are escaped.
+/// The environment of templates whose values may contain anyone's words: it escapes all of them.
 ///
 /// # Errors
 /// None that a test does not exclude.
@@ -83,7 +83,7 @@ fn filled(page: &Page) -> Result<String, RenderError> {
 const UPLOT: &str = include_str!("vendor/uplot-1.6.32.js");
 const UPLOT_LICENSE: &str = include_str!("vendor/uplot-1.6.32.LICENSE");
 
-/// The script of a page; that of figures only where there are any for it.
+/// The script of a page; the part for figures is included only if there are any.
 fn script(live: bool) -> String {
     let own = packed(include_str!("script.js"));
     if !live {

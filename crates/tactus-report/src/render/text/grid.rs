@@ -38,11 +38,11 @@ impl Entry {
 /// Where the kind of evidence stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// In a column of its own.
+    /// In a separate column.
     Wide,
     /// Behind the name.
     Medium,
-    /// The same, on a line of their own, the values below.
+    /// Behind the name on a separate line, with the values below.
     Narrow,
 }
 
@@ -164,7 +164,8 @@ fn row(
         page.line(&text);
     };
     if layout == Layout::Narrow {
-        // What explains a line stands before its values where there is room, a name always above them.
+        // An explaining line has its label before the values if there is room; a name always stands above
+        // them.
         let fits = entry.below && columns(&entry.label) + 2 <= lead;
         if !fits {
             let mut labels = entry.labels(page.style.width);

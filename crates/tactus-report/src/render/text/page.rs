@@ -90,7 +90,7 @@ fn unpainted(text: &str) -> &str {
 pub(crate) struct Page {
     pub(crate) style: Style,
     pub(crate) out: String,
-    /// Whether the last part was a list whose lines say what they are: the next such list goes on with it.
+    /// Whether the last part was a list whose lines say what they are: the next such list continues it.
     listing: bool,
 }
 
@@ -100,7 +100,7 @@ impl Page {
     }
 
     pub(crate) fn line(&mut self, text: &str) {
-        // Whatever a bundle calls things, and wherever a line of it breaks.
+        // A bundle may use any names, with line breaks in them.
         if MESSAGES.iter().any(|message| unpainted(text).starts_with(message)) {
             self.out.push_str("  ");
         }
@@ -114,7 +114,7 @@ impl Page {
         self.listing = false;
     }
 
-    /// An empty line, one where several are asked for.
+    /// An empty line; several requests in a row give one.
     pub(crate) fn gap(&mut self) {
         if !self.out.ends_with("\n\n") {
             self.out.push('\n');

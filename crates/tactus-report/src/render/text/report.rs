@@ -13,7 +13,7 @@ use crate::section::{self, Section, notes, proofs};
 use crate::units::{clean, duration, moment, wrapped};
 use crate::walkthrough::{Told, headline, pages, sections};
 
-/// What a bundle says, for a terminal.
+/// The report of a bundle, for a terminal.
 #[must_use]
 pub fn render(contents: &Contents, style: Style) -> String {
     let mut page = Page::new(style);
@@ -29,7 +29,7 @@ pub fn render(contents: &Contents, style: Style) -> String {
     page.out
 }
 
-/// What each setting under test is worth, alone: what `tactus prove` prints.
+/// The benefit of each setting under test, alone: the output of `tactus prove`.
 #[must_use]
 pub fn worth(contents: &Contents, style: Style) -> String {
     let mut page = Page::new(style);
@@ -43,7 +43,8 @@ pub fn worth(contents: &Contents, style: Style) -> String {
     page.out
 }
 
-/// Which classes of applications each environment is fit for, and what the classes allow: what `tactus report --class` prints.
+/// The classes of applications that each environment is fit for, and the thresholds of the classes: the
+/// output of `tactus report --class`.
 #[must_use]
 pub fn fitness(contents: &Contents, entries: &[FitnessEntry], classes: &[Class], style: Style) -> String {
     let mut page = Page::new(style);
@@ -76,7 +77,7 @@ pub fn chapters(of: &Chapters, style: Style) -> String {
     page.out
 }
 
-/// The answer is the first line: who looks no further has it.
+/// The answer is the first line, for readers who read no further.
 fn opening(page: &mut Page, contents: &Contents) {
     let answer = answer(contents);
     page.led(answer.tone, &answer.led(), &answer.sentence, usize::MAX);
@@ -121,8 +122,8 @@ fn interrupted(page: &mut Page, contents: &Contents) {
     }
 }
 
-/// The document page by page: its heading and words, and what was measured here. Before them stands what they
-/// found: they are long.
+/// The document page by page: its heading and words, and the measurements made here. The results come first,
+/// because the pages are long.
 fn paged(page: &mut Page, contents: &Contents) {
     let pages = pages(contents);
     if pages.is_empty() {
@@ -167,7 +168,7 @@ fn parts(page: &mut Page, parts: &[Part]) {
             Part::Grid(grid) => grid::write(page, grid),
             Part::Cards(cards) => cards.iter().for_each(|answer| card(page, answer)),
             Part::Folded(_, folded) => self::parts(page, folded),
-            // What a report begins with, and what needs more room than a terminal has.
+            // The answer opens a report; the others need more room than a terminal has.
             Part::Answer(_) | Part::Figure(_) | Part::Finding(_) | Part::Readings(_) | Part::Source(..) => {}
         }
     }

@@ -23,7 +23,7 @@ const LIMITS: usize = 5;
 /// Most lines of the answer, and of each limit.
 const LINES: (usize, usize) = (5, 2);
 
-/// What a run ends with; `full`: what shows all of it, as a command.
+/// The last screen of a run; `full` is the command that shows all of it.
 #[must_use]
 pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
     let full = clean(full);

@@ -10,13 +10,13 @@ use tactus_model::trace::{EventKind, SOFT_INTERRUPTS, Trace, VECTORS};
 use super::asleep::overlay;
 use crate::units::clean;
 
-/// Most bytes of what an interrupt is called: a line of /proc/interrupts is as long as its kernel likes, and each span
-/// would repeat it.
+/// Longest name of an interrupt in bytes: a line of /proc/interrupts may have any length, and each span would
+/// repeat it.
 const LONGEST_NAME: usize = 64;
 /// The timer's place in [`VECTORS`].
 const TIMER: u64 = 0;
 
-/// What is on a CPU above the thread, or in its place.
+/// A context above the thread on a CPU, or in its place.
 type Context = (EventKind, u64);
 
 /// The spans of a latency of `length` ns, in their order and without a gap, and whether the measured thread could run in
@@ -31,7 +31,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
         interrupts,
     };
     let mut due_came = None;
-    // Those after it only say which thread it is of.
+    // Later events only show which thread has the CPU.
     for (at, kind, number) in trace.events().take_while(|(at, _, _)| *at <= length) {
         let from = account.at;
         account.until(at);
@@ -60,7 +60,8 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
     account.until(length);
     let left = account.stack.is_empty();
     let itself = (Owner::Itself, String::new());
-    // Who polls and finds a gap had the CPU, as far as the kernel knows: who took it from both is not known.
+    // A polling thread that finds a gap had the CPU, as far as the kernel knows; the cause of the gap is
+    // unknown.
     account.settle(if wakes && left { itself } else { (Owner::Unaccounted, String::new()) });
     let mut spans = account.spans;
     if let Some(came) = due_came.filter(|_| wakes) {
@@ -78,7 +79,7 @@ pub fn spans(trace: &Trace, length: u64, wakes: bool, interrupts: &Interrupts) -
 /// The account while it is made.
 struct Account<'a> {
     spans: Vec<Span>,
-    /// Those of which it is not known yet which thread's they are; unaccounted, while it is not.
+    /// Spans whose thread is not known yet; unaccounted until it is.
     open: Vec<usize>,
     at: u64,
     stack: Vec<Context>,
@@ -87,7 +88,7 @@ struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Up to this moment it goes on as it is.
+    /// The present owner has the CPU until this moment.
     fn until(&mut self, at: u64) {
         if at > self.at {
             let (owner, name) = match self.stack.last() {
@@ -102,7 +103,7 @@ impl Account<'_> {
         }
     }
 
-    /// What was open is somebody's.
+    /// Gives the open spans to an owner.
     fn settle(&mut self, (owner, name): (Owner, String)) {
         for place in self.open.drain(..) {
             let span = &mut self.spans[place];
@@ -110,8 +111,8 @@ impl Account<'_> {
         }
     }
 
-    /// A thread leaves: what was below interrupts until now was its time. No interrupt outlives it; a soft one may, and
-    /// is found again by its end.
+    /// A thread leaves the CPU: the time outside interrupts until now was its time. No interrupt lasts longer
+    /// than that. A soft interrupt may, and its end shows it.
     fn leave(&mut self, (number, name): (u64, String), owner: Owner) {
         let idle = number == 0;
         self.settle(if idle { (Owner::Idle, String::new()) } else { (owner, name) });
@@ -136,7 +137,7 @@ impl Account<'_> {
         }
     }
 
-    /// What was since the last event, at `from`, is not known.
+    /// The time since the last event, at `from`, is unknown.
     fn lose(&mut self, from: u64) {
         if let Some(last) = self.spans.last_mut().filter(|last| last.from_ns >= from) {
             (last.owner, last.name) = (Owner::Unaccounted, String::new());
@@ -208,7 +209,7 @@ fn joined(spans: Vec<Span>) -> Vec<Span> {
     all
 }
 
-/// Who had how much of it, the most first; and what nobody had that is known.
+/// The parts of the time by owner, the largest first; and the unaccounted time, in ns.
 pub fn parts(spans: &[Span]) -> (Vec<BlamedPart>, u64) {
     let mut parts: Vec<BlamedPart> = Vec::new();
     let mut places: HashMap<(Owner, &str), usize> = HashMap::new();
@@ -368,7 +369,7 @@ mod tests {
     fn a_function_that_was_on_when_it_was_due_has_its_time_up_to_the_end_of_its_interrupt() {
         let events = [(0, Timer, 1), (400, VectorEnds, 0), (405, Leaves, 0)];
         is(&told(&events, &["0"], 406), &[("timer slow_timer", 400), ("idle", 5), ("the thread itself", 1)]);
-        // One that is called in an interrupt that was there already: what came before is the interrupt's.
+        // A timer called within an earlier interrupt: the time before the call is the interrupt's.
         let events = [(300, Timer, 1), (400, VectorEnds, 0), (405, Leaves, 0)];
         is(
             &told(&events, &["0"], 406),
@@ -475,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_lock_is_blocked_whoever_has_the_cpu_until_it_is_woken() {
+    fn a_thread_that_waits_for_a_lock_is_blocked_until_it_is_woken() {
         let events = [
             (0, Woken, 0),
             (5, Preempted, IDLE),
@@ -492,12 +493,12 @@ mod tests {
     }
 
     #[test]
-    fn where_a_wake_up_was_not_seen_nobody_is_said_to_have_kept_the_thread_from_the_cpu() {
+    fn without_a_seen_wake_up_no_thread_is_said_to_have_kept_the_measured_one_from_the_cpu() {
         let asleep = [(0, Woken, 0), (5, Preempted, IDLE), (50, Sleeps, APP), (2_510, Preempted, IDLE)];
         let events = [&asleep[..], &[(2_700, Sleeps, APP)]].concat();
         let unseen = "blocked (its wake-up was not seen)";
         is(&cycle(&events, 2_600).0, &[("idle", 5), ("app", 45), (unseen, 2_460), ("unaccounted", 90)]);
-        // Nor where it is not known whether it slept, or which thread it is.
+        // Nor if it is unknown whether it slept, or which thread it is.
         let events = [(2_510, Preempted, IDLE), (2_700, Sleeps, APP)];
         is(&cycle(&events, 2_600).0, &[("unaccounted", 2_600)]);
         let (told, could_run) = cycle(&events[..1], 2_600);

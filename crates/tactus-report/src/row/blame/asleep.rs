@@ -1,7 +1,9 @@
-//! When the measured thread could not run, because it slept or was blocked: then nobody kept it from the CPU.
+//! Times when the measured thread could not run, because it slept or was blocked: then no other thread kept
+//! it from the CPU.
 //!
-//! The evidence is in the events alone: the state in which it left the CPU, its wake-up, and when the timer was due that
-//! woke it. Who had the CPU at the end of a latency is the measured thread; the event that follows says which one that is.
+//! The evidence is in the events alone: the state in which it left the CPU, its wake-up, and when the timer
+//! was due that woke it. The measured thread has the CPU at the end of a latency; the next event says which
+//! thread that is.
 
 use tactus_model::document::{Owner, Span};
 use tactus_model::trace::{EventKind, Trace};
@@ -9,7 +11,7 @@ use tactus_model::trace::{EventKind, Trace};
 /// Its wake-up was not seen: from when on it could run is not known.
 pub const UNSEEN: &str = "its wake-up was not seen";
 
-/// What the measured thread does.
+/// The state of the measured thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
     Unknown,
@@ -19,14 +21,14 @@ enum Does {
     Sleeps(u64),
 }
 
-/// A time in which it did not run, and what is known of it.
+/// A time in which it did not run, and the known reason.
 struct Gap {
     from: u64,
     until: u64,
     kind: Known,
 }
 
-/// What is known of such a time.
+/// The known reason.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// It slept.
@@ -37,14 +39,15 @@ enum Known {
     Nothing,
 }
 
-/// The measured thread; none: nothing says which one it is.
+/// The measured thread; `None` if no event shows it.
 fn measured(trace: &Trace, length: u64) -> Option<u64> {
     let mut later = trace.events().skip_while(|(at, _, _)| *at <= length);
     later.find_map(|(_, kind, thread)| kind.is_switch().then_some(thread))
 }
 
-/// Gives the spans of a latency in which its thread slept, and whether it could run in those that are left. `wakes`: what was
-/// due was its wake-up by a timer. Such a thread could run from then on, and does not sleep again within its latency.
+/// Marks the spans of a latency in which its thread slept, and says whether it could run in the others.
+/// `wakes`: the latency is that of a wake-up by a timer. Such a thread could run from then on, and does not
+/// sleep again within its latency.
 pub fn overlay(spans: Vec<Span>, trace: &Trace, length: u64, wakes: bool) -> (Vec<Span>, bool) {
     if wakes {
         return (spans, true);
@@ -102,7 +105,7 @@ fn cut(span: &Span, gaps: &[Gap], all: &mut Vec<Span>) {
         let (owner, name) = match within.map(|gap| gap.kind) {
             Some(Known::Slept) => (Owner::Blocked, String::new()),
             Some(Known::Woken) => (Owner::Blocked, UNSEEN.to_owned()),
-            // That nobody had the CPU is no news of a thread that may have slept.
+            // An idle CPU says nothing about a thread that may have slept.
             Some(Known::Nothing) if span.owner == Owner::Idle => (Owner::Unaccounted, String::new()),
             _ => (span.owner, span.name.clone()),
         };

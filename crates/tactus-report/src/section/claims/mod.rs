@@ -1,4 +1,4 @@
-//! What changes from one scenario to another.
+//! The effects from one scenario to another.
 
 mod values;
 
@@ -134,7 +134,7 @@ fn entry(contents: &Contents, claim: Claim, least: usize) -> ClaimEntry {
 fn tone(effect: &Effect) -> Tone {
     match (effect.design, effect.found()) {
         (Design::Repeats { .. } | Design::Slices { .. }, Some(true)) => Tone::Bad,
-        // What is not shown where runs broke is no good news.
+        // An effect that is not shown is no good news if runs broke.
         (_, Some(false)) if effect.is_whole() => Tone::Good,
         (_, Some(false) | None) | (Design::TwoRuns { .. }, Some(true)) => Tone::Doubt,
     }

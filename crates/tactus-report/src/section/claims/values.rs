@@ -6,7 +6,7 @@ use crate::part::Tone;
 use crate::stats::{Degraded, DegradedItem};
 use crate::units::{number, quantity};
 
-/// From so much on it is said as a factor.
+/// Effects from this size on are written as a factor.
 const FACTOR: f64 = 9.0;
 
 /// The answer in a few words; `least`: how many rounds it takes.
@@ -38,7 +38,7 @@ pub fn sentences(of: &Degraded, least: usize) -> Vec<String> {
     of.items.iter().map(sentence).collect()
 }
 
-/// What it is judged from.
+/// How it is judged.
 pub fn method(of: &Degraded, least: usize) -> String {
     if of.rounds < least {
         return format!(
@@ -48,7 +48,7 @@ pub fn method(of: &Degraded, least: usize) -> String {
     format!("{} rounds in randomised order; all items of a claim are judged together (maxT)", of.rounds)
 }
 
-/// An effect is none of them that is good.
+/// Good without an effect, bad with one, doubtful with too few rounds or broken ones.
 pub fn tone(of: &Degraded, least: usize) -> Tone {
     if of.rounds < least {
         Tone::Doubt

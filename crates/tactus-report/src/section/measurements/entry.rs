@@ -17,13 +17,13 @@ type Table = fn(&Contents, &[&Line]) -> Grid;
 /// The table for each kind of result.
 const TABLES: &[(Yields, Table)] =
     &[(Yields::Latency, latency_columns::grid), (Yields::Values, value_columns::grid)];
-/// What quantiles are of where periods were missed.
+/// Explains quantiles of rows with missed periods.
 const MISSED_PERIODS: &str = "a wake-up that is late by more than an interval misses periods, which are \
                               counted as overruns. Quantiles include these periods (corrected for \
                               coordinated omission); `--raw` adds the quantiles of the wake-ups that \
                               happened";
 
-/// What a ratio is.
+/// Explains a ratio.
 const RATIOS: &str = "ratio: the value divided by the host's under the same conditions. It is in the \
                       interval below with at least 90 % certainty; that interval combines both 95 % \
                       intervals";
@@ -84,7 +84,7 @@ impl Section for Measurements {
     }
 }
 
-/// What the runs of a repeated measurement say together.
+/// The common result of the runs of a repeated measurement.
 fn repeated(contents: &Contents, line: Line) -> Option<RepeatedEntry> {
     let Repeated { runs, median } = line.repeated?;
     let first = &contents.rows.get(line.row)?.result;
@@ -117,7 +117,7 @@ fn once(mut grid: Grid) -> Grid {
     grid
 }
 
-/// What must be known to read the rows, each sentence once.
+/// Caveats to the rows, each sentence once.
 fn remarks(lines: &[Line], reader: Reader) -> Vec<Part> {
     let mut cautions: Vec<&str> = lines.iter().filter_map(|line| line.against.as_ref()?.caution).collect();
     cautions.sort_unstable();

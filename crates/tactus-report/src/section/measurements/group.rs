@@ -1,4 +1,4 @@
-//! What every row of the table has, whatever it yields.
+//! The parts of a row that do not depend on what it yields.
 
 use tactus_model::bundle::Contents;
 use tactus_model::event::RowStatus;
@@ -46,7 +46,7 @@ fn lasted(line: &Line) -> String {
     }
 }
 
-/// What did not arrive of what its environment said.
+/// The lost frames of its environment.
 pub fn frames_lost(line: &Line) -> Option<GridLine> {
     let lost = line.frames_lost;
     (lost > 0 && line.has_numbers()).then(|| {

@@ -15,11 +15,11 @@ use crate::units::{NONE, clean, count, difference, latency, latency_in_full, rel
 enum Figure {
     /// A latency, in ns.
     Ns(Option<f64>),
-    /// A number of something; none: nobody counted it.
+    /// A number of something; `None` if it was not counted.
     Count(Option<u64>),
 }
 
-/// A column. Where it has nothing to say about a line its field stays empty.
+/// A column. Its field stays empty on a line that lacks the figure.
 struct Column {
     name: &'static str,
     measured: fn(&Summary) -> Figure,
@@ -84,9 +84,9 @@ const COLUMNS: &[Column] = &[
         published: None,
     },
 ];
-/// What the line is called whose quantiles are those of the wake-ups that happened.
+/// The label of the line with the quantiles of the wake-ups that happened.
 const RAW: &str = "raw";
-/// The column that short measurements have nothing for.
+/// The column that short measurements cannot fill.
 const SELDOM: &str = "p99.99";
 /// The column that is looked at first.
 const TELLING: &str = "max";
@@ -136,7 +136,8 @@ fn in_a_cell(ns: Option<f64>) -> String {
     ns.map_or_else(|| NONE.into(), latency)
 }
 
-/// What stands in the row: quantiles with the missed periods (corrected for coordinated omission), all else as measured.
+/// The figure in the row: quantiles with the missed periods (corrected for coordinated omission), others as
+/// measured.
 fn judged(column: &Column, all: &Summary) -> Figure {
     column.corrected.map_or_else(|| (column.measured)(all), |of| of(&all.corrected))
 }
@@ -160,7 +161,7 @@ fn row(contents: &Contents, line: &Line) -> Group {
     group.lines.extend(line.corrected().filter(|_| contents.raw).map(|_| raw(all)));
     group.lines.extend(theirs.map(published));
     group.lines.extend(against(line, all));
-    // That a file has no histogram is one of its notes.
+    // A note already says that a file has no histogram.
     let without_histogram = line.evidence == Some(Evidence::Imported) && all.lost == all.cycles;
     if all.lost > 0 && !without_histogram {
         group.lines.push(GridLine::sentence(format!(

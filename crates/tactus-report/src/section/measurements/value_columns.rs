@@ -9,7 +9,7 @@ use crate::row::published_value;
 use crate::stats::{Line, ValueRatio, value_ratio};
 use crate::units::{NONE, clean, count, number, quantity};
 
-/// An item and what it is held against.
+/// An item and the values that it is compared with.
 struct Item<'a> {
     value: &'a ValueResult,
     published: Option<f64>,
@@ -49,7 +49,7 @@ fn interval(item: &Item) -> Stacked {
     range(item.value.low.zip(item.value.high)).into()
 }
 
-/// How far the repeats lie from the value, as a part of it.
+/// The deviation of the repeats, as a share of the value.
 fn spread(item: &Item) -> Stacked {
     let ValueResult { value, deviation, .. } = item.value;
     let part = (*value > 0.0).then(|| format!("{:.1} %", deviation / value * 100.0));

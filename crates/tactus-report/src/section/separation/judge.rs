@@ -1,4 +1,4 @@
-//! What the strata of a cell mean, in a word.
+//! The verdict on the strata of a cell, in a word.
 
 use tactus_model::document::{Doubt, Leak};
 use tactus_model::number::{float, whole};
@@ -8,24 +8,24 @@ use crate::units::{count, latency};
 
 /// A disturbance without a size leaks when typical maxima are at least this many times those at rest.
 pub const FACTOR: f64 = 2.0;
-/// What is below this factor is no leak: two rests differ by as much.
+/// A factor below this is no leak: two measurements at rest differ as much.
 pub const SLACK: f64 = 1.1;
 /// Part of the injections that must be seen for `yes`: the first and the last may lie outside of the
 /// measurement.
 const OFTEN: f64 = 0.8;
 /// Part of its length at which a fault counts as seen at its size.
 const SIZE: f64 = 0.9;
-/// A `no` bounds the part of injections that may be seen all the same by a tenth: so many are needed.
+/// Injections that a `no` needs: it says that at most a tenth of the injections may be seen.
 const ENOUGH: usize = 29;
-/// Most pairs of seconds that are held against each other.
+/// Most pairs of seconds that are compared.
 const MOST_PAIRS: usize = 1000;
 
 /// A word, and the numbers behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judged {
-    /// Whether it is seen; none: it is not known.
+    /// Whether it is seen; `None` if unknown.
     pub leak: Option<Leak>,
-    /// Why it is not known.
+    /// Why it is unknown.
     pub doubt: Option<Doubt>,
     /// In a sentence.
     pub reason: String,
@@ -68,21 +68,23 @@ impl Size {
     }
 }
 
-/// What chance alone makes as rarely as this is no proof of a leak among many cells, but it forbids to say that there is
-/// none.
+/// A result that chance makes this rarely proves no leak among many cells. But it forbids to say that there
+/// is no leak.
 const HINT: f64 = 0.05;
 
-/// How large a place's value is beside what is typical in its period: in half doublings, nothing where it is no larger.
-/// Maxima of latencies are heavy in the tail: one is so many times the typical one with a chance that falls with a power of
-/// that factor, so that its logarithm counts what is rare in proportion (a likelihood ratio's, J. Neyman and E. S. Pearson,
-/// "On the problem of the most efficient tests of statistical hypotheses", 1933). A leak in a part of the injections is not
-/// lost among periods some part of which must always be the largest, and one in each is not hidden by a stall elsewhere.
+/// How large a place's value is beside the typical value of its period, in half doublings; 0 if it is not
+/// larger. Maxima of latencies have a heavy tail: the chance of a multiple of the typical value falls with a
+/// power of that multiple. Its logarithm therefore counts rare values in proportion (a likelihood ratio's, J.
+/// Neyman and E. S. Pearson, "On the problem of the most efficient tests of statistical hypotheses", 1933). A
+/// leak in some of the injections is not lost among periods, some of which must always be the largest. A leak
+/// in each of them is not hidden by a stall elsewhere.
 fn size(stratum: &Stratum, place: usize) -> usize {
     usize::try_from(whole(2.0 * stratum.times_typical(place).max(1.0).log2())).unwrap_or(usize::MAX)
 }
 
-/// The chance that the lot alone makes what is measured with a disturbance so large, where it may be larger by [`SLACK`]:
-/// that is taken off before (the test of a shifted value; J. L. Hodges and E. L. Lehmann, 1963).
+/// The chance that the random choice alone makes the values with a disturbance this large. They may be larger
+/// by [`SLACK`], so it is divided out first (the test of a shifted value; J. L. Hodges and E. L. Lehmann,
+/// 1963).
 fn by_lot(strata: &[Stratum]) -> f64 {
     let less = |stratum: &Stratum| {
         let mut less = stratum.clone();
@@ -184,7 +186,7 @@ pub fn judge_load(strata: &[Stratum], error: f64) -> Judged {
         float(stratum.with().max(1)).ln() - float(without.max(1)).ln()
     };
     let pairs: Vec<f64> = strata.iter().map(difference).collect();
-    // Each side errs so seldom; both together twice as often.
+    // Each side errs with this probability, both together with twice that.
     let Some(found) = paired(&pairs, 2.0 * error) else {
         let reason = format!("too short to tell: {} pairs of seconds with and without it", pairs.len());
         return Judged::default().doubt(Doubt::TooShort, reason);

@@ -1,4 +1,4 @@
-//! Which environments a disturbance in one of them reaches: the test is in docs/design/separation.md.
+//! The environments that a disturbance in one of them reaches: the test is in docs/design/separation.md.
 
 use tactus_model::bundle::{Contents, InjectedIn, Row, RowResult};
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
@@ -14,14 +14,14 @@ use super::lock_in::{LockIn, NO_TIMES, WITH_TIMES};
 use crate::row::{control, reason};
 use crate::units::clean;
 
-/// The chance that any cell of a bundle is called a leak where there is none (Bonferroni).
+/// The chance that any cell of a bundle without leaks is called a leak (Bonferroni).
 pub const ERROR: f64 = 0.05;
 /// How surely something must be seen.
 struct Tests {
-    /// In another environment, or on another CPU than it was made on: the chance that any of these cells is called a
-    /// leak where there is none is [`ERROR`].
+    /// In another environment, or on another CPU than it was made on: the chance that any of these cells is
+    /// falsely called a leak is [`ERROR`].
     cells: f64,
-    /// Where it was made: the chance that any disturbance is thought to be there that was not is [`ERROR`].
+    /// Where it was made: the chance that any absent disturbance is taken for present is [`ERROR`].
     made: f64,
 }
 
@@ -189,7 +189,7 @@ fn cell(
     cell
 }
 
-/// Nobody said what the disturbance did.
+/// The doubt about a disturbance whose times were not reported.
 fn untold(contents: &Contents) -> (Doubt, &'static str) {
     if contents.manifest.format < WITH_TIMES {
         (Doubt::NoTimes, NO_TIMES)

@@ -5,8 +5,8 @@ use tactus_model::document::{Doubt, Leak, LeakEntry};
 
 use super::judge::percent;
 
-/// Whether a disturbance is seen; if not, how often it may be all the same: `no (<= 9.8 %)`; and if that is not known what
-/// it is for: `not known: noise`.
+/// Whether a disturbance is seen. If not, how often it may still be: `no (<= 9.8 %)`. If that is unknown, the
+/// reason: `not known: noise`.
 #[must_use]
 pub fn known(cell: &LeakEntry) -> String {
     match (cell.leak, cell.doubt) {

@@ -1,5 +1,5 @@
-//! What was measured while a disturbance was made, beside what would have been had the lot fallen to another moment of
-//! the same period.
+//! Latencies during a disturbance, compared with those at other moments of the same period that the random
+//! choice could have taken.
 
 use tactus_model::bundle::{ClockFit, Contents, Format, InjectedIn, Row};
 use tactus_model::dependence::{Dependence, dependence};
@@ -12,23 +12,23 @@ use tactus_statistics::Stratum;
 
 use crate::units::{clean, duration};
 
-/// What is left out at the beginning of a second with a load, in ns: it takes a while to be there.
+/// Time at the beginning of a second with a load that is left out, in ns: the load takes a while to start.
 const SETTLING_NS: u64 = 100_000_000;
 
 /// The first minor version of the format whose bundles have times of injection.
 pub const WITH_TIMES: Format = Format { major: 1, minor: 4 };
-/// What is said of those before.
+/// The reason for bundles before that.
 pub const NO_TIMES: &str = "this bundle contains no times of injection: measure again";
 
-/// What is held against each other.
+/// A disturbance, and the row in which it is looked for.
 pub struct LockIn<'a> {
     /// The bundle.
     pub contents: &'a Contents,
-    /// The row of the environment that was disturbed, of the same scenario; none: it measured nothing.
+    /// The row of the disturbed environment, of the same scenario; `None` if it measured nothing.
     pub source: Option<&'a Row>,
     /// The row that was measured.
     pub with: &'a Row,
-    /// What was made.
+    /// The disturbance.
     pub made: &'a InjectedIn,
     /// Whether that is a load.
     pub load: bool,
@@ -41,7 +41,7 @@ impl LockIn<'_> {
     /// A stratum for each injection around which everything was measured: the largest latencies of these series.
     ///
     /// # Errors
-    /// Why there are none at all.
+    /// When there is no stratum at all: the reason.
     pub fn strata(&self, keys: &[&SeriesKey]) -> Result<Vec<Stratum>, Unknown> {
         let window = self.window()?;
         let (fault, windows) = (&self.made.injected, &self.with.windows);
@@ -108,7 +108,7 @@ impl LockIn<'_> {
     /// The way from the clock of the injections to that of the windows.
     fn bridge(&self) -> Result<Bridge, Unknown> {
         let (measured, disturbed) = (&self.with.result.environment, &self.made.environment);
-        // What is done to a guest from outside is told on the clock of the machine.
+        // `hold-vcpu` disturbs a guest from outside: its times are on the clock of the machine.
         let from = if self.made.injected.kind == "hold-vcpu" { "" } else { kernel(self.contents, disturbed) };
         let to = kernel(self.contents, measured);
         let mut bridge = Bridge::default();
@@ -134,7 +134,7 @@ impl LockIn<'_> {
         }
         if !to.is_empty() {
             let (clock, began) = side(self.with, measured)?;
-            // Where it was asked for, what is open is so to either side.
+            // A clock that was asked for is uncertain by `error_ns` either way.
             bridge.before_ns = bridge.before_ns.saturating_add(clock.error_ns.unwrap_or(0));
             bridge.after_ns = bridge.after_ns.saturating_add(clock.late_ns);
             bridge.into = Some((clock, began));
@@ -150,9 +150,9 @@ struct Bridge {
     out: Option<(ClockFit, u64)>,
     /// Into the second.
     into: Option<(ClockFit, u64)>,
-    /// What is carried over is really up to so much earlier, in ns.
+    /// How much earlier a carried time may really be, in ns.
     before_ns: u64,
-    /// Or up to so much later.
+    /// How much later it may be, in ns.
     after_ns: u64,
 }
 
@@ -179,7 +179,7 @@ fn kernel<'a>(contents: &'a Contents, name: &'a str) -> &'a str {
     name
 }
 
-/// The largest latency in these windows, in ns; none where one of them is not known.
+/// The largest latency in these windows, in ns; `None` if one of them is unknown.
 fn largest(series: &[&Maxima], first: u64, last: u64) -> Option<u64> {
     let each = series.iter().map(|own| own.largest(first, last));
     each.collect::<Option<Vec<u32>>>()?.into_iter().max().map(u64::from)

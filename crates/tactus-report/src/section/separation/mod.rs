@@ -1,4 +1,4 @@
-//! Which environments a disturbance in one of them reaches.
+//! The environments that a disturbance in one of them reaches.
 
 mod entry;
 mod judge;

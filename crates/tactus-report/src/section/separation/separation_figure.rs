@@ -1,5 +1,5 @@
-//! Which environments a disturbance reaches, as a grid: a row for each one that is disturbed, a column for
-//! each one that is measured. Every field says its word; its shade only repeats it.
+//! The environments that a disturbance reaches, as a grid: a row for each disturbed one, a column for each
+//! measured one. Every field contains its word; its shade only repeats it.
 
 use tactus_model::bundle::Contents;
 use tactus_model::document::{Doubt, Leak, LeakEntry, SeparationEntry};
@@ -123,7 +123,7 @@ fn field(canvas: &Canvas, cell: &LeakEntry, [x, y, wide, high]: [f64; 4], most: 
     border(canvas, [x, y, wide, high], if cell.disturbed == cell.measured { 2 } else { 1 });
     let middle = x + wide / 2.0;
     let word = shortened(&known(cell), most);
-    // What is known stands out.
+    // Known results stand out.
     if cell.leak == Leak::NotKnown {
         canvas.quiet(&word, (middle, y + 5.0), Anchor::Below);
     } else {

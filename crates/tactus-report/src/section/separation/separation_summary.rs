@@ -1,4 +1,5 @@
-//! Whom the disturbances reach, in a sentence for each environment that was disturbed: only what is proven.
+//! The environments that disturbances reach: a sentence for each disturbed environment, with proven results
+//! only.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,8 @@ fn named(entry: &SeparationEntry, kind: &str) -> String {
     if fault { clean(kind) } else { format!("{} load", clean(kind)) }
 }
 
-/// What is known of one disturbed environment; nothing: what it is for, or an empty word where it was not asked.
+/// The proven results of one disturbed environment. An error names the doubts if nothing is proven; it is
+/// empty if the environment was not asked.
 fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String, String> {
     let mut measured: Vec<&str> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.measured != disturbed) {
@@ -71,7 +73,7 @@ fn sentence(kind: &str, disturbed: &str, cells: &[&LeakEntry]) -> Result<String,
             (true, false) => reached.push(format!("{name} ({part}on the same CPU)")),
             (false, true) => reached.push(format!("{name} ({part}on other CPUs)")),
             (false, false) if doubt.is_empty() && (has(Leak::No) || has(Leak::NotSeen)) => {
-                // What holds for all CPUs is what holds for those of which least is known.
+                // The bound for all CPUs is the weakest bound of any.
                 let most = own.iter().filter_map(|cell| cell.at_most).fold(0.0, f64::max);
                 let of = if own.iter().any(|cell| cell.length_ns.is_some()) {
                     "injections"

@@ -1,5 +1,5 @@
-//! Which environments the disturbances reach, as tables: a page of one disturbance, the matrix of all of them, and
-//! the numbers behind it.
+//! The environments that disturbances reach, as tables: a page of one disturbance, the matrix of all of them,
+//! and the numbers behind it.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn place(cell: &LeakEntry) -> String {
     }
 }
 
-/// What a disturbance in one environment does in all of them.
+/// The effects of a disturbance in one environment on all of them.
 pub fn disturbance(contents: &Contents, page: &Page) -> Vec<Table> {
     let Some(entry) = separation(contents) else { return Vec::new() };
     let wanted = page.environment.as_deref().unwrap_or_default();
@@ -132,7 +132,7 @@ pub fn separation_tables(contents: &Contents) -> Vec<Table> {
         tables.push(Table { remarks: absent(&entry), ..Table::whole("Separation", Vec::new(), Vec::new()) });
         return tables;
     }
-    // What holds for all of them stands below the last one.
+    // Remarks on all of them stand below the last one.
     if let Some(last) = tables.last_mut() {
         last.remarks.extend(legend(contents, &entry));
     }
@@ -153,7 +153,7 @@ fn maxima(with: u64, rest: u64) -> String {
     }
 }
 
-/// What the doubts of a table mean; `None` where it has none.
+/// The meaning of the doubts in a table; `None` without any.
 fn doubts<'a>(cells: impl Iterator<Item = &'a LeakEntry>) -> Option<String> {
     let unsure = |doubt: &Doubt| !matches!(doubt, Doubt::NotMeasured | Doubt::NoSuchCpu);
     let doubts: BTreeSet<Doubt> = cells.filter_map(|cell| cell.doubt).filter(unsure).collect();
@@ -162,7 +162,7 @@ fn doubts<'a>(cells: impl Iterator<Item = &'a LeakEntry>) -> Option<String> {
     (!meanings.is_empty()).then(|| format!("?: unknown. {}.", meanings.join("; ")))
 }
 
-/// What holds for the tables of all disturbances.
+/// Remarks on the tables of all disturbances.
 fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
     let mut remarks = vec![
         "Rows: where the disturbance is made; columns: where it is measured, on the same CPU of the machine \
@@ -204,7 +204,7 @@ fn legend(contents: &Contents, entry: &SeparationEntry) -> Vec<String> {
     remarks
 }
 
-/// Who is reached by a disturbance: the matrix in words.
+/// The environments that a disturbance reaches: the matrix in words.
 fn words(entry: &SeparationEntry, kind: &str) -> Table {
     let names = entry.present();
     let of = |disturbed: &str, measured: &str, same: bool| {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tactus_model::bundle::Row;
 use tactus_model::series::SeriesKey;
 
-/// A slot of time, in ns, at least this long, into which the ticks of these rows go as they are kept: what is held
-/// against each other must be equally long.
+/// The length of a slot of time, in ns: at least `least_ns`, and a multiple of the kept ticks of these rows.
+/// Slots must be equally long to be compared.
 #[must_use]
 pub fn slot_of<'a>(rows: impl Iterator<Item = &'a Row>, least_ns: u64) -> u64 {
     let joined = rows.filter_map(|row| row.ticks.joined_ns()).max();

@@ -12,7 +12,7 @@ use crate::row::{CYCLES_FOR_A_VERDICT, control, figures, reason};
 use crate::section::separation::{ERROR, FACTOR, SLACK, separation, slot_of, slots};
 use crate::units::{clean, count, latency};
 
-/// What is said where nothing can be.
+/// The word for an unknown answer.
 pub const NOT_KNOWN: &str = "not known";
 const YES: &str = "yes";
 const NO: &str = "no";
@@ -39,7 +39,7 @@ pub fn technologies(contents: &Contents) -> Vec<TechnologyEntry> {
     contents.plan.technology.iter().map(|own| entry(contents, own, separation.as_ref())).collect()
 }
 
-/// What a row of the comparison is about, as the document says it.
+/// The subject of a row of the comparison, in the words of the document.
 #[must_use]
 pub const fn about(row: Trait) -> &'static str {
     match row {
@@ -234,7 +234,7 @@ fn crosses(
         .filter(|cell| cell.disturbed != cell.measured)
         .collect();
     let has = |leak| cells.iter().any(|cell| cell.leak == leak);
-    // Where they have no CPU in common there is nothing to measure on the same one.
+    // Without a common CPU nothing can be measured on the same one.
     let known =
         |cell: &&&LeakEntry| cell.leak != Leak::NotKnown || !cell.cpus.is_empty() || !cell.inside.is_empty();
     let seen = [Leak::Yes, Leak::Sometimes, Leak::Weaker].into_iter().find(|leak| has(*leak));
@@ -309,7 +309,7 @@ fn separated(own: &Technology, separation: Option<&SeparationEntry>, contents: &
     Said { word, reasons, scenarios }
 }
 
-/// What can be said of independence: not that there is some.
+/// Independence can be denied, but never confirmed.
 fn independent(contents: &Contents, own: &Technology, separation: Option<&SeparationEntry>) -> Said {
     let kind = contents.plan.environment.get(&own.environment).map_or("", |of| of.kind.as_str());
     let built = dependence(kind).and_then(Dependence::reason);

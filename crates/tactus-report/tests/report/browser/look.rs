@@ -1,4 +1,5 @@
-//! Who looks at a page: headless Chromium and axe-core, driven by a script. Also used by the tests of `tactus watch --serve`.
+//! Looks at a page with headless Chromium and axe-core, driven by a script. Also used by the tests of
+//! `tactus watch --serve`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,8 @@ fn axe() -> Option<PathBuf> {
     all.into_iter().find(|path| path.is_file())
 }
 
-/// `script`, which is not started yet and will look; `None` where nobody can, which is said.
+/// The command that runs `script` to look at pages, not started yet; `None`, with a message, if something is
+/// missing.
 #[expect(clippy::print_stderr, reason = "what is not tested is said")]
 #[expect(
     clippy::disallowed_methods,

@@ -42,7 +42,7 @@ impl Random {
     }
 }
 
-/// What a row's latencies look like, in ns.
+/// The shape of a row's latencies, in ns.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub base: f64,
@@ -174,7 +174,7 @@ pub fn measured(mut result: RowResult, evidence: Evidence, shape: Shape, span: S
     Row { ticks, histograms: intervals.finish(), missed: missed.finish(), ..Row::of(result) }
 }
 
-/// What a thread went through that nothing happened to.
+/// The counters of a thread that ran undisturbed.
 pub fn counters() -> ThreadCounters {
     ThreadCounters {
         minor_faults: Some(0),
@@ -570,8 +570,8 @@ pub fn valued(mut result: RowResult, evidence: Evidence, items: &[(Item, f64)]) 
     Row::of(result)
 }
 
-/// What system calls cost on a host, in a container and in an emulated guest, beside published figures; and the
-/// latencies of that host.
+/// The costs of system calls on a host, in a container and in an emulated guest, beside published figures;
+/// and the latencies of that host.
 pub fn overheads() -> Contents {
     let mut contents = empty();
     contents.plan.title = Some("What the operating system costs".into());

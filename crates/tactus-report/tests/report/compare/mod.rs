@@ -1,4 +1,4 @@
-//! Bundles held against each other: what is judged, what is refused, what every format says.
+//! Bundles compared with each other: verdicts, refusals, and the words of every format.
 
 use serde_json::json;
 use tactus_model::Evidence;
@@ -20,7 +20,7 @@ use crate::document::fits;
 
 const SPAN: Span = Span { ticks: 2, samples: 25_000, per_interval: 1, series: 1 };
 
-/// A bundle of so many runs of one scenario, so many times as slow as others; runs differ by about 2 %.
+/// A bundle of `runs` runs of one scenario, `slower` times as slow as others; runs differ by about 2 %.
 fn bundle(runs: u32, slower: f64, seed: u64) -> Contents {
     let mut contents = common::empty();
     contents.manifest.plan = "gate".into();
@@ -110,7 +110,8 @@ fn whatever_may_be_why_is_named_by_what_it_is() {
     assert!(held(other(), other()).changes.is_empty());
 }
 
-/// Two kernels in emulated guests: nothing is said of hardware, and a slower one is found only where that is asked for.
+/// Two kernels in emulated guests: they say nothing about hardware, and a slower one is found only on
+/// request.
 #[test]
 fn what_was_emulated_is_judged_only_where_that_is_asked_for_and_is_marked() {
     let emulated = |slower, seed| {
@@ -136,12 +137,12 @@ fn what_was_emulated_is_judged_only_where_that_is_asked_for_and_is_marked() {
             assert!(said.contains("under emulation") && said.contains("says nothing about"), "{format}");
         }
     }
-    // What was measured on the machine is not marked.
+    // A measurement on the machine itself is not marked.
     assert!(!held(bundle(8, 1.0, 1), bundle(8, 1.0, 2)).reason.contains("emulation"));
 }
 
 #[test]
-fn each_condition_is_held_against_the_first_one() {
+fn each_condition_is_compared_with_the_first_one() {
     let conditions = [("base", 1.0, 1), ("same", 1.0, 2), ("slower", 1.4, 3)]
         .map(|(name, slower, seed)| Condition::new(name, vec![bundle(8, slower, seed)]));
     let document = compare(&conditions, &Options::default());
@@ -348,7 +349,7 @@ fn how_many_runs_a_gate_needs_is_known_from_its_baseline_alone() {
     assert!(runs.iter().all(|one| one.base == 12 && one.scenario == "values" && one.quantity == "rate"));
     // The quantity that needs most is named.
     assert_eq!(needs(bundle(10, 1.0, 1)).unwrap().scenario, "idle");
-    // Of one run nobody knows how much runs differ.
+    // One run does not show how much runs differ.
     assert_eq!(needs(bundle(1, 1.0, 1)), None);
 }
 
@@ -429,7 +430,7 @@ fn nothing_at_all_and_hostile_bundles_are_compared_without_a_panic() {
     }
 }
 
-/// A stranger's bundle: so many runs of one scenario, or so many scenarios of one run.
+/// A stranger's bundle: `rows` runs of one scenario, or `rows` scenarios of one run.
 fn many(rows: u32, is_repeated: bool, slower: f64) -> Contents {
     let mut contents = common::empty();
     for n in 1..=rows {

@@ -1,5 +1,5 @@
-//! Bundles in the formats of the field: what is written comes back, what cannot be is said, and the field's own readers
-//! take it.
+//! Bundles in the formats of the field: written values come back, values that cannot be written are named,
+//! and the field's readers accept the files.
 
 pub mod python;
 mod readers;
@@ -17,7 +17,7 @@ use tactus_report::document;
 
 use crate::common::{self, Shape, Span, measured, planned};
 
-/// A bundle whose logs are gone: what was folded of them is there.
+/// A bundle whose logs are gone; the data folded from them is still there.
 struct NoLogs;
 
 impl Logs for NoLogs {
@@ -30,7 +30,7 @@ impl Logs for NoLogs {
     }
 }
 
-/// What is written, to be looked at afterwards.
+/// The written bytes, to be looked at afterwards.
 #[derive(Clone, Default)]
 struct Sheet(Arc<Mutex<Vec<u8>>>);
 
@@ -48,7 +48,7 @@ impl Write for Sheet {
 pub const FORMATS_OF_EXPORT: [&str; 6] =
     ["cyclictest-json", "cyclictest-histogram", "oslat-json", "hlog", "csv", "openmetrics"];
 
-/// The files of a bundle by their names, and what is said beside them.
+/// The files of a bundle by their names, and the notes beside them.
 pub fn exported(
     contents: &Contents,
     format: &str,
@@ -111,7 +111,7 @@ fn tables_have_a_row_for_each_of_what_they_are_about() {
     insta::assert_snapshot!(texts(&small(), "csv"));
 }
 
-/// Every series of every row that measured latencies, with what was read back of it.
+/// Every series of every row that measured latencies, as it is read back.
 fn read_back(
     contents: &Contents,
     format: &str,
@@ -132,7 +132,7 @@ fn read_back(
     rows.len()
 }
 
-/// What the bundle counted of a series.
+/// The bundle's counts of a series.
 fn counted(row: &Row, number: usize) -> BTreeMap<u64, u64> {
     let key = &row.result.series()[number].key;
     let tag = if row.result.series_share_cpus() { key.to_string() } else { key.cpu.to_string() };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::python::python;
 use super::*;
 
-/// What the readers find.
+/// The result of the readers.
 fn asked(python: &Path, what: &str, paths: &[PathBuf]) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/export/readers.py");
     let out = Command::new(python).arg(script).arg(what).args(paths).output().unwrap();

@@ -1,4 +1,4 @@
-//! The rows of a separation, written: what is late in whom, and when.
+//! The rows of a separation, made up: which environment is late, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ pub fn keep_windows(row: &mut Row, place: &str, seed: u64) {
         Some(ClockFit { began_ns: BEGAN, ppm: 0.0, span_ns: 30 * S, late_ns: 20 * MS, error_ns: None });
 }
 
-/// In these windows of a CPU it is so late.
+/// In these windows of a CPU the largest latency is at least `ns`.
 pub fn set_windows(row: &mut Row, cpu: u32, windows: impl Iterator<Item = u64>, ns: u64) {
     let (_, own) = row.windows.series.iter_mut().find(|(key, _)| key.cpu == cpu).unwrap();
     let (late, ns): (BTreeSet<u64>, _) = (windows.collect(), u32::try_from(ns).unwrap());
@@ -65,14 +65,14 @@ pub fn set_windows(row: &mut Row, cpu: u32, windows: impl Iterator<Item = u64>, 
     *own = own.iter().map(of).collect();
 }
 
-/// Of its windows only these are known.
+/// Keeps only the known windows.
 pub fn keep(row: &mut Row, known: impl Fn(u64) -> bool) {
     for own in row.windows.series.values_mut() {
         *own = own.iter().filter(|(window, _)| known(*window)).collect();
     }
 }
 
-/// What was injected is late in a row at the moments of these injections.
+/// Makes a row late at the moments of these injections.
 pub fn inject(row: &mut Row, place: &str, late: &Late) {
     let hit = moments(false).into_iter().enumerate().filter(|(n, _)| late.ticks.contains(n));
     let windows: Vec<u64> = hit.map(|(_, at)| (clock_of(place, at) + late.ns) / WINDOW).collect();
@@ -86,7 +86,7 @@ pub fn load(row: &mut Row, place: &str, late: &Late) {
     set_windows(row, late.cpu, windows.into_iter(), late.ns);
 }
 
-/// What is late in a row: on this CPU inside, in each of these ticks, by this much.
+/// The late part of a row: on this CPU inside, in each of these ticks, by this much.
 pub struct Late {
     pub cpu: u32,
     pub ticks: std::ops::Range<usize>,
@@ -136,8 +136,8 @@ pub fn on(cpu: u32, ns: u64) -> Vec<Late> {
     vec![Late { cpu, ticks: ALWAYS, ns }]
 }
 
-/// A hog in each of three environments: on the host it reaches all of them, in the container the host and in
-/// part the guest, in the guest nobody.
+/// A hog in each of three environments. The one on the host reaches all of them. The one in the container
+/// reaches the host, and the guest in part. The one in the guest reaches no other environment.
 pub fn contents() -> Contents {
     let mut plan =
         Plan { name: "separation".into(), title: Some("Who reaches whom?".into()), ..Plan::default() };

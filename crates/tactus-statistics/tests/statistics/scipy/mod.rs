@@ -1,5 +1,4 @@
-//! What is reckoned is held against what SciPy says of the same: as its answers were kept, and as that of this machine
-//! gives them.
+//! Results compared with those of SciPy: with its stored answers, and with those of SciPy on this machine.
 
 use std::process::Command;
 
