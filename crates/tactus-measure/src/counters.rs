@@ -12,7 +12,7 @@ use crate::stat::Stat;
 pub struct OfCpu {
     /// System management interrupts; none: this processor does not say.
     pub smi: Option<u64>,
-    /// Misses of the last-level cache; none: nobody asked, or they could not be counted all the time.
+    /// Misses of the last-level cache; `None`: they were not requested, or could not be counted all the time.
     pub llc_misses: Option<u64>,
 }
 

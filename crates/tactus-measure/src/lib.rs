@@ -36,7 +36,7 @@ use card::Card;
 use lane::{Lane, Run};
 use reading::Reading;
 
-/// What a thread is to read; none: it measures itself.
+/// The source that a thread reads; `None`: the thread measures itself.
 pub type Read = Result<Option<Arc<dyn Reading>>, Refusal>;
 
 /// What a measurement asks for, beside what all have in common.
@@ -57,7 +57,7 @@ pub trait Measurement: Sync {
     /// The word of the plan.
     fn name(&self) -> &'static str;
 
-    /// What its values are, as the series say it.
+    /// The kind of its values, as the series name it.
     fn kind(&self, measure: &Measure) -> &'static str;
 
     /// What it asks for.
@@ -71,10 +71,10 @@ pub trait Measurement: Sync {
         false
     }
 
-    /// The card behind which its thread is; none: it needs none. What there is to say of it goes to the notes.
+    /// The card of its thread; `None`: it needs no card. Remarks on the card are added to `notes`.
     ///
     /// # Errors
-    /// When it needs one, and there is none to be had.
+    /// When it needs a card and none is available.
     fn card(
         &self,
         _measure: &Measure,
@@ -84,16 +84,17 @@ pub trait Measurement: Sync {
         Ok(None)
     }
 
-    /// What its thread reads of a program or a kernel that measures this CPU, with this interval, in ns. Such a thread
-    /// is on a CPU that keeps house, and is bound by no rule of those that measure; none: it measures itself.
+    /// The source that its thread reads: a program or a kernel that measures this CPU, with this interval in ns. Such a
+    /// thread runs on a housekeeping CPU, and the rules for measuring threads do not apply to it. `None`: the thread
+    /// measures itself.
     ///
     /// # Errors
-    /// When it is to read, and cannot.
+    /// When the source cannot be read.
     fn reading(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Read {
         Ok(None)
     }
 
-    /// What the reader must know before it runs.
+    /// Notes that the reader needs before the measurement runs.
     fn notes(&self, _measure: &Measure) -> Vec<Note> {
         Vec::new()
     }

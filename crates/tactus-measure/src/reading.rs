@@ -1,5 +1,5 @@
-//! What a measurement is that measures nothing itself: a thread of ordinary priority, on no CPU that is measured, reads
-//! what a program or the kernel writes, and hands it over to the session's thread.
+//! A measurement that measures nothing itself. A thread of ordinary priority reads what a program or the kernel writes,
+//! and hands it over to the session's thread. It runs on a CPU that is not measured.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tactus_model::message::Note;
 
-/// What waits for the session's thread, at most: what comes beyond counts as lost.
+/// Limit of the values that wait for the session's thread: further values count as lost.
 const MOST_WAITING: usize = 1 << 21;
 
 /// What a cycle came to.
@@ -42,7 +42,7 @@ pub struct Due {
     pub interval_ns: u64,
 }
 
-/// What is read, and by whom is of no interest here.
+/// A source of measured values. This trait does not depend on the source or on its reader.
 pub trait Reading: fmt::Debug + Send + Sync {
     /// Waits until there is something to read; after its patience, counted from `began`, there is trouble.
     fn wait(&self, began: u64);
@@ -57,7 +57,7 @@ pub trait Reading: fmt::Debug + Send + Sync {
     /// What was read and waits.
     fn inbox(&self) -> &Inbox;
 
-    /// What there is to say of it.
+    /// The notes on this source for the report.
     fn account(&self) -> Vec<Note>;
 }
 
@@ -67,12 +67,12 @@ pub struct Inbox {
     waiting: Mutex<Vec<Marked>>,
     /// What the session's thread did not take in time.
     not_taken: AtomicU64,
-    /// What was lost and no tick has told of.
+    /// Lost values that no tick has reported yet.
     untold: AtomicU64,
     trouble: OnceLock<String>,
 }
 
-/// What a mutex holds, whoever held it before.
+/// Locks a mutex even if a thread that held it has panicked.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -89,7 +89,7 @@ impl Inbox {
         }
     }
 
-    /// So many more were left out.
+    /// Counts this many more values as left out.
     pub(crate) fn lose(&self, count: u64) {
         self.untold.fetch_add(count, Ordering::Relaxed);
     }
@@ -105,12 +105,12 @@ impl Inbox {
         self.untold.swap(0, Ordering::Relaxed)
     }
 
-    /// It is no use to go on, for this reason. The first one counts.
+    /// Records why the measurement cannot continue. The first reason counts.
     pub(crate) fn fail(&self, why: String) {
         let _ = self.trouble.set(why);
     }
 
-    /// Why it is no use to go on; none: it is.
+    /// Why the measurement cannot continue; `None`: it can.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.get().cloned()
     }

@@ -20,15 +20,15 @@ use crate::windows::WindowMaxima;
 const OUTLIERS: usize = 32;
 /// Of these, the most that are sent with one tick.
 const PER_TICK: usize = 4;
-/// A thread may read its clock, be held, and write down later what it read: so long its window is not over, in ns.
+/// A thread may read its clock, be delayed, and store the reading later: its window stays open for this long, in ns.
 const PUSHED_NS: u64 = 10_000_000;
 /// Gaps below this are no outliers, in ns.
 pub const SMALLEST_GAP: u64 = 1_000;
 
-/// Of so many of the largest values it is kept what the kernel did meanwhile.
+/// For this many of the largest values, the kernel's activity at their time is kept.
 const WITNESSED: usize = 10;
 
-/// What knows what the kernel did on a CPU.
+/// A source that knows what the kernel did on a CPU.
 pub trait Witness {
     /// Whatever it reads now and then, not to be asked for what it has not: before it is asked, each time that samples are
     /// taken in.
@@ -106,7 +106,7 @@ struct Polled {
 }
 
 impl Series {
-    /// Begins a series: what the thread did until now (the control) does not count.
+    /// Begins a series: earlier activity of the thread (the control) does not count.
     pub fn begin(lane: Arc<Lane>, stat: &Stat) -> Self {
         let before = counters(&lane, stat);
         Self { before, ..Self::uncounted(lane) }
@@ -211,7 +211,7 @@ impl Series {
                 }
                 largest.offer(value, at.saturating_sub(began), witnessed(at, value));
             });
-            // They were cycles, and nobody knows how long they took. The first figures need one that was read.
+            // The lost values were cycles of unknown length. The first figures need one cycle that was read.
             self.unread = self.unread.saturating_add(left_out);
             if now.totals.cycles > 0 {
                 now.totals.cycles = now.totals.cycles.saturating_add(std::mem::take(&mut self.unread));

@@ -13,7 +13,7 @@ const NS_PER_TICK: u64 = 10_000_000;
 /// Kinds of time in ns, in the order of [`KINDS`].
 pub type Times = [u64; KINDS.len()];
 
-/// What was counted up to a moment, or between two of them. What the kernel does not say is not there.
+/// Counts up to a moment, or between two of them. A count that the kernel does not report is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// CLOCK_MONOTONIC, in ns, or the time between.

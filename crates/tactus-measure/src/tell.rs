@@ -21,14 +21,14 @@ pub struct Tell<T>(Arc<Between<T>>);
 #[derive(Debug)]
 pub struct Told<T>(Arc<Between<T>>);
 
-/// What somebody was told.
+/// The result of waiting for news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard<T> {
     /// This.
     News(T),
-    /// Nothing in that time.
+    /// No news in that time.
     Nothing,
-    /// Nothing, and there will be nothing more.
+    /// No news, and the sender is gone.
     Over,
 }
 
@@ -64,7 +64,7 @@ impl<T> Told<T> {
         }
     }
 
-    /// The same for so long at most.
+    /// The same, but waits no longer than `patience`.
     #[must_use]
     pub fn hear_within(&self, patience: Duration) -> Heard<T> {
         self.hear_until(Instant::now().checked_add(patience))

@@ -1,7 +1,7 @@
 //! A card that is a PCI device: a register raises its interrupt, and a thread of this process answers by another.
 //!
-//! It is as if guest and card were in one process. The numbers that both exchange are in a page of its own; the device has
-//! none of them, and is told by its registers alone.
+//! Guest and card then share one process. They exchange numbers in a separate page. The device does not see that page:
+//! only its registers control it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -54,7 +54,7 @@ impl Raising {
         self.time.is_some()
     }
 
-    /// What its clock shows before an interrupt is raised.
+    /// The reading of the device's clock before an interrupt is raised.
     #[inline]
     pub(super) fn ticks(&self) -> u32 {
         match self.time {
@@ -317,7 +317,7 @@ mod tests {
                 assert_eq!(answer, Answer::At(raised + 2_000));
             },
         );
-        // It counts on: what it showed before is taken off.
+        // The counter does not restart: the earlier reading is subtracted.
         let counter = "iommu 1234:11e8 - 0 msi 1 96 1 100 - 36 16 125 counter a card";
         with_device(
             counter,

@@ -1,5 +1,6 @@
-//! From the records of a ring to cycles: what was read while it was written over is left out, and so is what contradicts
-//! itself. Pure: no bytes make it panic, and each record is counted once, as a cycle or as left out.
+//! From the records of a ring to cycles. Records that were overwritten while they were read are left out, and so are
+//! those that contradict themselves. Pure: no bytes make it panic, and each record is counted once, as a cycle or as
+//! left out.
 
 use std::mem::offset_of;
 
@@ -24,7 +25,7 @@ pub struct LeftOut {
     pub elsewhere: u64,
 }
 
-/// What the program is asked for.
+/// The parameters of a measurement of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// What is measured of a cycle.
@@ -45,9 +46,9 @@ pub struct Cycles {
     next: u64,
     /// The end of the last cycle, in ns.
     last_end: u64,
-    /// The last due time, or start where there is none, in ns.
+    /// The last due time, or the last start if the cycle has no due time, in ns.
     last_due: u64,
-    /// A cycle of which it is not known yet how many due times are left out behind it: its due time, end and value.
+    /// A cycle that waits until the due times skipped after it are counted: its due time, end and value.
     held: Option<(u64, u64, u64)>,
     /// Whether the last cycle had a due time.
     has_due: bool,
@@ -144,7 +145,7 @@ impl Cycles {
     fn mark(&mut self, mark: Mark, now: u64, each: &mut dyn FnMut(Marked)) {
         let planned = mark.planned();
         if let Some(why) = self.contradiction(mark, now) {
-            // What came before all that counts is nobody's.
+            // A record from before the counted span does not count.
             if now >= self.span.0 {
                 self.left_out.wrong = self.left_out.wrong.saturating_add(1);
                 self.left_out.first_wrong.get_or_insert(why);
@@ -208,8 +209,8 @@ impl Cycles {
         None
     }
 
-    /// Hands over the cycle that waited for the next one, which has so many due times before it that nobody marked. Those
-    /// after the end nobody wanted.
+    /// Hands over the cycle that waited for its successor. `between` due times before the successor have no mark. Due
+    /// times after the end of the span do not count.
     fn release(&mut self, between: u64, each: &mut dyn FnMut(Marked)) {
         let Some((due, at, value)) = self.held.take() else { return };
         let wanted = self.span.1.saturating_sub(due).saturating_sub(1) / self.asked.interval_ns.max(1);

@@ -1,5 +1,5 @@
-//! The shared file, as its reader has it: opened with care, and read by calls that fail where a mapping would end the
-//! probe (SIGBUS, when somebody makes the file shorter).
+//! The shared file as its reader sees it. It is opened with care. It is read by calls that fail if the file becomes
+//! shorter: a mapping would end the probe with SIGBUS.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -48,10 +48,10 @@ impl Source {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the file is not usable.
     pub fn open(path: &str) -> Result<Self, String> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Opening a device may do something: what it is is asked first.
+        // Opening a device may have effects: the type of the file is checked first.
         let found = open(path, flags, Mode::empty()).map_err(|error| match error {
             rustix::io::Errno::NOENT => "is not there".to_owned(),
             other => format!("cannot be examined: {other}"),
@@ -76,7 +76,7 @@ impl Source {
     /// The same of a file that is open.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the file is not usable.
     pub fn of(file: File) -> Result<Self, String> {
         let length = file.metadata().map_err(|error| format!("cannot be examined: {error}"))?.len();
         let header = read_header(&file)?;
@@ -101,12 +101,12 @@ impl Source {
     /// Reads what is new.
     ///
     /// # Errors
-    /// What the file has become, so that nothing more can be read of it.
+    /// The reason why the file can no longer be read.
     pub fn read(&mut self, cycles: &mut Cycles, each: &mut dyn FnMut(Marked)) -> Result<Seen, String> {
         let (written, closed) = self.look()?;
         let new = written.saturating_add(1).saturating_sub(cycles.next());
         let capacity = self.shape.capacity;
-        // One that was left behind goes on in the middle of what is there, and not where the writer is just now.
+        // A reader that fell behind continues in the middle of the ring, away from the writer's position.
         if new > capacity {
             cycles.skip_to(written - capacity / 2 + 1, each);
         }
@@ -124,7 +124,7 @@ impl Source {
             };
             let at = RING_OFFSET as u64 + place * RECORD as u64;
             self.file.read_exact_at(part, at).map_err(|error| became_shorter(&error))?;
-            // What was read was there before the number is that is read next.
+            // The records were read before the number that is read next.
             fence(Ordering::Acquire);
             let (after, _) = self.look()?;
             // The record that is written next may be half there.

@@ -39,10 +39,10 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of a program whose thread is on `cpu`. Nothing is looked for yet.
+    /// Marks of a program whose thread is on `cpu`. The file is not opened yet.
     ///
     /// # Errors
-    /// When the path is none, or there is no memory for the control.
+    /// When the path is not valid, or memory for the control is missing.
     pub fn new(table: &Application, interval_ns: u64, cpu: u32) -> Result<Self, Refusal> {
         let file = table.file.clone();
         if !file.starts_with('/') || file.len() > 4000 || file.contains('\0') {

@@ -256,7 +256,7 @@ fn what_is_marked_is_read_once_and_what_came_before_is_not() {
     }
     cycles.finish(&mut |marked| got.push(marked));
     assert_eq!(got.len() as u64, 5 * (CAPACITY / 2 - 7));
-    // Where the test ran is nobody's concern.
+    // The CPU of the test does not matter.
     assert_eq!(LeftOut { elsewhere: 0, ..cycles.left_out.clone() }, LeftOut::default());
     let Shared { own, mut source, .. } = shared;
     drop(own);

@@ -11,10 +11,10 @@ pub type Request = libc::c_int;
 /// See above.
 pub type Request = libc::c_ulong;
 
-/// What a system call has returned that makes a descriptor.
+/// The descriptor in the result of a system call that makes one.
 pub fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     match i32::try_from(result) {
-        // SAFETY: one that is not negative is new, and nobody else has it.
+        // SAFETY: a result that is not negative is a new descriptor without another owner.
         Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
         _ => Err(io::Error::last_os_error()),
     }

@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// What is mapped is mapped in whole pages of so many bytes.
+/// Registers are mapped in whole pages of this many bytes.
 const PAGE: u32 = 4096;
 
 /// They. No access to one reads or writes more than that one, nor is any left out.
@@ -103,7 +103,7 @@ impl Registers {
 impl Drop for Registers {
     fn drop(&mut self) {
         if let Way::Mapped { memory, bytes, .. } = self.0 {
-            // SAFETY: the mapping is this value's own, and nobody borrows from it any more.
+            // SAFETY: this value owns the mapping, and no borrow of it is left.
             let _ = unsafe { munmap(memory, bytes) };
         }
     }

@@ -1,4 +1,4 @@
-//! Lines of timerlat as the kernel writes them into `trace_pipe`. Whatever does not look like one is none.
+//! Lines of timerlat as the kernel writes them into `trace_pipe`. A line of another form is not a latency.
 
 /// Whose latency a line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Latency {
 pub enum Said {
     /// A latency.
     Latency(Latency),
-    /// So many events were written over before they were read; 0: the kernel does not know how many.
+    /// This many events were overwritten before they were read; 0: the kernel does not know how many.
     Lost(u64),
     /// A latency of a context that is not measured (`user-ret`), or nothing at all.
     Nothing,

@@ -1,4 +1,4 @@
-//! The `trace_pipe` of a CPU. What is read of it is gone, so that those who want its two contexts share one reader.
+//! The `trace_pipe` of a CPU. Reading a line consumes it, so the readers of its two contexts share one pipe.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -11,12 +11,12 @@ use tactus_model::undo::block::{ROOTS, TIMERLAT};
 use super::line::{Context, Latency, Lines, Said, read};
 use crate::reading::lock;
 
-/// What is read in one look, at most: nobody is kept by a pipe that fills faster than it is emptied.
+/// Limit of the bytes in one look: a pipe that fills faster than it is emptied must not block its reader.
 const MOST_BYTES: usize = 16 << 20;
-/// Latencies that wait for one who reads, at most.
+/// Limit of the latencies that wait for a reader.
 const MOST_WAITING: usize = 1 << 20;
 
-/// What there is to say of a pipe.
+/// The counts and errors of a pipe for the report.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     /// How often the kernel said that it had written over events.
@@ -72,7 +72,7 @@ impl Pipe {
         Self { file, lines: Lines::default(), waiting: [None, None], full: false, told: Told::default() }
     }
 
-    /// What is of a context is kept from now on.
+    /// Keeps the latencies of a context from now on.
     pub(super) fn want(&mut self, context: Context) {
         self.waiting[context as usize].get_or_insert_default();
     }
@@ -100,7 +100,7 @@ impl Pipe {
         Ok(self.waiting[context as usize].as_mut().map(std::mem::take).unwrap_or_default())
     }
 
-    /// What there is to say of it.
+    /// The counts and errors so far.
     pub fn told(&self) -> Told {
         self.told.clone()
     }
