@@ -21,14 +21,14 @@ use tactus_model::message::{Activity, CardEnd, Note, Refusal, What};
 use crate::sys::{self, SchedAttr};
 use crate::work::{Work, over, tell_note};
 
-/// What the card says it is: QEMU's ivshmem.
+/// The PCI ids of the card: QEMU's ivshmem.
 const CARD: PciId = PciId { vendor: 0x1af4, device: 0x1110 };
 /// The module that answers it.
 const MODULE: &str = "tactus_card";
-/// Which of its memory is shared.
+/// The number of its memory region that is shared.
 const SHARED: u32 = 2;
 
-/// Whether an activity answers a card of somebody else's.
+/// Whether an activity answers a card outside of this system.
 pub fn answers(activity: &Activity) -> bool {
     activity.card == Some(CardEnd::Answers)
 }

@@ -14,7 +14,7 @@ pub fn table(text: &str) -> Table {
     let head = lines.next().unwrap_or_default().split_ascii_whitespace();
     let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
     let mut table = Table::new();
-    // As `add` does it: a map that is collected is sorted first, in code of its own.
+    // Inserted one by one as in `add`: collecting a map would sort it first, with extra code.
     for (name, counts) in lines.filter_map(|line| row(line, &cpus)) {
         *table.entry(name).or_default() = counts;
     }

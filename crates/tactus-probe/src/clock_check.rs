@@ -1,5 +1,5 @@
-//! Whether CLOCK_MONOTONIC can be measured by: how fine its steps are, its rate against the processor's own counter
-//! where that says how fast it is, and whether other clocks of the system jumped against it meanwhile.
+//! Whether CLOCK_MONOTONIC is good enough to measure with: the size of its steps, and its rate against the processor's
+//! counter if its frequency is known. Also whether other clocks of the system jumped against it meanwhile.
 
 use tactus_measure::clock::{Pair, Source, is_even};
 use tactus_model::clock::{ClockCheck, Rate};
@@ -45,8 +45,8 @@ pub fn step(mut read: impl FnMut() -> u64) -> (u64, bool) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Nominal {
     hertz: u64,
-    /// How far from it the clock may be, in parts per million: what is rounded to whole MHz, or names the base frequency
-    /// rather than the counter's, is a gross measure.
+    /// Allowed deviation of the clock from it, in parts per million. A frequency rounded to whole MHz, or the base
+    /// frequency instead of the counter's, is a rough reference.
     within_ppm: u64,
     said_by: &'static str,
 }
@@ -130,7 +130,7 @@ pub struct Jumps {
 impl Jumps {
     /// Takes in a look at all three.
     pub fn look(&mut self) {
-        // The look that took the least time: whoever is kept waiting between two readings sees a jump that was none.
+        // The quickest look of several: a delay between two readings would look like a jump.
         let look = || {
             let before = sys::now();
             let others = [sys::boottime(), sys::realtime()];

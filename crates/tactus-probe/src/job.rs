@@ -297,13 +297,13 @@ fn start_threads(
     Ok(threads)
 }
 
-/// A CPU beside another one: one that keeps house, else any.
+/// Another CPU than `cpu`: a housekeeping one if possible.
 fn beside(cpu: u32, house: &CpuSet) -> Option<u32> {
     let other = |set: &CpuSet| set.and(allowed()).iter().find(|other| *other != cpu);
     other(house).or_else(|| other(allowed()))
 }
 
-/// The CPU of a thread that reads what is measured on `cpu`.
+/// The CPU of a thread that reads the measured values of `cpu`.
 fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
     beside(cpu, house).unwrap_or_else(|| {
         notes.push(Note::obstacle(

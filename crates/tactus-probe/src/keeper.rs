@@ -14,7 +14,7 @@ use crate::sys;
 const WORD: &str = "keep ";
 /// What it says when it waits.
 const WAITS: &[u8] = b"waits\n";
-/// What it is told where there is nothing to put back.
+/// The message when nothing is to be put back.
 const NOTHING: &[u8] = b"nothing\n";
 
 /// The session's side. Dropping it has everything put back.
@@ -23,10 +23,10 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it; what it puts back may be changed from now on.
+    /// Starts it; the settings that it restores may be changed from now on.
     ///
     /// # Errors
-    /// Why nobody would put it back.
+    /// Why the keeper cannot restore them.
     pub fn start(undos: &[Undo]) -> io::Result<Self> {
         let mut child = Command::new("/proc/self/exe")
             .arg0("tactus-probe")

@@ -67,7 +67,7 @@ mod tests {
         let (of_values, of_latency): (Vec<&Entry>, Vec<&Entry>) =
             measure::MEASURES.iter().partition(|entry| !entry.items.is_empty());
         let mut faults = super::fault::NAMES.to_vec();
-        // What is done to a guest from outside is in the watch.
+        // The watch, outside of the guest, injects the faults that act on a guest from outside.
         faults.push("hold-vcpu");
         assert_eq!(latencies.collect::<Vec<_>>(), names(&of_latency));
         assert_eq!(values.collect::<Vec<_>>(), names(&of_values));

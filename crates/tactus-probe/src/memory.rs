@@ -53,14 +53,14 @@ impl Memory {
         Self { taken: HEAP.taken() }
     }
 
-    /// Makes sure of enough memory for the ticks of so many series. Nothing is allocated any more that lasts.
+    /// Reserves enough memory for the ticks of this many series. After this, no allocation lasts.
     pub fn reserve(&mut self, series: usize) {
-        // The heap keeps what it has.
+        // The heap keeps freed memory.
         drop(std::hint::black_box(vec![1u8; RESERVE + series * RESERVE_OF_SERIES]));
         self.taken = HEAP.taken();
     }
 
-    /// What there is to say if that was not enough.
+    /// The note for the report if that was not enough.
     pub fn grown(&self) -> Option<Note> {
         let more = HEAP.taken() - self.taken;
         (more > 0).then(|| {

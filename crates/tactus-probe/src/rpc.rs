@@ -47,7 +47,7 @@ struct Child {
     over: bool,
 }
 
-/// What the host side has made on this system. Dropping it ends its children and keeps its promises.
+/// The objects that the host side has made on this system. Dropping it ends its children and keeps its promises.
 #[derive(Default)]
 pub struct RpcServer {
     children: Vec<Child>,
@@ -127,14 +127,14 @@ impl RpcServer {
         Ok(Some(answer))
     }
 
-    /// Starts a program in a process group of its own that dies with this thread.
+    /// Starts a program in a separate process group that dies with this thread.
     fn spawn(&mut self, call: &Call) -> io::Result<u64> {
         let variables = usize::try_from(call.number).unwrap_or(usize::MAX).min(call.words.len());
         let (variables, words) = call.words.split_at(variables);
         let (program, arguments) = words.split_first().ok_or_else(|| errno(libc::EINVAL))?;
         let program = find(program).ok_or_else(|| errno(libc::ENOENT))?;
-        // By way of this program, which ties its life to ours: to fork here, beside the measuring threads
-        // and with all memory locked, would cost them a page fault each.
+        // Starts this program first, which ties its life to this process. A fork here, with all memory locked, would
+        // cost each measuring thread a page fault.
         let mut child = Command::new("/proc/self/exe")
             .arg0("tactus-probe")
             .arg(ARGUMENT)
@@ -241,8 +241,8 @@ impl RpcServer {
         self.children.retain(|child| !child.over || child.streams.iter().any(|(pipe, _)| pipe.is_some()));
     }
 
-    /// Takes leave of everybody who has ended and is this process's child, own or inherited. Only where
-    /// nobody else waits for children.
+    /// Reaps every child of this process that has ended, started or inherited. Only where no other code waits for
+    /// children.
     pub fn reap(&mut self, say: &mut Vec<FromProbe>) {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if let Some(child) = self.children.iter_mut().find(|child| child.pid == pid && !child.over) {
@@ -304,8 +304,8 @@ impl Drop for RpcServer {
     }
 }
 
-/// What `tactus-probe child PARENT thp|- PROGRAM ...` does: ends with its parent, allows itself huge pages where it
-/// is told to, and is that program.
+/// The command `tactus-probe child PARENT thp|- PROGRAM ...`: ends with its parent, allows itself huge pages if told
+/// to, and executes the program.
 pub fn main(words: &[OsString]) -> u8 {
     let [parent, huge_pages, program, arguments @ ..] = words else { return 2 };
     if huge_pages == memory::ALLOW {

@@ -132,7 +132,7 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Result<Option<Prepare
         channel.note(note)?;
     }
     if !job.changes.is_empty() {
-        // What is measured is the system as the job has set it.
+        // The measurement runs on the system as the job has set it.
         say_facts(channel)?;
     }
     channel.say(&FromProbe::Ready)?;

@@ -33,10 +33,10 @@ enum Outcome {
 }
 
 impl Applied {
-    /// Makes the settings one after the other. One that fails is a note, and the others go on.
+    /// Applies the settings one after the other. A failed one becomes a note, and the others still apply.
     ///
     /// # Errors
-    /// When one of them is nothing that can be set from here while the system runs. Nothing is then set.
+    /// When one of them cannot be set by a probe while the system runs. No setting is then applied.
     pub fn new(changes: &[Change], restore: bool, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
         if let Some(change) = changes.iter().find(|change| !can_set(&change.target)) {
             return Err(Refusal {
@@ -143,7 +143,7 @@ impl Applied {
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        // Whoever could be told has gone.
+        // The receiver of the notes has gone.
         self.take_back();
     }
 }

@@ -24,14 +24,14 @@ pub fn read(path: &str) -> Result<String, String> {
     crate::settings::read(&path).map_err(|error| wrong(&path, &error))
 }
 
-/// The same, where nobody may have mounted it yet. To be asked before there is a second thread.
+/// The same, but mounts tracefs if needed. Call it before a second thread exists.
 ///
 /// # Errors
 /// Why it cannot be read or mounted, in words.
 pub fn read_first(path: &str) -> Result<String, String> {
     read(path).or_else(|_| {
         sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
-        // Where it cannot be (in a chroot "/" need be no mount), what is mounted here would be mounted everywhere, and stay.
+        // If this fails (in a chroot "/" need not be a mount), a mount made here would appear everywhere and stay.
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .map_err(|error| wrong("private mounts are not possible", &error.into()))?;
         mount("tracefs", ROOT, "tracefs", MountFlags::empty(), None)

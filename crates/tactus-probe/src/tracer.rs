@@ -1,5 +1,5 @@
-//! A tracer of the kernel in an instance of tracefs of its own, which has its own trace and is gone at the end; what is
-//! common to all instances is put back.
+//! A tracer of the kernel in a separate instance of tracefs, which has its own trace and is removed at the end.
+//! Settings that all instances share are restored.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -63,7 +63,7 @@ pub fn write(path: &str, value: &str) -> Result<(), String> {
 /// The tracers of this kernel.
 ///
 /// # Errors
-/// Why nobody can tell, in words.
+/// Why they cannot be read, in words.
 pub fn tracers() -> Result<String, String> {
     tracefs::read_first("available_tracers")
 }
@@ -95,7 +95,7 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Whether nobody else runs it, or is about to.
+    /// Checks that no other instance runs it, or is about to.
     fn alone(&self) -> Result<(), NotToBeHad> {
         let mut places = vec![(String::new(), false)];
         for entry in fs::read_dir(at("instances")).into_iter().flatten().flatten() {
@@ -139,7 +139,7 @@ impl Tracer {
         write(file.path(), value)
     }
 
-    /// Keeps what puts a file back, here and with whoever outlives this process.
+    /// Keeps the former value of a file, here and with the process that restores it if this one is killed.
     pub fn keep(&mut self, file: Shared, former: String) {
         promise(&Undo::Write { path: at(file.path()).into(), value: former.clone() });
         self.former.push((file, former));
@@ -210,7 +210,7 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // Whoever could be told has been.
+        // The result has been reported already, or cannot be.
         let _ = self.end();
     }
 }

@@ -1,23 +1,23 @@
-//! `tactus-probe watch`: the host's eye on the threads that run a guest's virtual CPUs, and its hand, the
-//! fault `hold-vcpu`.
+//! `tactus-probe watch`: observes from the host the threads that run a guest's virtual CPUs, and injects the fault
+//! `hold-vcpu`.
 //!
 //! Each thread's scheduling record (`/proc/TID/schedstat`: time on a CPU, time that it waited for one, how often it
-//! came to one) and state are read every so often. The record says what all waits that ended since the last look came
-//! to; told is what one of them was at least. Lines on stdout:
+//! came to one) and state are read at intervals. The record contains the sum of all waits that ended since the last
+//! look; the output gives the least that one of them took. Lines on stdout:
 //!
 //! ```text
-//! watching                   the holds are ready, too; or: refused WHY
-//! waited CPU UNTIL NS        a wait for a CPU that ended within the look that ended at UNTIL, at least so long
-//! kept CPU UNTIL NS ID NAME  the same, where that is known: when it came to its CPU, and which thread had it meanwhile
-//! blind WHY                  that is not known
-//! outside CPU UNTIL NS       it had its CPU so long, and was out of its guest, until it entered that
-//! stopped CPU UNTIL NS       it was stopped (by a tracer) so long until then
-//! held CPU FROM TO           the fault kept it off its CPU
-//! total CPU NS               at the end: all that it waited
+//! watching                    the holds are ready, too; or: refused WHY
+//! waited CPU UNTIL NS         a wait for a CPU that ended within the look that ended at UNTIL, at least so long
+//! kept CPU UNTIL NS ID NAME   the same, where that is known: when it came to its CPU, and which thread had it meanwhile
+//! blind WHY                   that is not known
+//! outside CPU UNTIL NS        it had its CPU so long, and was out of its guest, until it entered that
+//! stopped CPU UNTIL NS        it was stopped (by a tracer) so long until then
+//! held CPU FROM TO            the fault kept it off its CPU
+//! total CPU NS                at the end: all that it waited
 //! ```
 //!
-//! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is
-//! held by ptrace(2) runs on when its tracer is gone, however that went.
+//! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is held by
+//! ptrace(2) continues when its tracer is gone, however that ended.
 #![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::fs::File;
@@ -91,7 +91,7 @@ struct Hold {
     traced: bool,
     length: u64,
     every: u64,
-    /// What decides when: it is drawn by lot.
+    /// Seed of the random times of the fault.
     seed: u64,
 }
 
@@ -164,7 +164,7 @@ impl Watched {
                 }
             }
         }
-        // What was begun then is written.
+        // Records begun before this time are complete.
         let until = now.saturating_sub(WRITTEN_NS);
         if let (Some(blame), Some(on)) = (blame, self.on)
             && until > self.looked
@@ -186,7 +186,7 @@ impl Watched {
     }
 }
 
-/// What a thread has waited for a CPU (Documentation/scheduler/sched-stats.rst: the second and third number of
+/// The time that a thread has waited for a CPU (Documentation/scheduler/sched-stats.rst: the second and third number of
 /// /proc/PID/schedstat; a wait is added when it is over).
 fn waited(schedstat: &File) -> Option<Waited> {
     let mut buffer = [0; 128];

@@ -16,7 +16,7 @@ use tactus_model::undo::Undo;
 
 use crate::sys;
 
-/// What one worker does, for ever; it counts its rounds.
+/// The work of one worker, for ever; it counts its rounds.
 pub type Work = Box<dyn FnOnce(&AtomicU64)>;
 
 /// For how long, and how often, a session measures, in ns.
@@ -26,7 +26,7 @@ pub struct Pace {
     pub duration_ns: u64,
     /// How often it reports.
     pub tick_ns: u64,
-    /// What decides when faults are made, where that is drawn by lot and told.
+    /// Seed of the random times of faults; they are reported.
     #[serde(default)]
     pub seed: Option<u64>,
 }
@@ -58,12 +58,12 @@ pub fn tell_note(note: &Note) {
 
 fn tell(word: &str, what: &impl Serialize) {
     if let Ok(json) = serde_json::to_string(what) {
-        // Where nobody hears it, nobody is there who could do anything with it.
+        // Without a reader of stdout there is no use for the message.
         let _ = writeln!(io::stdout(), "{word} {json}");
     }
 }
 
-/// Ends the load or fault whose worker calls it, and says why: work is for ever.
+/// Ends the load or fault whose worker calls it, and reports the reason: work never ends by itself.
 pub fn over(reason: &str) -> ! {
     println!("over {reason}");
     let _ = rustix::process::kill_current_process_group(Signal::KILL);

@@ -1,12 +1,12 @@
-//! Files beneath an open directory whose contents somebody else may have made: a stranger's bundle, a directory that
+//! Files beneath an open directory whose contents another user may have made: a downloaded bundle, a directory that
 //! others can write to.
 //!
-//! No name that is given here leads out of the directory, whoever renames or exchanges what in it meanwhile: a name is
-//! walked part by part from the open directory, `..` is refused, and so is a link in any part (`O_NOFOLLOW`). That is
-//! what openat2(2) does with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`, on kernels before 5.6 and in sandboxes too.
-//! Only regular files are opened: they are looked at before, so that no device is opened at all, and after, and
-//! `O_NONBLOCK` lets no FIFO hold the opening up. What is written to has one name only, so that it is no file of
-//! somewhere else.
+//! No name given here leads out of the directory, even if another process renames or exchanges files in it meanwhile. A
+//! name is walked part by part from the open directory. `..` and links in any part (`O_NOFOLLOW`) are refused.
+//! openat2(2) does the same with its flags `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`. This module also works on kernels
+//! before 5.6 and in sandboxes. Only regular files are opened. They are checked before, so that no device is opened at
+//! all, and again after. With `O_NONBLOCK` a FIFO cannot block the opening. A file to write to must have only one name,
+//! so that it is not also a file elsewhere.
 #![expect(clippy::disallowed_methods, reason = "a part of the door")]
 
 use std::collections::hash_map::RandomState;
@@ -39,7 +39,7 @@ pub struct Directory {
     path: PathBuf,
 }
 
-/// What there is of a name.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -55,7 +55,7 @@ pub enum Kind {
 pub struct Entry {
     /// Its path from the directory on.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its size, in bytes.
     pub bytes: u64,
@@ -63,7 +63,7 @@ pub struct Entry {
     pub modified_ns: i128,
     /// Whether it has further names.
     pub hard_linked: bool,
-    /// The user whose it is.
+    /// The user who owns it.
     owner: u32,
     mode: u32,
 }
@@ -87,12 +87,12 @@ impl Directory {
         Ok(Self { fd: Arc::new(reach(path, false)?), path: path.to_owned() })
     }
 
-    /// Makes a directory and opens it; those above it are made if need be. What is there already is an error, links
-    /// among it.
+    /// Makes a directory and opens it; missing parents are made. An existing file, directory or link of this name is an
+    /// error.
     ///
     /// # Errors
-    /// `AlreadyExists`, those of mkdir(2), what [`Directory::reach`] says of the way there, and what
-    /// [`Directory::is_private`] says where somebody has put another directory in its place meanwhile.
+    /// `AlreadyExists`, those of mkdir(2), and those of [`Directory::reach`] for the path. Those of
+    /// [`Directory::is_private`] if another user has put a directory in its place meanwhile.
     pub fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::AlreadyExists)?;
         let above = path.parent().unwrap_or(Path::new(""));
@@ -127,7 +127,7 @@ impl Directory {
     /// A directory beneath it.
     ///
     /// # Errors
-    /// When there is none, or something else on the way to it.
+    /// When it does not exist, or a part of its path is not a directory.
     pub fn beneath(&self, name: impl AsRef<Path>) -> io::Result<Self> {
         let mut found = self.clone();
         for part in parts(name.as_ref())? {
@@ -136,7 +136,7 @@ impl Directory {
         Ok(found)
     }
 
-    /// What there is of this name, itself and not what a link names.
+    /// The entry of this name; links are not followed.
     ///
     /// # Errors
     /// `NotFound`, and those of stat(2).
@@ -148,7 +148,7 @@ impl Directory {
     /// Opens a regular file to read it.
     ///
     /// # Errors
-    /// When there is none, or something else, or it cannot be read.
+    /// When it does not exist, is not a regular file, or cannot be read.
     pub fn file(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let (above, last) = self.above(name.as_ref())?;
         regular(&above.look(last)?)?;
@@ -160,15 +160,15 @@ impl Directory {
     /// The bytes of a regular file of at most `most` bytes.
     ///
     /// # Errors
-    /// When there is none, or it is longer, or cannot be read.
+    /// When it does not exist, is longer, or cannot be read.
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
         at_most(self.file(name)?, most)
     }
 
-    /// The same, of a file that nobody but this user can write to or read, as [`Entry::is_secret`] has it.
+    /// The same, of a file that only this user can write to or read (see [`Entry::is_secret`]).
     ///
     /// # Errors
-    /// As [`Directory::read`], and what that says of the opened file.
+    /// Those of [`Directory::read`], and of [`Entry::is_secret`] for the opened file.
     pub fn read_secret(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
         let file = self.file(name.as_ref())?;
         Entry::of(name.as_ref().to_owned(), &rustix::fs::fstat(&file)?).is_secret()?;
@@ -183,18 +183,18 @@ impl Directory {
         self.made(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
 
-    /// The same, of a file that nobody else can write to, and to be read, too.
+    /// The same, of a file that only this user can write to. The file can also be read.
     ///
     /// # Errors
-    /// As [`Directory::append`], and what [`Entry::is_private`] says of the opened file.
+    /// Those of [`Directory::append`], and of [`Entry::is_private`] for the opened file.
     pub fn append_private(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let file = self.made(name.as_ref(), OFlags::RDWR | OFlags::APPEND)?;
         Entry::of(name.as_ref().to_owned(), &rustix::fs::fstat(&file)?).is_private()?;
         Ok(file)
     }
 
-    /// Makes a file to add to and to read, under a name that begins so, is hidden, and that nobody knew before; returns that,
-    /// too.
+    /// Makes a file to append to and to read, under a hidden, unpredictable name with this beginning. Also returns the
+    /// name.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -212,11 +212,11 @@ impl Directory {
         Ok(file)
     }
 
-    /// Puts a file in its place in one step, so that a reader sees the old or the new one, also after a power cut:
-    /// written under a name that nobody knew before, then renamed. The old one may only be a regular file.
+    /// Replaces a file in one step: a reader sees the old or the new one, also after a power cut. The new file is
+    /// written under an unpredictable name, then renamed. The old one must be a regular file.
     ///
     /// # Errors
-    /// When there is something else of this name, or it cannot be written; the old file stays then.
+    /// When the name belongs to another kind of file, or the file cannot be written. The old file then stays.
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         self.install(name, bytes, 0o644)
     }
@@ -303,7 +303,7 @@ impl Directory {
         Ok(rustix::fs::renameat_with(&from.fd, old, &to.fd, new, RenameFlags::NOREPLACE)?)
     }
 
-    /// Removes a file, or a link itself; what is not there is no error.
+    /// Removes a file, or a link itself. A missing file is not an error.
     ///
     /// # Errors
     /// Those of unlink(2).
@@ -318,7 +318,7 @@ impl Directory {
         }
     }
 
-    /// Removes a directory and everything beneath it; what is not there is no error.
+    /// Removes a directory and everything beneath it. A missing directory is not an error.
     ///
     /// # Errors
     /// When it has more entries, or lies deeper, than [`Self::walk`] goes, or something cannot be removed.
@@ -327,7 +327,7 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             inside => inside?,
         };
-        // What is in a directory goes before it.
+        // The contents of a directory are removed before it.
         for entry in inside.walk()?.iter().rev() {
             match entry.kind {
                 Kind::Directory => inside.remove_empty(&entry.path)?,
@@ -371,10 +371,10 @@ impl Directory {
         self.walk_within(MOST_ENTRIES)
     }
 
-    /// The same, of so many entries at most.
+    /// The same, up to `most` entries.
     ///
     /// # Errors
-    /// As [`Directory::walk`], and where there are more.
+    /// Those of [`Directory::walk`], and when there are more entries.
     pub fn walk_within(&self, most: usize) -> io::Result<Vec<Entry>> {
         let (mut found, mut open) = (Vec::new(), vec![(self.clone(), PathBuf::new())]);
         while let Some((dir, at)) = open.pop() {
@@ -398,16 +398,16 @@ impl Directory {
         Ok(found)
     }
 
-    /// Whether nobody else can put files into it: it belongs to this user (of root, also to the user who called sudo),
-    /// and its mode lets no others write.
+    /// Whether only this user can put files into it. It must belong to this user, or for root also to the user who
+    /// called sudo, and its mode must not let others write.
     ///
     /// # Errors
-    /// With whose it is, or who may write to it.
+    /// When it has another owner, or others may write to it; the error says which.
     pub fn is_private(&self) -> io::Result<()> {
         Entry::of(PathBuf::new(), &rustix::fs::fstat(&*self.fd)?).is_private()
     }
 
-    /// Whether it is this user's or root's: what is in it may be taken for what one has made oneself.
+    /// Whether it belongs to this user or root: its contents may then be trusted like the user's files.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         rustix::fs::fstat(&*self.fd).is_ok_and(|stat| is_ours(stat.st_uid))
@@ -496,10 +496,10 @@ impl Entry {
         }
     }
 
-    /// Whether nobody but this user can write to it, as [`Directory::is_private`] has it.
+    /// Whether only this user can write to it (see [`Directory::is_private`]).
     ///
     /// # Errors
-    /// With whose it is, or who may write to it.
+    /// When it has another owner, or others may write to it; the error says which.
     pub fn is_private(&self) -> io::Result<()> {
         if !is_mine(self.owner) {
             return Err(denied(format!("it belongs to another user (uid {})", self.owner)));
@@ -516,10 +516,10 @@ impl Entry {
         is_ours(self.owner)
     }
 
-    /// Whether nobody else can read it either.
+    /// Whether only this user can write to it and read it.
     ///
     /// # Errors
-    /// With whose it is, or that others may read it.
+    /// Those of [`Entry::is_private`], and when others may read it.
     pub fn is_secret(&self) -> io::Result<()> {
         self.is_private()?;
         if self.mode & 0o044 != 0 {
@@ -537,7 +537,7 @@ fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// The parts of a name; whatever would lead elsewhere is none.
+/// The parts of a name. A part that leads elsewhere, such as `..`, is an error.
 fn parts(name: &Path) -> io::Result<Vec<&OsStr>> {
     let part = |part| match part {
         Component::Normal(part) => Ok(part),

@@ -36,7 +36,7 @@ pub fn facts(system: &dyn System, machine: &Topology, thread: u32) -> io::Result
     let mut facts: Facts = serde_json::from_slice(&finished.stdout).map_err(|error| {
         io::Error::new(io::ErrorKind::InvalidData, format!("facts of the probe: {error}"))
     })?;
-    // What the probe was allowed is not what this machine allows.
+    // The probe's allowed CPUs differ from those that this machine allows.
     facts.keep("sched:affinity", machine.allowed.to_string());
     Ok(facts)
 }

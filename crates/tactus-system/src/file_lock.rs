@@ -21,7 +21,7 @@ impl FileLock {
     /// When the file cannot be opened, or the file system has no locks.
     pub fn take(dir: &Directory, name: &str) -> io::Result<Option<Self>> {
         let file = dir.append(name)?;
-        // Whoever may read a file may lock it, and keep everybody else out.
+        // A user who may read the file could lock it and keep all others out.
         fchmod(&file, Mode::RUSR | Mode::WUSR)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Self { _file: file })),

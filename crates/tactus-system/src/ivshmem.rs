@@ -1,9 +1,9 @@
-//! The server behind QEMU's ivshmem-doorbell devices: it hands memory and interrupt vectors to whoever connects
-//! (QEMU, `docs/specs/ivshmem-spec.rst`). QEMU is one of its peers, the card that raises interrupts another.
+//! The server behind QEMU's ivshmem-doorbell devices: it passes memory and interrupt vectors to its peers (QEMU,
+//! `docs/specs/ivshmem-spec.rst`). QEMU is one of them, the card that raises interrupts another.
 //!
-//! It says little-endian numbers of 64 bits, some with a descriptor beside them: the version of the protocol (0), the
-//! peer's own number, -1 with the memory; then for each other peer, and at last for this one, its number with the eventfd
-//! of its vector. Who has left is said by his number alone.
+//! It sends little-endian numbers of 64 bits, some with a descriptor: the version of the protocol (0), the peer's
+//! number, and -1 with the memory. Then it sends the number of each other peer, and at last of this one, with the
+//! eventfd of its vector. The number of a peer without a descriptor says that the peer has left.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -45,7 +45,7 @@ impl Ivshmem {
     pub fn serve(listener: UnixListener) -> io::Result<Self> {
         let memory = memfd_create("tactus-card", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, BYTES)?;
-        // A peer that made it shorter would end, by SIGBUS, whoever reads it.
+        // If a peer could make it shorter, every reader of it would end by SIGBUS.
         fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         listener.set_nonblocking(true)?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
@@ -59,7 +59,7 @@ impl Ivshmem {
 
 impl Drop for Ivshmem {
     fn drop(&mut self) {
-        // An eventfd takes a 1 as long as nobody has filled it, and then it wakes the thread all the same.
+        // The write fails only if the eventfd is full, and then the thread wakes all the same.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -70,10 +70,10 @@ impl Drop for Ivshmem {
 fn serve(listener: &UnixListener, memory: BorrowedFd, stop: BorrowedFd) {
     let (mut peers, mut next): (Vec<Peer>, i64) = (Vec::new(), 0);
     loop {
-        // Where there is no room for one more, whoever calls waits, and nobody looks at him again and again.
+        // Without room for one more peer, callers wait and are not polled.
         let calls = if peers.len() < MOST { PollFlags::IN } else { PollFlags::empty() };
         let mut watched = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::new(listener, calls)];
-        // Nobody says anything to it: what can be read of a peer is his end.
+        // Peers send nothing: a readable stream means that its peer has ended.
         watched.extend(peers.iter().map(|peer| PollFd::new(&peer.stream, PollFlags::IN)));
         if poll(&mut watched, None).is_err_and(|error| error != rustix::io::Errno::INTR) {
             return;
@@ -209,7 +209,7 @@ mod tests {
         drop(peers.pop());
         waiting.set_read_timeout(None).unwrap();
         assert_eq!(hear(&waiting).0, VERSION);
-        // Fifteen that have read one word each: whoever comes and goes is served all the same.
+        // Fifteen peers that have read one word each: peers that come and go are served all the same.
         drop(waiting);
         for _ in 0..300 {
             assert_eq!(hear(&connect()).0, VERSION);

@@ -98,7 +98,7 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// At most so many bytes of a file's beginning.
+    /// The beginning of a file, up to `most` bytes.
     ///
     /// # Errors
     /// Those of the file system.
@@ -107,8 +107,8 @@ pub trait System: Send + Sync {
         bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(bytes)
     }
-    /// The bytes of a regular file that somebody named, if they are no more than `most`: neither waited for (a pipe that
-    /// nobody writes to) nor without an end (a device).
+    /// The bytes of a regular file that the user named, up to `most`. A pipe would block until a writer comes, and a
+    /// device may have no end.
     ///
     /// # Errors
     /// Those of the file system; `InvalidInput` when it is no regular file, `FileTooLarge` when it is larger.
@@ -123,7 +123,7 @@ pub trait System: Send + Sync {
     fn read_at_most(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         self.read_regular(path, most)
     }
-    /// At most so many bytes of a regular file's end: of a log, what was said last.
+    /// The end of a regular file, up to `most` bytes: the last lines of a log.
     ///
     /// # Errors
     /// Those of the file system; `InvalidInput` when it is no regular file.
@@ -138,15 +138,14 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// Puts a file in its place in one step, with its directories: whoever looks sees all of it or
-    /// nothing. `mode` is that of chmod(2). Until then it is beside its place, and its name begins with
-    /// [`UNPLACED`].
+    /// Puts a file in its place in one step and makes its directories: a reader sees all of it or nothing. `mode` is
+    /// that of chmod(2). Until then the file lies beside its place, and its name begins with [`UNPLACED`].
     ///
     /// # Errors
     /// Those of the file system.
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
-    /// The same of a file beneath a directory whose contents somebody else may change meanwhile, as those of a container
-    /// are its own: no link in it is followed, and none of its directories is made.
+    /// The same for a file beneath a directory whose contents another user may change meanwhile, such as a container's.
+    /// Links in the path are not followed, and missing directories are not made.
     ///
     /// # Errors
     /// Those of the file system; and where a part of the name is a link.
@@ -185,11 +184,11 @@ pub trait System: Send + Sync {
     fn make_own_dir(&self, path: &Path) -> io::Result<()> {
         self.make_dir(path)
     }
-    /// Whether what lies in a directory that tactus keeps can be believed: it is this user's alone, as
-    /// [`System::make_own_dir`] has it, or not there, and nobody else could make it.
+    /// Whether the contents of a directory of tactus can be trusted. The directory is private to this user (see
+    /// [`System::make_own_dir`]), or missing and no other user could make it.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could have put there what is there.
+    /// Those of the file system; `PermissionDenied` when another user could have put its contents there.
     fn is_own_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Ok(())
@@ -210,8 +209,8 @@ pub trait System: Send + Sync {
         let _ = path;
         Err(io::ErrorKind::NotFound.into())
     }
-    /// Removes a file, or a directory with all that is in it but never what is mounted there, as
-    /// [`tactus_model::undo::remove`] does. What is not there is no error.
+    /// Removes a file, or a directory with its contents, but never a mounted file system (see
+    /// [`tactus_model::undo::remove`]). A missing file is not an error.
     ///
     /// # Errors
     /// Those of the file system.
@@ -274,8 +273,8 @@ pub trait System: Send + Sync {
     /// When it cannot be started, or `TimedOut` when it took longer than its patience (it is then
     /// killed).
     fn run(&self, command: &Invocation) -> io::Result<Finished>;
-    /// Starts a command with pipes on stdin, stdout and stderr, in a process group of its own: a
-    /// Ctrl-C on the terminal is ours to answer, not its.
+    /// Starts a command with pipes on stdin, stdout and stderr, in a separate process group: only this process gets a
+    /// Ctrl-C of the terminal.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -285,8 +284,8 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setaffinity(2).
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()>;
-    /// Keeps this thread, those that it starts, and no process that they start, on these CPUs until what this returns is
-    /// dropped on it; nothing where that cannot be.
+    /// Keeps this thread, and the threads that it starts, on these CPUs until the returned value is dropped on it.
+    /// Processes that they start are not affected. Returns `None` when that is not possible.
     fn keep_house(&self, _cpus: &CpuSet) -> Option<Box<dyn Any>> {
         None
     }
@@ -300,10 +299,10 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setscheduler(2); `InvalidInput` for SCHED_DEADLINE, which needs more than that.
     fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()>;
-    /// Holds the process that has this number now: what is done to it is done to no later one.
+    /// Holds the process that has this number now: actions on it never reach a later process with the same number.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no process has this number.
     fn hold(&self, process: u32) -> io::Result<Box<dyn Held + '_>> {
         Ok(Box::new(Elsewhere(process)))
     }
@@ -315,7 +314,7 @@ pub trait System: Send + Sync {
     fn arch(&self) -> &str {
         std::env::consts::ARCH
     }
-    /// The same machine, for those who outlive this reference.
+    /// The same machine, as a shared reference without a borrow.
     fn share(&self) -> Arc<dyn System>;
 
     /// The text of a file, if it can be read.
@@ -333,7 +332,7 @@ impl Held for Elsewhere {
     }
 }
 
-/// Something is longer than whoever reads it puts up with.
+/// The error for a file longer than its limit.
 #[must_use]
 pub fn too_large(most: u64) -> io::Error {
     let words = format!("it is longer than {}, the limit for its kind", Bytes(most));

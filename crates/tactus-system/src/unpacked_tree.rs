@@ -1,4 +1,4 @@
-//! The files of an archive that cannot be trusted, as they are unpacked: beneath one directory, so many and no more.
+//! The files of an untrusted archive as they are unpacked: all beneath one directory, and up to a limit.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,7 +19,7 @@ pub struct UnpackedTree<'a> {
 }
 
 impl<'a> UnpackedTree<'a> {
-    /// With room for so many files and directories.
+    /// With room for this number of files and directories.
     #[must_use]
     pub const fn new(dir: &'a Directory, room: usize) -> Self {
         Self { dir, made: BTreeSet::new(), left: room }

@@ -1,9 +1,9 @@
-//! By /proc, where nothing keeps events: how often each interrupt and soft interrupt came to a CPU, what the hypervisor kept
-//! of it, and how long threads ran that were last seen on it, between a reading before a latency was due and one after it
-//! was seen. All of that time is longer than the latency: what is told are candidates, and no account.
+//! By /proc, where no events can be recorded. It reads three counts before a latency is due and after it was seen: each
+//! interrupt and soft interrupt of a CPU, the time stolen by the hypervisor, and the run time of threads last seen on
+//! the CPU. The time between the readings is longer than the latency, so the result names candidates, not causes.
 //!
-//! A reading costs some system calls for each thread of the system; those of threads are made once a second, and more seldom
-//! where they take more than a hundredth of the time.
+//! A reading costs some system calls for each thread of the system. Threads are read once a second, and less often if
+//! that takes more than a hundredth of the time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

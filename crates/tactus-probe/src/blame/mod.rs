@@ -41,8 +41,8 @@ pub enum Blame {
 }
 
 impl Blame {
-    /// Begins for these CPUs, by this one alone, or the first that can. `wakes`: what is measured may sleep of its own accord,
-    /// so that it matters when it is woken. Also what there is to say of it: who cannot, and why.
+    /// Begins for these CPUs, with this source alone or with the first that works. `wakes`: the measured thread sleeps
+    /// by itself, so its wake-ups matter. Also returns a note on the sources that failed, and why.
     pub fn begin(cpus: &CpuSet, wakes: bool, by: Option<Source>) -> (Option<Rc<Self>>, Option<Note>) {
         let mut why = Vec::new();
         for source in [Source::Bpf, Source::Tracefs, Source::Proc] {

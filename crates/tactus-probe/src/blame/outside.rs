@@ -1,5 +1,5 @@
-//! For how long the thread of a virtual CPU had its CPU and was out of its guest: what KVM did for it, and the program that
-//! runs the machine. A guest that halts sleeps, and has no CPU meanwhile: that is no such time.
+//! The time during which the thread of a virtual CPU had its CPU and was out of its guest: the work of KVM and of the
+//! program that runs the machine. A guest that halts sleeps and has no CPU meanwhile; that time does not count.
 
 use tactus_model::trace::EventKind;
 

@@ -33,14 +33,14 @@ const READ: i32 = 113;
 /// `bpf_snprintf`, since Linux 5.13.
 const FORMAT: i32 = 165;
 
-/// What the number of a record is of. Offsets are those of the running kernel, in bytes.
+/// The source of a record's number. Offsets are those of the running kernel, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
     /// The thread that runs the program.
     Current,
     /// The tracepoint's first argument.
     Argument,
-    /// It is known.
+    /// A fixed number.
     Number(u32),
     /// Nothing; the first argument is a timer. `function`: where its function stands, whose address is written where a
     /// thread's name would stand. `expires`: where it says when it is due, which is written behind that.
@@ -64,9 +64,9 @@ fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
-/// many records (a power of two). [`EventKind::Sleeps`] is of one tracepoint with [`EventKind::Preempted`]: which of the
-/// two, it says itself.
+/// The program of a tracepoint that records `kind`. `cpus`: their rings follow each other in the map, each with
+/// `records` records (a power of two). [`EventKind::Sleeps`] and [`EventKind::Preempted`] share a tracepoint; the
+/// program chooses between them.
 pub fn program(map: i32, cpus: &[u32], records: usize, (kind, of): (EventKind, Of)) -> Vec<u64> {
     let ring = (HEAD + records * RECORD) * size_of::<u64>();
     let mut program = vec![copy(6, 1)];
@@ -151,7 +151,7 @@ pub fn program(map: i32, cpus: &[u32], records: usize, (kind, of): (EventKind, O
     program
 }
 
-/// So many bytes of what the first argument points at are read into the frame: zeros where they cannot be.
+/// Reads this many bytes from the address in the first argument into the frame: zeros if they cannot be read.
 fn read(offset: i32, bytes: i32) -> [u64; 6] {
     [
         copy(1, FRAME),

@@ -1,8 +1,8 @@
-//! By tracefs, where BPF is refused: an instance of its own, with the same events on the CPUs that are measured and nowhere
-//! else. It is read where a latency is one of the largest; the kernel gives its moments in microseconds.
+//! By tracefs, where BPF is refused: a separate instance records the same events, only on the measured CPUs. It is read
+//! when a latency is one of the largest. The kernel gives its times in microseconds.
 //!
-//! The instance goes when this is dropped. Where this process does not live to do that its [`Keeper`] does, and where that
-//! one is killed, too, the guardian of the run.
+//! The instance is removed when this value is dropped. If this process dies first, its [`Keeper`] removes it; if that
+//! is killed as well, the guardian of the run does.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -21,9 +21,9 @@ use crate::sys;
 use crate::tracefs::{at, read_first, wrong};
 use crate::tracer::write;
 
-/// What a CPU's events are kept in, in KiB: two tenths of a second at 200 us, and the session reads every tenth.
+/// Buffer for the events of a CPU, in KiB: two tenths of a second at 200 us. The session reads it every tenth.
 const BUFFER_KIB: &str = "512";
-/// The same for CPUs that nothing is kept of.
+/// The same for CPUs whose events are not recorded.
 const NO_BUFFER_KIB: &str = "4";
 /// Events that are kept of one reading.
 const MOST_RECORDS: usize = 1 << 14;
@@ -31,7 +31,8 @@ const MOST_RECORDS: usize = 1 << 14;
 const MOST_BYTES: usize = 8 << 20;
 /// The longest line that is read.
 const LONGEST_LINE: usize = 1024;
-/// How a trace is written, whatever somebody has set for all: what a kernel does not have it does not need.
+/// The options of the trace's lines, set in any case because the defaults may have been changed. A kernel without an
+/// option does not need it.
 const OPTIONS: [&str; 9] = [
     "context-info",
     "noraw",
@@ -74,7 +75,7 @@ struct Reading {
     timers: Vec<String>,
     /// Nothing was written over before.
     whole: bool,
-    /// What the file's bytes are taken in with.
+    /// Buffer for the bytes of the file.
     buffer: Vec<u8>,
 }
 
@@ -82,7 +83,7 @@ impl Instance {
     /// Begins for these CPUs. `wakes`: also with the wake-ups that happen there.
     ///
     /// # Errors
-    /// Why it cannot be had; nothing is left of it then.
+    /// Why the instance cannot be made; no part of it is left then.
     pub fn begin(cpus: &CpuSet, wakes: bool) -> Result<Self, String> {
         read_first("available_events")?;
         let path = blame_instance(&std::env::var(MARKER).unwrap_or_default());
@@ -153,7 +154,7 @@ impl Instance {
             let overrun = || overrun(&file("/stats"));
             let before = overrun();
             last.take(&file("/trace"));
-            // Where it cannot be read, it is not known that nothing is missing.
+            // If the statistics cannot be read, events may be missing.
             if before.is_none() || overrun() != before {
                 last.overtaken();
             }
@@ -179,9 +180,9 @@ impl Reading {
         Trace { source: Source::Tracefs, ..told((due, seen), earlier, own, next, whole, function) }
     }
 
-    /// Marks where a reading has a hole. The kernel writes on while it is read: when it comes round to the page that is
-    /// read next, the reading goes from old events to those that were written since it began, and nothing in it says so
-    /// (`rb_inc_iter` in kernel/trace/ring_buffer.c takes the new page's time for its own).
+    /// Marks a hole in a reading. The kernel keeps writing during the reading. If it wraps around to the page that is
+    /// read next, the reading jumps from old events to those written since it began. The text does not show this:
+    /// `rb_inc_iter` in kernel/trace/ring_buffer.c takes over the new page's time.
     fn overtaken(&mut self) {
         let old = self.records.partition_point(|record| record.at <= self.at);
         let since = old.checked_sub(1).map_or(0, |last| self.records[last].at);
@@ -211,7 +212,7 @@ impl Reading {
                 lines.line(&self.buffer[begin..begin + end]);
                 begin += end + 1;
             }
-            // One that is longer than any is none: what is left of it is no event either.
+            // A line longer than any valid one is dropped, and the rest of it is not an event either.
             if held - begin > LONGEST_LINE {
                 begin = held;
                 lines.gap = true;
@@ -223,12 +224,12 @@ impl Reading {
     }
 }
 
-/// Whether what was before or after it is not known.
+/// Whether the events before or after it are unknown.
 fn is_lost(record: &Record) -> bool {
     record.kind() == Some(EventKind::Lost)
 }
 
-/// How many events of a CPU were written over, by its statistics; none: they cannot be read.
+/// The number of overwritten events of a CPU, from its statistics; `None`: they cannot be read.
 fn overrun(path: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix("overrun:"))?.trim().parse().ok()
@@ -239,7 +240,7 @@ struct Lines<'a> {
     records: &'a mut Vec<Record>,
     timers: &'a mut Vec<String>,
     whole: bool,
-    /// What was since the event before is not known.
+    /// The events since the last one are unknown.
     gap: bool,
 }
 

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_kernel_that_is_too_old_is_told_from_a_program_that_is_refused() {
-        // What a kernel says of a helper that it does not have: EINVAL, whatever the helper is.
+        // The kernel's message for a missing helper: EINVAL for any helper.
         let said =
             "0: (85) call unknown#9999\ninvalid func unknown#9999\nprocessed 1 insns (limit 1000000)\n";
         for release in ["5.16.20", "5.10.0-28-amd64", "4.19.0"] {

@@ -59,7 +59,7 @@ impl Tally {
         });
     }
 
-    /// What comes from now on does not: [`Tally::end`] may then take its time.
+    /// Stops the count: [`Tally::end`] may then take its time.
     pub fn halt(&mut self) {
         self.halted = Some(Stat::now());
     }

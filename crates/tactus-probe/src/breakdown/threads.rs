@@ -16,7 +16,7 @@ pub struct Who {
 pub struct Threads(BTreeMap<(u32, u32), u64>);
 
 impl Threads {
-    /// Those that there are.
+    /// All threads of the system.
     pub fn now() -> Self {
         let mut all = BTreeMap::new();
         for pid in numbers("/proc") {
@@ -27,7 +27,7 @@ impl Threads {
         Self(all)
     }
 
-    /// Who has run since then, and for how long, in ns. Of those that have ended meanwhile nobody knows.
+    /// The threads that have run since then, and for how long, in ns. Threads that have ended meanwhile are missing.
     pub fn ran(&self) -> Vec<(Who, u64)> {
         let mut all = Vec::new();
         for ((pid, thread), ns) in Self::now().0 {

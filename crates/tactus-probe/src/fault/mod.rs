@@ -18,8 +18,8 @@ macro_rules! faults {
         /// Every fault of this probe.
         pub const NAMES: &[&str] = &[$(fault::$word::NAME),+];
 
-        /// What a fault does on `cpus`; `above` is a priority above the measuring threads. `seed`: when it is made is
-        /// drawn by lot, and told.
+        /// Prepares a fault on `cpus`; `above` is a priority above the measuring threads. `seed`: its times are random,
+        /// and reported.
         ///
         /// # Errors
         /// When a parameter is out of its range or the system refuses it. Nothing is then changed.
@@ -41,7 +41,7 @@ macro_rules! faults {
 // What is done to a guest from outside is in the watch.
 faults! { hog: Hog, block: Block, overcommit: Overcommit; from outside: HoldVcpu }
 
-/// A fault that is ready to begin.
+/// The watch, outside of the guest, injects the faults that act on a guest from outside.
 pub struct Disturbance {
     /// What carries it out.
     pub way: String,
@@ -115,7 +115,7 @@ pub struct Rhythm {
 }
 
 impl Rhythm {
-    /// Once in `every` ns, for `length` ns; with a seed at a moment that is drawn by lot and kept.
+    /// Once in `every` ns, for `length` ns; with a seed, at a random moment that is recorded.
     fn new(length: u64, every: u64, seed: Option<u64>) -> Result<Self, Refusal> {
         let lots = seed.map(|seed| Lots::of_fault(length, every, seed));
         let made = lots
@@ -125,7 +125,7 @@ impl Rhythm {
         Ok(Self { every: every.max(1), lots, made })
     }
 
-    /// Whether its moments are drawn by lot.
+    /// Whether its moments are random.
     pub const fn is_drawn(&self) -> bool {
         self.lots.is_some()
     }
@@ -148,7 +148,7 @@ impl Rhythm {
         }
     }
 
-    /// The next moment after one that was made at `at`: what has passed meanwhile is left out, and each period has one.
+    /// The next moment after the one at `at`: moments that have passed are skipped, and each period has one.
     pub fn after(&self, at: u64, now: u64) -> u64 {
         match self.lots {
             Some(lots) => lots.next(now.max((at / self.every + 1) * self.every)),

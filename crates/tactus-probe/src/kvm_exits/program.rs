@@ -1,5 +1,5 @@
-//! The two programs, as instructions. Both run in the thread of a virtual CPU, which alone writes its record: nothing is
-//! shared, and a thread that is moved from one CPU to another between exit and entry is counted all the same.
+//! The two programs, as instructions. Both run in the thread of a virtual CPU, which alone writes its record. No memory
+//! is shared, and a thread that moves to another CPU between exit and entry is still counted.
 
 use super::record::{AT, ISA, LAST_REASON, SLOT, SLOT_WORDS, SLOTS, WORDS};
 use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, map_value, set, store, word};
@@ -7,7 +7,7 @@ use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, m
 /// The set of instructions of VMX, whose reasons are the lower half of a word with flags.
 const VMX: i32 = 1;
 
-/// A number that instructions have room for.
+/// The largest numbers for which instructions have room.
 fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
@@ -35,8 +35,8 @@ pub enum Says {
     ToUser { reason: i16, error: i16 },
 }
 
-/// KVM's number for an exit to user space for a signal, or because that asked for it: the one error that a guest that goes
-/// on has (EINTR).
+/// KVM's number for an exit to user space for a signal, or because user space asked for it. It has the error EINTR, the
+/// only error after which a guest continues.
 pub const INTERRUPTED: usize = 10;
 
 /// At `kvm_exit` or `kvm_userspace_exit`: when, and why.

@@ -12,8 +12,8 @@ pub const ISA: usize = 2;
 pub const SLOTS: usize = 3;
 /// Words of a slot: how often, for how long together, the longest.
 pub const SLOT_WORDS: usize = 3;
-/// The last reason that has a slot of its own. The numbers of VMX (Intel SDM, volume 3, appendix C) end far below, and
-/// those of SVM (AMD APM, volume 2, appendix C) are up to 0x403 but for a few that are negative.
+/// The last reason with a separate slot. The numbers of VMX (Intel SDM, volume 3, appendix C) end far below. Those of
+/// SVM (AMD APM, volume 2, appendix C) are up to 0x403, except a few negative ones.
 pub const LAST_REASON: usize = 0x407;
 /// Words of a thread; the last slot is for all other reasons.
 pub const WORDS: usize = SLOTS + (LAST_REASON + 2) * SLOT_WORDS;

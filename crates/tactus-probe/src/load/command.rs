@@ -1,8 +1,7 @@
-//! `command`: a program of the environment, as the plan gives it. A round is a tenth of a second that it
-//! ran.
+//! `command`: a program of the environment, as the plan gives it. A round is a tenth of a second of its run time.
 //!
-//! Where the kernel allows it (root), the program runs in a process namespace of its own: whatever it
-//! starts ends with it, however it was started. Elsewhere it ends with its process group.
+//! Where the kernel allows it (root), the program runs in a separate process namespace: all processes that it starts
+//! end with it. Otherwise its process group ends with it.
 
 use std::os::fd::AsFd;
 use std::path::Path;

@@ -17,7 +17,7 @@ macro_rules! loads {
         /// Every load of this probe.
         pub const NAMES: &[&str] = &[$(load::$word::NAME),+];
 
-        /// What the workers of a load do on `cpus`, a process each.
+        /// The work of a load's workers on `cpus`, one process each.
         ///
         /// # Errors
         /// When a parameter is out of its range or the system lacks something.
@@ -53,7 +53,7 @@ fn pinned(cpu: u32, work: Work) -> Work {
     })
 }
 
-/// A refusal; an empty hint is none.
+/// A refusal; an empty hint is left out.
 #[inline(never)]
 fn refuse(reason: String, hint: &str) -> Refusal {
     Refusal { reason, hint: (!hint.is_empty()).then(|| hint.to_owned()) }

@@ -66,7 +66,7 @@ pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
     })
 }
 
-/// A receiving and a sending end, each of which hears the other and nobody else.
+/// A receiving and a sending end; each receives only from the other.
 #[inline(never)]
 fn ends() -> io::Result<(UdpSocket, UdpSocket)> {
     let any = || UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
@@ -112,7 +112,7 @@ mod tests {
     fn what_others_send_is_not_heard() {
         let (from, to) = ends().unwrap();
         let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        // Whether the kernel tells that nobody hears it is the kernel's affair.
+        // The kernel may or may not report that no socket receives it.
         let _ = other.send_to(&[], from.local_addr().unwrap());
         to.send(&[1, 2]).unwrap();
         assert_eq!(from.recv(&mut [0; 8]).unwrap(), 2);

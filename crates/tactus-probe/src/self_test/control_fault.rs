@@ -1,9 +1,9 @@
-//! The control by a fault that the plan names: it is injected on all measuring CPUs, and every
-//! measuring thread must see it at its size.
+//! The control by a fault that the plan names: it is injected on all measuring CPUs, and every measuring thread must
+//! see it at its size.
 //!
-//! Nobody tells when the kernel began a block, as the default control's hog can: what is seen is the
-//! largest value of a time in which one was whole. So it must stand out: where the noise of the place,
-//! measured just before over as long a time, is more than half of it, nothing is proven.
+//! The kernel does not report when it began a block, as the default control's hog does. The result is the largest value
+//! of a time that contains a whole block. So it must stand out: the noise is measured just before over an equally long
+//! time, and if it is more than half of the block, the control proves nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

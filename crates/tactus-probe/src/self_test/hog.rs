@@ -1,5 +1,5 @@
-//! The thread that holds a CPU for a control: SCHED_FIFO above the measuring ones (at 99: beside them, and then already
-//! running when they become due), reading the clock as it does so.
+//! The thread that holds a CPU for a control: it reads the clock in a loop with SCHED_FIFO, above the measuring
+//! threads. If they have priority 99, it has the same, and already runs when they become due.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -96,7 +96,7 @@ impl Hog {
         }
     }
 
-    /// What it held for an order. What comes late of an earlier one is of that one.
+    /// The hold of this order. A late answer to an earlier order does not count.
     pub fn held(&self, number: u32, patience: Duration) -> Option<Held> {
         of(&self.held, number, patience)
     }

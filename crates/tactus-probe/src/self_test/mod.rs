@@ -22,7 +22,7 @@ pub struct SelfTest {
     by: ControlBy,
     /// The hogs of the default control, until it is run.
     hogs: Vec<CpuControl>,
-    /// Which control is the next; none: there is none, or no more.
+    /// The next control; `None`: no control is left, or none was asked for.
     pub stage: Option<Stage>,
     /// A priority above the measuring threads.
     above: u32,

@@ -19,7 +19,7 @@ const SET_MASK: Request = 0x891c;
 /// Brings an interface up.
 ///
 /// # Errors
-/// EPERM without the right to it, ENODEV when there is none of this name.
+/// EPERM without the right to it, ENODEV when no interface has this name.
 pub fn raise(interface: &str) -> io::Result<()> {
     /// IFF_UP, as wide as the field.
     const UP: libc::c_short = 1;

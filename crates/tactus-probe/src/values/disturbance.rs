@@ -1,5 +1,5 @@
-//! Whether something came between that the CPU time of a batch does not show: a hypervisor that kept the CPU from this
-//! system, a move to another CPU, or another clock of the processor.
+//! Detects disturbances that the CPU time of a batch does not show: time stolen by a hypervisor, a move to another CPU,
+//! or a changed clock rate of the processor.
 
 use std::hint::black_box;
 
@@ -8,14 +8,14 @@ use tactus_model::message::Note;
 
 use crate::sys;
 
-/// How often it is looked, in ns: the kernel counts what was stolen in hundredths of a second, and reading that takes
-/// longer than a batch where there are many CPUs.
+/// Time between two checks, in ns: the kernel counts stolen time in hundredths of a second, and reading it takes longer
+/// than a batch on a system with many CPUs.
 const EVERY_NS: u64 = 20_000_000;
-/// A part of the clock by which it may differ: beside other work single readings were a thirtieth too low.
+/// The clock may differ by one part in this many: beside other work, single readings were a thirtieth too low.
 const CHANGED: u64 = 20;
 /// Additions that tell the clock: some microseconds.
 const ADDITIONS: u64 = 16_384;
-/// How often they are done: what comes in between makes one of them longer, and none shorter.
+/// How often they are done: a disturbance makes one of them longer, never shorter.
 const TRIES: u32 = 5;
 
 /// What is known of a CPU.
@@ -32,7 +32,7 @@ impl Watch {
         Self { cpu, looked: now, stolen: Stat::now().stolen(cpu), clock }
     }
 
-    /// Looks, if it is time to: whether what was measured since the last look was disturbed. None: it is not known yet.
+    /// Checks, if it is time to, whether the batches since the last check were disturbed. `None`: unknown yet.
     pub fn look(&mut self, now: u64) -> Option<bool> {
         if now < self.looked + EVERY_NS {
             return None;

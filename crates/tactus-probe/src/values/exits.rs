@@ -105,7 +105,7 @@ mod tests {
 
     static FINISH: AtomicU64 = AtomicU64::new(0);
 
-    /// The shortest time of so many operations.
+    /// The shortest time of `batch` operations.
     fn shortest(bench: &mut Bench, batch: u64) -> u64 {
         (0..50).filter_map(|_| (bench.run)(batch).unwrap()).min().unwrap()
     }

@@ -147,7 +147,7 @@ fn a_probe_without_the_capabilities_says_which() {
 #[test]
 fn whoever_is_killed_no_program_and_no_clock_is_left() {
     let before = held().len();
-    // The worker: the probe goes on, and says so.
+    // The worker: the probe continues, and reports its end.
     let mut probe = Probe::start_as(&[PROBE], "block-worker");
     if !can(&probe.prepare(blocked(&probe, 600_000 * MS))) {
         return;

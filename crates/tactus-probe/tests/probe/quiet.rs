@@ -1,5 +1,5 @@
-//! The probe disturbs nothing: between two ticks it neither maps nor unmaps a page beside the measuring threads, and
-//! what it changes of its own process for the measurement is not changed for others.
+//! The probe disturbs nothing: between two ticks it neither maps nor unmaps a page beside the measuring threads. Its
+//! changes to its process for the measurement do not affect other processes.
 
 use std::collections::BTreeSet;
 use std::fs;

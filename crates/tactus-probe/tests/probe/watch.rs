@@ -27,7 +27,7 @@ impl Busy {
         self.field(0)
     }
 
-    /// Whether it runs: its state says so, and its time on a CPU (field 14 of all) goes on.
+    /// Whether it runs: its state says so, and its time on a CPU (field 14 of all) grows.
     fn runs_again(&self) {
         let until = Instant::now() + PATIENCE;
         let before: u64 = self.field(11).parse().unwrap();

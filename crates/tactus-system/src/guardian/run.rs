@@ -63,7 +63,7 @@ pub fn has_gone(error: &io::Error) -> bool {
 /// How a guardian ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The warnings that nobody has taken, and what the guardian could not take back.
+    /// The warnings that have not been taken yet, and the changes that the guardian could not undo.
     pub notes: Vec<Note>,
     /// It was killed, and the run itself took back what it could.
     pub killed: Option<io::Error>,
@@ -130,7 +130,7 @@ impl Guardian {
         &self.inner.id
     }
 
-    /// For what this run must say and nobody is there to be told.
+    /// Collects warnings of this run that cannot be reported at once.
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
         &self.inner.warnings
@@ -161,7 +161,7 @@ impl Guardian {
         let system = &*self.inner.system;
         let dir = cache_dir(system)?.join("work").join(self.id());
         let promise = self.promise(Undo::Remove(dir.clone()))?;
-        // Kernels and sockets lie there: nobody else may exchange them.
+        // Kernels and sockets lie there: no other user may exchange them.
         system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         Ok(Workspace { dir, _promise: promise })
     }
@@ -186,7 +186,7 @@ impl Guardian {
         let code = loop {
             match process.try_wait() {
                 Ok(None) if Instant::now() > until => {
-                    // It goes on without us rather than dying with its work half done.
+                    // The guardian continues: killing it would leave its work half done.
                     std::mem::forget(process);
                     let words = format!("after {} s the guardian still undoes", STOP_TIMEOUT.as_secs());
                     self.warnings().add(Note::obstacle(words, "it continues; the next command checks on it"));
@@ -269,7 +269,7 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // Dropped without `finish`: the guardian must outlive its run, not be killed with it.
+        // Dropped without `finish`: the guardian must not be killed, because it undoes the run's changes.
         drop(self.pipe.take());
         if let Some(process) = self.process.take() {
             std::mem::forget(process);
@@ -294,14 +294,15 @@ impl Promise {
         self.how.take().map_or(Ok(()), |how| self.take_back(&how))
     }
 
-    /// Nothing is left to take back: what it is about has gone by itself.
+    /// Nothing is left to undo: the changed object has disappeared.
     pub fn forget(mut self) {
         if self.how.take().is_some() {
             self.done();
         }
     }
 
-    /// Who changed it says that it is as it was. A file that holds something else is written back all the same.
+    /// The code that made the change says that it has been undone. A file with other contents is written back all the
+    /// same.
     pub fn confirm(self) {
         match &self.how {
             Some(Undo::Write { path, value }) if self.inner.is_here() => {
@@ -314,7 +315,7 @@ impl Promise {
         }
     }
 
-    /// It is taken back when the run has ended, whoever else has gone by then.
+    /// Leaves the undoing to the end of the run, whatever else has ended by then.
     pub fn defer(mut self) {
         self.how = None;
     }

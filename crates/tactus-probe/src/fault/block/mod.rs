@@ -114,8 +114,8 @@ fn refusal(no: &No) -> Refusal {
     refused(format!("block: {}", no.why), hint)
 }
 
-/// What carries a block out, in the order in which it is tried: what leaves no trace and says what it did
-/// comes first, what changes settings that all share comes last.
+/// The ways to block, in the order in which they are tried. Ways that leave no trace and report what they did come
+/// first; ways that change shared settings come last.
 type Prepare = fn(&Wanted<'_>) -> Result<Disturbance, No>;
 const ENGINES: [(BlockWay, Prepare); 5] = [
     (BlockWay::Bpf, bpf::prepare),

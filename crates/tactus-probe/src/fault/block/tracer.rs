@@ -1,11 +1,11 @@
-//! A block by one of the kernel's tracers. hwlat looks for what firmware takes from a CPU and for that
-//! keeps interrupts off for `width` of every `window`; osnoise does the same for `runtime` of every
-//! `period`, with interrupts or preemption off where its options say so.
+//! A block by one of the kernel's tracers. hwlat looks for time that firmware takes from a CPU, and for that keeps
+//! interrupts off for `width` of every `window`. osnoise does the same for `runtime` of every `period`, with interrupts
+//! or preemption off as its options say.
 //!
-//! The tracer runs in an instance of tracefs of its own, which has its own CPUs and is gone at the end;
-//! what is common to all instances is put back. Where another hwlat, osnoise or timerlat runs its
-//! settings are not touched. The kernel's threads are of ordinary priority: they are put above the
-//! measuring ones, else a busy CPU would never be blocked.
+//! The tracer runs in a separate instance of tracefs with its own CPUs, which is removed at the end. Settings shared by
+//! all instances are restored. If another hwlat, osnoise or timerlat runs, its settings are not changed. The kernel's
+//! threads have ordinary priority. They are raised above the measuring threads, because otherwise a busy CPU would
+//! never be blocked.
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;

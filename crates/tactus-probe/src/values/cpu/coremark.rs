@@ -41,7 +41,7 @@ pub fn coremark(place: &Place<'_>) -> io::Result<Bench> {
     Ok(Bench { of: Operation::Said, long: true, ..alone(run) })
 }
 
-/// What the program says until it has ended.
+/// The output of the program, up to its end.
 fn transcript(program: &str, finish: &AtomicU64) -> io::Result<String> {
     let mut process = Command::new(program);
     process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -154,8 +154,8 @@ CoreMark 1.0 : 24301.336574 / GCC12.2.0 -O2   -lrt / Heap
         assert_eq!(rate(&parallel), Ok(24_301_336));
     }
 
-    /// As ports of it print on boards: an older form of the last line but one, a score behind the result, a validation run
-    /// behind that, and no result where the port counts whole seconds.
+    /// Output of ports to boards: an older form of the last line but one, a score after the result, and a validation
+    /// run after that. A port that counts whole seconds gives no result.
     #[test]
     fn what_ports_add_behind_the_result_does_not_change_it() {
         let older = GOOD.replace("See README.md for", "See readme.txt for");

@@ -116,7 +116,7 @@ fn mix_on_all(place: &Place<'_>) -> io::Result<Bench> {
     Ok(Bench { run: Box::new(run), of: Operation::Count, ..alone(|_| Ok(0)) })
 }
 
-/// What the process on another CPU does: a batch whenever it is told how many iterations that is.
+/// The work of the process on another CPU: it runs a batch for each number of iterations that it receives.
 fn answer(mut orders: UnixStream, cpu: u32) -> io::Result<()> {
     sys::set_affinity(&CpuSet::one(cpu))?;
     let (mut kernels, mut count) = (Kernels::new(), [0; 8]);

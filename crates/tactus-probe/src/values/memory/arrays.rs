@@ -77,10 +77,10 @@ impl Arrays {
         self.sizes.first().copied().unwrap_or(0)
     }
 
-    /// The largest, for what has no size beside its value: it is the same everywhere, or there is none.
+    /// The largest size, for items whose value is shown without a size: it must be the same on every system.
     ///
     /// # Errors
-    /// When there is no memory for it, in words.
+    /// When the memory for it is missing, in words.
     pub fn whole(&self) -> Result<u64, String> {
         let Some(cut) = self.cut else { return Ok(self.most()) };
         Err(format!(

@@ -39,7 +39,7 @@ static CURVES: [(Item, Curve); 6] = [
 const BLOCK: u32 = 16 << 10;
 /// The words of one.
 const WORDS: usize = BLOCK as usize / size_of::<u64>();
-/// The part of an array that may be in other pages than those that it was to be in: one in so many.
+/// One part in this many of an array may be in other pages than requested.
 const STRAY: usize = 64;
 
 impl Measurement for Memory {
@@ -89,7 +89,7 @@ impl Turn {
     }
 }
 
-/// How much of something goes on in a time.
+/// The bandwidth of an operation.
 fn bandwidth(run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
     Bench { of: Operation::Bytes(BLOCK), ..alone(run) }
 }

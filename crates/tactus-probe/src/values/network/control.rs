@@ -20,7 +20,7 @@ const PATIENCE_NS: u64 = 5_000_000_000;
 pub enum Word {
     /// The ports of its flows.
     Ports,
-    /// Count CPU time for so many ns.
+    /// Count CPU time for this many ns.
     Rest,
     /// Send to it.
     Send,
@@ -28,7 +28,7 @@ pub enum Word {
     Receive,
     /// Send back what comes.
     Echo,
-    /// End what has no end of its own.
+    /// Stop an order without a set end.
     Stop,
 }
 
@@ -99,14 +99,14 @@ impl Control {
         self.0.get_mut().write_all(line.as_bytes())
     }
 
-    /// What the other end says next; none: it is to be waited for no longer.
+    /// The next message of the other end; `None`: the wait is over.
     ///
     /// # Errors
-    /// When it has gone, or says what nobody understands.
+    /// When it has gone, or its message cannot be read.
     pub fn hear(&mut self, mut goes_on: impl FnMut() -> bool) -> io::Result<Option<Vec<u64>>> {
         let mut line = String::new();
         while goes_on() {
-            // What came before a pause counts, too: a line that comes slowly has an end as well.
+            // The part of a line before a pause counts as well: a slow line also has an end.
             let left = LONGEST.saturating_sub(line.len() as u64);
             match self.0.by_ref().take(left).read_line(&mut line) {
                 Ok(_) if line.ends_with('\n') => return numbers(&line).map(Some),
@@ -119,7 +119,7 @@ impl Control {
         Ok(None)
     }
 
-    /// Gives an order that takes so many ns, and waits for what comes of it.
+    /// Gives an order that takes `takes_ns`, and waits for its answer.
     ///
     /// # Errors
     /// When the other end has gone, or does not answer.
@@ -134,7 +134,7 @@ impl Control {
 /// The ports that the other end has said.
 ///
 /// # Errors
-/// When a number is none.
+/// When a number is not a port.
 pub fn ports(numbers: &[u64]) -> io::Result<Vec<u16>> {
     let ports: Option<_> = numbers.iter().map(|port| u16::try_from(*port).ok()).collect();
     ports.ok_or_else(|| ErrorKind::InvalidData.into())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::super::partner;
 use crate::sys::{self, Shared};
 
-/// How long a receiver waits before it looks whether it is to go on.
+/// How long a receiver waits before it checks whether to continue.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// How long a message is awaited that should have come back at once, in ns.
 const LOST_NS: u64 = 200_000_000;
@@ -26,23 +26,23 @@ const PART_OF_QUEUE: u64 = 8;
 /// Messages that a receiver still takes once it is told to end: others may flood it.
 const AFTERWARDS: u32 = 1 << 20;
 
-/// What streams are to do.
+/// Orders for streams.
 #[derive(Clone, Copy, Debug)]
 pub enum Order {
-    /// Send for so many ns, a message every so many ns; 0: as fast as it goes.
+    /// Send for `ns`, one message every `every_ns`; 0: as fast as possible.
     Send { ns: u64, every_ns: u64 },
     /// Receive until [`Flows::stop`].
     Receive,
     /// Send back what comes until [`Flows::stop`].
     Echo,
-    /// Send a message and wait until it comes back, for so many ns.
+    /// Send a message and wait for its return, repeatedly for this many ns.
     Ping { ns: u64 },
 }
 
-/// What streams did.
+/// The results of streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Did {
-    /// Messages sent, received, or come back.
+    /// Messages sent, received, or returned.
     pub messages: u64,
     /// Payload a second that was received, in bits.
     pub bits_per_second: u64,
@@ -164,10 +164,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Orders all of them to do something; where it has an end of its own, [`Flows::finished`] waits for it.
-    ///
-    /// # Errors
-    /// When their processes are gone.
+    /// Gives all of them an order; if the order has a set end, [`Flows::finished`] waits for it.
     pub fn order(&mut self, order: Order, turn: u64) -> io::Result<()> {
         self.turn = turn;
         self.over.0.store(0, Ordering::Release);
@@ -184,7 +181,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Ends what has no end of its own.
+    /// Ends an order without a set end.
     pub fn stop(&self) {
         self.over.0.store(self.turn, Ordering::Release);
     }
@@ -217,7 +214,7 @@ impl Flows {
     }
 }
 
-/// What the process of a stream does, until its orders end.
+/// The work of a stream's process, until its orders end.
 fn serve(
     socket: &UdpSocket,
     (message, wait): (usize, Wait),
@@ -400,14 +397,14 @@ struct Count {
 }
 
 impl Count {
-    /// For how many ns its queue of so many bytes takes in what comes, at the rate that it came at so far.
+    /// For how many ns a queue of this many bytes can take messages, at the average rate so far.
     fn pause(&self, queue: u64) -> u64 {
         let took = u128::from(self.last_ns.saturating_sub(self.first_ns));
         let ns = u128::from(queue / PART_OF_QUEUE) * took / u128::from(self.bytes.max(1));
         u64::try_from(ns).unwrap_or(u64::MAX).min(LONGEST_PAUSE_NS)
     }
 
-    /// Messages of an earlier turn are late, and those of somebody else are none.
+    /// Messages of an earlier turn are late, and other senders' messages do not count.
     fn take(&mut self, message: &[u8], turn: u64, now: u64) {
         let Some((own, number)) = read_head(message) else { return };
         if own != turn {

@@ -22,7 +22,7 @@ pub struct Spent {
 
 /// What a CPU may be busy with.
 pub const KINDS: usize = 5;
-/// As many numbers as it travels in.
+/// The number of words in its message.
 pub const NUMBERS: usize = KINDS + 4;
 
 impl Spent {

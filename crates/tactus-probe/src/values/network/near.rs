@@ -78,10 +78,10 @@ impl Near {
         })
     }
 
-    /// Measures until `finish` is not 0, and says each tick, and at the end, what the values are.
+    /// Measures until `finish` is not 0, and reports the values at each tick and at the end.
     ///
     /// # Errors
-    /// What went wrong with the other end, or with the way to it.
+    /// The failure of the other end, or of the connection to it.
     pub fn run(mut self, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) -> io::Result<()> {
         let mut tick = sys::now() + pace.tick_ns;
         while finish.load(Ordering::Relaxed) == 0 {

@@ -43,7 +43,7 @@ impl Ring {
         Ok(Self { to, back, others, memory: vec![1; bytes] })
     }
 
-    /// Once around so many processes.
+    /// Once around this many processes.
     fn around(&self, processes: u8) -> io::Result<()> {
         // This one has it, and the first of the others is told how many come behind it.
         rustix::io::write(&self.to, &[processes.saturating_sub(2)])?;

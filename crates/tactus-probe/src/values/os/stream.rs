@@ -79,7 +79,7 @@ impl End {
     }
 }
 
-/// At least one byte: that there will be none is an error.
+/// Reads at least one byte: the end of the stream is an error.
 fn read(from: impl AsFd, bytes: &mut [u8]) -> io::Result<usize> {
     match rustix::io::read(from, bytes)? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,9 +1,9 @@
-//! A block by a BPF program at the clock of performance events of each CPU: a timer of the kernel that goes
-//! off in hard interrupt context, with interrupts off, on PREEMPT_RT too. The program stays there until the
-//! length is over, and writes down when each block began and how long it was.
+//! A block by a BPF program at the clock of performance events of each CPU: a kernel timer that fires in hard interrupt
+//! context, with interrupts off, also on PREEMPT_RT. The program stays there until the length is over, and records when
+//! each block began and how long it was.
 //!
-//! No module, no tracer and no setting of the kernel is touched. Program, memory and clock live as long as
-//! their descriptors, which this process alone has: whatever ends it ends the block.
+//! It uses no module and no tracer, and changes no setting of the kernel. Program, memory and clock live as long as
+//! their descriptors, which this process alone has: when the process ends, so does the block.
 
 mod awake;
 mod lost;
