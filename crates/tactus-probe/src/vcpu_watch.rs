@@ -6,14 +6,14 @@
 //! look; the output gives the least that one of them took. Lines on stdout:
 //!
 //! ```text
-//! watching                    the holds are ready, too; or: refused WHY
-//! waited CPU UNTIL NS         a wait for a CPU that ended within the look that ended at UNTIL, at least so long
-//! kept CPU UNTIL NS ID NAME   the same, where that is known: when it came to its CPU, and which thread had it meanwhile
-//! blind WHY                   that is not known
-//! outside CPU UNTIL NS        it had its CPU so long, and was out of its guest, until it entered that
-//! stopped CPU UNTIL NS        it was stopped (by a tracer) so long until then
+//! watching                    the holds are ready as well; or: refused WHY
+//! waited CPU UNTIL NS         a wait for a CPU of at least NS, which ended within the look that ended at UNTIL
+//! kept CPU UNTIL NS ID NAME   the same, if known: when it came to its CPU, and the thread that had it meanwhile
+//! blind WHY                   why the `kept` lines are missing
+//! outside CPU UNTIL NS        it had its CPU for NS and was out of its guest, until it entered that
+//! stopped CPU UNTIL NS        it was stopped (by a tracer) for NS until then
 //! held CPU FROM TO            the fault kept it off its CPU
-//! total CPU NS                at the end: all that it waited
+//! total CPU NS                at the end: the sum of its waits
 //! ```
 //!
 //! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is held by

@@ -1,6 +1,7 @@
-//! By /proc, where no events can be recorded. It reads three counts before a latency is due and after it was seen: each
-//! interrupt and soft interrupt of a CPU, the time stolen by the hypervisor, and the run time of threads last seen on
-//! the CPU. The time between the readings is longer than the latency, so the result names candidates, not causes.
+//! By /proc, where no events can be recorded. It takes three readings before a latency is due and again after it was
+//! seen. They are the counts of each interrupt and soft interrupt of a CPU, the time stolen by the hypervisor, and the
+//! run time of threads last seen on the CPU. The time between the readings is longer than the latency, so the result
+//! names candidates, not causes.
 //!
 //! A reading costs some system calls for each thread of the system. Threads are read once a second, and less often if
 //! that takes more than a hundredth of the time.

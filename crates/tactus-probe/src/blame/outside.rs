@@ -1,5 +1,5 @@
-//! The time during which the thread of a virtual CPU had its CPU and was out of its guest: the work of KVM and of the
-//! program that runs the machine. A guest that halts sleeps and has no CPU meanwhile; that time does not count.
+//! The time during which the thread of a virtual CPU had its CPU and was out of its guest. KVM and the program that
+//! runs the machine work then. A guest that halts sleeps and has no CPU meanwhile; that time does not count.
 
 use tactus_model::trace::EventKind;
 

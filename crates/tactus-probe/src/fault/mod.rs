@@ -38,12 +38,12 @@ macro_rules! faults {
     };
 }
 
-// What is done to a guest from outside is in the watch.
+// The watch, outside of the guest, injects the faults that act on a guest from outside.
 faults! { hog: Hog, block: Block, overcommit: Overcommit; from outside: HoldVcpu }
 
-/// The watch, outside of the guest, injects the faults that act on a guest from outside.
+/// A fault that is ready to begin.
 pub struct Disturbance {
-    /// What carries it out.
+    /// The way in which it is carried out.
     pub way: String,
     /// Its workers, a process each.
     pub works: Vec<Work>,

@@ -7,13 +7,13 @@ use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, m
 /// The set of instructions of VMX, whose reasons are the lower half of a word with flags.
 const VMX: i32 = 1;
 
-/// The largest numbers for which instructions have room.
+/// A number as the operand of an instruction; 0 if it does not fit.
 fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// The beginning of both: register 6 has what the tracepoint says, register 8 the address of the thread's record. What
-/// is no thread of ours ends here.
+/// The beginning of both: register 6 has the arguments of the tracepoint, register 8 the address of the thread's
+/// record. For other threads the program ends here.
 fn find(map: i32, threads: &[u32]) -> Vec<u64> {
     let mut found = vec![copy(6, 1), call(THREAD), code(0xbc, 7, 0, 0, 0)];
     for (number, thread) in threads.iter().enumerate() {

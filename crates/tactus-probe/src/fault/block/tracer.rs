@@ -1,6 +1,6 @@
-//! A block by one of the kernel's tracers. hwlat looks for time that firmware takes from a CPU, and for that keeps
-//! interrupts off for `width` of every `window`. osnoise does the same for `runtime` of every `period`, with interrupts
-//! or preemption off as its options say.
+//! A block by one of two kernel tracers. The tracer hwlat looks for time that firmware takes from a CPU, and for that
+//! keeps interrupts off for `width` of every `window`. The tracer osnoise does the same for `runtime` of every
+//! `period`, with interrupts or preemption off as its options say.
 //!
 //! The tracer runs in a separate instance of tracefs with its own CPUs, which is removed at the end. Settings shared by
 //! all instances are restored. If another hwlat, osnoise or timerlat runs, its settings are not changed. The kernel's

@@ -397,7 +397,7 @@ struct Count {
 }
 
 impl Count {
-    /// For how many ns a queue of this many bytes can take messages, at the average rate so far.
+    /// For how many ns a part of a queue of this many bytes takes in messages, at the average rate so far.
     fn pause(&self, queue: u64) -> u64 {
         let took = u128::from(self.last_ns.saturating_sub(self.first_ns));
         let ns = u128::from(queue / PART_OF_QUEUE) * took / u128::from(self.bytes.max(1));
