@@ -84,11 +84,11 @@ pub struct Manifest {
     pub finished: Option<String>,
     /// How it ended; while it runs: `interrupted`, which is what it is if it dies now.
     pub status: RunStatus,
-    /// What the machine is called and is.
+    /// The name and the properties of the machine.
     pub machine: Machine,
-    /// SHA-256 of every other file, in hex, by path; while the run goes on, of those that it leaves alone.
+    /// SHA-256 of every other file, in hex, by path; during the run, only of the files that it no longer changes.
     pub files: BTreeMap<String, String>,
-    /// Each time that somebody sat down to this run, the first one first.
+    /// Each session in which this run was worked on, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
     /// What the user asked for beside the plan.
@@ -116,12 +116,12 @@ pub struct Session {
 /// The state that a machine is in, and what it lacks to be in another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Present {
-    /// Name of the state; `other` when it is none of the plan's.
+    /// Name of the state; `other` if the plan does not define the state.
     pub name: String,
     /// Whether the user declared it, and nothing was compared.
     #[serde(default)]
     pub declared: bool,
-    /// For each state of the plan what does not hold, in words; nothing: it holds.
+    /// For each state of the plan, the conditions that do not hold, in words; an empty list: the state holds.
     pub lacks: BTreeMap<String, Vec<String>>,
 }
 
@@ -191,7 +191,7 @@ pub struct RowResult {
     pub status: RowStatus,
     /// How it ended.
     pub ended: RowEnd,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why numbers are missing or fewer than planned.
     pub reason: Option<String>,
     /// When it began to measure, RFC 3339.
     pub started: Option<String>,
@@ -210,7 +210,7 @@ pub struct RowResult {
     /// How the self-tests went.
     #[serde(rename = "self_tests")]
     pub control: Vec<Control>,
-    /// What is known of the clock that it was measured by.
+    /// The checks of the clock with which it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
     /// Where its environment died and was started again, in the order of time.
@@ -240,10 +240,10 @@ pub struct RowResult {
     /// Where the time of CPUs went meanwhile, in whichever environment; empty for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
-    /// Why its virtual CPUs left the guest, and for how long; none: nobody asked.
+    /// Why its virtual CPUs left the guest, and for how long; `None`: it was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exits: Option<KvmExits>,
-    /// What became of an interrupt card's interrupts; none: it was none, or did not say.
+    /// The counts of an interrupt card's interrupts; `None`: no card, or it sent no counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardCounts>,
     /// The environment at the other end of what was measured: the guest that takes a card's interrupts.
@@ -278,8 +278,8 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Ticks in an interval of the histogram logs, which is that of the whole: as many intervals as if it were measured
-    /// at one go.
+    /// Ticks in an interval of the histogram logs. It depends on the whole duration, so that the number of intervals is
+    /// the same as without slices.
     #[must_use]
     pub fn ticks_per_interval(&self) -> u64 {
         ticks_per_interval(self.whole_ns, self.tick_ns)
@@ -323,7 +323,8 @@ pub struct BreakdownIn {
 }
 
 impl RowResult {
-    /// Makes counts of missed periods unknown that nobody made: of what has no periods, and of what measured nothing.
+    /// Marks counts of missed periods as unknown if they were never counted: measurements without periods, and those
+    /// that measured nothing.
     pub fn forget_uncounted(&mut self) {
         let has_periods = self.measurement.has_periods();
         let Some(own) = self.outcome.latency_mut() else { return };
@@ -430,7 +431,7 @@ impl RowResult {
         matches!(&self.measurement, Measure::Timer(timer) if timer.threads() > 1)
     }
 
-    /// What the histograms of a series are kept under: its CPU, or its whole key where a CPU has several series.
+    /// The key of a series' histograms: its CPU, or its whole key if a CPU has several series.
     #[must_use]
     pub fn tag(&self, key: &SeriesKey) -> String {
         if self.series_share_cpus() { key.to_string() } else { key.cpu.to_string() }
@@ -508,7 +509,7 @@ fn joined<'a>(parts: impl Iterator<Item = &'a Packed>) -> Histogram<u64> {
     all
 }
 
-/// A bundle as it is read back: what a report is made of.
+/// A bundle as it is read back: the input of a report.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// The manifest.
@@ -527,7 +528,7 @@ pub struct Contents {
     pub damage: Vec<String>,
     /// Whether tables have a line of raw quantiles below those that are corrected for missed periods: how it is looked at.
     pub raw: bool,
-    /// Whether this process has made it, from nothing: what was typed was typed by its user.
+    /// Whether this process has made it from nothing, so that this user typed its commands.
     pub own: bool,
 }
 
@@ -537,12 +538,12 @@ pub fn environment_key(environment: &str, state: Option<&str>) -> String {
     state.map_or_else(|| environment.to_owned(), |state| format!("{environment}@{state}"))
 }
 
-/// Longest name of an environment, and of a state of the machine, as part of a file's name, in bytes: both stand in one
-/// name, which a file system takes up to 255 bytes of.
+/// Longest name of an environment, and of a state of the machine, as part of a file name, in bytes. Both may be in one
+/// name, and a file system accepts up to 255 bytes.
 pub const LONGEST_NAME: usize = 100;
 
-/// What an environment is called, as a file's name: no two share one. What cannot stand there, or would hide the file,
-/// is written as in a URL.
+/// The name of an environment as a file name; two environments never share one. Characters that are not allowed there,
+/// or would hide the file, are encoded as in a URL.
 #[must_use]
 pub fn file_name(environment: &str) -> String {
     let mut name = String::new();

@@ -1,7 +1,7 @@
-//! A change: one setting of a system, what it is now, what it would become, and how it is taken back.
+//! A change: one setting of a system, its current value, its new value, and how it is reverted.
 //!
-//! A change is a value. Checks propose changes, `tune` and the probe carry them out, generators
-//! print them; none of that happens here.
+//! A change is plain data. Checks propose changes, `tune` and the probe carry them out, and generators print them; this
+//! module does none of that.
 
 use std::fmt;
 
@@ -19,11 +19,11 @@ row! {
         pub check: String,
         /// What is set.
         pub target: Target,
-        /// What it is now, in the form of `then`; `None`: it is not set (or not known).
+        /// Its current value, in the form of `then`; `None`: it is not set, or unknown.
         pub now: Option<String>,
         /// What it becomes. A kernel parameter without a value has an empty text.
         pub then: String,
-        /// When it takes effect, and so how it is taken back.
+        /// When it takes effect, and so how it is reverted.
         pub effect: Effect,
     }
 }

@@ -72,7 +72,7 @@ pub enum Event {
     EnvironmentUp {
         /// Its name.
         environment: String,
-        /// What its numbers are worth.
+        /// The kind of evidence of its numbers.
         evidence: Evidence,
         /// From its start to the probe's first word, in ms.
         after_ms: u64,
@@ -146,7 +146,7 @@ pub enum Event {
     Windows {
         /// The row.
         row: usize,
-        /// What they were.
+        /// Their values.
         windows: Windows,
     },
     /// What a group of CPUs held of the cache, where a scenario divides it.
@@ -158,15 +158,15 @@ pub enum Event {
     },
     /// A series reported.
     Ticked(Ticked),
-    /// What a series has counted so far.
+    /// The counts of a series so far.
     Counted {
         /// The row.
         row: usize,
-        /// What.
+        /// The counts.
         total: Total,
     },
-    /// What an item of a row of values came to so far: not every word of the probe, but the first, those after
-    /// which the repeats were half as many again, and the last.
+    /// The value of an item so far. Not every message of the probe is kept: only the first, those after which the
+    /// number of repeats had grown by half, and the last.
     ValueMeasured {
         /// The row.
         row: usize,
@@ -200,7 +200,7 @@ pub enum Event {
     Outlier {
         /// The row.
         row: usize,
-        /// What it was.
+        /// The outlier.
         outlier: Outlier,
     },
     /// A remark.

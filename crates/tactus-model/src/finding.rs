@@ -88,7 +88,7 @@ pub enum By {
     Cpuset,
     /// What is asked for at boot and not in effect: a profile of TuneD, a misspelt parameter, a file of the next boot.
     Intended,
-    /// Nobody: it is what tactus would choose.
+    /// No source: it is the value that tactus would choose.
     #[default]
     Assumed,
 }

@@ -1,4 +1,4 @@
-//! What a run was asked for on the command line.
+//! The options of a run on the command line.
 
 use std::collections::BTreeMap;
 

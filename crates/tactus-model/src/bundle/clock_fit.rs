@@ -6,9 +6,9 @@ use crate::number::float;
 
 /// The clock of an environment against that of the machine that runs the scenario.
 ///
-/// By questions and answers, where `error_ns` says to how much. Else by the arrival of ticks: a tick arrives when it has ended, or
-/// later; of all lines below all points (end, arrival) it is the one that they lie closest to. What that leaves open is
-/// one-sided: true moments are up to `late_ns` before those it gives.
+/// Measured by questions and answers if `error_ns` is set, which is its error. Otherwise fitted to the arrival of
+/// ticks, which arrive when they end, or later. Of all lines below all points (end, arrival), it is the closest one.
+/// The remaining error is one-sided: true times are up to `late_ns` before the results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockFit {
     /// When the environment began to measure, CLOCK_MONOTONIC of this machine in ns.

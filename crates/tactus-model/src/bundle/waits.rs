@@ -21,19 +21,19 @@ pub struct Waits {
 pub struct Wait {
     /// The virtual CPU.
     pub cpu: u32,
-    /// Its end, in ns since the environment began to measure, as well as the host can tell: the clocks are
-    /// compared by the arrival of ticks.
+    /// The end of the wait, in ns since the environment began to measure, as exactly as the host can tell: the clocks
+    /// are compared by the arrival of ticks.
     pub at_ns: i64,
-    /// How long the thread waited, in ns: one wait, at least so long.
+    /// How long the thread waited, in ns: the least that one wait took.
     pub waited_ns: u64,
     /// It was stopped by a tracer, rather than waiting for a CPU.
     pub stopped: bool,
-    /// Which thread had its CPU longest meanwhile, where that was kept, as `NUMBER NAME`; the end is then known to the
-    /// microsecond on this machine's clock, and not to a look.
+    /// The thread that had its CPU longest meanwhile, as `NUMBER NAME`, if that was recorded. The end is then known to
+    /// the microsecond on this machine's clock, rather than to a look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// It had its CPU, and was out of its guest: what the hypervisor, and the program that runs the machine, did for it. The end is
-    /// known to the microsecond, too.
+    /// It had its CPU and was out of its guest: the hypervisor, or the program that runs the machine, worked for it.
+    /// The end is also known to the microsecond.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub outside: bool,
 }

@@ -38,7 +38,7 @@ pub struct Entry {
     pub family: Family,
     /// One line.
     pub summary: &'static str,
-    /// What it does and how to read its numbers, as it was written: see [`paragraphs`].
+    /// Its description and how to read its numbers, as in the source: see [`paragraphs`].
     pub text: &'static str,
     /// The keys of its table.
     pub parameters: &'static [Parameter],
@@ -59,7 +59,7 @@ pub struct Item {
     pub unit: Unit,
     /// Which of two values is the better one.
     pub better: Better,
-    /// What one operation of it is.
+    /// The meaning of one operation of it.
     pub about: &'static str,
 }
 
@@ -97,7 +97,7 @@ pub struct Parameter {
     pub takes: fn() -> String,
     /// Whether it may be left out.
     pub optional: bool,
-    /// What it is when left out, as a plan writes it.
+    /// Its default, as a plan writes it.
     pub default: Option<fn() -> String>,
     /// Least and most, in the unit of what it takes.
     pub bounds: Option<RangeInclusive<u64>>,
@@ -120,7 +120,7 @@ impl Parameter {
         paragraphs(self.about).join(" ")
     }
 
-    /// What it takes and what it is when left out: `a number, 1 to 64; default 1`.
+    /// The values that it takes and its default: `a number, 1 to 64; default 1`.
     #[must_use]
     pub fn takes(&self) -> String {
         let mut text = (self.takes)();
@@ -160,11 +160,11 @@ fn paragraphs(text: &str) -> Vec<String> {
 pub struct OutOfRange {
     /// The parameter.
     pub key: &'static str,
-    /// What it was to be.
+    /// The value that was given.
     pub value: String,
-    /// The least that it may be.
+    /// The smallest allowed value.
     pub least: String,
-    /// The most.
+    /// The largest allowed value.
     pub most: String,
 }
 

@@ -233,8 +233,8 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Names of the kernel stand in these texts as they are: Markdown must not take them for its own. What
-/// stands between backticks is code for both.
+/// These texts contain names of the kernel as they are: Markdown must not read them as markup. Text between backticks
+/// is code in both.
 fn escaped(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(n, part)| if n % 2 == 0 { part.replace('_', "\\_") } else { part.to_owned() });

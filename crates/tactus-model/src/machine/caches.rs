@@ -110,7 +110,7 @@ pub fn groups(facts: &Facts, loaded: &CpuSet) -> Groups {
         }
     }
     if known.and(loaded).is_empty() {
-        // Nothing is known of the caches of the loaded CPUs: nobody is known to be apart from them.
+        // The caches of the loaded CPUs are unknown, so no CPU is known to be apart from them.
         groups.unknown = groups.unknown.or(&rest);
     } else {
         groups.apart = rest;
@@ -132,8 +132,7 @@ impl Groups {
         }
     }
 
-    /// Why CPUs that share a cache with the load cannot be held against CPUs that do not; none: they
-    /// can.
+    /// Why CPUs that share a cache with the load cannot be compared with CPUs that do not; `None`: they can.
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
         if self.sharing.is_empty() && self.apart.is_empty() {

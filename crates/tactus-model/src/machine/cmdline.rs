@@ -1,6 +1,6 @@
-//! The kernel's command line, read as the kernel reads it (`parse_args` and `next_arg` of
-//! kernel/params.c and lib/cmdline.c): blanks separate parameters, double quotes protect blanks, `-`
-//! and `_` are the same in names, and what follows ` -- ` is for the first process.
+//! The kernel's command line, read as the kernel reads it (`parse_args` and `next_arg` of kernel/params.c and
+//! lib/cmdline.c). Blanks separate parameters, double quotes protect blanks, and `-` and `_` are the same in names.
+//! Words after ` -- ` are for the first process.
 
 use crate::facts::Facts;
 
@@ -18,7 +18,7 @@ pub struct Parameter {
 }
 
 impl Cmdline {
-    /// The command line that the system was booted with; empty when it is not known.
+    /// The command line with which the system was booted; empty if it is unknown.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         Self::parse(facts.text("/proc/cmdline").unwrap_or_default())

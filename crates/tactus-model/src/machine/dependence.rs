@@ -13,7 +13,7 @@ pub enum Dependence {
     Partition,
 }
 
-/// That of an environment of this kind; none: it is a machine of its own, or not known.
+/// The dependence of an environment of this kind; `None`: it is a separate machine, or unknown.
 #[must_use]
 pub fn dependence(kind: &str) -> Option<Dependence> {
     match kind {

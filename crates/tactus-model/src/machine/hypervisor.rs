@@ -90,8 +90,8 @@ impl Facts {
         matches!(self.below(), Below::Hypervisor(_))
     }
 
-    /// What numbers of this system are worth, as far as the readings tell: it is no bare hardware where nothing was
-    /// read of the processor.
+    /// The kind of evidence of this system's numbers, as far as the readings tell. Without a reading of the processor
+    /// it is never bare hardware.
     #[must_use]
     pub fn evidence(&self) -> Evidence {
         match self.below() {

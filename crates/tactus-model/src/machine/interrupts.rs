@@ -1,9 +1,9 @@
-//! The interrupts of a system, from facts: what they are, who handles them, where they may arrive and
-//! where they did.
+//! The interrupts of a system, from facts: their devices and handlers, the CPUs where they may arrive and where they
+//! did.
 //!
-//! `/proc/interrupts` is kept whole where a reading can hold it. Of a large machine the probe keeps
-//! `interrupts:0`, `interrupts:1` and so on: a line for each row, the fields apart by tabs, `name`,
-//! `cpu:count` of the CPUs that had any (apart by blanks), and the rest of the row.
+//! `/proc/interrupts` is kept whole if it fits into a reading. Otherwise, on a large machine, the probe keeps
+//! `interrupts:0`, `interrupts:1` and so on, with a line for each row. Its fields are separated by tabs: `name`,
+//! `cpu:count` of the CPUs that had any (separated by blanks), and the rest of the row.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub struct Interrupt {
     /// The controller: `IO-APIC`, `PCI-MSIX-0000:00:02.0`, `GICv3`; empty when `/proc/interrupts` has
     /// no row for it.
     pub chip: String,
-    /// Names of its handlers; none means that nobody uses it.
+    /// Names of its handlers; empty: the interrupt is not used.
     pub actions: Vec<String>,
     /// How often it arrived, for the CPUs where it did.
     pub counts: BTreeMap<u32, u64>,
@@ -66,7 +66,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Reads them out of facts. What is damaged is left out.
+    /// Reads them out of facts. Damaged lines are left out.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let mut rows: BTreeMap<u32, Interrupt> = BTreeMap::new();

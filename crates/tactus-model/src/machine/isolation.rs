@@ -54,7 +54,7 @@ impl Isolated {
         };
         let partition = |name: &str| {
             let path = name.strip_suffix(KIND)?.strip_suffix('/')?;
-            // `isolated invalid (why)` is none.
+            // `isolated invalid (why)` is not a partition.
             (facts.text(name)? == "isolated")
                 .then(|| Group { path: path.to_owned(), cpus: set(&format!("{path}/{EFFECTIVE}")) })
         };
@@ -181,8 +181,8 @@ pub fn look(files: &mut dyn Files) {
     }
 }
 
-/// Goes through the groups below one. `open` reads one, and says whether it is to be gone through as well; `None` for what
-/// is no such group. Returns whether there were no more groups than were looked at.
+/// Walks the groups below one. `open` reads a group, and says whether to walk it as well; `None`: it is not a group of
+/// this kind. Returns whether all groups were read within the limit.
 fn below(
     files: &mut dyn Files,
     root: &str,
@@ -216,7 +216,7 @@ fn partition(files: &mut dyn Files, group: &str) -> Option<bool> {
     Some(files.text(&format!("{group}/cpuset.cpus.exclusive")).is_some_and(|cpus| !cpus.trim().is_empty()))
 }
 
-/// A cpuset of v1. What is below a balanced one has none but its CPUs.
+/// A cpuset of v1. Groups below a balanced one contain only CPUs of it, so they need not be read.
 fn cpuset(files: &mut dyn Files, group: &str) -> Option<bool> {
     let balanced = files.text(&format!("{group}/{BALANCED}"))?;
     for name in ["cpuset.effective_cpus", "cpuset.cpus"] {

@@ -1,12 +1,13 @@
-//! The arguments of QEMU, as `/proc/PID/cmdline` has them with blanks between: what of them is kept, and how they are read.
+//! The arguments of QEMU, as in `/proc/PID/cmdline` with blanks between them: which of them are kept, and how they are
+//! read.
 //!
-//! A command line holds secrets of other people (`-object secret,data=`, passwords of iSCSI, `-smbios`, `-fw_cfg`, names
-//! of disks), and facts go into bundles, which are passed on. So only [what the audit reads](KEPT) is kept.
+//! A command line holds secrets of other people (`-object secret,data=`, passwords of iSCSI, `-smbios`, `-fw_cfg`,
+//! names of disks), and facts go into bundles, which are passed on. So only [what the audit reads](KEPT) is kept.
 //!
-//! An option's value is a list of `key=value` with commas between (a doubled comma is one), or an
-//! object of JSON, as libvirt writes `-object`, `-device`, `-blockdev` and, since 2023, `-netdev`. Both
-//! are read into the same list: `cache.direct` is `on` whether it was `cache.direct=on` or
-//! `"cache":{"direct":true}`. Blanks within a value cannot be told from those between two.
+//! An option's value is a list of `key=value` with commas between (a doubled comma is one), or an object of JSON.
+//! libvirt writes JSON for `-object`, `-device`, `-blockdev` and, since 2023, `-netdev`. Both are read into the same
+//! list: `cache.direct` is `on` whether it was `cache.direct=on` or `"cache":{"direct":true}`. Blanks within a value
+//! cannot be told from those between two.
 
 use serde_json::Value;
 
@@ -218,7 +219,7 @@ pub fn bytes(text: &str, unit: u64) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// The name of an option: `-m`, `--machine`. A negative number is none.
+/// The name of an option: `-m`, `--machine`. A negative number is not an option.
 fn option(word: &str) -> Option<&str> {
     let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(name)

@@ -26,8 +26,7 @@ impl Entry<'_> {
     }
 }
 
-/// The entries of `schemata`: `L3:0=fff;1=fff`, `L3CODE:0=3f`, `MB:0= 100;1=  50`. What cannot be read
-/// is left out.
+/// The entries of `schemata`: `L3:0=fff;1=fff`, `L3CODE:0=3f`, `MB:0= 100;1=  50`. Unreadable ones are left out.
 pub fn entries(schemata: &str) -> impl Iterator<Item = Entry<'_>> {
     schemata.lines().filter_map(|line| line.trim().split_once(':')).flat_map(|(resource, domains)| {
         domains.split(';').filter_map(move |domain| {

@@ -35,10 +35,10 @@ pub enum CpuRequestError {
     NotOnline {
         /// What is missing.
         missing: CpuSet,
-        /// What there is.
+        /// The online CPUs.
         online: CpuSet,
     },
-    /// A CPU that is there, and that this process may not use.
+    /// The CPU is online, but this process may not use it.
     #[error("{} online, but {} may use {allowed} only", are(.missing), who(.cgroup.as_deref()))]
     NotAllowed {
         /// What is missing.
@@ -104,8 +104,7 @@ fn enter(directory: &str) -> String {
 }
 
 impl Topology {
-    /// Reads the topology out of facts. What cannot be read is empty, except that CPU 0 is always
-    /// there.
+    /// Reads the topology out of facts. Unreadable parts are empty, except that CPU 0 always exists.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let set =
@@ -141,8 +140,8 @@ impl Topology {
         }
     }
 
-    /// CPUs that this process can be put on. Those that were isolated at boot are in nobody's affinity, and may be chosen
-    /// all the same; those of a partition may not, from outside.
+    /// CPUs that this process can be put on. CPUs isolated at boot are in no task's default affinity, but may still be
+    /// chosen. Those of a partition may not be chosen from outside.
     #[must_use]
     pub fn usable(&self) -> CpuSet {
         let held = self.cpuset.as_ref().map_or_else(|| self.booted.clone(), |own| self.booted.and(&own.cpus));
@@ -155,7 +154,7 @@ impl Topology {
         self.isolated.minus(&self.usable())
     }
 
-    /// The CPUs to measure on when nobody says: the isolated ones that may be used; else every allowed CPU but the
+    /// The default CPUs to measure on: the isolated ones that may be used. Without those, every allowed CPU but the
     /// first core's (the system needs one), as far as there are others.
     #[must_use]
     pub fn measuring(&self) -> CpuSet {
@@ -204,8 +203,8 @@ impl Topology {
         self.cores.iter().find(|core| core.contains(cpu)).cloned().unwrap_or_else(|| CpuSet::one(cpu))
     }
 
-    /// The CPU beside the first measured one: another measuring CPU of another core, else another
-    /// measuring CPU, else the last one that keeps house.
+    /// The CPU beside the first measured one: another measuring CPU of another core, else another measuring CPU, else
+    /// the last housekeeping CPU.
     #[must_use]
     pub fn neighbour(&self) -> Option<CpuSet> {
         let measuring = self.measuring();

@@ -79,7 +79,7 @@ impl RowEnd {
 pub struct Ending {
     /// How.
     pub ended: RowEnd,
-    /// Why, where it has no numbers or fewer than planned.
+    /// Why numbers are missing or fewer than planned.
     pub reason: Option<String>,
 }
 

@@ -143,9 +143,9 @@ pub struct Latency {
     pub totals: Totals,
     /// What was measured.
     pub raw: Histogram<u64>,
-    /// The latencies that the swallowed periods would have had: a wake-up that came `L` late at
-    /// interval `I` swallowed the periods with latencies `L - I`, `L - 2I`, ... down to below `I`
-    /// (G. Tene, "How NOT to measure latency": coordinated omission).
+    /// The latencies that the swallowed periods would have had. A wake-up that came `L` late at interval `I` swallowed
+    /// the periods with latencies `L - I`, `L - 2I`, ... down to below `I` (G. Tene, "How NOT to measure latency":
+    /// coordinated omission).
     pub missed: Histogram<u64>,
 }
 
@@ -167,8 +167,8 @@ impl Latency {
         self.record_until(latency_ns, interval_ns, u64::MAX);
     }
 
-    /// The same of a thread that was to wake `left` times more: what a late wake-up swallows after the end of its
-    /// measurement nobody wanted.
+    /// The same for a thread that was to wake `left` times more: periods that a late wake-up swallows after the end of
+    /// the measurement do not count.
     pub fn record_until(&mut self, latency_ns: u64, interval_ns: u64, left: u64) {
         let overruns = swallowed(latency_ns, interval_ns).min(left);
         self.totals.add(&Totals {
@@ -182,8 +182,8 @@ impl Latency {
         record_missed(&mut self.missed, latency_ns, interval_ns, overruns);
     }
 
-    /// Adds what a period had whose cycle came while an earlier one still ran: it counts as missed, and its own value
-    /// stands in the place of what would be put back.
+    /// Adds a period whose cycle came while an earlier one still ran. It counts as missed, and its measured value takes
+    /// the place of a computed one.
     pub fn record_behind(&mut self, latency_ns: u64) {
         let totals = Totals { overruns: 1, max_ns: latency_ns, ..Totals::default() };
         self.totals.add(&totals);
@@ -356,7 +356,7 @@ impl Summary {
         }
     }
 
-    /// The same without any quantile: what is left where a histogram does not hold all that was measured.
+    /// The same without quantiles: for a histogram that does not contain all measured values.
     #[must_use]
     pub fn without_quantiles(self) -> Self {
         let Self { cycles, overruns, lost, min_ns, mean_ns, max_ns, corrected, .. } = self;

@@ -1,4 +1,4 @@
-//! A measurement whose environment died, and which another start of that environment went on with.
+//! A measurement that continued in a new start of its environment after that had died.
 
 use serde::{Deserialize, Serialize};
 

@@ -52,7 +52,7 @@ impl SeriesKey {
     }
 }
 
-/// Counters of a measuring thread since the measurement started. What cannot be read is `null`.
+/// Counters of a measuring thread since the measurement started. Unreadable ones are `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCounters {
     /// Page faults without I/O.
@@ -76,7 +76,8 @@ pub struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// What a thread went through in two stretches of time; what is not known of one is not known of both.
+    /// The sum of the counters of two stretches of time. A counter that is unknown in one of them is unknown in the
+    /// sum.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let sum = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));

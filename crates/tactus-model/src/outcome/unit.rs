@@ -53,7 +53,7 @@ pub enum Unit {
     PerMessage,
 }
 
-/// What a unit is a unit of: quantities of one dimension can be compared.
+/// The dimension of a unit: quantities of one dimension can be compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dimension {
     Time,

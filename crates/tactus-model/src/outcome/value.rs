@@ -115,7 +115,7 @@ pub fn value_of<'a>(values: &'a [ValueResult], item: &str) -> Option<&'a ValueRe
     values.iter().filter(|value| value.item == item).max_by_key(|value| value.at)
 }
 
-/// The standard deviation over the mean; 0 where there is none.
+/// The standard deviation over the mean; 0 if that is not a number.
 fn variation(samples: &[f64]) -> f64 {
     let n = crate::number::float(samples.len() as u64);
     let mean = samples.iter().sum::<f64>() / n;
@@ -124,8 +124,8 @@ fn variation(samples: &[f64]) -> f64 {
     if variation.is_finite() { variation } else { 0.0 }
 }
 
-/// The number with nine digits: more than any measurement tells, and few enough for it to be the same number
-/// after it was written and read, as often as that may be.
+/// The number with nine digits: more than any measurement yields. Writing and reading it any number of times does not
+/// change it.
 fn nine_digits(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;

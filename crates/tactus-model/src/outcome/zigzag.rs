@@ -1,5 +1,5 @@
-//! Numbers of as many bytes as they need, as HdrHistogram's V2 encoding has its counts (its `ZigZagEncoding`): LEB128 of
-//! at most nine bytes, the ninth with all its bits; odd numbers are negative.
+//! Numbers of variable length, as for the counts in HdrHistogram's V2 encoding (its `ZigZagEncoding`). They are LEB128
+//! of at most nine bytes, with all eight bits of the ninth; odd numbers are negative.
 
 /// Takes a number off the front; `None` where they end within it.
 #[must_use]

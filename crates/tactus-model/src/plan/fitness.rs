@@ -44,7 +44,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// What it is called in a table.
+    /// Its name in a table.
     #[must_use]
     pub fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)

@@ -9,12 +9,12 @@ use super::actions::{Actions, gone, no_mount};
 use super::processes::kill_marked;
 use crate::change::Form;
 
-/// How often a change is tried to be taken back: what a dead process held is freed a little later.
+/// Number of tries to revert a change: resources of a dead process are freed a little later.
 pub(super) const TRIES: u32 = 20;
 /// Time between two tries.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes something back, however often it must be tried. Harmless when there is nothing to revert.
+/// Reverts a change, and tries several times if needed. Harmless when there is nothing to revert.
 ///
 /// # Errors
 /// Why something is left after that.
@@ -45,7 +45,7 @@ pub fn settings_first(open: &[(u64, Undo)], actions: &impl Actions) {
 
 fn write_back(how: &Undo, actions: &impl Actions) {
     match how {
-        // What cannot be written now is tried again in its turn, and said there.
+        // A failed write is tried again in its turn, and reported there.
         Undo::Write { .. } => drop(attempt(how, actions)),
         Undo::Tool(tool) if tool.is_setting() => drop(tool.take_back(actions)),
         Undo::Where { there, then } if actions.read(there).is_ok() => {
@@ -75,7 +75,7 @@ pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     gone(match how {
         Undo::Remove(path) => actions.remove(path),
         Undo::RemoveEmpty(path) => actions.remove_empty(path),
-        // What nobody may write to, and is as it was, needs nothing.
+        // A file that cannot be written but has the right value is not an error.
         Undo::Write { path, value } => actions
             .write(path, value.as_bytes())
             .or_else(|error| if has(path, value, actions) { Ok(()) } else { Err(error) }),

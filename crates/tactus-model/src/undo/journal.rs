@@ -92,8 +92,8 @@ pub fn outstanding(journal: &str) -> Vec<(u64, Undo)> {
     in_order(open)
 }
 
-/// Whole lines of a journal that this release cannot read and that nobody has marked as done: an earlier one, or a
-/// later one, wrote down something else than is taken back here.
+/// Whole lines of a journal that this release cannot read and that are not marked as done: an earlier or a later
+/// release wrote them.
 #[must_use]
 pub fn unknown(journal: &str) -> Vec<&str> {
     let whole = journal.rfind('\n').map_or("", |end| &journal[..end]);
@@ -109,8 +109,8 @@ pub fn unknown(journal: &str) -> Vec<&str> {
     whole.lines().filter(left).collect()
 }
 
-/// What was written down in this order, in the order in which it is undone: processes first, because they
-/// may hold, or make again, what is to be removed; then the newest first.
+/// The written undos in the order in which they are undone. Processes come first, because they may hold, or make again,
+/// the files to be removed; then the newest first.
 #[must_use]
 pub fn in_order(written: Vec<(u64, Undo)>) -> Vec<(u64, Undo)> {
     let is_mark = |(_, how): &(u64, Undo)| matches!(how, Undo::KillMarked(_));

@@ -60,11 +60,11 @@ pub fn marked(marker: &str, actions: &impl Actions) -> io::Result<Vec<u32>> {
     Ok(each_marked(marker, actions, |_, _| {})?.marked)
 }
 
-/// What one look at all processes has found.
+/// The result of one look at all processes.
 #[derive(Default)]
 struct Look {
     marked: Vec<u32>,
-    /// Those that did not show whether they are marked.
+    /// Processes for which it could not be read in time whether they are marked.
     late: Vec<u32>,
 }
 
@@ -98,7 +98,7 @@ fn each_marked<A: Actions>(marker: &str, actions: &A, then: impl Fn(u32, &dyn He
     };
     let mut look = Look::default();
     for pid in actions.processes()? {
-        // Held before it is looked at: what is then read is this process's, or it has ended.
+        // The process is held before it is looked at: what is read then belongs to it, or fails after its end.
         let process = match actions.hold(pid) {
             Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
             Err(_) => continue,

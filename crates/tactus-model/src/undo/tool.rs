@@ -106,7 +106,7 @@ pub enum Tool {
     Scheduling {
         /// The thread.
         thread: Thread,
-        /// What it was.
+        /// The former scheduling.
         was: String,
     },
 }
@@ -133,7 +133,7 @@ impl Runtime {
 }
 
 impl Tool {
-    /// The command that takes it back; `None` where what it names is none of what tactus makes.
+    /// The command that undoes it; `None` if tactus makes no object of this name.
     #[must_use]
     pub fn words(&self) -> Option<Vec<String>> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -269,13 +269,13 @@ impl fmt::Display for Tool {
     }
 }
 
-/// A command in a mount namespace of its own in which these mounts are not there.
+/// A command in a separate mount namespace without these mounts.
 #[must_use]
 pub fn without_mounts(hidden: &[PathBuf], command: Vec<String>) -> Vec<String> {
     if hidden.is_empty() {
         return command;
     }
-    // A shell does not look where root's programs are.
+    // A shell may lack the directories of root's programs in its PATH.
     let script = "while [ \"$1\" != -- ]; do umount -- \"$1\" || exit 125; shift; done; shift; \
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec \"$@\"";
     let mut words: Vec<String> = ["unshare", "-m", "sh", "-c", script, "sh"].map(str::to_owned).into();
@@ -291,7 +291,7 @@ fn plain(name: &str) -> Option<&str> {
     Some(name).filter(|name| name.starts_with("tactus") && name.bytes().all(good))
 }
 
-/// The value of an option, which is none itself.
+/// The value of an option; text that is itself an option is refused.
 fn option(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty() && !text.starts_with('-'))
 }

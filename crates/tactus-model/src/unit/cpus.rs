@@ -11,8 +11,9 @@ pub const MAX_CPU: u32 = 8191;
 
 /// A set of CPU numbers.
 ///
-/// It takes as much memory as its text (with a pattern, as the ranges of that), whoever wrote it: ranges from their first to their last CPU, in rising order,
-/// with at least one CPU that is missing between two of them.
+/// It takes only as much memory as its text (or as the ranges of its pattern), also if the text comes from another
+/// source. It holds ranges from their first to their last CPU, in rising order, with at least one missing CPU between
+/// two of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet(Vec<(u32, u32)>);
 
@@ -33,10 +34,10 @@ pub enum CpuSetError {
         /// The range.
         part: String,
     },
-    /// A number above the last: of the machine where that is known, else of all that Linux knows.
+    /// A number above the last CPU: of the machine if that is known, otherwise of all that Linux supports.
     #[error("CPU {0} is above the highest there is ({1})")]
     TooHigh(String, u32),
-    /// A word for the last CPU, where nobody knows which that is.
+    /// A word for the last CPU, when that is unknown.
     #[error("`{part}` depends on the machine's last CPU, which is unknown here: write its number")]
     NoLast {
         /// The part.
@@ -286,7 +287,7 @@ pub enum CpuRequest {
     Auto,
     /// The first of the CPUs that `auto` gives.
     First,
-    /// The CPU beside `first`: the next of those that `auto` gives, else one that keeps house.
+    /// The CPU beside `first`: the next of those that `auto` gives, else a housekeeping one.
     Neighbour,
     /// Every CPU of the environment.
     All,

@@ -21,14 +21,14 @@ pub enum CardEnd {
     Answers,
     /// It raises interrupts of a device, and answers them, too.
     Device {
-        /// Whether it takes the device from whatever has it, and gives it to vfio-pci: in a machine that is the run's own.
+        /// Whether to take the device from its driver and give it to vfio-pci: on a machine that belongs to the run.
         binds: bool,
-        /// What it is.
+        /// The device.
         card: Box<DeviceCard>,
     },
 }
 
-/// A text that is no end of a card.
+/// The error for a text that does not name an end of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCardEnd;
 

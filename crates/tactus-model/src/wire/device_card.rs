@@ -14,7 +14,7 @@ pub const MOST_VECTORS: u32 = 32;
 /// The longest name, in bytes.
 pub const LONGEST_NAME: usize = 60;
 
-/// What a device says it is: the numbers of its maker and of its kind.
+/// The identity of a device: the numbers of its maker and of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct PciId {
@@ -37,7 +37,7 @@ impl PciAddress {
     }
 }
 
-/// Whether a text is so many hexadecimal digits, and nothing else.
+/// Reads a text of exactly this many hexadecimal digits.
 fn hex(text: &str, digits: usize) -> Option<u16> {
     let all = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     all.then(|| u16::from_str_radix(text, 16).ok()).flatten()
@@ -117,12 +117,12 @@ choice! {
     pub enum Shows {
         /// How long the last answer took: the card counts from raising to being answered.
         Elapsed = "elapsed",
-        /// What time it is: a counter that runs all the time, and goes round after 32 bits.
+        /// The time: a counter that always runs, and wraps around after 32 bits.
         Counter = "counter",
     }
 }
 
-/// What is written to have the card raise an interrupt.
+/// The write that makes the card raise an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
@@ -170,11 +170,11 @@ impl CardTime {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceCard {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it says it is.
+    /// The identity that it reports.
     pub pci: PciId,
-    /// Where it is, where there are several.
+    /// Its address, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<PciAddress>,
     /// The base address register behind which its registers are, 0 to 5.
@@ -187,11 +187,11 @@ pub struct DeviceCard {
     /// Whether it is taken where no IOMMU keeps it in. It may then write to all of the machine's memory.
     #[serde(default)]
     pub without_iommu: bool,
-    /// What raises an interrupt.
+    /// The write that raises an interrupt.
     pub trigger: Trigger,
-    /// What the handler does.
+    /// The action of the handler.
     pub answer: AnswerRegister,
-    /// Its own clock; none: the processor's is read.
+    /// Its clock; `None`: the processor's is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<CardTime>,
 }

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What one end must know of the way to the other. It travels as a text of words: what is JSON of its own makes the
-/// probe larger.
+/// The data that one end needs about the path to the other. It is sent as a text of words: another JSON type would make
+/// the probe larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Link {

@@ -57,7 +57,7 @@ pub const PROTOCOL: u32 = 5;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
 pub enum ToProbe {
-    /// What to do next.
+    /// The next job.
     Job(Job),
     /// Prove the instrument as the job says, and wait; or, when the job has ended, prove it once more.
     Prove,
@@ -100,15 +100,15 @@ pub enum FromProbe {
     Tick(Tick),
     /// The largest latencies of successive windows of time, where the job asks for them.
     Windows(Windows),
-    /// What one series has counted so far.
+    /// The counts of one series so far.
     Total(Total),
     /// One of the largest values of a series.
     Outlier(Outlier),
-    /// What an item came to so far; a later word on it takes its place.
+    /// The value of an item so far; a later message replaces it.
     Value(Value),
     /// Where the time of its CPUs went while values were measured.
     Breakdown(BreakdownOf),
-    /// What became of an interrupt card's interrupts; before `done`.
+    /// The counts of an interrupt card's interrupts; before `done`.
     Card(CardOf),
     /// What a fault did; before `done`.
     Injected(Injected),
@@ -172,14 +172,14 @@ pub struct ClockAnswer {
     pub began_ns: u64,
 }
 
-/// What a probe is to do for one scenario.
+/// The work of a probe for one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// How long to measure, in ns.
     pub duration_ns: u64,
     /// How often to report, in ns.
     pub tick_ns: u64,
-    /// What proves the instrument before measuring.
+    /// The control that proves the instrument before measuring.
     #[serde(with = "crate::wire::row")]
     pub control: ControlBy,
     /// Leave the system as it is: do not hold cpu_dma_latency, use no counter of the processor, do not stop ftrace.
@@ -206,22 +206,22 @@ pub struct Job {
     /// are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_in: Option<LockIn>,
-    /// Whether what the kernel does on the measured CPUs is kept of the largest latencies, and of every one above so many
-    /// ns; none: of none.
+    /// Whether to keep the kernel's activity on the measured CPUs during the largest latencies, and during every one
+    /// above this many ns; `None`: not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_above: Option<u64>,
-    /// Who is to say so, and nobody else; none: the first that can.
+    /// The only source to use for it; `None`: the first one that works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_by: Option<Source>,
 }
 
-/// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at
-/// moments that are drawn by lot and told ([`crate::lot`]).
+/// Measurements report the largest latency of every short window of time. Faults are made, and loads are on, at random
+/// times that are reported ([`crate::lot`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockIn {
     /// Length of a window, in ns.
     pub window_ns: u64,
-    /// What decides the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
@@ -246,7 +246,7 @@ pub struct Activity {
     /// Its end of an interrupt card, where it has to do with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardEnd>,
-    /// What to do.
+    /// The activity's work.
     #[serde(with = "crate::wire::row")]
     pub what: What,
 }
@@ -327,7 +327,7 @@ impl What {
 pub struct Refusal {
     /// The obstacle, with the system's own words.
     pub reason: String,
-    /// What the user can do.
+    /// An action that the user can take.
     pub hint: Option<String>,
 }
 
@@ -346,10 +346,10 @@ pub struct Injected {
     pub length_ns: u64,
     /// How often, in ns.
     pub every_ns: u64,
-    /// How often it was carried out, on all CPUs together; none: what carries it out does not count.
+    /// How often it was carried out, on all CPUs together; `None`: its mechanism does not count.
     #[serde(default)]
     pub times: Option<u64>,
-    /// The longest that was really held, in ns; none: what carries it out does not say.
+    /// The longest time that was really held, in ns; `None`: its mechanism does not report it.
     #[serde(default)]
     pub longest_ns: Option<u64>,
     /// When each of them began, on CLOCK_MONOTONIC of the kernel that carried them out, where the job asks for it: at
@@ -371,7 +371,7 @@ pub struct Tick {
     pub at_ns: u64,
     /// Counted in this tick, exact.
     pub now: Totals,
-    /// Counted since the start, exact: what a lost tick held is the difference.
+    /// Counted since the start, exact: the counts of a lost tick are the difference.
     pub total: Totals,
     /// Histogram of this tick.
     pub counts: Sparse,
@@ -391,14 +391,14 @@ pub struct Windows {
     pub series: SeriesKey,
     /// When the measurement started, CLOCK_MONOTONIC in ns.
     pub began_ns: u64,
-    /// Number of the first of them: it begins at so many lengths on CLOCK_MONOTONIC.
+    /// Number of the first of them: it begins at this many lengths on CLOCK_MONOTONIC.
     pub first: u64,
-    /// The largest latency of a thread that woke in the window, in ns; 0: none did.
+    /// The largest latency of a thread that woke in the window, in ns; 0: no thread did.
     pub maxima: Vec<u64>,
 }
 
-/// What one series has counted since the start, exactly. One frame, so that it arrives where a tick of thirty loses
-/// one of them; the last one is said several times, and a series without it is not known to its end.
+/// The exact counts of one series since the start. It is one frame, so that it often arrives even if one of the thirty
+/// frames of a tick is lost. The last one is sent several times; without it, the end of a series is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// The measuring activity.
@@ -433,7 +433,7 @@ pub struct BreakdownOf {
     pub breakdown: Breakdown,
 }
 
-/// What became of an interrupt card's interrupts.
+/// The counts of an interrupt card's interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardOf {
     /// The measuring activity.
@@ -457,7 +457,7 @@ pub enum NoteKind {
     Info,
 }
 
-/// What is injected where the thread that is held is a stand-in for a user's program.
+/// The name of the injected fault when the held thread is a stand-in for a user's program.
 pub const STAND_IN: &str = "hog of a stand-in";
 
 /// A remark of the probe or of the run.
@@ -525,7 +525,7 @@ pub enum End {
     Stopped,
     /// A latency exceeded the limit of `break`.
     Break,
-    /// It could not go on.
+    /// It could not continue.
     Failed,
 }
 

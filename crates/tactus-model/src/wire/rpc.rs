@@ -1,5 +1,5 @@
-//! What the host side asks of the system that a probe is on: its files, its programs, promises that
-//! something is taken back. An environment that lies inside another one is started with these words.
+//! The host side's calls to a probe's system: for its files, its programs, and promises to undo changes. An environment
+//! inside another one is started with these calls.
 //!
 //! ```text
 //! host   call (id 7: spawn crun run ...)      grants 64 KiB of stdout and of stderr
@@ -9,8 +9,7 @@
 //! probe  exited (child 7)
 //! ```
 //!
-//! A call travels as a list of words rather than as a variant for each verb: what reads it in the probe
-//! is then small.
+//! A call is sent as a list of words rather than as a variant for each verb: its reader in the probe is then small.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,13 +51,13 @@ pub enum Verb {
     Spawn,
     /// Writes `data` to the stdin of `child`; nothing: closes it.
     Input,
-    /// Allows `child` `number` further bytes on the stream `words[0]` (1, 2); 0: closes that stream.
+    /// Allows `child` to send `number` further bytes on the stream `words[0]` (1, 2); 0: closes that stream.
     Grant,
     /// Kills `child`.
     Kill,
     /// `undo` is done at the session's end, under the number `child`.
     Promise,
-    /// The promise `child` needs not be kept any more.
+    /// The promise `child` need not be kept any more.
     Settle,
     /// Does `undo` now, once; not for commands and marks.
     Undo,
@@ -85,7 +84,7 @@ const VERBS: [(&str, Verb); 17] = [
     ("undo", Verb::Undo),
 ];
 
-/// A request of the host side. What a verb does not use is empty.
+/// A request of the host side. Fields that a verb does not use are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Packed", try_from = "Packed")]
 pub struct Call {

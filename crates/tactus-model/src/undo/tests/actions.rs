@@ -24,7 +24,7 @@ struct Process {
     /// When it ends by itself.
     ends: Option<Duration>,
     dies: bool,
-    /// What it forks when it is killed.
+    /// The process that it forks when it is killed.
     child: Option<u32>,
     /// Which one of its number it is.
     started: u32,
@@ -53,7 +53,7 @@ impl Recorded {
         self
     }
 
-    /// The path is in the way so often.
+    /// Accesses to the path fail this many times.
     fn trouble(self, path: &str, kind: ErrorKind, times: u32) -> Self {
         self.troubles.borrow_mut().insert(path.into(), (0..times).map(|_| kind).collect());
         self
@@ -436,7 +436,7 @@ proptest! {
         let result = undo(&how, &system);
         prop_assert_eq!(result.is_ok(), !is_path || times < TRIES);
         prop_assert!(system.said().len() <= TRIES as usize && system.now() < PAUSE * TRIES);
-        // Whoever comes next may do it again, and again.
+        // A later undo may run again, any number of times.
         while undo(&how, &system).is_err() {}
         prop_assert!(undo(&how, &system).is_ok());
     }

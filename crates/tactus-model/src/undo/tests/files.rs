@@ -17,7 +17,7 @@ struct Disk {
     links: BTreeMap<PathBuf, PathBuf>,
     /// In the order in which they were mounted.
     mounts: RefCell<Vec<PathBuf>>,
-    /// What was removed although it is somebody else's.
+    /// Removed paths that belong to another user.
     harm: RefCell<Vec<PathBuf>>,
     untouchable: Option<ErrorKind>,
     errno: Option<i32>,
