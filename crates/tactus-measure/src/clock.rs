@@ -120,7 +120,7 @@ impl Pair {
         best.map_or(Self { ns: 0, error: 0, ticks: 0 }, |(_, pair)| pair)
     }
 
-    /// The time to a later pair in ns, how far it may be off, and the ticks of it; none: it is not later.
+    /// The time to a later pair in ns, its possible error, and its ticks; `None`: the other pair is not later.
     pub fn elapsed(self, later: Self) -> Option<(u64, u64, u64)> {
         let (ns, ticks) = (later.ns.checked_sub(self.ns)?, later.ticks.checked_sub(self.ticks)?);
         Some((ns, self.error + later.error, ticks))

@@ -11,7 +11,7 @@ use tactus_model::wire::clock_page::{ANSWERED, DEVICE, HEARD, LONGEST_NS, QUESTI
 use crate::card::pci;
 use crate::sys::{self, Page};
 
-/// How long what is written stands, in ns: who reads it takes a few hundred.
+/// How long the written values stay, in ns: a reader needs a few hundred.
 const STANDS_NS: u64 = 4_000;
 
 /// Shows it until that is ended from the other side, or too long.

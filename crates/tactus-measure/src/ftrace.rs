@@ -20,7 +20,7 @@ pub struct Ftrace {
 }
 
 impl Ftrace {
-    /// What is being traced on this system, if anything is.
+    /// The trace of this system, if one is on.
     pub fn find() -> Option<Self> {
         ROOTS.iter().find_map(|root| Self::at(Path::new(root)))
     }

@@ -30,7 +30,7 @@ struct Running {
     sum: AtomicU64,
 }
 
-/// What was counted since the last look.
+/// The counts since the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Middle of the bucket in ticks, and how many.
@@ -91,7 +91,7 @@ impl GapHistogram {
         }
     }
 
-    /// What was counted since `before`, which becomes the new state. Only the session calls it.
+    /// The counts since `before`, which becomes the new state. Only the session calls it.
     pub fn since(&self, before: &mut Vec<u64>) -> Counted {
         before.resize(self.counts.len(), 0);
         let mut counted = Counted::default();

@@ -1,4 +1,4 @@
-//! What a measuring thread and the session thread share: the thread's orders, its samples, its end.
+//! The data shared by a measuring thread and the session thread: the thread's orders, its samples, its end.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -30,8 +30,8 @@ pub struct Spec {
     pub limit_ns: u64,
     /// Part of the time that `spin` polls, in per cent.
     pub busy: u32,
-    /// Where its thread is, if not on the CPU of its series: it reads what is measured there, or raises what a handler there
-    /// answers.
+    /// The CPU of its thread, if it is not that of its series: the thread reads the values of that CPU, or raises
+    /// interrupts that are handled there.
     pub reads_on: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ pub enum Order {
     Quit,
 }
 
-/// What all threads of a job share.
+/// The data shared by all threads of a job.
 #[derive(Default)]
 pub struct Common {
     /// End now.
@@ -79,7 +79,7 @@ pub struct Common {
     pub beginning: AtomicU64,
     /// When a value exceeded its limit, CLOCK_MONOTONIC in ns; 0: none did.
     pub broke_at: AtomicU64,
-    /// What the kernel traces, to be stopped when a value exceeds its limit.
+    /// The kernel's trace, which is stopped when a value exceeds its limit.
     pub ftrace: OnceLock<Ftrace>,
     /// A thread did not end and was left to its end.
     pub abandoned: AtomicBool,
@@ -93,17 +93,17 @@ pub struct Lane {
     pub(crate) ring: Ring,
     /// Counts of `spin`.
     pub gaps: Option<GapHistogram>,
-    /// The card behind which its thread is.
+    /// The card of its thread.
     pub card: Option<Arc<Card>>,
     /// The source that its thread reads, if the thread measures nothing itself.
     pub reading: Option<Arc<dyn Reading>>,
     /// Its thread id.
     pub tid: AtomicU32,
-    /// What all lanes of a job share.
+    /// The data shared by all lanes of a job.
     pub common: Arc<Common>,
     /// A value that exceeded the limit; 0: none.
     pub broke: AtomicU64,
-    /// What went wrong with the thread while it ran (an errno); 0: nothing.
+    /// The error of the thread (an errno); 0: no error.
     pub failed: AtomicU32,
     orders: CachePadded<Mailbox>,
 }
@@ -125,7 +125,7 @@ struct Mailbox {
 impl Lane {
     /// A lane whose thread does not run yet.
     pub fn new(spec: Spec, gaps: Option<GapHistogram>, common: Arc<Common>) -> Self {
-        // Gaps are counted beside it: it has room for the largest of them.
+        // Gaps are counted beside it: the ring has room for the largest of them.
         let ring_interval = if gaps.is_some() { u64::MAX } else { spec.interval_ns };
         Self {
             ring: Ring::new(ring_interval),

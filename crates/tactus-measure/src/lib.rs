@@ -1,8 +1,7 @@
-//! What measures latency in the probe: one file for each measurement, one line in the table. The rest is what they
-//! have in common: the thread, its lane and ring, the series that its samples become, the clocks.
+//! The probe's measurements of latency: one file for each, one line in the table. The other modules are shared: the
+//! thread, its lane and ring, the series that its samples become, the clocks.
 //!
-//! It touches the CPUs that it measures on, and reads `/proc` and `/sys`. It writes nothing but the trace that it stops
-//! at a break.
+//! It touches the CPUs that it measures on, and reads `/proc` and `/sys`. It writes only to stop a trace at a break.
 #![expect(
     clippy::disallowed_methods,
     reason = "the probe is on the machine: it is what the door of others leads to"
@@ -39,7 +38,7 @@ use reading::Reading;
 /// The source that a thread reads; `None`: the thread measures itself.
 pub type Read = Result<Option<Arc<dyn Reading>>, Refusal>;
 
-/// What a measurement asks for, beside what all have in common.
+/// The requirements of a measurement, beside those that all share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Threads per CPU; each further one has a priority one lower.
@@ -60,7 +59,7 @@ pub trait Measurement: Sync {
     /// The kind of its values, as the series name it.
     fn kind(&self, measure: &Measure) -> &'static str;
 
-    /// What it asks for.
+    /// Its requirements.
     ///
     /// # Errors
     /// When the table is that of another measurement.
@@ -121,7 +120,7 @@ pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
     MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
 }
 
-/// What a measurement says to the table of another one.
+/// The refusal of another measurement's table.
 fn stranger(measure: &Measure) -> Refusal {
     let reason = format!("`{}` is the table of another measurement", measure.kind());
     Refusal { reason, hint: Some("this is a bug in tactus".into()) }

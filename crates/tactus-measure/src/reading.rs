@@ -10,14 +10,14 @@ use tactus_model::message::Note;
 /// Limit of the values that wait for the session's thread: further values count as lost.
 const MOST_WAITING: usize = 1 << 21;
 
-/// What a cycle came to.
+/// The result of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
     /// One that was due when nothing was to be done.
     Cycle {
         /// When it ended, CLOCK_MONOTONIC in ns.
         at: u64,
-        /// What is measured of it, in ns.
+        /// Its measured value, in ns.
         value: u64,
         /// Due times behind its own that may have been missed: those before the next cycle's, or before the end.
         left: u64,
@@ -26,7 +26,7 @@ pub enum Marked {
     Behind {
         /// When it ended, CLOCK_MONOTONIC in ns.
         at: u64,
-        /// What is measured of it, in ns.
+        /// Its measured value, in ns.
         value: u64,
     },
 }
@@ -47,25 +47,25 @@ pub trait Reading: fmt::Debug + Send + Sync {
     /// Waits until there is something to read; after its patience, counted from `began`, there is trouble.
     fn wait(&self, began: u64);
 
-    /// Reads what is due in `span`, until its end or until it is told to stop. Its own thread calls it, as it does the next
-    /// one.
+    /// Reads the values due in `span`, until its end or until it is told to stop. Its own thread calls it, and also the
+    /// next function.
     fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool);
 
     /// The same of a stand-in, which writes meanwhile.
     fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool);
 
-    /// What was read and waits.
+    /// The values that wait.
     fn inbox(&self) -> &Inbox;
 
     /// The notes on this source for the report.
     fn account(&self) -> Vec<Note>;
 }
 
-/// What was read and waits for the session's thread.
+/// Values that wait for the session's thread.
 #[derive(Debug, Default)]
 pub struct Inbox {
     waiting: Mutex<Vec<Marked>>,
-    /// What the session's thread did not take in time.
+    /// Values that the session's thread did not take in time.
     not_taken: AtomicU64,
     /// Lost values that no tick has reported yet.
     untold: AtomicU64,
@@ -99,7 +99,7 @@ impl Inbox {
         self.not_taken.load(Ordering::Relaxed)
     }
 
-    /// Hands over what was read, and says how many were left out since the last time.
+    /// Hands over the waiting values, and returns how many were left out since the last time.
     pub fn drain(&self, each: &mut dyn FnMut(Marked)) -> u64 {
         std::mem::take(&mut *lock(&self.waiting)).into_iter().for_each(each);
         self.untold.swap(0, Ordering::Relaxed)

@@ -210,7 +210,7 @@ fn unusable(cpu: u32, machine: &Topology) -> Refusal {
     Refusal { reason: why.to_string(), hint: Some(why.hint()) }
 }
 
-/// What was read of this system.
+/// The files of this system that were read.
 struct Seen(Facts);
 
 impl Files for Seen {

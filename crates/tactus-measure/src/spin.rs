@@ -89,7 +89,7 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64, sleep: impl
         ns => scale.ticks(ns),
     };
     let mut begin = run.start;
-    // Where all begin together who comes late is late; else what was due before is not this thread's.
+    // If all threads begin together, a late one is late. Otherwise earlier due times do not belong to this thread.
     let first = if run.open { begin } else { begin.max(sys::now()) };
     let mut last = wait(lane, first, scale, &read, &sleep);
     while begin < run.end && !lane.stopped() {
@@ -188,7 +188,7 @@ mod tests {
     fn a_slice_that_begins_late_begins_with_a_gap() {
         let all = counted(350 * MS, 0, 40 * MS, true);
         assert!(all.max >= 40 * MS, "{all:?}");
-        // The time in which the thread was kept away was looked at, too.
+        // The time in which the thread was kept away also counts as observed.
         let planned = 350 * MS / 100 * u64::from(USUAL_BUSY);
         assert!(all.sum >= planned / 100 * 99, "{} of {planned}", all.sum);
     }

@@ -1,4 +1,4 @@
-//! /proc/stat: what the CPUs of this kernel did (proc_stat(5)).
+//! /proc/stat: the counts of the CPUs of this kernel (proc_stat(5)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,13 +27,13 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// What was counted until now.
+    /// The counts until now.
     #[must_use]
     pub fn now() -> Self {
         Self { ns: sys::now(), ..Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default()) }
     }
 
-    /// What the text says.
+    /// Reads the text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut own = Self::default();

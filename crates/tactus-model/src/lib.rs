@@ -1,4 +1,4 @@
-//! All crates share these types: the probe sends [`message`]s in [`wire`] frames, the host side reads a [`plan`] and
+//! All crates share these types. The probe sends [`message`]s in [`wire`] frames. The host side reads a [`plan`] and
 //! writes [`event`]s and a [`bundle`], and the report turns a bundle into a [`document`].
 
 pub mod bundle;

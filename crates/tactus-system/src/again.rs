@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 #[derive(Debug)]
 pub struct Again(Child);
 
-/// Starts this program once more with these words after its name: nothing comes from its stdin, and what it says, on stdout
-/// and on stderr, goes to `log`. It must call [`leave_terminal`].
+/// Starts this program once more with these arguments: its stdin is empty, and its stdout and stderr go to `log`. It
+/// must call [`leave_terminal`].
 ///
 /// # Errors
 /// When it cannot be started.

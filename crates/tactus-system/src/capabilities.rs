@@ -22,7 +22,7 @@ pub fn are_handed_on() -> bool {
 
 /// Does something while this thread's children inherit what we have of [`HANDED_ON`].
 pub fn handed_on<T>(begin: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    // Where the kernel says nothing of capabilities there is nothing to hand on.
+    // A kernel that reports no capabilities has none to pass on.
     let Ok(before) = capabilities(None) else { return begin() };
     let ours = before.permitted & HANDED_ON;
     // Root's programs have all anyway.

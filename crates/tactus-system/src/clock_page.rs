@@ -33,17 +33,17 @@ pub struct Shown {
     pub left: u64,
     /// When it was there, there.
     pub heard: u64,
-    /// What the clock said last, there.
+    /// The last reading of the clock there.
     pub said: u64,
     /// When that was read, here.
     pub back: u64,
 }
 
 impl ClockPage {
-    /// A new one.
+    /// Makes a new page.
     ///
     /// # Errors
-    /// Where there is no memory for it.
+    /// When its memory cannot be made.
     pub fn new() -> io::Result<Self> {
         let memory = memfd_create("tactus-clock", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, BYTES as u64)?;
@@ -52,7 +52,7 @@ impl ClockPage {
         Ok(Self { memory, asked: 0 })
     }
 
-    /// Where another process of this machine finds it.
+    /// The path at which another process of this machine finds it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd()).into()
@@ -94,7 +94,7 @@ impl ClockPage {
         Ok(())
     }
 
-    /// The question that is answered, when it was heard and what the clock said; none where it is just being written.
+    /// The answered question, when it was heard, and the clock's reading; `None` while they are being written.
     fn read(&self) -> Option<(u32, u64, u64)> {
         let [before] = self.words([SEQUENCE])?;
         fence(Ordering::Acquire);

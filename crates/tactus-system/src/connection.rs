@@ -1,4 +1,4 @@
-//! The connection to a probe: messages to it from several threads, and what it answers to calls.
+//! The connection to a probe: messages to it from several threads, and its answers to calls.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -250,7 +250,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// That of a child.
+    /// The stream of a child.
     pub fn new(connection: &Arc<Connection>, child: u64, stream: u64) -> Self {
         Self { connection: Arc::clone(connection), child, stream, taken: 0 }
     }
@@ -297,7 +297,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// That of a child.
+    /// The stdin of a child.
     pub fn new(connection: &Arc<Connection>, child: u64) -> Self {
         Self { connection: Arc::clone(connection), child }
     }

@@ -101,7 +101,7 @@ impl Directory {
         above.just_made(name, path)
     }
 
-    /// Opens what was made under this name a moment ago. Who owns this directory may have put another in its place.
+    /// Opens the directory just made under this name. The owner of this directory may have put another in its place.
     fn just_made(&self, name: &OsStr, path: &Path) -> io::Result<Self> {
         let fd = rustix::fs::openat(&self.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
         let made = Self { fd: Arc::new(fd), path: path.to_owned() };
@@ -109,7 +109,7 @@ impl Directory {
         if made.names()?.is_empty() { Ok(made) } else { Err(io::ErrorKind::AlreadyExists.into()) }
     }
 
-    /// Where it was found.
+    /// The path where it was found.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -202,10 +202,10 @@ impl Directory {
         self.fresh(OsStr::new(beginning), OFlags::APPEND, Mode::from_raw_mode(0o644))
     }
 
-    /// Opens a regular file to write it anew and to read what was written, making it if need be.
+    /// Opens a regular file to replace its contents and to read them back; makes it if needed.
     ///
     /// # Errors
-    /// As [`Directory::append`].
+    /// Those of [`Directory::append`].
     pub fn anew(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let file = self.made(name.as_ref(), OFlags::RDWR)?;
         file.set_len(0)?;
@@ -263,14 +263,13 @@ impl Directory {
         };
         let written = write(&mut file).and_then(|()| Ok(placed(&file)?));
         if written.is_err() {
-            // Half a file beside the old one would be litter.
+            // A partly written file must not stay beside the old one.
             let _ = rustix::fs::unlinkat(&above.fd, &fresh, AtFlags::empty());
         }
         written
     }
 
-    /// Removes what somebody who was killed left of files that were to be put in their places. Who calls it is the only one
-    /// that writes here.
+    /// Removes the temporary files that a killed process left. The caller must be the only writer in this directory.
     ///
     /// # Errors
     /// When the directory cannot be read, or one of them cannot be removed.
@@ -293,11 +292,11 @@ impl Directory {
         }
     }
 
-    /// Gives what is there another name beneath this directory, which nothing has; a link is renamed itself, and none leads
-    /// there.
+    /// Renames a file to a free name beneath this directory. A link is renamed itself, and links in the path are
+    /// refused.
     ///
     /// # Errors
-    /// Those of renameat2(2): `AlreadyExists`, and `InvalidInput` on a file system that cannot tell (`RENAME_NOREPLACE`).
+    /// Those of renameat2(2): `AlreadyExists`, and `InvalidInput` on a file system without `RENAME_NOREPLACE`.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let ((from, old), (to, new)) = (self.above(from.as_ref())?, self.above(to.as_ref())?);
         Ok(rustix::fs::renameat_with(&from.fd, old, &to.fd, new, RenameFlags::NOREPLACE)?)
@@ -363,10 +362,10 @@ impl Directory {
         Ok(names)
     }
 
-    /// Everything beneath it; a directory stands before what is in it.
+    /// All entries beneath it; a directory comes before its contents.
     ///
     /// # Errors
-    /// When something cannot be looked at, or directories lie in one another without end.
+    /// When an entry cannot be read, or directories are nested too deeply.
     pub fn walk(&self) -> io::Result<Vec<Entry>> {
         self.walk_within(MOST_ENTRIES)
     }
@@ -510,7 +509,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether it is this user's or root's, as [`Directory::is_ours`] has it.
+    /// Whether it belongs to this user or root (see [`Directory::is_ours`]).
     #[must_use]
     pub fn is_ours(&self) -> bool {
         is_ours(self.owner)
@@ -565,7 +564,7 @@ fn regular(stat: &Stat) -> io::Result<()> {
     }
 }
 
-/// What is written to must be a file of one name.
+/// A file to write to must have only one name.
 fn ours_alone(stat: &Stat) -> io::Result<()> {
     regular(stat)?;
     if stat.st_nlink > 1 {

@@ -1,4 +1,4 @@
-//! A process that is killed by what was found, and by no number alone.
+//! A process that is killed by a handle, never by its number alone.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs::File;

@@ -22,10 +22,10 @@ const VERSION: i64 = 0;
 const MEMORY: i64 = -1;
 /// How much memory peers share: a page is the least that a device can have.
 const BYTES: u64 = 4096;
-/// The most peers at once: QEMU, once more where it was started again, and a card.
+/// Limit of the peers at once: QEMU, a second one when it was restarted, and a card.
 const MOST: usize = 16;
 
-/// A server. Dropping it ends it: peers keep what they were given.
+/// A server. Dropping it ends it: peers keep the memory and vectors that they got.
 pub struct Ivshmem {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
@@ -38,10 +38,10 @@ struct Peer {
 }
 
 impl Ivshmem {
-    /// Serves those who connect.
+    /// Serves all peers that connect.
     ///
     /// # Errors
-    /// Where there is no memory, no eventfd or no thread for it.
+    /// When its memory, eventfd or thread cannot be made.
     pub fn serve(listener: UnixListener) -> io::Result<Self> {
         let memory = memfd_create("tactus-card", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, BYTES)?;
@@ -109,7 +109,7 @@ fn greet(stream: UnixStream, number: i64, memory: BorrowedFd, others: &[Peer]) -
         say(&stream, other.number, Some(other.vector.as_fd()))?;
     }
     say(&stream, number, Some(vector.as_fd()))?;
-    // One who does not listen hurts himself alone.
+    // A peer that does not read only harms itself.
     others.iter().for_each(|other| drop(say(&other.stream, number, Some(vector.as_fd()))));
     Ok(Peer { number, stream, vector })
 }
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!((hear(&card).0, hear(&card).0, hear(&card).0), (VERSION, 1, MEMORY));
         let (of_guest, of_card) = (hear(&card), hear(&card));
         assert_eq!((of_guest.0, of_card.0, hear(&guest).0), (0, 1, 1));
-        // What the card writes to the guest's vector arrives at the guest.
+        // A write of the card to the guest's vector arrives at the guest.
         rustix::io::write(of_guest.1.unwrap(), &7u64.to_ne_bytes()).unwrap();
         let mut count = [0; 8];
         rustix::io::read(own.1.unwrap(), &mut count).unwrap();
@@ -176,7 +176,7 @@ mod tests {
         drop(guest);
         let (number, descriptor) = hear(&card);
         assert_eq!((number, descriptor.is_none()), (0, true));
-        // Who comes again is somebody else.
+        // A peer that comes again gets a new number.
         let again = connect();
         assert_eq!((hear(&again).0, hear(&again).0, hear(&card).0), (VERSION, 2, 2));
     }
@@ -204,7 +204,7 @@ mod tests {
         let before = took("ivshmem");
         let mut byte = [0; 1];
         assert!(io::Read::read(&mut &waiting, &mut byte).is_err(), "there is no room");
-        // While somebody waited, 200 ms, its server slept.
+        // While a peer waited for 200 ms, its server slept.
         assert!(took("ivshmem") - before < 100_000_000);
         drop(peers.pop());
         waiting.set_read_timeout(None).unwrap();

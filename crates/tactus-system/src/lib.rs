@@ -80,7 +80,7 @@ pub trait Child: Send {
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
     /// Its stdin; once.
     fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>>;
-    /// What it wrote to stderr until now (the last 64 KiB).
+    /// Its stderr so far (the last 64 KiB).
     fn stderr(&self) -> String;
     /// Its exit code if it has ended (`Some(None)`: by a signal).
     ///
@@ -111,12 +111,12 @@ pub trait System: Send + Sync {
     /// device may have no end.
     ///
     /// # Errors
-    /// Those of the file system; `InvalidInput` when it is no regular file, `FileTooLarge` when it is larger.
+    /// Those of the file system; `InvalidInput` when it is not a regular file, `FileTooLarge` when it is larger.
     fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let bytes = self.read(path)?;
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_large(most)) } else { Ok(bytes) }
     }
-    /// The bytes of a file or pipe that the user named, if they are no more than `most`.
+    /// The bytes of a file or pipe that the user named, up to `most`.
     ///
     /// # Errors
     /// Those of the file system; `FileTooLarge` when there are more.
@@ -126,7 +126,7 @@ pub trait System: Send + Sync {
     /// The end of a regular file, up to `most` bytes: the last lines of a log.
     ///
     /// # Errors
-    /// Those of the file system; `InvalidInput` when it is no regular file.
+    /// Those of the file system; `InvalidInput` when it is not a regular file.
     fn end(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = self.read(path)?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -158,15 +158,15 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// The bytes of a file of ours: one that this user alone can have written, in a directory that is his alone.
+    /// The bytes of a private file: only this user can have written it, and its directory is private as well.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could have written it.
+    /// Those of the file system; `PermissionDenied` when another user could have written it.
     fn read_own(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.read(path)
     }
-    /// Locks a file, made if needed, against all others who lock it, as long as the returned value
-    /// lives; `None` when somebody else has it.
+    /// Locks a file, made if needed, against all others who lock it, as long as the returned value lives; `None` when
+    /// the lock is taken.
     ///
     /// # Errors
     /// Those of the file system.
@@ -176,11 +176,11 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn make_dir(&self, path: &Path) -> io::Result<()>;
-    /// Makes a directory for what tactus keeps, as [`System::make_dir`]; one that is there must be this user's alone,
-    /// and the way to it must be root's and his.
+    /// Makes a private directory for files of tactus, like [`System::make_dir`]. An existing one must belong to this
+    /// user alone, and its parents to root or this user.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could change what is kept there.
+    /// Those of the file system; `PermissionDenied` when another user could change its contents.
     fn make_own_dir(&self, path: &Path) -> io::Result<()> {
         self.make_dir(path)
     }
@@ -193,15 +193,14 @@ pub trait System: Send + Sync {
         let _ = path;
         Ok(())
     }
-    /// A file or directory without the links on the way to it, if only root and this user can have put it there and can
-    /// write to it.
+    /// The real path of a file or directory, if only root and this user can have put it there and can write to it.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could.
+    /// Those of the file system; `PermissionDenied` when another user could.
     fn believed(&self, path: &Path) -> io::Result<PathBuf> {
         if self.exists(path) { Ok(path.to_owned()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
-    /// Where a link leads, as it says.
+    /// The target of a link, as written in it.
     ///
     /// # Errors
     /// Those of readlink(2).
@@ -222,7 +221,7 @@ pub trait System: Send + Sync {
     fn remove_empty(&self, path: &Path) -> io::Result<()> {
         Err(not_here(path))
     }
-    /// Detaches what is mounted there; nothing is no error.
+    /// Detaches the file system mounted there. A path that is not a mount is not an error.
     ///
     /// # Errors
     /// Those of umount(2).
@@ -265,7 +264,7 @@ pub trait System: Send + Sync {
     fn listen(&self, path: &Path) -> io::Result<UnixListener> {
         Err(not_here(path))
     }
-    /// Where a program is, by PATH (and the sbin directories).
+    /// The path of a program, by PATH (and the sbin directories).
     fn find_program(&self, name: &str) -> Option<PathBuf>;
     /// Runs a command to its end.
     ///

@@ -29,12 +29,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The owner of a name.
 #[derive(Debug)]
 pub struct Listener {
-    /// Its process; none: it has no number here, since it is in another PID namespace.
+    /// Its process; `None`: it is in another PID namespace and has no number here.
     pub process: Option<u32>,
     /// Its effective user when it took the name.
     pub user: u32,
-    /// Its process, and no later one of that number (pidfd); none: this kernel does not give it (before 6.5), or the
-    /// process has ended and another one has its socket.
+    /// A handle of its process (pidfd), never of a later one with the same number. `None`: this kernel has no such
+    /// handle (before 6.5), or the process has ended and another one has its socket.
     pub handle: Option<OwnedFd>,
 }
 
@@ -55,17 +55,17 @@ pub fn take(name: &[u8]) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A name whose places for those who ask become free again: a thread hangs up on each of them.
+/// A name with a thread that hangs up on each query, so that places in the queue become free again.
 #[derive(Debug)]
 pub struct Answered {
     socket: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Takes a name as [`take`] does, for as long as it may be asked for.
+/// Takes a name as [`take`] does, and answers its queries.
 ///
 /// # Errors
-/// When there are no sockets, or no thread.
+/// When the socket or the thread cannot be made.
 pub fn take_and_answer(name: &[u8]) -> io::Result<Option<Answered>> {
     let Some(socket) = take(name)? else { return Ok(None) };
     let listener = UnixListener::from(socket.try_clone()?);
@@ -73,7 +73,7 @@ pub fn take_and_answer(name: &[u8]) -> io::Result<Option<Answered>> {
     Ok(Some(Answered { socket, thread: Some(thread) }))
 }
 
-/// Who is connected knows what he wanted to know already.
+/// A connected process has already learned what it asked for.
 fn hang_up(listener: &UnixListener) {
     loop {
         match listener.accept() {
@@ -120,7 +120,7 @@ fn socket() -> Result<OwnedFd, Errno> {
 mod tests {
     use super::*;
 
-    /// Asks until there is no place left, and holds all of them.
+    /// Queries until no place is left, and holds all of them.
     fn crowd(name: &[u8]) -> Vec<OwnedFd> {
         let address = SocketAddrUnix::new_abstract_name(name).unwrap();
         let mut crowd = Vec::new();

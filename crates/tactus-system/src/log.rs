@@ -1,5 +1,5 @@
-//! What goes through the door, for the log: commands with how they ended and how long they took, and what is changed.
-//! Variables of commands are left out, and so is what files get that are not the kernel's: they may hold secrets.
+//! The log of all that goes through the door: commands, with how they ended and how long they took, and changes. The
+//! variables of commands and the contents of ordinary files are left out: they may contain secrets.
 
 use std::fmt::Display;
 use std::io;
@@ -11,9 +11,9 @@ use tracing::{debug, info};
 
 use super::{Finished, Invocation};
 
-/// Where something is done: on this machine.
+/// The place of an action: this machine.
 pub const HERE: &str = "this machine";
-/// Where something is done: in an environment, through its probe.
+/// The place of an action: an environment, through its probe.
 pub const THERE: &str = "the system of a probe";
 
 /// The longest value of a setting that is logged, in bytes.

@@ -18,10 +18,10 @@ pub struct MachineLock {
 }
 
 impl MachineLock {
-    /// Takes the lock; nothing where somebody has it.
+    /// Takes the lock; `None` if it is taken.
     ///
     /// # Errors
-    /// When there are no sockets.
+    /// When no socket can be made.
     pub fn take() -> io::Result<Option<Self>> {
         Self::take_named(&name())
     }
@@ -45,7 +45,7 @@ impl MachineLock {
     }
 }
 
-/// Who holds it, in words; no process: it is one of another PID namespace. `user`: another one, whose it is.
+/// The owner in words; without a process, it is in another PID namespace. `user`: its user, if that is another one.
 fn said(process: Option<u32>, name: Option<&str>, user: Option<u32>) -> String {
     let who = match (process, name.map(str::trim)) {
         (None, _) => "a process of a container".to_owned(),

@@ -1,4 +1,4 @@
-//! What a command writes.
+//! The output of a command.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::child::ends_within;
 use super::command::MOST_OUTPUT;
 
-/// How long what is left in the pipe may take to be read once the command has ended, on a machine that is loaded.
+/// How long reading the rest of the pipe may take after the end of the command, on a loaded machine.
 const REST: Duration = Duration::from_secs(5);
 
 /// One of its streams, which a thread reads.

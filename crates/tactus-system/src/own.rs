@@ -84,7 +84,7 @@ pub fn believed(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
-/// Whether this is this user, or, of root, the one who called sudo.
+/// Whether this is this user, or for root the user who called sudo.
 pub fn is_mine(user: u32) -> bool {
     let me = geteuid();
     let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
@@ -122,7 +122,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, format!("it is not believed: {why}"))
 }
 
-/// Somebody's link is refused as one; other errors are what they are.
+/// A link of another user is refused as such; other errors stay as they are.
 fn not_ours(path: &Path, error: io::Error) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if error.kind() == ErrorKind::NotFound || !is_link() { error } else { refused("it is a link") }

@@ -1,4 +1,4 @@
-//! Where tactus keeps its own files.
+//! The directories of tactus's own files.
 
 use std::io;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub fn baselines_dir(system: &dyn System) -> io::Result<PathBuf> {
     data.map(|data| data.join("tactus/baselines")).ok_or_else(nowhere)
 }
 
-/// Which fleets were begun here: beside the baselines.
+/// The directory of the fleets begun here, beside the baselines.
 ///
 /// # Errors
 /// Those of [`baselines_dir`].
@@ -72,7 +72,7 @@ fn path(system: &dyn System, variable: &str) -> Option<PathBuf> {
     system.variable(variable).filter(|value| value.starts_with('/')).map(PathBuf::from)
 }
 
-/// What the user says. A path that is another one in every directory is a mistake.
+/// The directory that the user set. A relative path is an error: it would differ in every directory.
 fn given(system: &dyn System) -> io::Result<Option<PathBuf>> {
     match (system.variable("TACTUS_CACHE_DIR"), path(system, "TACTUS_CACHE_DIR")) {
         (Some(value), None) if !value.is_empty() => {

@@ -16,15 +16,15 @@ use rustix::io::Errno;
 
 use super::own::is_ours;
 
-/// Links that are followed on one way, as the kernel has it.
+/// Limit of the links that are followed on one path, as in the kernel.
 const MOST_LINKS: u32 = 40;
 /// A directory on the way: nothing of it is read.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens the directory at `path`; with `make` what is missing of it is made.
+/// Opens the directory at `path`; with `make`, missing directories are made.
 ///
 /// # Errors
-/// Those of open(2), and `PermissionDenied` where a link of another user's is on the way.
+/// Those of open(2), and `PermissionDenied` when the path contains a link of another user.
 pub fn reach(path: &Path, make: bool) -> io::Result<OwnedFd> {
     let mut left = parts(path);
     let mut at = rustix::fs::openat(CWD, ".", STEP, Mode::empty())?;

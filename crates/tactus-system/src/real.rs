@@ -73,7 +73,7 @@ fn absolute(path: &OsStr) -> Vec<PathBuf> {
     if entries.is_empty() { of(OsStr::new(USUAL)) } else { entries }
 }
 
-/// Says which program could not be started, and why where that can be seen.
+/// Adds the name of the program that could not be started, and the reason if it is visible.
 fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
     let program = invocation.argv.first().map_or("", String::as_str);
     let noexec = error.kind() == io::ErrorKind::PermissionDenied
@@ -157,7 +157,7 @@ fn run(invocation: &Invocation) -> io::Result<Finished> {
     if stdout.len() > most {
         return Err(named(&too_large(MOST_OUTPUT), invocation));
     }
-    // Of what is said beside it the begin tells enough: one that says much ends nothing.
+    // The beginning of stderr is enough: a command with much output there still continues.
     stderr.truncate(most);
     Ok(Finished { code: status.code(), stdout, stderr })
 }
@@ -176,7 +176,7 @@ impl System for Real {
         if length > most {
             return Err(too_large(most));
         }
-        // It may grow meanwhile.
+        // The file may grow meanwhile.
         at_most(file, most)
     }
 
@@ -445,7 +445,7 @@ mod tests {
         assert!(error.to_string().contains("sleep 60"), "{error}");
     }
 
-    /// One machine of many may say what it likes there, and what the others have sent is on stdout.
+    /// One machine of many may write any amount to stderr; the data of the others is on stdout.
     #[test]
     fn what_a_command_says_beside_its_output_is_cut_and_its_output_is_kept() {
         let script = "head -c 70000000 /dev/zero >&2; echo out; exit 3";

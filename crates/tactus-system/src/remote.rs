@@ -61,10 +61,10 @@ impl Remote {
         self.connection.call(call).map(drop).map_err(|error| named(&error, path))
     }
 
-    /// Tells the probe what it is to take back when its session ends, or needs not any more.
+    /// Tells the probe a change that it must undo when its session ends, or one that it need not undo any more.
     ///
     /// # Errors
-    /// When it cannot be told.
+    /// When the message cannot be sent.
     pub fn tell(&self, entry: &Entry) -> io::Result<()> {
         let call = match entry.clone() {
             Entry::Undo { id, how } => Call { child: id, undo: Some(how), ..Call::new(Verb::Promise, "") },
@@ -313,7 +313,7 @@ impl RemoteChild {
     /// All that it wrote to stderr (the last 64 KiB), once that has ended.
     fn all_errors(&mut self) -> Vec<u8> {
         if let Some(collector) = self.collector.take() {
-            // One that panicked has collected what is there.
+            // A collector that panicked has kept the output so far.
             let _ = collector.join();
         }
         std::mem::take(&mut *self.stderr.lock().unwrap_or_else(PoisonError::into_inner))

@@ -102,7 +102,7 @@ impl Run {
         self.user
     }
 
-    /// Whether it is this user's, or, of root, that of the one who called sudo.
+    /// Whether it belongs to this user, or for root to the user who called sudo.
     #[must_use]
     pub fn is_mine(&self) -> bool {
         own::is_mine(self.user)
@@ -143,7 +143,7 @@ pub fn runs(system: &dyn System) -> Vec<(PathBuf, Run)> {
     listed(system, |_| true)
 }
 
-/// The bundle that a process of this user's writes; nothing where it does not yet, or no more.
+/// The bundle that a process of this user writes; `None` if it does not write one yet, or no longer.
 #[must_use]
 pub fn bundle_of(process: u32, system: &dyn System) -> Option<PathBuf> {
     let own = format!(".{process}.{ENDING}");

@@ -79,7 +79,7 @@ fn take(stream: &UnixStream) -> io::Result<(Page, Option<OwnedFd>)> {
     Err(odd("it does not end"))
 }
 
-/// A number, and the descriptor beside it.
+/// Receives a number and the descriptor sent with it.
 fn hear(stream: &UnixStream) -> io::Result<(i64, Option<OwnedFd>)> {
     let mut bytes = [0; 8];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server that says these bytes, and no descriptor, is answered.
+    /// The message for a server that sent these bytes without a descriptor.
     fn refused(name: &str, bytes: Vec<u8>) -> String {
         let path = std::env::temp_dir().join(format!("tactus-card-{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);

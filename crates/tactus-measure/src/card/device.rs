@@ -40,7 +40,7 @@ pub(super) struct Raising {
     registers: Arc<Registers>,
     trigger: Trigger,
     time: Option<CardTime>,
-    /// It is ours as long as this is.
+    /// The device belongs to this process as long as this value lives.
     _taken: Option<Taken>,
 }
 
@@ -63,7 +63,7 @@ impl Raising {
         }
     }
 
-    /// How long its clock says that it took, in ns, where it showed this before.
+    /// The time of the answer by the device's clock, in ns, if the clock showed `before` at the raise.
     #[inline]
     pub(super) fn took(&self, before: u32) -> u64 {
         let Some(time) = self.time else { return 0 };
@@ -82,7 +82,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Starts it, and waits until it is where it is to be.
+    /// Starts the handler, and waits until its thread is ready.
     fn start(
         cpu: u32,
         priority: u32,
@@ -168,10 +168,10 @@ fn the_one(card: &DeviceCard, devices: &Path) -> Result<std::path::PathBuf, Refu
 }
 
 impl Card {
-    /// Takes the device, and starts the handler on `cpu` with SCHED_FIFO. Says how it is had.
+    /// Takes the device, and starts the handler on `cpu` with SCHED_FIFO. Returns a note on the access to the device.
     ///
     /// # Errors
-    /// When it is not there, is somebody else's, or is not as described.
+    /// When the device is missing, is in use, or differs from its description.
     pub fn of_device(
         card: &DeviceCard,
         binds: bool,
@@ -239,8 +239,8 @@ mod tests {
 
     const CARD: &str = "iommu 1234:11e8 - 0 msi 1 96 1 100 - 36 - - - a card";
 
-    /// A device that is a thread: it raises its interrupt when it is triggered, and shows what is asked of its clock. The
-    /// file stands for its memory.
+    /// A device that is a thread: it raises its interrupt when it is triggered, and shows its clock's reading. The file
+    /// stands for its memory.
     fn with_device(words: &str, clock: impl Fn(u32) -> u32 + Sync, then: impl FnOnce(&Card)) {
         let description: DeviceCard = words.parse().unwrap();
         let file = tempfile::tempfile().unwrap();

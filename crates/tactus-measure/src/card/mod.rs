@@ -46,7 +46,7 @@ const POLLED_NS: u64 = 1_000_000;
 const REST: u64 = 16;
 /// Reads of the memory between two reads of the clock.
 const LOOKS: u32 = 16;
-/// Allowed difference of two clocks beside a hundredth of the time passed, in ns: a slow clock has long ticks.
+/// Allowed difference of two clocks in addition to a hundredth of the time passed, in ns: a slow clock has long ticks.
 const CLOCKS_DIFFER_NS: u64 = 2_000;
 
 /// Memory and a vector: what card and guest have between them.
@@ -96,14 +96,14 @@ impl Doorbell {
     }
 }
 
-/// What came of an interrupt. Times are CLOCK_MONOTONIC in ns.
+/// The result of an interrupt. Times are CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The answer was seen at this time.
     At(u64),
     /// It was given up at this time.
     Lost(u64),
-    /// The job ends, or the guest does not answer what it is asked: there is nothing to count.
+    /// The job ends, or the guest answers with a wrong number: no value counts.
     None,
 }
 
@@ -111,9 +111,9 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Card {
     bell: Doorbell,
-    /// It stays a peer as long as it is connected.
+    /// The connection to the server: this process stays a peer while it is open.
     _server: Option<UnixStream>,
-    /// Who answers the interrupts of a device.
+    /// The thread that answers the interrupts of a device.
     handler: Option<Handler>,
     /// How far due times are moved at random, in per cent of the interval.
     pub spread: u32,
@@ -121,7 +121,7 @@ pub struct Card {
     warm_up: u32,
     /// Of these, the interrupts that were skipped for lack of time.
     cold: AtomicU32,
-    /// A CPU beside its own.
+    /// Another CPU than its own.
     beside: Option<u32>,
     /// The last number that was sent.
     sent: AtomicU32,
@@ -162,7 +162,7 @@ impl Card {
         }
     }
 
-    /// The CPU on which the interrupts of a device are answered; none: a guest answers.
+    /// The CPU on which the interrupts of a device are answered; `None`: a guest answers.
     #[must_use]
     pub fn is_answered_on(&self) -> Option<u32> {
         self.handler.as_ref().map(|handler| handler.cpu)
@@ -265,7 +265,7 @@ impl Card {
         }
     }
 
-    /// What it takes itself of a latency, on its CPU.
+    /// The part of a latency that the card itself takes, on its CPU.
     pub fn own_part(&self, cpu: u32) -> Note {
         let beside = self.beside.or(self.is_answered_on());
         own_part(cpu, beside, matches!(self.bell.ring, Ring::Vector(_)))
@@ -314,7 +314,7 @@ impl Card {
         })
     }
 
-    /// What became of all that it sent.
+    /// The counts of all interrupts that it sent.
     pub fn counts(&self) -> CardCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (sent, handled) =

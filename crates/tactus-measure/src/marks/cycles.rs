@@ -10,14 +10,14 @@ use tactus_model::catalogue::measure::MarkedValue;
 use super::header::{RECORD, u32_at, u64_at};
 use crate::reading::Marked;
 
-/// What is left out, and why.
+/// The records that are left out, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Written over before they were read.
     pub lost: u64,
     /// Their times contradict each other or the clock.
     pub wrong: u64,
-    /// What the first of those said.
+    /// The reason of the first of those.
     pub first_wrong: Option<String>,
     /// Due times at which no cycle was marked, and which no late one explains.
     pub unmarked: u64,
@@ -28,11 +28,11 @@ pub struct LeftOut {
 /// The parameters of a measurement of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// What is measured of a cycle.
+    /// The measured value of a cycle.
     pub value: MarkedValue,
     /// Time between two due times, in ns.
     pub interval_ns: u64,
-    /// Where its thread is said to be.
+    /// The CPU on which its thread should run.
     pub cpu: u32,
 }
 
@@ -54,7 +54,7 @@ pub struct Cycles {
     has_due: bool,
     /// Whether the last cycle came late because of those before it.
     behind: bool,
-    /// What was left out of what counts.
+    /// The records left out of the counted span.
     pub left_out: LeftOut,
 }
 
@@ -68,7 +68,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// The record of this number; none: it is not there, or is being written.
+    /// The record of this number; `None`: it is missing, or is being written.
     fn read(bytes: &[u8], number: u64) -> Option<Self> {
         let at = |offset| u64_at(bytes, offset);
         (at(offset_of!(Record, number)) == number && number > 0).then(|| Self {
@@ -138,7 +138,7 @@ impl Cycles {
     pub fn finish(&mut self, each: &mut dyn FnMut(Marked)) {
         let told = self.left_out.unmarked;
         self.release(if self.has_due { u64::MAX } else { 0 }, each);
-        // Those behind the last cycle are said by the end of the measurement.
+        // Due times after the last cycle are counted up to the end of the measurement.
         self.left_out.unmarked = told;
     }
 

@@ -17,7 +17,7 @@ use crate::sys;
 const AT_ONCE: u64 = 1 << 10;
 /// No program marks faster than this, in ns a cycle: the clock alone takes longer.
 const FASTEST_NS: u64 = 10;
-/// File systems over which no memory is shared, or that may keep a reader waiting for ever (statfs(2)).
+/// File systems that share no memory, or that may block a reader for ever (statfs(2)).
 const FAR: [(u64, &str); 5] = [
     (0x6573_5546, "FUSE"),
     (0x6969, "NFS"),
@@ -35,7 +35,7 @@ pub struct Source {
     seen: (u64, u64),
 }
 
-/// What a look at the file found.
+/// The result of a look at the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Records that are new.
@@ -84,7 +84,7 @@ impl Source {
         Ok(Self { file, shape, seen: (header::written(&header), sys::now()) })
     }
 
-    /// What its header says of it.
+    /// The contents of its header.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -98,7 +98,7 @@ impl Source {
         Ok(Cycles::after(written, asked, span))
     }
 
-    /// Reads what is new.
+    /// Reads new records.
     ///
     /// # Errors
     /// The reason why the file can no longer be read.

@@ -1,4 +1,4 @@
-//! What the beginning of a shared file says, which somebody else wrote. Pure.
+//! The header of a shared file, which another program wrote. Pure.
 
 use std::mem::offset_of;
 
@@ -11,7 +11,7 @@ pub const BYTES: usize = size_of::<Header>();
 /// Bytes of a record.
 pub const RECORD: usize = size_of::<Record>();
 
-/// What never changes of a header.
+/// The constant part of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Records of the ring.

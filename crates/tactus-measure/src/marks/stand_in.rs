@@ -15,7 +15,7 @@ use crate::sys;
 /// Cycles of its ring: a second at the shortest interval of a control.
 const CYCLES: u64 = 1 << 12;
 
-/// Who marks in the place of a program.
+/// Marks cycles in the place of a program.
 #[derive(Debug)]
 pub struct StandIn {
     marking: Application,
@@ -35,7 +35,7 @@ impl StandIn {
         Ok(Self { marking, source: Source::of(file)? })
     }
 
-    /// Marks a cycle at each due time, and hands over what is read of them.
+    /// Marks a cycle at each due time, and hands over the cycles that are read.
     pub fn run(
         &mut self,
         asked: Asked,

@@ -21,7 +21,7 @@ fn record(number: u64, due: u64, start: u64, end: u64) -> Vec<u8> {
     [number, due, start, end, 0].into_iter().flat_map(u64::to_ne_bytes).collect()
 }
 
-/// What cycles (due, start, end) come to, and what was left out of them.
+/// The values of cycles (due, start, end), and the records left out.
 fn read(value: MarkedValue, cycles: &[(u64, u64, u64)], end: u64) -> (Vec<Marked>, LeftOut) {
     let mut reader = Cycles::after(0, asked(value), (0, end));
     let bytes: Vec<u8> = (1..)

@@ -1,4 +1,4 @@
-//! A page of memory that others write to, too.
+//! A page of memory that other processes or devices also write to.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::ffi::c_void;

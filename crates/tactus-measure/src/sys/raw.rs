@@ -1,14 +1,14 @@
-//! What raw system calls take and return.
+//! Types and results of raw system calls.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// What the C library calls the number of an ioctl(2).
+/// The C library's type for the number of an ioctl(2).
 #[cfg(target_env = "musl")]
 pub type Request = libc::c_int;
 #[cfg(not(target_env = "musl"))]
-/// See above.
+/// The C library's type for the number of an ioctl(2).
 pub type Request = libc::c_ulong;
 
 /// The descriptor in the result of a system call that makes one.

@@ -32,8 +32,7 @@ pub fn on_signal(signal: libc::c_int, what: OnSignal) {
         OnSignal::Exit => on_terminate as extern "C" fn(libc::c_int) as libc::sighandler_t,
         OnSignal::Wake => on_interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t,
     };
-    // SAFETY: zero is a valid sigaction (no flags, empty mask); the handlers only do what is
-    // async-signal-safe.
+    // SAFETY: zero is a valid sigaction (no flags, empty mask); the handlers are async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;

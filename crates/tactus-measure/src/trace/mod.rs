@@ -22,7 +22,7 @@ const LOOK_NS: u64 = 20_000_000;
 /// How long no line may come, in ns.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-/// What the reader of a context on a CPU and the session's thread share.
+/// The data shared by the reader of a context on a CPU and the session's thread.
 #[derive(Debug)]
 pub struct Trace {
     context: Context,
@@ -97,7 +97,7 @@ impl Trace {
         }
     }
 
-    /// Notes what is missing until now.
+    /// Records the periods missing until now.
     fn count(&self, periods: &Periods, told: &Told) {
         let mut counts = lock(&self.counts);
         self.inbox.lose(periods.lost.saturating_sub(counts.lost));

@@ -21,7 +21,7 @@ const MOST_WAITING: usize = 1 << 20;
 pub struct Told {
     /// How often the kernel said that it had written over events.
     pub overwritten: u64,
-    /// Lines that are no latency, and the first of them.
+    /// Lines that are not a latency, and the first of them.
     pub strange: u64,
     /// See `strange`.
     pub first: String,
@@ -38,10 +38,10 @@ pub struct Pipe {
     told: Told,
 }
 
-/// Those that are open, each with its CPU. Two activities know nothing of each other.
+/// The open pipes, each with its CPU: two activities do not know of each other.
 static OPEN: Mutex<Vec<(u32, Weak<Mutex<Pipe>>)>> = Mutex::new(Vec::new());
 
-/// Opens that of a CPU for one who wants a context, or shares it with who has it open.
+/// Opens the pipe of a CPU for a reader of a context, or shares an open one.
 ///
 /// # Errors
 /// Why it cannot be opened, in words.
@@ -77,10 +77,10 @@ impl Pipe {
         self.waiting[context as usize].get_or_insert_default();
     }
 
-    /// Reads what there is, and takes what is of a context, in its order.
+    /// Reads the available lines, and takes the latencies of a context, in their order.
     ///
     /// # Errors
-    /// When it cannot be read, or somebody did not take in time what was read for them.
+    /// When it cannot be read, or a reader did not take its latencies in time.
     pub fn take(&mut self, context: Context) -> Result<Vec<Latency>, String> {
         let (mut buffer, mut bytes) = ([0; 16 << 10], 0);
         while bytes < MOST_BYTES {

@@ -23,7 +23,7 @@ fn irq(number: u64, due: u64, latency_ns: u64) -> Latency {
     Latency { at_ns: due + latency_ns, number, context: Context::Irq, latency_ns }
 }
 
-/// What counts of these, how many were lost, and how many were not armed.
+/// The counted values of these, the number of lost ones, and the number of those not armed.
 fn counted(span: (u64, u64), of: &[Latency]) -> (Vec<(u64, u64)>, u64, u64) {
     let mut periods = Periods::new(1_000_000, span);
     let mut got = Vec::new();

@@ -127,7 +127,7 @@ mod tests {
             (io::ErrorKind::TimedOut, "its process keeps its memory locked")
         );
         drop(held);
-        // No process has this number, so it is not known to belong to this user.
+        // No process has this number, so it does not count as this user's.
         for _ in 0..500 {
             assert_eq!(stuck("/proc/999999999/environ").kind(), io::ErrorKind::TimedOut);
         }

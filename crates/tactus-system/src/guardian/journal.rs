@@ -33,7 +33,7 @@ impl Journal {
         }
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -14,8 +14,8 @@ use crate::{System, own, state_dir};
 /// How long the guardian of a run that has just died may take.
 const GUARDIAN: Duration = Duration::from_secs(20);
 
-/// Takes back what dead runs left behind. Returns a sentence about each thing that was taken back,
-/// or could not be. Runs that are alive are left alone.
+/// Undoes the changes that dead runs left behind. Returns a sentence about each change that was undone, or could not
+/// be. Runs that are alive are left alone.
 #[must_use]
 pub fn recover(system: &dyn System) -> Vec<String> {
     // Without a directory for journals there is no journal.
@@ -64,11 +64,11 @@ fn recover_dead(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
     Ok(undone.chain(left).chain(unknown).collect())
 }
 
-/// What became of what a journal still promised.
+/// The result for the open promises of a journal.
 pub struct Rest {
-    /// What was taken back.
+    /// The changes that were undone.
     pub undone: Vec<String>,
-    /// What could not be, and why. The journal is left where another try could do it.
+    /// The changes that could not be undone, and why. The journal is kept if another try may succeed.
     pub left: Vec<String>,
     /// Lines of another release.
     pub unknown: Vec<String>,

@@ -65,11 +65,11 @@ pub fn has_gone(error: &io::Error) -> bool {
 pub struct Ended {
     /// The warnings that have not been taken yet, and the changes that the guardian could not undo.
     pub notes: Vec<Note>,
-    /// It was killed, and the run itself took back what it could.
+    /// It was killed, and the run itself undid its changes.
     pub killed: Option<io::Error>,
 }
 
-/// Who remembers what was promised.
+/// The place where promises are recorded.
 enum Ledger {
     /// A file of this machine, for its guardian.
     Journal(Journal),
@@ -87,7 +87,7 @@ impl Guardian {
         let dir = state_dir(system)?;
         system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         let path = dir.join(format!("{id}.jsonl"));
-        // Before the journal: who is killed between that and the guardian leaves one to the next command.
+        // Before the journal: a run killed between journal and guardian would leave a journal to the next command.
         let program = probe::installed(system)?;
         let journal = Journal::create(&path).map_err(|error| at(&path, &error))?;
         let words = [
@@ -124,7 +124,7 @@ impl Guardian {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The name of this run, which is part of the names of what it makes.
+    /// The name of this run, which is part of the names of all objects that it makes.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.inner.id
@@ -142,10 +142,10 @@ impl Guardian {
         (MARKER, &self.inner.id)
     }
 
-    /// Writes down how something is taken back; to be called before it is done.
+    /// Writes down how a change is undone; call it before the change is made.
     ///
     /// # Errors
-    /// When it cannot be written down. It must then not be done.
+    /// When it cannot be written down. The change must then not be made.
     pub fn promise(&self, how: Undo) -> io::Result<Promise> {
         let id = self.inner.write_down(&how)?;
         debug!("promised to undo: {how}");
@@ -166,7 +166,7 @@ impl Guardian {
         Ok(Workspace { dir, _promise: promise })
     }
 
-    /// Ends the run: the guardian takes back whatever is left, and goes.
+    /// Ends the run: the guardian undoes all changes that are left, and ends.
     pub fn finish(self) -> Ended {
         let (pipe, process) = {
             let mut state = self.inner.state();
@@ -180,7 +180,7 @@ impl Guardian {
         Ended { notes: self.warnings().take(), killed }
     }
 
-    /// Waits for its end. Where somebody killed it, the run takes back what is left.
+    /// Waits for its end. If it was killed, the run undoes the changes that are left.
     fn was_killed(&self, mut process: Box<dyn Child>) -> bool {
         let until = Instant::now() + STOP_TIMEOUT;
         let code = loop {
@@ -212,13 +212,13 @@ impl Guardian {
         code.is_none()
     }
 
-    /// The guardian was killed: the run itself takes back what is left.
+    /// The guardian was killed: the run undoes the changes that are left.
     fn take_over(&self) {
         let mut state = self.inner.state();
         let Ledger::Journal(journal) = &mut state.ledger else { return };
         let left = match undo_rest(journal, &*self.inner.system) {
             Ok(rest) => rest.left,
-            // It had done its work but for its own end.
+            // The guardian had removed the journal, and only its end was missing.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => vec![error.to_string()],
         };
@@ -233,7 +233,7 @@ impl Guardian {
 }
 
 impl Inner {
-    /// Whether it is this machine whose changes are taken back.
+    /// Whether the changes are made on this machine.
     fn is_here(&self) -> bool {
         matches!(self.state().ledger, Ledger::Journal(_))
     }
@@ -277,7 +277,7 @@ impl Drop for State {
     }
 }
 
-/// A promise that something will be taken back. Dropping it takes it back now.
+/// A promise that a change will be undone. Dropping it undoes the change now.
 #[must_use = "dropping a promise takes back what it is about"]
 pub struct Promise {
     inner: Arc<Inner>,

@@ -1,4 +1,4 @@
-//! What a run must say that no measurement says.
+//! Notes of a run that belong to no measurement.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

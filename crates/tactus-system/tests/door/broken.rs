@@ -1,4 +1,4 @@
-//! What can go wrong on the way through a probe.
+//! Failures on the way through a probe.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -107,7 +107,7 @@ fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
     scripted_by(move |call| answer(call.id))
 }
 
-/// The same, by what is called for.
+/// The same, with answers that depend on the call.
 fn scripted_by(answer: impl Fn(&Call) -> Vec<FromProbe> + Send + 'static) -> Remote {
     struct Wire(std::sync::mpsc::Sender<Vec<u8>>);
     impl Write for Wire {
