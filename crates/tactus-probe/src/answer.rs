@@ -1,8 +1,7 @@
-//! Answers an interrupt card in a Linux guest (docs/design/card.md): a thread of this program has the device, by VFIO.
-//!
-//! The guest's kernel counts its interrupt in an eventfd, and the thread that reads it, before all others of its CPU,
-//! copies the number. Or it polls, and nothing is raised. Or a module answers, which was loaded when the guest came up.
-//! It runs in a [`crate::worker`], and is for ever.
+//! Answers an interrupt card in a Linux guest (docs/design/card.md). By default a thread of this program has the
+//! device, by VFIO: the guest's kernel counts its interrupt in an eventfd, and the thread that reads it, with the
+//! highest priority on its CPU, copies the number. Alternatively the thread polls, and no interrupt is raised, or a
+//! module answers that was loaded when the guest came up. It runs in a [`crate::worker`], for ever.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -78,7 +77,7 @@ pub fn works(activity: &Activity) -> Result<Vec<Work>, Refusal> {
     })])
 }
 
-/// Leaves the answers to the module, where that has the card.
+/// Leaves the answers to the module, if that has the card.
 fn by_module(card: &Path, cpu: u32) -> Result<Vec<Work>, Refusal> {
     let driver = fs::read_link(card.join("driver")).unwrap_or_default();
     if driver.file_name().is_none_or(|name| name != MODULE) {

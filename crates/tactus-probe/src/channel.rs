@@ -16,7 +16,7 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use crate::rpc::RpcServer;
 use crate::sys;
 
-/// The most notes about lines that are no message: a noisy channel must not fill itself.
+/// Limit of the notes about lines that are not a message: a noisy channel must not fill itself.
 const MOST_COMPLAINTS: u32 = 20;
 /// On a narrow channel: how often something is written, in ns, and the most bytes at once.
 const PACE_NS: u64 = 20_000_000;
@@ -35,7 +35,7 @@ pub enum SessionEnd {
     Greeted,
 }
 
-/// What came in.
+/// The input of a channel.
 #[derive(Debug)]
 pub enum Incoming {
     /// A message.
@@ -54,7 +54,7 @@ pub struct Channel {
     encoder: Encoder,
     waiting: VecDeque<ToProbe>,
     complaints: u32,
-    /// Where every frame is a record of the kernel's log: how many bytes of them a second.
+    /// Limit of the bytes a second, if every frame is a record of the kernel's log.
     records: Option<u32>,
     narrow: Option<Narrow>,
     /// When anything was last heard, CLOCK_MONOTONIC in ns.
@@ -141,7 +141,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Writes what is due of what waits.
+    /// Writes the waiting bytes that are due.
     fn pump(&mut self) -> io::Result<()> {
         let Some(narrow) = &mut self.narrow else { return Ok(()) };
         let now = sys::now();

@@ -51,7 +51,7 @@ enum Command {
     Print(String),
 }
 
-/// Does what the arguments say and returns the exit code: 0 good, 2 it could not be done.
+/// Runs the command in the arguments and returns the exit code: 0 success, 2 failure.
 pub fn run() -> u8 {
     let outcome = match parse() {
         Ok(command) => perform(command),

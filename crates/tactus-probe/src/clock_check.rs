@@ -15,7 +15,7 @@ const MOST_READINGS: u32 = 1_000_000;
 const STANDS_NS: u64 = 1_000_000_000;
 /// The least time over which two clocks are compared, in ns.
 const LEAST_SPAN_NS: u64 = 5_000_000;
-/// Where a hypervisor says that it is one (CPUID 1, ecx).
+/// The bit with which a hypervisor reports itself (CPUID 1, ecx).
 const HYPERVISOR: u32 = 1 << 31;
 /// The frequency for which the firmware has a processor's performance in numbers (ACPI CPPC), in MHz.
 const CPPC: &str = "/sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq";
@@ -105,7 +105,7 @@ impl Look {
         Self(nominal.map(|nominal| (Pair::read(), nominal)))
     }
 
-    /// What was found.
+    /// The result.
     pub fn end(self) -> ClockCheck {
         let (step_ns, stands) = step(sys::now);
         let rate = self.0.and_then(|(first, nominal)| rate(Source::counter(), &nominal, first, Pair::read()));
@@ -118,8 +118,8 @@ impl Look {
     }
 }
 
-/// CLOCK_BOOTTIME and CLOCK_REALTIME against CLOCK_MONOTONIC. Both keep their distance from it but where the system was
-/// suspended or somebody set the clock: then CLOCK_MONOTONIC may have a hole that no latency shows.
+/// CLOCK_BOOTTIME and CLOCK_REALTIME against CLOCK_MONOTONIC. Both keep their distance from it unless the system was
+/// suspended or the clock was set. CLOCK_MONOTONIC may then have a hole that no latency shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jumps {
     last: Option<[u64; 2]>,

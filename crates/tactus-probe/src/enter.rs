@@ -30,11 +30,11 @@ pub const ARGUMENT: &str = "enter";
 /// Nothing of it can be changed any more.
 const SEALED: SealFlags =
     SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::WRITE);
-/// Namespaces as /proc/PID/ns names them; that of users last, for what was the machine's right ends with it.
+/// Namespaces as /proc/PID/ns names them. The one of users is last, because the machine's rights end with it.
 const NAMESPACES: [&str; 8] = ["cgroup", "ipc", "uts", "net", "pid", "time", "mnt", "user"];
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Whose namespaces are entered, and as what.
+/// The process whose namespaces are entered, and the name to use there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The first process of the container, as the machine numbers it.
@@ -69,7 +69,7 @@ pub fn main(target: &Target) -> io::Result<u8> {
     capabilities::to(mask)?;
     set_no_new_privs(true)?;
     let (name, variables) = (words(target.name.clone().into())?, environment()?);
-    // Only what is forked now is in the PID namespace.
+    // Only a process forked now is in the PID namespace.
     let child = sys::fork(|| {
         let error = sys::execute(&own, &[name], &variables);
         crate::stderr::say!("tactus-probe: cannot begin in the container: {error}");

@@ -23,7 +23,7 @@ pub fn watch(journal: &Path, marker: &str) -> u8 {
     if std::env::var_os(MARKER).is_some() {
         return without_mark();
     }
-    // It may be the leader of its group already; then it is out of the run's reach anyway.
+    // If it already leads its group, it is out of the run's reach anyway.
     let _ = setsid();
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
         sys::on_signal(signal, sys::OnSignal::Ignore);

@@ -26,10 +26,10 @@ const THREADS_NS: u64 = 1_000_000_000;
 const PART: u64 = 100;
 /// Readings that are kept: latencies of a second and more have one from before.
 const KEPT: usize = 16;
-/// Threads, interrupts and soft interrupts that are told of one latency, each.
+/// Limit of the threads, interrupts and soft interrupts reported for one latency, each.
 const OF_A_KIND: usize = 4;
 
-/// What is counted as long as it lives.
+/// The counts, as long as it lives.
 pub struct Counters {
     cpus: Vec<u32>,
     readings: RefCell<Readings>,
@@ -43,7 +43,7 @@ struct Readings {
     next: u64,
 }
 
-/// What was counted until a moment.
+/// The counts up to a moment.
 struct Counted {
     at: u64,
     interrupts: Table,
@@ -74,12 +74,12 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Whose they are.
+    /// The counted CPUs.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// Reads what is to be read again.
+    /// Takes the readings that are due.
     pub fn look(&self) {
         let mut readings = self.readings.borrow_mut();
         let now = sys::now();
@@ -88,7 +88,7 @@ impl Counters {
         }
     }
 
-    /// What was counted of a CPU in a time that holds this one, by its place among them.
+    /// The counts of a CPU in a time that contains this one, by its place among the CPUs.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
         let mut readings = self.readings.borrow_mut();
         if readings.counters.back().is_none_or(|last| last.at < seen) {
@@ -138,7 +138,7 @@ impl Readings {
         ran.map(told).collect()
     }
 
-    /// What the kernel counted for the CPU, the most frequent of each kind first.
+    /// The kernel's counts for the CPU, the most frequent of each kind first.
     fn counted(&self, cpu: u32, due: u64, seen: u64) -> Vec<Candidate> {
         let Some((before, after)) = around(&self.counters, due, seen, |own| own.at) else {
             return Vec::new();

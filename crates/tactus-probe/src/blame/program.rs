@@ -1,5 +1,5 @@
-//! The programs, as instructions: one for each tracepoint, which writes what it has seen into the ring of its CPU. On
-//! CPUs that have none it ends at once.
+//! The programs, as instructions: one for each tracepoint, which records its event in the ring of its CPU. On CPUs
+//! without a ring it ends at once.
 
 use std::ffi::CStr;
 
@@ -14,14 +14,14 @@ const CPU: i32 = 8;
 /// `bpf_get_current_comm`.
 const NAME: i32 = 16;
 
-/// What an address comes to: `hrtimer_wakeup+0x0/0x20`, and ` [MODULE]`.
+/// The format of an address: `hrtimer_wakeup+0x0/0x20`, and ` [MODULE]`.
 pub const SYMBOL: &CStr = c"%pS";
 
 /// Words before the records of a ring: the first is how many records were begun. A cache line.
 pub const HEAD: usize = 8;
 /// Words of a record: when; kind and number; the name of a thread.
 pub const RECORD: usize = 4;
-/// Where what the number is of stands in a record's second word; below it stands the kind.
+/// The position of the number in a record's second word; the kind is below it.
 pub const NUMBER_SHIFT: u32 = 8;
 
 /// Which argument of `sched_switch` is the state of the thread that leaves, since Linux 5.18. The first is whether it is
@@ -42,19 +42,19 @@ pub enum Of {
     Argument,
     /// A fixed number.
     Number(u32),
-    /// Nothing; the first argument is a timer. `function`: where its function stands, whose address is written where a
-    /// thread's name would stand. `expires`: where it says when it is due, which is written behind that.
+    /// No number; the first argument is a timer. `function`: the offset of its function, whose address is written in
+    /// the place of a thread's name. `expires`: the offset of its due time, which is written after that.
     Timer {
         /// In a timer.
         function: i32,
-        /// In a timer; none: it does not say so in ns.
+        /// In a timer; `None`: it has no time in ns.
         expires: Option<i32>,
     },
     /// The first argument is a thread: its number. The ring is that of the CPU that it was last on.
     Thread {
-        /// Where its number stands.
+        /// The offset of its number.
         pid: i32,
-        /// Where its CPU stands.
+        /// The offset of its CPU.
         cpu: i32,
     },
 }

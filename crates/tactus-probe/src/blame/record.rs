@@ -95,9 +95,9 @@ fn waited(records: &[Record], place: usize) -> u64 {
     if due == 0 { 0 } else { records[place].at.saturating_sub(due) }
 }
 
-/// As it travels. Of too many the first and the last are kept. `earlier`: what came before, the last of it first. `next`: who
-/// leaves the CPU first when what is told is over; who has it until then is the thread that is measured. `function`: the
-/// name of a timer's function by what stands for it.
+/// The records in the form of a message. Of too many, the first and the last are kept. `earlier`: the records before,
+/// the last one first. `next`: the first thread to leave the CPU after these records; until then the measured thread
+/// has it. `function`: the name of a timer's function by its address.
 pub fn told(
     (due, seen): (u64, u64),
     earlier: impl Iterator<Item = Record> + Clone,
@@ -111,10 +111,10 @@ pub fn told(
     let is_stranger = |own: &Record| own.kind() == Some(EventKind::Woken) && Some(own.thread()) != measured;
     records.retain(|own| !is_stranger(own));
 
-    // What stands for each of its timers: to ask for a name is a system call.
+    // The address of each timer's function: asking for a name is a system call.
     let mut functions: Vec<u64> = Vec::new();
     let mut before = due;
-    // What lies before a gap says nothing.
+    // Records before a gap prove nothing.
     if whole {
         let on = timer_of(earlier.clone()).map(|on| Record { at: due, ..on });
         let was = measured.and_then(|thread| self::before(thread, due, earlier));

@@ -98,7 +98,7 @@ impl<'a> Ring<'a> {
             if record.at > seen {
                 after += 1;
             } else if record.at >= due {
-                // What interrupted a program wrote a later record at an earlier time.
+                // An interrupt during a program wrote a later record with an earlier time.
                 let place = found.iter().rposition(|(_, own)| own.at <= record.at);
                 found.insert(place.map_or(0, |place| place + 1), (number, record));
             }
@@ -122,7 +122,7 @@ pub struct Kept {
     pub until: u64,
     /// For how long others had it before, in ns.
     pub ns: u64,
-    /// Who had it longest meanwhile, as `NUMBER NAME`.
+    /// The thread that had it longest meanwhile, as `NUMBER NAME`.
     pub by: String,
 }
 
@@ -195,7 +195,7 @@ mod tests {
         }
         write(&words, 350, EventKind::InterruptBegins, 29);
         let trace = Ring::new(&words).between(200, 380, |_| None);
-        // The last says who has the CPU when the window is over.
+        // The last record shows who has the CPU at the end of the window.
         let told = [
             (0, EventKind::Leaves, 0),
             (100, EventKind::Leaves, 1),
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(told(60, 50, 460).map(|kept| kept.by), Some("9 hog".into()));
         // After the last record it has the CPU, as far as is known.
         assert_eq!(told(10_000, 915, 2_000), Some(Kept { until: 920, ns: 10, by: "8 hog".into() }));
-        // Who had it since before all that is looked at.
+        // The thread that had it since before the examined time.
         assert_eq!(told(150, 350, 410), Some(Kept { until: 400, ns: 150, by: "8 hog".into() }));
         assert_eq!(told(10_000, 3_000, 4_000), None);
         assert_eq!(Ring::new(&memory(16)).kept_from(7, u64::MAX, 0, u64::MAX), None);

@@ -10,7 +10,7 @@ const NAME_COLUMNS: usize = 16;
 /// The longest name of a thread, in bytes.
 const LONGEST_COMM: usize = 15;
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said<'a> {
     /// An event.

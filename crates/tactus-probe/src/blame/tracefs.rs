@@ -27,7 +27,7 @@ const BUFFER_KIB: &str = "512";
 const NO_BUFFER_KIB: &str = "4";
 /// Events that are kept of one reading.
 const MOST_RECORDS: usize = 1 << 14;
-/// What is read of a CPU at one go, at most, in bytes.
+/// Limit of the bytes that one look reads of a CPU.
 const MOST_BYTES: usize = 8 << 20;
 /// The longest line that is read.
 const LONGEST_LINE: usize = 1024;
@@ -44,7 +44,7 @@ const OPTIONS: [&str; 9] = [
     "norecord-cmd",
     "nopause-on-trace",
 ];
-/// Events without which there is no account.
+/// Events that the account needs.
 const NEEDED: [&str; 5] = [
     "sched/sched_switch",
     "irq/irq_handler_entry",
@@ -52,7 +52,7 @@ const NEEDED: [&str; 5] = [
     "irq/softirq_entry",
     "irq/softirq_exit",
 ];
-/// How often the instance is removed that somebody still reads of, and the time between two tries.
+/// Number of tries to remove an instance that another process still reads, and the time between two tries.
 const TRIES: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -66,7 +66,7 @@ pub struct Instance {
     _keeper: Keeper,
 }
 
-/// What was read of a CPU.
+/// A reading of a CPU.
 struct Reading {
     /// When, CLOCK_MONOTONIC in ns.
     at: u64,
@@ -91,7 +91,7 @@ impl Instance {
         let keeper = Keeper::start(&[Undo::RemoveEmpty(full.clone().into())])
             .map_err(|error| wrong("the process that removes its instance if this one dies", &error))?;
         if let Err(error) = fs::create_dir(&full) {
-            // It is somebody else's.
+            // It belongs to another process.
             keeper.forget();
             return Err(wrong(&full, &error));
         }
@@ -139,12 +139,12 @@ impl Instance {
         own("tracing_on", "1")
     }
 
-    /// Whose events it keeps.
+    /// The CPUs whose events it keeps.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// What a CPU did between two moments, by its place among those that it was begun for.
+    /// The activity of a CPU between two moments, by its place among those for which it was begun.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
         let mut last = self.last[place].borrow_mut();
         // Several samples are asked for at once: one reading is enough for all that came before it.
@@ -169,7 +169,7 @@ impl Reading {
         let from = due / 1_000 * 1_000;
         let first = self.records.partition_point(|record| record.at < from);
         let end = self.records.partition_point(|record| record.at <= seen).max(first);
-        // A window beside a gap may lie in it.
+        // A window next to a gap may extend into it.
         let beside =
             |place: Option<usize>| place.and_then(|place| self.records.get(place)).is_some_and(is_lost);
         let whole = (self.whole || first > 0) && !beside(first.checked_sub(1)) && !beside(Some(end));
@@ -190,7 +190,7 @@ impl Reading {
         self.whole = false;
     }
 
-    /// Reads what there is.
+    /// Reads the available lines.
     fn take(&mut self, path: &str) {
         (self.at, self.whole) = (sys::now(), false);
         self.records.clear();
@@ -235,7 +235,7 @@ fn overrun(path: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("overrun:"))?.trim().parse().ok()
 }
 
-/// What the lines of a reading have come to.
+/// The result of the lines of a reading.
 struct Lines<'a> {
     records: &'a mut Vec<Record>,
     timers: &'a mut Vec<String>,

@@ -26,16 +26,16 @@ const FEWEST_RECORDS: usize = 1 << 10;
 /// Limit of the CPUs that have a ring: each event of the last one makes this many comparisons.
 const MOST_CPUS: usize = 64;
 
-/// What is written down as long as it lives.
+/// The records, written as long as it lives.
 pub struct Tracepoints {
     /// The first to go: nothing is written any more.
     _attached: Vec<OwnedFd>,
     memory: Mapped,
     cpus: Vec<u32>,
     words: usize,
-    /// It is written down when threads leave guests and enter them.
+    /// Whether threads that leave and enter guests are recorded.
     guests: bool,
-    /// Where timers are written down.
+    /// The names of functions, if timers are recorded.
     functions: Option<Functions>,
 }
 
@@ -60,18 +60,18 @@ impl Tracepoints {
         Self::try_begin(cpus, None, &GUESTS)
     }
 
-    /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
+    /// The thread that had a CPU until another thread came to it: [`Ring::kept_from`].
     pub fn kept_from(&self, cpu: u32, thread: u32, most: u64, from: u64, until: u64) -> Option<Kept> {
         let place = self.cpus.iter().position(|own| *own == cpu)?;
         self.ring(place).kept_from(thread.into(), most, from, until)
     }
 
-    /// What a CPU did between two moments, by its place among those that it was begun for.
+    /// The activity of a CPU between two moments, by its place among those for which it was begun.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
         self.ring(place).between(due, seen, |address| self.functions.as_ref()?.name(address))
     }
 
-    /// Whose rings there are.
+    /// The CPUs that have rings.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
@@ -88,7 +88,7 @@ impl Tracepoints {
         outside.take(&records, whole)
     }
 
-    /// `interrupts`: with interrupts and timers, and with wake-ups where it says so.
+    /// `interrupts`: with interrupts and timers, and with wake-ups if it says so.
     fn try_begin(
         cpus: &CpuSet,
         interrupts: Option<bool>,
@@ -126,8 +126,8 @@ impl Tracepoints {
                 Err(error) => Err(failed(Step::Attach, &error)),
             }
         };
-        // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
-        // why a thread leaves, and refuses who asks.
+        // This tracepoint is required; the others depend on the kernel. A kernel before 5.18 does not tell why a thread
+        // leaves, and refuses a program that asks.
         attach(c"sched_switch", (EventKind::Sleeps, Of::Current))
             .or_else(|_| attach(c"sched_switch", (EventKind::Leaves, Of::Current)))?;
         let pairs: &[_] = &[
@@ -170,7 +170,7 @@ impl Tracepoints {
                 }
             }
         }
-        // Only where KVM is there, and both or none: of one alone nothing follows.
+        // Only with KVM, and only both together: one alone proves nothing.
         let guests =
             !interrupts && guests.iter().all(|(name, kind)| attach(name, (*kind, Of::Current)).is_ok());
         let words = HEAD + records * RECORD;
@@ -249,7 +249,7 @@ mod tests {
         let allowed = sys::affinity().unwrap();
         let cpu = allowed.first().unwrap();
         sys::set_affinity(&CpuSet::one(cpu)).unwrap();
-        // It leaves "the guest" at the end of a call, and enters it at the beginning of the next.
+        // The thread leaves "the guest" at the end of a call, and enters it at the beginning of the next.
         let calls = [(c"sys_exit", EventKind::GuestLeft), (c"sys_enter", EventKind::GuestEntered)];
         let tracepoints = match Tracepoints::try_begin(&CpuSet::one(cpu), None, &calls) {
             Ok(tracepoints) if tracepoints.guests => tracepoints,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 
-/// Who ran. Threads of a process that have the same name are one.
+/// A thread that ran. Threads of a process with the same name count as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
     pub pid: u32,
@@ -12,7 +12,7 @@ pub struct Who {
     pub name: String,
 }
 
-/// What the threads had up to a moment, by process and thread, in ns.
+/// The time that the threads had up to a moment, by process and thread, in ns.
 pub struct Threads(BTreeMap<(u32, u32), u64>);
 
 impl Threads {

@@ -38,7 +38,7 @@ pub struct Running {
     job: Prepared,
     series: Vec<Series>,
     began: u64,
-    /// Where loads are let run and stopped in turn.
+    /// The times at which loads run and stop in turn.
     toggle: Option<Toggle>,
     failed: Option<String>,
     jumps: Jumps,
@@ -106,8 +106,8 @@ impl Running {
         Self { job, series, began, toggle, failed, jumps, refused }
     }
 
-    /// Measures until the end; returns how the conversation ended, where it ended with it, and else what is left of the
-    /// job for the control after it.
+    /// Measures until the end. Returns the job for the control after it, or how the conversation ended if it ended
+    /// meanwhile.
     ///
     /// # Errors
     /// When the stream breaks.
@@ -263,7 +263,7 @@ impl Running {
             let cpu = series.lane.spec.series.cpu;
             let of_cpu = counted.as_ref().map(|counted| counted.get(&cpu).copied().unwrap_or_default());
             let (tick, outliers) = series.tick(at_ns, &stat, of_cpu);
-            // Where frames are few and dear, others write on the line, too.
+            // Other programs may also write on a narrow channel's line: a total survives the loss of ticks.
             if channel.is_narrow() || end.is_some() {
                 channel.say(&FromProbe::Total(
                     series.total(at_ns, end.is_some() && series.lane.is_finished()),
@@ -345,7 +345,7 @@ impl Running {
     }
 }
 
-/// Says what the items of an activity came to.
+/// Reports the values of an activity's items.
 fn say_values(channel: &mut Channel, activity: u32, values: Vec<ValueResult>) -> io::Result<()> {
     values.into_iter().try_for_each(|value| channel.say(&FromProbe::Value(Value { activity, value })))
 }

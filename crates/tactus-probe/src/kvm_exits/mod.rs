@@ -141,7 +141,7 @@ fn runs_by_kvm(thread: u32) -> bool {
 }
 
 impl Counters {
-    /// Ends it and says what was counted.
+    /// Ends it and prints the counts.
     fn end(self) {
         let began = self.all.began;
         let (all, users) = (self.all.end(), self.users.map(Counter::end));
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!((cpu, record.isa()), (7, 1));
         assert!(kind.count >= TIMES && kind.count < 2 * TIMES, "{}", kind.count);
         assert!(kind.ns > 0 && kind.longest_ns <= kind.ns && kind.ns <= kind.count * kind.longest_ns);
-        // It was late once, or slept: at least one of them was as long as it should be.
+        // A pause may be shorter once: at least one of them was as long as planned.
         assert!(kind.longest_ns > PAUSE / 2 && kind.ns <= sys::now() - counter.began);
         // Nothing is counted once it has ended.
         drop(counter.events);

@@ -26,7 +26,7 @@ fn find(map: i32, threads: &[u32]) -> Vec<u64> {
     found
 }
 
-/// Where a tracepoint says why, and what else it says of that.
+/// The fields of a tracepoint with the reason and a second number.
 #[derive(Clone, Copy, Debug)]
 pub enum Says {
     /// `kvm_exit`: the reason, and the set of instructions that it is of.
@@ -64,7 +64,7 @@ pub fn left(map: i32, threads: &[u32], says: Says) -> Vec<u64> {
     program
 }
 
-/// At `kvm_entry`, or at `kvm_fpu` where it has been in user space: how long it was outside.
+/// At `kvm_entry`, or at `kvm_fpu` after user space: how long it was outside.
 pub fn entered(map: i32, threads: &[u32]) -> Vec<u64> {
     let mut program = find(map, threads);
     let [count, ns, longest] = [SLOTS, SLOTS + 1, SLOTS + 2].map(word);
@@ -98,7 +98,7 @@ pub fn entered(map: i32, threads: &[u32]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Where the jumps of a program lead.
+    /// The targets of a program's jumps.
     fn jumps(program: &[u64]) -> Vec<(usize, usize)> {
         let jump = |(at, instruction): (usize, &u64)| {
             let bytes = instruction.to_ne_bytes();

@@ -22,7 +22,7 @@ use crate::work::{Work, over, reset_scheduling};
 
 /// The length of a round.
 const ROUND: Duration = Duration::from_millis(100);
-/// Where programs are if nothing says so.
+/// The default PATH.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 pub fn works(table: &Command, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {

@@ -50,7 +50,7 @@ fn serial(consoles: &str) -> Option<&str> {
 
 /// Writes this many bytes a second, until the line breaks.
 fn write(mut line: &File, rate: u64, rounds: &AtomicU64) {
-    // As much as the highest rate writes at once; `rest` is what the last writes left of a byte.
+    // The text of one write at the highest rate; `rest` is the fraction of a byte that earlier writes left.
     let text: Vec<u8> =
         b"tactus writes this line to a serial console, as a load of the machine.\r\n".repeat(160);
     let (mut due, mut rest) = (sys::now(), 0);

@@ -1,7 +1,7 @@
-//! `disk`: writes a file, brings it to the disk (fsync) and reads it back from there, for ever. A round
-//! is 64 KiB written or read.
+//! `disk`: writes a file, brings it to the disk (fsync) and reads it back from there, for ever. A round is 64 KiB
+//! written or read.
 //!
-//! The file has no name: nothing stays, whatever ends the load.
+//! The file has no name, so it is gone when the load ends in any way.
 
 use std::fs::File;
 use std::io;

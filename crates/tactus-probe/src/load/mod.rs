@@ -72,7 +72,7 @@ fn room(name: &str, total: u64) -> Result<(), Refusal> {
     }
 }
 
-/// Memory that can be taken without taking it from others, in bytes; none: the kernel does not say.
+/// Memory that can be taken without taking it from other processes, in bytes; `None`: the kernel does not say.
 pub fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -13,7 +13,7 @@ use super::{length, pinned, refuse};
 use crate::sys;
 use crate::work::{Work, over};
 
-/// What IPv4 leaves of 64 KiB to a datagram.
+/// The largest datagram of IPv4, in bytes: 64 KiB without the headers.
 const MOST: u64 = 65_507;
 
 pub fn works(table: &Network, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
@@ -53,8 +53,8 @@ fn loopback() -> io::Result<()> {
     })
 }
 
-/// What needs the loopback. Where this environment was made for the probe and ends with it, that is
-/// brought up.
+/// Runs an operation that needs the loopback. If this environment was made for the probe and ends with it, the loopback
+/// is brought up.
 pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
     what().or_else(|error| {
         // The session is PID 1, and so the whole environment.

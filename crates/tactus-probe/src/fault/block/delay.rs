@@ -20,7 +20,7 @@ const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 /// How long loading may take.
 const LOADING: Duration = Duration::from_secs(20);
 
-/// The module, loaded, until it is told to go.
+/// The module, loaded until it is dropped.
 struct Loaded;
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {

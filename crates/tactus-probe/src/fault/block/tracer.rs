@@ -107,7 +107,7 @@ impl Blocking {
         write(inner.path(), &(wanted.length / 1_000).to_string())
     }
 
-    /// What osnoise wrote down: a line for each time.
+    /// The samples of osnoise: a line for each time.
     fn samples(&self) -> Option<Count> {
         let (mut times, mut lost) = (0, 0);
         for cpu in self.cpus.iter() {
@@ -118,7 +118,7 @@ impl Blocking {
         }
         let trace = read(&self.tracer.path("trace")).ok()?;
         let longest = trace.lines().filter_map(runtime).max();
-        // What was overwritten may have been longer, and is not told when it was.
+        // An overwritten sample may have been longer, and its time is unknown.
         let at = if lost == 0 && self.timed { began(&trace) } else { Vec::new() };
         Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0), at, way: None })
     }
@@ -155,7 +155,7 @@ fn began(trace: &str) -> Vec<u64> {
 impl Held for Blocking {
     fn begin(&mut self) -> Result<(), String> {
         self.tracer.own("tracing_on", "1")?;
-        // Where it is refused, blocks come late on a busy CPU, and are blocks all the same.
+        // If this fails, blocks come late on a busy CPU, but still come.
         let _ = self.tracer.schedule(&self.cpus, self.above);
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Held for Blocking {
             return Ok(Count::default());
         }
         let stopped = self.tracer.own("tracing_on", "0");
-        // hwlat only writes down what it found, and counts nothing.
+        // hwlat only records its findings, and has no count.
         let count = if self.tracer.which.name == OSNOISE.name { self.samples() } else { None };
         let ended = self.tracer.end();
         stopped.and(ended).map(|()| count.unwrap_or_default())

@@ -17,14 +17,14 @@ const MISSING: u64 = 1;
 /// How many are looked at together.
 const OF: u64 = 8;
 
-/// A thread that looks, block by block, until it is told to end.
+/// A thread that checks the blocks, one by one, until it is told to end.
 pub struct Lookout {
     over: Tell<()>,
     thread: JoinHandle<CpuSet>,
 }
 
 impl Lookout {
-    /// Starts it beside blocks that are due every `every` ns and take `length` ns.
+    /// Starts it for blocks that are due every `every` ns and take `length` ns.
     ///
     /// # Errors
     /// When the system refuses the thread.
@@ -52,7 +52,7 @@ fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Told<()>) -
             if !since.are_missing(record.count(), due) {
                 return true;
             }
-            // Where it is refused, the count of the blocks says what was not made.
+            // If this fails, the count of the blocks shows the missing ones.
             if let Ok(thread) = Awake::start(*cpu) {
                 awake.push(thread);
                 kept.insert(*cpu);

@@ -25,7 +25,7 @@ const END: i16 = -8;
 pub struct Program {
     /// Its instructions.
     pub instructions: Vec<u64>,
-    /// Where each function begins, and its type.
+    /// The beginning of each function, and its type.
     pub functions: [[u32; 2]; 2],
 }
 
@@ -144,7 +144,7 @@ pub fn program(map: i32) -> Program {
 mod tests {
     use super::*;
 
-    /// Where every jump of the program leads stays within its function.
+    /// The target of every jump stays within its function.
     #[test]
     fn no_jump_leaves_its_function() {
         let Program { instructions, functions } = program(3);

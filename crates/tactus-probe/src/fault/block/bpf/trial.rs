@@ -1,5 +1,5 @@
-//! Whether the programs run: that one was attached does not say that its clock has it run. Under a filter of system
-//! calls it was seen not to, and on a kernel that hands on no sample while the CPU idles.
+//! Checks whether the programs run: an attached program may still not be run by its clock. This happens under a filter
+//! of system calls, and on a kernel that passes on no sample while the CPU idles.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ const AWAKE: u64 = 2_000_000_000;
 const ENOUGH: u64 = 10;
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Tries every CPU, whose clocks run. Returns what keeps those from idling whose programs do not run else, and which
-/// these are.
+/// Tries every CPU, with the clocks running. Returns the threads that keep CPUs from idling if their programs do not
+/// run otherwise, and these CPUs.
 ///
 /// # Errors
 /// The first CPU where it runs neither way, and how often it did.
