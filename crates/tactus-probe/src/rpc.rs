@@ -1,8 +1,6 @@
-//! Calls of the host side for the system that the probe is on: files, programs, promises. An
-//! environment that lies inside this one is started through it.
-//!
-//! All of it is served by the session's thread between its other duties. What waits for somebody (a
-//! child's output, its appetite for input, its end) waits in [`RpcServer::turn`]; no call waits.
+//! Calls of the host side for the system that the probe is on: files, programs, promises. An environment inside this
+//! one is started with these calls. The session's thread serves them between its other duties. Waiting for a child's
+//! output, input or end is done in [`RpcServer::turn`]; no call waits.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -32,7 +30,7 @@ pub const ARGUMENT: &str = "child";
 /// Most bytes that are taken from one stream of a child in one turn: its flood must not keep ticks
 /// waiting.
 const GULP: usize = 16 * 1024;
-/// Where programs are when PATH does not say: a guest has none.
+/// The PATH if the environment has none, as in a guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A program that was started for the host side.
@@ -187,7 +185,7 @@ impl RpcServer {
         *credit = credit.saturating_add(call.number).min(WINDOW);
     }
 
-    /// What is awaited from children.
+    /// The descriptors of children to wait for.
     pub fn descriptors<'a>(&'a self, to: &mut Vec<PollFd<'a>>) {
         let mut add = |file: BorrowedFd<'a>, flags| to.push(PollFd::from_borrowed_fd(file, flags));
         for child in &self.children {
@@ -209,7 +207,7 @@ impl RpcServer {
         if self.children.is_empty() { None } else { Some(if waits { 5_000_000 } else { 100_000_000 }) }
     }
 
-    /// Takes what children have written, gives them what they take, and notes their ends.
+    /// Reads the output of children, writes their input, and notes their ends.
     pub fn turn(&mut self, say: &mut Vec<FromProbe>) {
         let mut bytes = Vec::new();
         for child in &mut self.children {
@@ -258,7 +256,7 @@ impl Child {
         FromProbe::Exited(Exited { child: self.number, code: status.exit_status() })
     }
 
-    /// Writes what is pending; the answer once the child has taken it, or never will.
+    /// Writes pending input; returns the answer once the child has taken it, or never will.
     fn feed(&mut self) -> Option<Answer> {
         let (id, bytes) = self.pending.as_mut()?;
         let id = *id;

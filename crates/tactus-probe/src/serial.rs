@@ -12,7 +12,7 @@ use crate::{sys, worker};
 
 /// Bits on the line for one byte.
 const BITS: u64 = 10;
-/// The part of the line that this probe may fill, in per cent: a kernel may write on it, too.
+/// The part of the line that this probe may fill, in per cent: a kernel may also write on it.
 const SHARE: u64 = 80;
 
 /// How long nothing may be heard while a job runs, in ns: the host side gives a sign of life every few seconds.

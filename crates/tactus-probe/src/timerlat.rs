@@ -75,7 +75,7 @@ fn set_up(interval_ns: u64, cpus: &CpuSet) -> Result<Tracer, NotToBeHad> {
         let _ = tracer.own("trace_options", option);
     }
     let _ = tracer.own("buffer_size_kb", BUFFER_KIB);
-    // Without it no threads of the kernel measure: somebody may wait for threads of a program.
+    // Without this option no threads of the kernel measure: the tracer may be set up for threads of a program.
     let without = ["NO_", WORKLOAD].concat();
     if has(&read(Shared::OPTIONS.path()).unwrap_or_default(), &without) {
         tracer.change(Shared::OPTIONS, without, WORKLOAD)?;

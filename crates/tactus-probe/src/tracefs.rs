@@ -1,4 +1,4 @@
-//! Files of tracefs, which is mounted for this process alone where it is not.
+//! Files of tracefs, which is mounted for this process alone if it is not mounted yet.
 
 use std::io::Error;
 
@@ -7,7 +7,7 @@ use tactus_model::undo::block::ROOTS;
 
 use crate::sys;
 
-/// Where it is.
+/// Its mount point.
 pub const ROOT: &str = ROOTS[0];
 
 /// The path of a file of it.
@@ -15,7 +15,7 @@ pub fn at(path: &str) -> String {
     [ROOT, "/", path].concat()
 }
 
-/// What a file says.
+/// The text of a file.
 ///
 /// # Errors
 /// Why it cannot be read, in words.
@@ -40,7 +40,7 @@ pub fn read_first(path: &str) -> Result<String, String> {
     })
 }
 
-/// What went wrong with a file.
+/// A message about a failure with a file.
 #[cold]
 pub fn wrong(path: &str, error: &Error) -> String {
     [path, ": ", &error.to_string()].concat()

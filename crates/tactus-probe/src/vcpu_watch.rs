@@ -36,7 +36,7 @@ use crate::sys;
 
 /// The argument that makes a process a watch.
 pub const ARGUMENT: &str = "watch";
-/// The least time of waiting within a look that is told, in ns.
+/// The least waiting time within a look that is reported, in ns.
 const WORTH_TELLING_NS: u64 = 100_000;
 /// How long after an event its record is there at the latest, in ns.
 const WRITTEN_NS: u64 = 2_000_000;
@@ -47,7 +47,7 @@ const ABOVE_ALL: u32 = 99;
 struct Watched {
     cpu: u32,
     thread: u32,
-    /// The machine's CPU that it is pinned to, where it is to be known who has that.
+    /// The machine's CPU to which it is pinned, if the thread that has it is to be reported.
     on: Option<u32>,
     schedstat: File,
     stat: File,
@@ -55,12 +55,12 @@ struct Watched {
     before: Waited,
     /// Since when it has been seen stopped.
     stopped: Option<u64>,
-    /// Where it is, by KVM, and until when that was looked at.
+    /// Its time outside of the guest, by KVM.
     outside: Outside,
     looked: u64,
 }
 
-/// What the record of a thread says.
+/// The contents of a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waited {
     /// Time that it waited for a CPU, in ns.
@@ -70,8 +70,8 @@ struct Waited {
 }
 
 impl Waited {
-    /// How long the longest wait since `before` was, at least. They ended within `look_ns`, and of those that follow each
-    /// other all but the first began in it, too.
+    /// A lower bound of the longest wait since `before`. The waits ended within `look_ns`, and all but the first of
+    /// them also began in it.
     const fn longest_since(self, before: Self, look_ns: u64) -> u64 {
         let (all, times) = (self.ns.saturating_sub(before.ns), self.times.saturating_sub(before.times));
         if times <= 1 {
@@ -279,7 +279,7 @@ impl Hold {
             let stopped = self.traced.then(|| sys::stop_thread(self.thread));
             let from = sys::now();
             if let Some(stopped) = stopped {
-                // The thread has gone, and so has what it was held for.
+                // The thread has gone, and with it the reason to hold it.
                 let Ok(stopped) = stopped else { return };
                 sys::sleep_until(from + self.length);
                 let _ = sys::resume_thread(self.thread, stopped);
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(longest(51_000, 12), 40_000, "all but the first lie within the look");
         assert_eq!(longest(9_000, 11), 2_000, "the mean is no longer than the longest");
         assert_eq!(longest(1_000, 7), 0);
-        // It waits still: what its record had at the last look stands.
+        // It still waits: its record has not changed since the last look.
         assert_eq!(longest(900, 7), 0);
     }
 

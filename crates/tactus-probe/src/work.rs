@@ -1,5 +1,5 @@
-//! What is done in a worker process, and what it may say and need there: loads, faults and what yields values.
-//! [`crate::worker`] says how it is started and ended.
+//! The work of a worker process, and its messages: for loads, faults and measurements of values. [`crate::worker`]
+//! describes how it is started and ended.
 #![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ pub fn out_of_range(kind: &str, error: &OutOfRange) -> Refusal {
     Refusal { reason: format!("{kind}: {error}"), hint: Some(error.hint()) }
 }
 
-/// Says how what it is about to change is put back by others.
+/// Announces how others can undo the change that it is about to make.
 pub fn promise(how: &Undo) {
     tell("undo", how);
 }

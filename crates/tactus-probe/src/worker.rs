@@ -60,10 +60,11 @@ struct Task {
     pace: Pace,
     /// Process id of the session.
     parent: u32,
-    /// It has to allow itself huge pages again.
+    /// Whether it must enable huge pages again.
     #[serde(default)]
     huge_pages: bool,
-    /// What a killed one changed, in the order in which it did: that is to be put back, and nothing else.
+    /// The changes of a killed worker, in the order in which it made them. A worker with such a list only restores
+    /// those.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     back: Vec<Undo>,
 }
@@ -76,17 +77,17 @@ pub struct Worker {
     say: Option<ChildStdin>,
     hear: BufReader<ChildStdout>,
     over: bool,
-    /// How others would put back what it has changed and has not said to be put back.
+    /// The undos of the changes that it has announced and not reported as restored.
     undos: Vec<Undo>,
     /// Values that were said and not taken.
     values: Vec<ValueResult>,
-    /// Where the time of CPUs went, once it is over.
+    /// The CPU time by kind, once it is over.
     breakdowns: Vec<Breakdown>,
     /// Notes that were said and not taken.
     notes: Vec<Note>,
     /// Answers that were not waited for.
     answers: VecDeque<String>,
-    /// When what it is for was done.
+    /// The times of its faults or loads.
     at: Moments,
 }
 
@@ -158,7 +159,7 @@ impl Worker {
         std::mem::take(&mut self.notes)
     }
 
-    /// Takes in what it has said, without waiting.
+    /// Reads its messages, without waiting.
     pub fn listen(&mut self) {
         while self.has_said(0) && self.line().is_ok() {}
     }
@@ -194,8 +195,8 @@ impl Worker {
         Some(["`", self.name, "` ended before its time: ", &reason, back].concat())
     }
 
-    /// Has what it changed put back by another one, now that it is gone and has not done so. Whether that
-    /// went well; `None` when there was nothing.
+    /// Has another worker restore its changes, if it has ended without doing so. Returns whether that succeeded; `None`
+    /// if there were none.
     fn put_back(&mut self) -> Option<bool> {
         if self.undos.is_empty() {
             return None;
@@ -236,10 +237,10 @@ impl Worker {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Ends it with all its workers, has it put back what it changed, and says what it did.
+    /// Ends it with all its workers, lets it restore its changes, and returns its result.
     ///
     /// # Errors
-    /// What went wrong, in words: it is then not known what it did.
+    /// The failure, in words: its result is then unknown.
     pub fn stop(mut self) -> Result<Ended, String> {
         if self.over {
             return Ok(Ended::Before);
@@ -332,7 +333,7 @@ impl Worker {
     }
 }
 
-/// What a worker did.
+/// The result of a worker.
 pub enum Ended {
     /// A load: its activity and its rounds.
     Load(u32, u64),
@@ -424,7 +425,7 @@ pub fn main(task: &str) -> u8 {
             return 2;
         }
     };
-    // A program of the user's may end before its first round, which is told, and not an answer to `go`.
+    // A program of the user may end before its first round. That is reported later, and is not an answer to `go`.
     let loads = matches!(&task.activity.what, What::Load(load) if !matches!(load, Load::Command(_)));
     match supervise(disturbance, finish, loads) {
         Ok(()) => 0,
@@ -435,7 +436,7 @@ pub fn main(task: &str) -> u8 {
     }
 }
 
-/// What yields values, and what tells it to finish.
+/// The work that yields values, and the flag that tells it to finish.
 fn measurement(task: &Task) -> Result<(Disturbance, Option<&'static Shared>), Refusal> {
     let none = |error: io::Error| Refusal { reason: format!("no memory to share: {error}"), hint: None };
     let finish = sys::shared(1).map_err(none)?.first();

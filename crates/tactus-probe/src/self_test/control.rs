@@ -103,7 +103,7 @@ impl CpuControl {
         }
     }
 
-    /// Waits for the threads and takes what they counted.
+    /// Waits for the threads and takes their counts.
     fn collect(&mut self, series: Vec<Series>, end: u64) -> Vec<Counted> {
         let patience = Duration::from_nanos(end.saturating_sub(sys::now())) + PATIENCE;
         self.stuck |= !self.lanes.iter().all(|lane| lane.wait_finished(patience));
@@ -124,7 +124,7 @@ impl CpuControl {
         self.hog.hold(Hold { number: self.number, from: due - lead, until: due + size_ns, size_ns });
     }
 
-    /// Takes an attempt where it is better than those before.
+    /// Takes an attempt if it is better than those before.
     fn take(
         &mut self,
         start: u64,
@@ -216,7 +216,7 @@ pub fn run(cpus: &mut [CpuControl], stage: Stage) -> (Vec<Trial>, Vec<Note>) {
     (trials, notes)
 }
 
-/// What a control cannot show of SCHED_DEADLINE threads.
+/// A note on the limits of a control of SCHED_DEADLINE threads.
 pub fn deadline_note<'a>(mut lanes: impl Iterator<Item = &'a Arc<Lane>>) -> Option<Note> {
     lanes.any(|lane| lane.spec.policy == Policy::Deadline).then(|| {
         Note::info(format!(

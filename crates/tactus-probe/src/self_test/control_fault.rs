@@ -19,13 +19,13 @@ use crate::sys;
 use crate::work::Pace;
 use crate::worker::{Ended, Worker};
 
-/// Rounds until a thread is said not to have seen it: others disturb, too.
+/// Rounds until a thread counts as not having seen it: other disturbances may interfere.
 const ATTEMPTS: u32 = 4;
 /// The least time from one injection to the next, in ns: the plan's `every` need not be waited for.
 const LEAST_EVERY_NS: u64 = 20_000_000;
 /// The least time between two wake-ups, in ns.
 const LEAST_INTERVAL_NS: u64 = 20_000;
-/// What every ring holds of wake-ups.
+/// The number of wake-ups that every ring can hold.
 const SAMPLES: u64 = 1_000;
 
 /// Injects `fault` on the CPUs of all `lanes` at once; `above` is a priority above theirs.

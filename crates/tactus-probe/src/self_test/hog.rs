@@ -35,8 +35,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// How much of it a thread waited that was due at `start` and then every `interval_ns`: from its first due time within;
-    /// none: it was not due. A thread that polls (0) waited all of it.
+    /// The part of it that a thread waited which was due at `start` and then every `interval_ns`: from its first due
+    /// time within. `None`: it was not due. A polling thread (0) waited all of it.
     pub const fn injected(self, start: u64, interval_ns: u64) -> Option<u64> {
         let due = match self.from.saturating_sub(start).checked_next_multiple_of(interval_ns) {
             Some(into) => start + into,

@@ -17,7 +17,7 @@ use crate::clock_check::Look;
 
 use control::{CpuControl, no_control};
 
-/// What is to be done of it.
+/// The controls of a job.
 pub struct SelfTest {
     by: ControlBy,
     /// The hogs of the default control, until it is run.

@@ -207,7 +207,7 @@ pub fn types(types: &[u32]) -> io::Result<OwnedFd> {
     unsafe { bpf(18, &attributes) }
 }
 
-/// What runs a program (`enum bpf_prog_type`).
+/// The event that runs a program (`enum bpf_prog_type`).
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// A tracepoint.
@@ -218,7 +218,7 @@ pub enum Kind {
     RawTracepoint = 17,
 }
 
-/// Has a tracepoint run a program on every CPU, as long as what is returned lives. Needs no tracefs.
+/// Attaches a program to a tracepoint on every CPU, until the returned descriptor is closed. Needs no tracefs.
 ///
 /// # Errors
 /// ENOENT without such a tracepoint; EPERM without CAP_BPF and CAP_PERFMON.
@@ -236,8 +236,8 @@ pub fn run_at_tracepoint(name: &std::ffi::CStr, program: &OwnedFd) -> io::Result
     unsafe { bpf(17, &attributes) }
 }
 
-/// Loads a program. `functions`: its types, and where each function begins, with the number of its type. Of what the
-/// verifier says as much is written to `log` as goes there.
+/// Loads a program. `functions`: its types, and the beginning of each function with the number of its type. The
+/// verifier's messages are written to `log`, as far as they fit.
 ///
 /// # Errors
 /// Those of bpf(2).

@@ -9,7 +9,7 @@ use tactus_model::random::SplitMix64;
 
 use super::pages::Pages;
 
-/// Bytes of what is loaded at once.
+/// Bytes of a line, which are loaded at once.
 pub const LINE: usize = 64;
 /// Words of a line.
 const WORDS: usize = LINE / size_of::<u64>();
@@ -25,9 +25,9 @@ const READ_BYTES: usize = 160 << 20;
 /// In which order the lines of an array are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// That of their addresses.
+    /// The order of their addresses.
     Sequential,
-    /// None: a random one of all cycles through all of them (S. Sattolo, *An algorithm to generate a random cyclic
+    /// Random: one of all cycles through all of them (S. Sattolo, *An algorithm to generate a random cyclic
     /// permutation*, 1986).
     Random,
 }

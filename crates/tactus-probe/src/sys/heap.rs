@@ -87,9 +87,9 @@ impl Heap {
     }
 }
 
-// SAFETY: dlmalloc keeps the contract of an allocator, each call has it to itself, and nothing in it unwinds
-// (its pages come without a panic). Sizes and alignments are handed on as they were given. Not inlined: allocations
-// are in a thousand places.
+// SAFETY: dlmalloc keeps the contract of an allocator, each call has it to itself, and nothing in it unwinds (its pages
+// come without a panic). Sizes and alignments are handed on as they were given. Not inlined, because a thousand places
+// allocate.
 unsafe impl GlobalAlloc for Heap {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -38,7 +38,7 @@ pub struct Pages {
     /// Aligned to a page of its size.
     start: *mut u64,
     words: usize,
-    /// What was mapped.
+    /// The mapping.
     mapped: (*mut core::ffi::c_void, usize),
 }
 
@@ -77,8 +77,8 @@ impl Pages {
             PageSize::Transparent => advise(Advice::LinuxHugepage)?,
             PageSize::Any | PageSize::Large | PageSize::Huge => {}
         }
-        // Where there are not enough after all, this is an error and the first access is a signal. Kernels before 5.14
-        // do not know it.
+        // If too few pages are left after all, this returns an error; the first access would get a signal. Kernels
+        // before 5.14 do not know it.
         match advise(Advice::LinuxPopulateWrite) {
             Err(error) if error != rustix::io::Errno::INVAL => Err(error.into()),
             _ => Ok(own),

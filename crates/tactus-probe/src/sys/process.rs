@@ -30,8 +30,7 @@ pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
     }
 }
 
-/// Becomes the program that is open there, with these words and this environment and nothing more. Returns only where that
-/// fails, with why.
+/// Executes an open program, with only these arguments and this environment. Returns only on failure, with the reason.
 pub fn execute(program: &File, words: &[CString], environment: &[CString]) -> io::Error {
     let list = |of: &[CString]| -> Vec<*const libc::c_char> {
         of.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()

@@ -18,7 +18,7 @@ const ADDITIONS: u64 = 16_384;
 /// How often they are done: a disturbance makes one of them longer, never shorter.
 const TRIES: u32 = 5;
 
-/// What is known of a CPU.
+/// The state of a CPU at the last check.
 pub struct Watch {
     cpu: u32,
     looked: u64,
@@ -53,7 +53,7 @@ impl Watch {
         usize::try_from(self.cpu).is_ok_and(|cpu| cpu == rustix::thread::sched_getcpu())
     }
 
-    /// What its clock did, if anything.
+    /// A note on its clock, if that changed.
     pub fn note(&self) -> Option<Note> {
         self.clock.note()
     }

@@ -51,7 +51,7 @@ pub trait Measurement: Sync {
         (&[], "")
     }
 
-    /// Those behind them that are curves.
+    /// Its items that are curves, after the others.
     fn curves(&self) -> &'static [(Item, Curve)] {
         &[]
     }
@@ -63,7 +63,7 @@ pub type Make = fn(&Place<'_>) -> io::Result<Bench>;
 /// Makes an item ready that has a value for each of several points, in their order.
 pub type Curve = fn(&Place<'_>) -> io::Result<Vec<(Point, Bench)>>;
 
-/// What is measured, and where.
+/// The measurement, its CPUs and its end.
 pub struct Place<'a> {
     /// The plan's table.
     pub measure: &'a Measure,
@@ -123,8 +123,8 @@ impl Bench {
         }
     }
 
-    /// Whether a batch is long enough that reading the clocks is nothing of it. That is told by the CPU time that it had:
-    /// what others had meanwhile makes none longer. Where the kernel tells too little of that, it is the time that it took.
+    /// Whether a batch is so long that reading the clocks does not matter. Its CPU time decides: time of other tasks
+    /// makes it no longer. If the kernel reports too little CPU time, the elapsed time decides.
     const fn is_enough(&self, took: u64, had: u64) -> bool {
         had >= self.batch_ns / 2 || took >= self.batch_ns * LONGEST
     }
@@ -186,7 +186,7 @@ macro_rules! measurements {
 
 measurements! { os::Os, exits::Exits, cpu::Cpu, memory::Memory, network::Network }
 
-/// The one of a plan's table; none: it yields latencies, or is not known here.
+/// The measurement of a plan's table; `None`: it yields latencies, or is unknown here.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
     MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
 }

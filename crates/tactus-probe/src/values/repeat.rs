@@ -25,7 +25,7 @@ const MOST_IN_A_BATCH: u64 = 1 << 30;
 /// The most repeats of an item; where there would be more, they keep a distance.
 const MOST: u64 = 100_000;
 
-/// An item and what was measured of it.
+/// An item and its repeats.
 struct Measured {
     item: &'static Item,
     /// The point, of a curve.

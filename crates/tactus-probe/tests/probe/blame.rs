@@ -1,4 +1,4 @@
-//! Who had the CPU while a wake-up was late, on the real kernel of this machine.
+//! The threads that had the CPU while a wake-up was late, on the real kernel of this machine.
 
 use tactus_model::catalogue::Fault;
 use tactus_model::catalogue::fault::Hog;

@@ -31,7 +31,7 @@ fn blocked(probe: &Probe, duration_ns: u64) -> Job {
     Job { duration_ns, no_side_effects: true, ..job }
 }
 
-/// Whether this machine has what it takes; if not it is said aloud.
+/// Whether this machine can do it; if not, it prints the reason.
 fn can(refused: &Result<(), Refusal>) -> bool {
     if let Err(refusal) = refused {
         skipped(&refusal.reason);

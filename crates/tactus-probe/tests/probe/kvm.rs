@@ -104,7 +104,7 @@ fn counted(times: u32) -> Result<String, String> {
     }
     assert_eq!(first, "counting\n");
     guest.ask(&mut answers, "cont");
-    // It ends its machine, and with the byte that it writes for that it does not come back.
+    // It ends its machine: after the byte that it writes for that, it does not come back.
     guest.0.wait().unwrap();
     drop(probe.stdin.take());
     let mut rest = String::new();

@@ -40,7 +40,7 @@ fn ran_on(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
 }
 
-/// Workers: what is marked, without the probe and its worker.
+/// Workers: all marked processes except the probe and its worker.
 fn workers(probe: &Probe, mark: &str) -> Vec<u32> {
     let session = probe.child.id();
     let parent = |pid| status(pid, "PPid:").and_then(|parent| parent.parse::<u32>().ok());

@@ -47,7 +47,7 @@ fn of<'a>(values: &'a [ValueResult], item: &str) -> Option<&'a ValueResult> {
     values.iter().find(|value| value.item == item)
 }
 
-/// What is dropped because a hypervisor took the CPUs is said: then there is no value.
+/// Turns dropped because a hypervisor took the CPUs are reported: then there is no value.
 fn is_said(probe: &Probe, item: &str) -> bool {
     probe.notes.iter().any(|note| note.text.contains(&format!("`{item}` has no value")))
 }

@@ -27,7 +27,7 @@ fn controls(heard: &[FromProbe], stage: Stage) -> Vec<Control> {
     heard.iter().filter_map(trial).collect()
 }
 
-/// Tells a probe to prove itself and hears what it says until it has.
+/// Tells a probe to prove itself, and returns its messages until it has.
 fn prove(probe: &mut Probe) -> (Vec<FromProbe>, Proven) {
     probe.say(&ToProbe::Prove);
     let mut heard = Vec::new();

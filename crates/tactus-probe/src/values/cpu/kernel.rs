@@ -20,7 +20,7 @@ pub enum Kernel {
     List,
     /// Matrices are multiplied.
     Matrix,
-    /// Numbers in text are told apart.
+    /// Kinds of numbers in a text are distinguished.
     States,
     /// A CRC-16 bit by bit.
     Crc,
@@ -28,7 +28,7 @@ pub enum Kernel {
     Mix,
 }
 
-/// What the kernels work on.
+/// The data of the kernels.
 pub struct Kernels {
     data: [u16; NODES],
     next: [u16; NODES],
@@ -205,7 +205,7 @@ impl Kernels {
 }
 
 impl Kernel {
-    /// What each iteration comes to: worked out once, and the same on every processor.
+    /// The result of each iteration: computed once, and the same on every processor.
     const fn result(self) -> u16 {
         match self {
             Self::List => 0xb7c8,
@@ -217,7 +217,7 @@ impl Kernel {
     }
 }
 
-/// Where a number in text is.
+/// The position within a number in text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Start,

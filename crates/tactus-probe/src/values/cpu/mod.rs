@@ -38,7 +38,7 @@ static ITEMS: [(Item, Make); 12] = [
     (COREMARK, coremark::coremark),
 ];
 
-/// What another CPU says of a batch during which something else had it.
+/// The answer of another CPU for a batch that was disturbed there.
 const DISTURBED: u64 = u64::MAX;
 /// Divisions in one turn of the loop.
 const UNROLLED: u64 = 16;

@@ -71,7 +71,7 @@ fn ones(place: &Place<'_>) -> io::Result<Pages> {
     Ok(pages)
 }
 
-/// The blocks of an array, for ever, one after the other.
+/// The blocks of an array, one after the other, for ever.
 struct Turn {
     next: usize,
     blocks: usize,
@@ -149,7 +149,7 @@ fn copy(place: &Place<'_>) -> io::Result<Bench> {
     }))
 }
 
-/// Memory that does not keep what was written is an error and no value.
+/// Memory that does not keep written values is an error, and gives no value.
 fn as_written(sum: u64, expected: u64) -> io::Result<()> {
     if sum == expected {
         return Ok(());

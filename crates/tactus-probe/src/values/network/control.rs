@@ -1,4 +1,4 @@
-//! What both ends say to each other, over TCP: orders, and what came of them. Lines of numbers.
+//! The conversation of both ends, over TCP: orders and their results, as lines of numbers.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,12 +10,12 @@ use crate::sys;
 
 /// The longest line: sixty-four ports.
 const LONGEST: u64 = 1024;
-/// How often somebody who waits for the other end looks whether he still should.
+/// How often a waiting end checks whether to continue.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long an answer may take before the other end counts as gone, in ns.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-/// What the near end orders; a number says which.
+/// An order of the near end, sent as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// The ports of its flows.
@@ -45,12 +45,12 @@ impl Word {
     }
 }
 
-/// What an order came to.
+/// The result of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What the flows did.
+    /// The counts of the flows.
     pub did: Did,
-    /// What the machine did meanwhile.
+    /// The machine's time meanwhile.
     pub spent: Spent,
 }
 
@@ -61,7 +61,7 @@ impl Answer {
         [&[messages, bits_per_second, reordered][..], &self.spent.numbers()].concat()
     }
 
-    /// What travelled.
+    /// From the numbers of a message.
     pub fn of(numbers: &[u64]) -> Option<Self> {
         let ([messages, bits_per_second, reordered], rest) = numbers.split_first_chunk()?;
         let spent: [u64; NUMBERS] = rest.try_into().ok()?;
@@ -176,7 +176,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut peer = listener.accept().unwrap().0;
         let talking = std::thread::spawn(move || {
-            // Pauses, in which who listens looks around.
+            // In the pauses the listener checks whether to continue.
             while peer.write_all(&[b'1'; 300]).is_ok() {
                 std::thread::sleep(2 * LOOK);
             }

@@ -13,7 +13,7 @@ use super::machine::Spent;
 use crate::breakdown::Tally;
 use crate::sys;
 
-/// How often it is looked whether somebody has come, and whether it is to be waited for.
+/// How often to check for a connection, and whether to continue waiting.
 const LOOK: Duration = Duration::from_millis(5);
 /// The longest turn that is ordered, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
@@ -52,7 +52,7 @@ impl Far {
         Ok(Self { link, listener, flows, open: 0, tally })
     }
 
-    /// Where it waits.
+    /// The port at which it waits.
     ///
     /// # Errors
     /// Those of getsockname(2).
@@ -60,7 +60,7 @@ impl Far {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Does what the other end orders, until `finish` is not 0.
+    /// Carries out the other end's orders, until `finish` is not 0.
     ///
     /// # Errors
     /// When its flows cannot be started.

@@ -1,4 +1,4 @@
-//! The streams of one end: a socket and a process each. They do what they are ordered to, and count.
+//! The streams of one end: a socket and a process each. They carry out orders, and count.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -21,9 +21,9 @@ const HEAD: usize = 16;
 const ECHO: usize = 64;
 /// The longest pause of a receiver that has taken all there was, in ns.
 const LONGEST_PAUSE_NS: u64 = 100_000;
-/// What may come into its queue meanwhile: this part of the queue. A message takes up to four times its bytes there.
+/// The part of its queue that may fill meanwhile. A message takes up to four times its bytes there.
 const PART_OF_QUEUE: u64 = 8;
-/// Messages that a receiver still takes once it is told to end: others may flood it.
+/// Limit of the messages that a receiver still takes once it is told to end: others may flood it.
 const AFTERWARDS: u32 = 1 << 20;
 
 /// Orders for streams.
@@ -52,7 +52,7 @@ pub struct Did {
     pub under_way_ns: u64,
 }
 
-/// What one stream says: shared with its process.
+/// The data that one stream shares with its process.
 struct Told {
     messages: &'static AtomicU64,
     bytes: &'static AtomicU64,
@@ -82,8 +82,8 @@ impl Told {
 pub enum Wait {
     /// In the kernel: each that finds it waiting wakes it.
     Blocked,
-    /// It pauses for as long as its queue surely takes in what comes: at full speed a wake-up for each message would be
-    /// the sender's time, and what is measured.
+    /// It pauses while its queue can surely take in the messages. At full speed, a wake-up for each message would take
+    /// the sender's time and disturb the measurement.
     Paused,
 }
 
@@ -106,7 +106,7 @@ impl Flows {
     /// Opens their sockets.
     ///
     /// # Errors
-    /// Those of bind(2), and when there is no memory to share.
+    /// Those of bind(2), and when shared memory cannot be made.
     pub fn open(own: Ipv4Addr, count: u32, message: u64, wait: Wait) -> io::Result<Self> {
         let sockets = (0..count).map(|_| {
             let socket = UdpSocket::bind((own, 0))?;
@@ -186,10 +186,10 @@ impl Flows {
         self.over.0.store(self.turn, Ordering::Release);
     }
 
-    /// Waits until `count` of them have done what they were ordered to.
+    /// Waits until `count` of them have carried out their orders.
     ///
     /// # Errors
-    /// What went wrong with one of them.
+    /// The failure of one of them.
     pub fn finished(&self, count: usize) -> io::Result<Did> {
         let done = self.done.as_ref().ok_or(ErrorKind::NotConnected)?;
         for _ in 0..count {
@@ -249,8 +249,8 @@ fn serve(
     Ok(())
 }
 
-/// What is no failure of a stream: nothing came in time, queues are full, or the other end's process has gone, which its
-/// control connection says better.
+/// Errors that are not a failure of a stream: no message came in time, queues are full, or the other end's process has
+/// gone, which the control connection reports better.
 fn is_nothing(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted | ConnectionRefused)
@@ -322,7 +322,7 @@ fn receive(
             }
             None if is_over() => break,
             None if is_idle => {}
-            // Where nothing came during a pause it waits in the kernel.
+            // If nothing came during a pause, it waits in the kernel.
             None => {
                 is_idle = paused_at == count.messages;
                 paused_at = count.messages;
@@ -383,7 +383,7 @@ fn read_head(message: &[u8]) -> Option<(u64, u64)> {
     Some((u64::from_be_bytes(*turn), u64::from_be_bytes(*number)))
 }
 
-/// What was received of a turn.
+/// The counts of the messages received in a turn.
 #[derive(Debug, Default)]
 struct Count {
     messages: u64,

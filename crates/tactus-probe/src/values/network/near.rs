@@ -27,7 +27,7 @@ const SHORT: u64 = 4;
 /// How long the other end may take to be there.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Where the items of each direction begin, and the others are.
+/// The places of the first items of each direction, and of the others.
 const TX: usize = 0;
 const RX: usize = 12;
 const ROUND_TRIP: usize = 24;
@@ -58,7 +58,7 @@ impl Near {
     /// Finds the far end, and connects the flows of both.
     ///
     /// # Errors
-    /// When it does not answer, or is no probe.
+    /// When it does not answer, or is not a probe.
     pub fn connect(link: Link, mut flows: Flows, table: &Network, pace: Pace) -> io::Result<Self> {
         flows.start()?;
         let stream = TcpStream::connect_timeout(&(link.other, link.port).into(), CONNECTING)?;
@@ -194,7 +194,7 @@ impl Near {
         Ok(())
     }
 
-    /// What the machine spent on which both ends lie.
+    /// The time spent by the machine on which both ends are.
     const fn of_the_machine(&self, near: Spent, far: Spent) -> Option<Spent> {
         match self.link.machine {
             Some(LinkEnd::Near) => Some(near),
@@ -241,7 +241,7 @@ fn every_ns(table: &Network) -> u64 {
 
 /// Hardware threads that were busy.
 fn load(spent: Spent) -> f64 {
-    // The other end says what it likes.
+    // The other end's numbers are not trusted.
     threads(spent.busy_ns.into_iter().fold(0, u64::saturating_add), spent.ns)
 }
 

@@ -141,7 +141,7 @@ fn select(place: &Place<'_>) -> io::Result<Bench> {
     let copies = (0..sockets).map(|_| ours.try_clone()).collect::<io::Result<Vec<_>>>()?;
     let set = Writable::of(copies.iter().map(AsFd::as_fd))?;
     Ok(alone(move |batch| {
-        // They live as long as they are asked for.
+        // They must live as long as they are used.
         black_box((&copies, &theirs));
         timed(|| {
             (0..batch).try_for_each(|_| match set.select()? {
