@@ -1,8 +1,7 @@
 //! A plan: environments and scenarios, as the user writes them in TOML.
 //!
-//! [`Plan`] is what was written; nothing in it has been checked against a machine. The host side
-//! resolves it (CPU sets, kernels, what is usable) into the same shape with every value filled in,
-//! which is what a bundle keeps as `plan.toml`.
+//! [`Plan`] is the written form; nothing in it has been checked against a machine. The host side resolves it (CPU sets,
+//! kernels, usable words) into the same type with every value filled in. A bundle keeps that as `plan.toml`.
 
 mod fitness;
 mod page;

@@ -1,4 +1,4 @@
-//! Text that somebody else has written, and that is shown.
+//! Makes text from other sources safe to show.
 
 use std::borrow::Cow;
 

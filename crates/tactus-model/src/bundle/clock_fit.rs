@@ -19,14 +19,15 @@ pub struct ClockFit {
     pub span_ns: u64,
     /// How late even the earliest ticks may have arrived, in ns; the same as `error_ns` where there is that.
     pub late_ns: u64,
-    /// Where it was asked for: true moments are up to so much before those that it gives, or after them, in ns. Between questions
-    /// the clocks are taken to run evenly.
+    /// The error, if it was measured by questions: true times are at most this many ns before or after the results.
+    /// Between questions the clocks are assumed to run evenly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_ns: Option<u64>,
 }
 
 impl ClockFit {
-    /// More than this is no clock's error (crystals: 100 ppm): it does not run evenly, or is not what it says.
+    /// A larger difference is not a clock error (crystals: 100 ppm): the clock runs unevenly, or is not the expected
+    /// one.
     pub const MOST_PPM: f64 = 500.0;
 
     /// Whether moments can be carried over from one clock to the other. Over a short time a late tick or two look like

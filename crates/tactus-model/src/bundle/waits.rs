@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the host's scheduling record says of the threads of an environment's virtual CPUs.
+/// The host's scheduling record of the threads of an environment's virtual CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
     /// How often the host looked, in ns: when a wait was is known to this.
@@ -11,7 +11,7 @@ pub struct Waits {
     pub totals: Vec<(u32, u64)>,
     /// The longest waits, longest first.
     pub longest: Vec<Wait>,
-    /// Where not all could be kept: shorter ones than this may be missing, in ns.
+    /// Set if not all waits could be kept: those shorter than this may be missing, in ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_ns: Option<u64>,
 }

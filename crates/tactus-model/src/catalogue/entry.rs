@@ -1,4 +1,4 @@
-//! What the catalogue says of a word.
+//! The catalogue's description of a word.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,12 +6,12 @@ use std::ops::RangeInclusive;
 use super::value::Value;
 use crate::outcome::{Better, Unit};
 
-/// What a word names.
+/// The family of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// What a probe measures.
+    /// A measurement of a probe.
     Measure,
-    /// What runs beside it.
+    /// A load beside it.
     Load,
     /// An injected disturbance.
     Fault,
@@ -34,7 +34,7 @@ impl Family {
 pub struct Entry {
     /// The word of the plan.
     pub name: &'static str,
-    /// What it names.
+    /// Its family.
     pub family: Family,
     /// One line.
     pub summary: &'static str,
@@ -42,18 +42,18 @@ pub struct Entry {
     pub text: &'static str,
     /// The keys of its table.
     pub parameters: &'static [Parameter],
-    /// What a measurement of latency counts: `wake-ups`.
+    /// The samples of a measurement of latency: `wake-ups`.
     pub counts: Option<&'static str>,
     /// The values of a measurement that yields some, in their order.
     pub items: &'static [Item],
-    /// How a plan names its peer in another environment; none: it has no peer.
+    /// The key by which a plan names its peer in another environment; `None`: it has no peer.
     pub peer: Option<PeerKey>,
 }
 
 /// A value that a measurement yields.
 #[derive(Debug)]
 pub struct Item {
-    /// What is measured.
+    /// Its name.
     pub name: &'static str,
     /// In which unit.
     pub unit: Unit,
@@ -80,9 +80,9 @@ impl Item {
 /// The key by which an activity names its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerKey {
-    /// `to`: where it sends.
+    /// `to`: the environment to which it sends.
     To,
-    /// `from`: where that comes from which it measures.
+    /// `from`: the environment whose messages it measures.
     From,
 }
 
@@ -91,15 +91,15 @@ pub enum PeerKey {
 pub struct Parameter {
     /// The key.
     pub key: &'static str,
-    /// What it says, as it was written: see [`paragraphs`].
+    /// Its description, as in the source: see [`paragraphs`].
     pub about: &'static str,
-    /// What it takes: `a number`.
+    /// The values that it takes: `a number`.
     pub takes: fn() -> String,
     /// Whether it may be left out.
     pub optional: bool,
     /// Its default, as a plan writes it.
     pub default: Option<fn() -> String>,
-    /// Least and most, in the unit of what it takes.
+    /// Smallest and largest value, in its unit.
     pub bounds: Option<RangeInclusive<u64>>,
     /// A number with its unit.
     pub shown: fn(u64) -> String,
@@ -114,7 +114,7 @@ impl Entry {
 }
 
 impl Parameter {
-    /// What it says, in one line.
+    /// Its description, in one line.
     #[must_use]
     pub fn about(&self) -> String {
         paragraphs(self.about).join(" ")
@@ -169,7 +169,7 @@ pub struct OutOfRange {
 }
 
 impl OutOfRange {
-    /// What would be within the bounds.
+    /// A hint with the allowed values.
     #[must_use]
     pub fn hint(&self) -> String {
         format!("use {} to {}", self.least, self.most)

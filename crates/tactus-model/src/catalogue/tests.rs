@@ -1,4 +1,4 @@
-//! The catalogue against its files, and every word against what is made from it.
+//! Checks the catalogue against its files, and every word against the code made from it.
 #![expect(clippy::disallowed_methods, reason = "the sources and the book are looked at")]
 
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ fn every_file_is_in_the_table_of_its_family() {
 
 #[test]
 fn every_word_says_what_it_does_and_what_its_keys_are() {
-    // What an activity says beside its word, in a plan or on the way to a probe.
+    // Keys of an activity beside its word, in a plan or in a message to a probe.
     let taken = ["kind", "in", "to", "from", "cpus", "interval", "interval_ns", "priority", "policy"];
     for entry in entries() {
         let name = entry.name;

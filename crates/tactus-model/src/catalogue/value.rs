@@ -1,4 +1,4 @@
-//! What a parameter may be.
+//! The types of parameters.
 
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub trait Value: Row + Clone {
     /// Whether a plan may leave it out and have no value for it then.
     const OPTIONAL: bool = false;
 
-    /// The value, or what it is when left out.
+    /// The given value, or the default.
     fn or(&self, default: Self::Given) -> Self::Given;
 
     /// Whether it was left out.

@@ -13,7 +13,7 @@ pub struct Cmdline(Vec<Parameter>);
 pub struct Parameter {
     /// Its name as it is written.
     pub name: String,
-    /// What is behind `=`, without quotes; `None` for a bare word.
+    /// The text after `=`, without quotes; `None` for a bare word.
     pub value: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Cmdline {
     }
 }
 
-/// What the kernel's `isspace` takes for a blank within ASCII.
+/// The ASCII characters that the kernel's `isspace` accepts.
 fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\x0b'
 }

@@ -22,9 +22,9 @@ pub enum Reading {
     Text(String),
     /// The beginning of a longer text.
     Cut(String),
-    /// It is there and could not be read; the system's own reason.
+    /// It exists and could not be read; with the system's reason.
     Unreadable(String),
-    /// It is not there.
+    /// It does not exist.
     Absent,
 }
 

@@ -21,7 +21,7 @@ const USUAL: Duration = Duration::from_millis(20);
 /// Its stack: it opens, reads and sends.
 const STACK: usize = 256 << 10;
 
-/// What is left of [`TOGETHER`], and since when.
+/// The remaining part of [`TOGETHER`], and since when.
 struct Purse {
     left: Duration,
     since: Option<Instant>,
@@ -29,7 +29,7 @@ struct Purse {
 
 static OTHERS: Mutex<Purse> = Mutex::new(Purse { left: TOGETHER, since: None });
 
-/// What `look` finds in a file of a process's memory, if it finds it in time.
+/// The result of `look` at a file of a process's memory, if it comes in time.
 ///
 /// # Errors
 /// Those of `look`; `TimedOut` when it is not back.
@@ -79,7 +79,8 @@ fn is_ours(path: &Path) -> bool {
     }
 }
 
-/// Whether a process has numbers in more than one PID namespace; where that cannot be read (before Linux 4.1), it has not.
+/// Whether a process has numbers in more than one PID namespace; if that cannot be read (before Linux 4.1), it does
+/// not.
 #[expect(clippy::disallowed_methods, reason = "processes are the same for the probe, its parts and the door")]
 fn is_below(process: &Path) -> bool {
     // The kernel writes it without a look at the process's memory.

@@ -32,7 +32,8 @@ pub fn most(path: &Path) -> Option<u64> {
     })
 }
 
-/// What shows a process's memory or waits for it (`proc_mem_open`, `access_remote_vm`, `lock_trace` in fs/proc/base.c).
+/// Files that show a process's memory or wait for it (`proc_mem_open`, `access_remote_vm`, `lock_trace` in
+/// fs/proc/base.c).
 const OF_MEMORY: [&str; 12] = [
     "auxv",
     "cmdline",
@@ -48,10 +49,10 @@ const OF_MEMORY: [&str; 12] = [
     "syscall",
 ];
 
-/// What a file holds: all of it, or the beginning of it where it is one of a process.
+/// The contents of a file: all of it, or the beginning of a process's file.
 ///
 /// # Errors
-/// Those of the file system; `TimedOut` where its process keeps its memory locked.
+/// Those of the file system; `TimedOut` when its process keeps its memory locked.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     beginning(path, most(path).unwrap_or(u64::MAX))
 }

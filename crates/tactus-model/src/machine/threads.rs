@@ -83,7 +83,7 @@ pub struct Thread {
     pub kernel: bool,
     /// Whether its CPUs cannot be changed: the kernel's per-CPU threads.
     pub bound: bool,
-    /// How it is scheduled.
+    /// Its scheduling policy.
     pub policy: Policy,
     /// Real-time priority, 1 to 99; 0 for policies without one.
     pub priority: u32,

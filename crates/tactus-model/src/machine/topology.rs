@@ -4,7 +4,7 @@ use crate::cpus::{CpuRequest, CpuSet};
 use crate::facts::Facts;
 use crate::isolation::{self, Group, Isolated};
 
-/// Which CPUs there are and what they are for.
+/// The CPUs of a system and their uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     /// CPUs that are on.
@@ -13,17 +13,17 @@ pub struct Topology {
     pub allowed: CpuSet,
     /// CPUs that the scheduler's balancing leaves out: since the boot, or by a cpuset partition.
     pub isolated: CpuSet,
-    /// Those of them that were isolated at boot (`isolcpus`).
+    /// The CPUs of these that were isolated at boot (`isolcpus`).
     pub booted: CpuSet,
     /// Cpuset partitions that isolate CPUs.
     pub partitions: Vec<Group>,
-    /// The cpuset that this process is in, where that is known.
+    /// The cpuset of this process, if known.
     pub cpuset: Option<Group>,
     /// CPUs without a periodic tick (`nohz_full`).
     pub nohz_full: CpuSet,
     /// For each CPU the set of hardware threads of its core.
     pub cores: Vec<CpuSet>,
-    /// CPUs to measure on, where somebody has already said so; else empty.
+    /// CPUs to measure on, if they have already been chosen; else empty.
     pub preferred: CpuSet,
 }
 
@@ -33,7 +33,7 @@ pub enum CpuRequestError {
     /// A CPU that is not there, or not on.
     #[error("{} not online; this machine has {online}", are(.missing))]
     NotOnline {
-        /// What is missing.
+        /// The missing CPUs.
         missing: CpuSet,
         /// The online CPUs.
         online: CpuSet,
@@ -41,13 +41,13 @@ pub enum CpuRequestError {
     /// The CPU is online, but this process may not use it.
     #[error("{} online, but {} may use {allowed} only", are(.missing), who(.cgroup.as_deref()))]
     NotAllowed {
-        /// What is missing.
+        /// The missing CPUs.
         missing: CpuSet,
-        /// What is allowed.
+        /// The allowed CPUs.
         allowed: CpuSet,
-        /// The cgroup that does not have it; `None` where it is the process's affinity.
+        /// The cgroup that lacks them; `None` if the process's affinity does.
         cgroup: Option<String>,
-        /// The directory of the cpuset partition that has it.
+        /// The directory of the cpuset partition that has them.
         partition: Option<String>,
     },
     /// Nothing is left.
@@ -72,7 +72,7 @@ fn who(cgroup: Option<&str>) -> String {
 }
 
 impl CpuRequestError {
-    /// What helps.
+    /// A hint on how to fix it.
     #[must_use]
     pub fn hint(&self) -> String {
         let Self::NotAllowed { missing, allowed, cgroup, partition } = self else {

@@ -1,4 +1,4 @@
-//! What is known of the clock by which something was measured: a latency is no better than it.
+//! The checks of the clock of a measurement: a latency is no better than its clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ const fn is_false(word: &bool) -> bool {
     !*word
 }
 
-/// Most holes that are told of one clock.
+/// Limit of the holes that are reported of one clock.
 pub const MOST_HOLES: usize = 64;
 
 /// A time at which a clock stood still: the environment that measured with it was suspended or paused.
@@ -79,7 +79,7 @@ impl Rate {
 }
 
 impl ClockCheck {
-    /// Why it cannot be measured by; none: nothing is known against it.
+    /// Why it cannot be used to measure; `None`: no fault is known.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         if let Some(step) = self.step_ns.filter(|step| self.stands && *step > COARSEST_NS) {
@@ -112,7 +112,7 @@ impl ClockCheck {
         before.fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns))
     }
 
-    /// Adds what was found out elsewhere, or later.
+    /// Adds checks made elsewhere, or later.
     pub fn add(&mut self, other: Self) {
         // A clock is as coarse as it was at its worst.
         if other.step_ns.is_some() && (other.stands, other.step_ns) >= (self.stands, self.step_ns) {

@@ -74,7 +74,7 @@ impl RowEnd {
     }
 }
 
-/// How a row ended, and why. It is written with its status beside it.
+/// The end of a row, and its reason. It is written with its status beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Ending {
     /// How.

@@ -9,7 +9,7 @@ use crate::latency::{Sparse, SparseError};
 /// Most series of a row. A log with more is damaged.
 pub const MOST_SERIES: usize = 4096;
 
-/// What a row measured, over time and by series.
+/// The values of a row, over time and by series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histograms {
     /// Typical length of an interval, in ns; 0 without intervals.
@@ -48,7 +48,7 @@ pub struct Joining {
     series: BTreeMap<String, Own>,
 }
 
-/// What is added up of one series.
+/// The sums of one series.
 #[derive(Debug, Default)]
 struct Own {
     counts: Counts,
@@ -108,7 +108,7 @@ impl Joining {
         }
     }
 
-    /// What they have come to.
+    /// The result.
     #[must_use]
     pub fn finish(mut self) -> Histograms {
         (self.joined.series, self.joined.squares) = packed(self.series);
@@ -116,7 +116,7 @@ impl Joining {
     }
 }
 
-/// Where an interval of a log lies.
+/// The position of an interval of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Start, in ns since the row began to measure.

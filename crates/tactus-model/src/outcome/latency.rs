@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::{float, whole};
 
-/// The highest value a histogram tells apart, in ns (one hour); longer ones count in its last bucket.
-/// The exact maximum is kept beside it.
+/// The highest value that a histogram distinguishes, in ns (one hour); longer ones count in its last bucket. The exact
+/// maximum is kept beside it.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits of a histogram's value: a quantile is within 0.1 %.
@@ -56,7 +56,7 @@ impl Sparse {
     /// Value and count of each bucket, in rising order.
     ///
     /// # Errors
-    /// When the list is cut or its numbers overflow: it came from somebody else's bytes.
+    /// When the list is truncated or its numbers overflow: it may come from any source.
     pub fn buckets(&self) -> Result<Vec<(u64, u64)>, SparseError> {
         if !self.0.len().is_multiple_of(2) {
             return Err(SparseError::Odd);
@@ -91,7 +91,7 @@ impl Sparse {
     }
 }
 
-/// What was counted exactly, without a histogram.
+/// Exact counts, without a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Wake-ups measured (for `spin`: passes of the polling loop).
@@ -135,13 +135,12 @@ pub fn ratio_mean(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| float(sum) / float(count))
 }
 
-/// A latency distribution: exact totals, a histogram of what was measured, and a histogram of the
-/// periods that were swallowed.
+/// A latency distribution: exact totals, a histogram of the measured values, and a histogram of the swallowed periods.
 #[derive(Clone, Debug)]
 pub struct Latency {
     /// Exact counts, minimum, maximum and sum, as the measuring threads kept them.
     pub totals: Totals,
-    /// What was measured.
+    /// The measured values.
     pub raw: Histogram<u64>,
     /// The latencies that the swallowed periods would have had. A wake-up that came `L` late at interval `I` swallowed
     /// the periods with latencies `L - I`, `L - 2I`, ... down to below `I` (G. Tene, "How NOT to measure latency":
@@ -344,7 +343,7 @@ impl Summary {
         self.overruns.unwrap_or(0)
     }
 
-    /// What it counts exactly, to be joined with what others count.
+    /// Its exact counts, to be joined with those of others.
     #[must_use]
     pub fn totals(&self) -> Totals {
         Totals {

@@ -168,7 +168,7 @@ mod tests {
         let spin = Measure::Spin(crate::catalogue::measure::Spin::default());
         let polled = Summary { cycles: 1 << 40, overruns: None, ..sound() };
         assert_eq!(impossible(&RowResult { measurement: spin, ..alone(polled) }, || 0), None);
-        // It has ended before anything said how long it was.
+        // It ended before its duration was recorded.
         assert_eq!(impossible(&RowResult { measured_ns: 0, ended: RowEnd::Failed, ..whole() }, || 0), None);
     }
 

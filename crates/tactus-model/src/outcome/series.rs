@@ -1,4 +1,4 @@
-//! What one measuring thread yields: whose it is, its largest values, and what the thread went through.
+//! The results of one measuring thread: its key, its largest values, and its counters.
 
 use std::fmt;
 
@@ -105,7 +105,7 @@ pub struct Outlier {
     pub at_ns: u64,
     /// The latency, in ns.
     pub value_ns: u64,
-    /// What the kernel did on the CPU while it lasted; none: it was not kept.
+    /// The kernel's activity on the CPU meanwhile; `None`: it was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
 }

@@ -212,7 +212,7 @@ impl Ticks {
         }
     }
 
-    /// Whether there is no tick.
+    /// Whether no tick was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()

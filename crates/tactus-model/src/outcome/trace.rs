@@ -1,4 +1,4 @@
-//! What the kernel did on a CPU while a latency lasted: the events that a probe has kept of it.
+//! The kernel's activity on a CPU during a latency: the events that a probe has kept.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub const MOST_THREADS: usize = MOST_EVENTS;
 pub const LONGEST_THREAD: usize = 32;
 /// Longest name of a timer's function, in bytes.
 pub const LONGEST_FUNCTION: usize = 48;
-/// Most candidates that are told of one latency.
+/// Limit of the candidates that are reported of one latency.
 pub const MOST_CANDIDATES: usize = 16;
 /// Longest name of a candidate, in bytes: a line of /proc/interrupts is as long as its kernel likes.
 pub const LONGEST_CANDIDATE: usize = 64;
@@ -56,8 +56,8 @@ pub enum EventKind {
 pub const SOFT_INTERRUPTS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Interrupts that are no device's, by the names of their tracepoints before `_entry` and `_exit` (`trace/irq_vectors.h`
-/// of x86). The first is the timer's.
+/// Interrupts without a device, by the names of their tracepoints before `_entry` and `_exit` (`trace/irq_vectors.h` of
+/// x86). The first is the timer's.
 pub const VECTORS: [&str; 5] =
     ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work"];
 
@@ -164,8 +164,9 @@ pub struct Trace {
     /// Counts, if events were not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
-    /// Three numbers of each event: ns since the one before it, the first since what was due was due; its
-    /// [`EventKind`]; and which. The last may come after the latency: that thread leaves the CPU next, and had it at the end.
+    /// Three numbers for each event: ns since the one before it (for the first, since the due time), its [`EventKind`],
+    /// and its number. The last event may come after the latency: its thread leaves the CPU next, and had it at the
+    /// end.
     pub events: Vec<u64>,
     /// Threads that left the CPU, each as `NUMBER NAME`: the number that it has on the machine (0: none, the CPU idled).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -185,8 +186,8 @@ impl Trace {
         })
     }
 
-    /// Leaves of it what a probe keeps of one latency, and no more memory than that takes. Returns whether there was more:
-    /// a trace may be somebody else's.
+    /// Shortens it to the size that a probe keeps of one latency, and frees the rest of its memory. Returns whether it
+    /// was larger: a trace may come from another source.
     pub fn limit(&mut self) -> bool {
         let Self { source: _, candidates, events, threads, timers } = self;
         let mut more = events.len() > MOST_EVENTS * PER_EVENT

@@ -174,7 +174,7 @@ pub struct Quantity {
 pub struct QuantityError(String);
 
 impl Quantity {
-    /// The number in another unit; none where that measures something else.
+    /// The number in another unit; `None` if that has another dimension.
     #[must_use]
     pub fn number_in(self, unit: Unit) -> Option<f64> {
         let ((dimension, from), (other, to)) = (self.unit.size(), unit.size());

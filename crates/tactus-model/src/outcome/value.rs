@@ -43,7 +43,7 @@ pub struct ValueResult {
     pub batch: u64,
 }
 
-/// What was measured of one item so far.
+/// The samples of one item so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repeats {
     /// The value of each repeat that counts.
@@ -83,7 +83,7 @@ impl ValueResult {
         self.item == other.item && self.at == other.at
     }
 
-    /// The item and, where that is a curve, the point of it.
+    /// The item and, for a curve, its point.
     #[must_use]
     pub fn name(&self) -> String {
         self.at.map_or_else(|| self.item.clone(), |at| format!("{}, {at}", self.item))
@@ -99,7 +99,7 @@ pub fn in_order(values: &mut [ValueResult], items: &[Item]) {
     });
 }
 
-/// What each item came to as a whole, in their order.
+/// The whole value of each item, in their order.
 pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
     let mut last: BTreeMap<&str, Option<Point>> = BTreeMap::new();
     for value in values {
@@ -109,7 +109,7 @@ pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
     values.iter().filter(move |value| last.get(value.item.as_str()) == Some(&value.at))
 }
 
-/// What an item came to as a whole: its value or, where it is a curve, that of its last point.
+/// The whole value of an item; for a curve, that of its last point.
 #[must_use]
 pub fn value_of<'a>(values: &'a [ValueResult], item: &str) -> Option<&'a ValueResult> {
     values.iter().filter(|value| value.item == item).max_by_key(|value| value.at)

@@ -134,7 +134,7 @@ impl FromIterator<(u64, u32)> for Maxima {
 pub struct RowWindows {
     /// When the measurement began, on that clock, in ns.
     pub began_ns: u64,
-    /// Those of each series.
+    /// The maxima of each series.
     pub series: BTreeMap<SeriesKey, Maxima>,
 }
 

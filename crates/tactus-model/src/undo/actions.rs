@@ -32,10 +32,10 @@ pub trait Actions {
     /// # Errors
     /// When it cannot be started, or `TimedOut` when it was killed.
     fn run(&self, words: &[String], limit: Duration) -> io::Result<()>;
-    /// Whether only root and this user can have put what is there, and can change it.
+    /// Checks that only root and this user can have made the file, and can change it.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could.
+    /// Those of the file system; `PermissionDenied` when another user could.
     fn is_believed(&self, path: &Path) -> io::Result<()>;
     /// The system's processes, without this one.
     ///

@@ -12,7 +12,7 @@ pub const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"
 pub use super::tool::BLOCK_MODULE as MODULE;
 /// The directory that shows that it is loaded, with a file for each parameter.
 pub const PARAMETERS: &str = "/sys/module/preemptirq_delay_test/parameters/";
-/// Options of osnoise that a block sets, by what they do.
+/// Options of osnoise that a block sets, named by their effect.
 pub const IRQ_DISABLE: &str = "OSNOISE_IRQ_DISABLE";
 /// See [`IRQ_DISABLE`].
 pub const PREEMPT_DISABLE: &str = "OSNOISE_PREEMPT_DISABLE";
@@ -36,7 +36,7 @@ impl Shared {
     pub const PERIOD: Self = Self("osnoise/period_us");
     /// How often timerlat arms its timer, in us.
     pub const TIMERLAT_PERIOD: Self = Self("osnoise/timerlat_period_us");
-    /// Where osnoise and timerlat run.
+    /// The CPUs of osnoise and timerlat.
     pub const CPUS: Self = Self("osnoise/cpus");
     /// Limits at which osnoise and timerlat stop.
     pub const STOPS: [Self; 2] = [Self("osnoise/stop_tracing_us"), Self("osnoise/stop_tracing_total_us")];
@@ -154,15 +154,15 @@ pub fn undo_of_timerlat(run: &str, read: impl Fn(&str) -> Option<String>) -> Opt
     Some(TIMERLAT.undo(root, run, osnoise(&text).into_iter().chain(period).collect()))
 }
 
-/// The instance of tracefs, below its root, in which a run keeps who had the CPU: no other run's. One without an id is a
-/// guest's only one.
+/// The instance of tracefs, below its root, in which a run records who had the CPU. No other run uses it. A run without
+/// an id is the only one of its guest.
 #[must_use]
 pub fn blame_instance(run: &str) -> String {
     const OWN: &str = "instances/tactus-blame";
     if run.is_empty() { OWN.to_owned() } else { [OWN, "-", run].concat() }
 }
 
-/// How a run takes that instance back, with which its events end; none: there is no tracefs to make one in.
+/// The undo that removes that instance, and with it its events; `None`: no tracefs to make one in.
 #[must_use]
 pub fn undo_of_blame(run: &str, read: impl Fn(&str) -> Option<String>) -> Option<Undo> {
     let root = ROOTS.into_iter().find(|root| read(&[root, "/available_tracers"].concat()).is_some())?;
@@ -212,7 +212,7 @@ mod tests {
 
     const RUN: &str = "r7";
 
-    /// What is taken back, and what must be there for it.
+    /// The undos, and the file that must exist for each.
     fn words(fault: &Fault, files: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let files: BTreeMap<String, &str> =
             files.iter().map(|(file, text)| (format!("/sys/kernel/tracing/{file}"), *text)).collect();

@@ -1,4 +1,4 @@
-//! The journal of a run: what must be taken back, and what has been.
+//! The journal of a run: the changes that must be undone, and those that have been.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,20 +21,20 @@ pub enum Entry {
         /// How to take it back.
         how: Undo,
     },
-    /// This has been taken back.
+    /// This has been undone.
     Done {
         /// Number within the journal.
         id: u64,
     },
 }
 
-/// How something is taken back. Each is harmless when there is nothing to undo.
+/// How a change is undone. Each is harmless when there is nothing to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undo {
     /// Kill every process whose environment has [`MARKER`] with this value.
     KillMarked(String),
-    /// Have a program take back what it made; its outcome is ignored.
+    /// Let a program undo its change; its result is ignored.
     Tool(Tool),
     /// Remove a file or a whole directory of ours.
     Remove(PathBuf),
@@ -46,19 +46,19 @@ pub enum Undo {
     Write {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The former value.
         value: String,
     },
     /// All of this in this order, where a file is there that this run alone makes; else nothing was changed.
     Where {
         /// The file.
         there: PathBuf,
-        /// What is then taken back.
+        /// The undos to run then.
         then: Vec<Undo>,
     },
 }
 
-/// Says what is done when it is taken back: `removing /x`.
+/// Names the action of the undo: `removing /x`.
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -19,7 +19,7 @@ pub fn is_believed(real: &Path, user: u32, look: impl Fn(&Path) -> io::Result<Ow
     real.ancestors().try_for_each(|step| look(step)?.keeps_names(user).map_err(|why| refused(step, why)))
 }
 
-/// What fstat(2) says of one.
+/// The fields of fstat(2) for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// Its owner.

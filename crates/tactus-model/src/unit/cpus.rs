@@ -141,7 +141,7 @@ impl CpuSet {
     }
 
     fn insert_range(&mut self, first: u32, last: u32) {
-        // Those that it touches become one with it.
+        // Ranges that it touches are merged with it.
         let from = self.behind(first.saturating_sub(1));
         let to = self.0.partition_point(|(start, _)| *start <= last.saturating_add(1));
         let touched = &self.0[from..to.max(from)];
@@ -203,7 +203,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Adds what one part of a list names. `last` is the machine's last CPU, where that is known.
+    /// Adds the CPUs of one part of a list. `last` is the machine's last CPU, if known.
     fn add(&mut self, text: &str, part: &str, last: Option<u32>) -> Result<(), CpuSetError> {
         let bad = || CpuSetError::NotACpu { text: text.into(), part: part.into() };
         let end = || last.ok_or_else(|| CpuSetError::NoLast { part: part.into() });

@@ -10,10 +10,10 @@ use super::random::SplitMix64;
 pub const PARTS: u64 = 10;
 /// A load is on for one second of every two, in ns.
 pub const LOAD_ON_NS: u64 = 1_000_000_000;
-/// The shortest window of time whose maximum is told, in ns; a fault that comes more often than ten of them has none.
+/// The shortest window of time whose maximum is reported, in ns. A fault more frequent than every ten windows has none.
 pub const SHORTEST_WINDOW_NS: u64 = 20_000_000;
-/// Most moments, and most seconds of windows, that are kept of a row: two hours of one a second. What happens at most
-/// once in two thousand injections is not seen with more of them in any time that somebody measures.
+/// Limit of the moments, and of the seconds of windows, that are kept of a row: two hours of one a second. An effect in
+/// at most one of two thousand injections is not seen with more of them in any practical time.
 pub const MOST_MOMENTS: usize = 7200;
 
 /// The draws: the seed determines them.

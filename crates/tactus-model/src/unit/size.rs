@@ -22,7 +22,7 @@ pub struct Sizes {
 /// The largest of a range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Most {
-    /// It is named: `64MiB`.
+    /// A given size: `64MiB`.
     Size(Bytes),
     /// This many times the last-level cache, as far as memory allows.
     Caches {
@@ -47,7 +47,7 @@ pub enum Cache {
 const UNITS: [(&str, u64); 5] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// A text that is no size.
+/// A text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeError(String);
 

@@ -1,4 +1,4 @@
-//! A card that is a PCI device, as its description says and as the probe is told.
+//! A card that is a PCI device, in its description and in messages to the probe.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +24,7 @@ pub struct PciId {
     pub device: u16,
 }
 
-/// Where a device is: `0000:03:00.0`.
+/// The address of a device: `0000:03:00.0`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct PciAddress(String);
@@ -113,7 +113,7 @@ choice! {
 }
 
 choice! {
-    /// What the register with a card's own time shows.
+    /// The meaning of the register with a card's own time.
     pub enum Shows {
         /// How long the last answer took: the card counts from raising to being answered.
         Elapsed = "elapsed",
@@ -132,7 +132,7 @@ pub struct Trigger {
     pub write: u32,
 }
 
-/// What the handler writes.
+/// The register that the handler writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRegister {
@@ -141,7 +141,7 @@ pub struct AnswerRegister {
     /// The word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<u32>,
-    /// The register whose word is read and written: one that says what the interrupt was for.
+    /// The register whose word is read and written: one with the cause of the interrupt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<u32>,
 }
@@ -154,7 +154,7 @@ pub struct CardTime {
     pub at: u32,
     /// Its ticks in a microsecond.
     pub ticks_per_us: u32,
-    /// What it shows.
+    /// Its meaning.
     pub shows: Shows,
 }
 
@@ -200,14 +200,14 @@ const fn one() -> u32 {
     1
 }
 
-/// What is wrong in a description: the key, what is wrong with it, and what would be right.
+/// An error in a description: the key, the error, and the correct form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardError {
     /// As `trigger.at`.
     pub key: &'static str,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What would be right.
+    /// The correct form.
     pub hint: &'static str,
 }
 
@@ -220,10 +220,10 @@ impl DeviceCard {
             .chain(more.into_iter().filter_map(|(key, at)| Some((key, at?))))
     }
 
-    /// Whether what it says can be.
+    /// Checks the description for contradictions.
     ///
     /// # Errors
-    /// The first thing that cannot.
+    /// The first contradiction.
     pub fn check(&self) -> Result<(), CardError> {
         let wrong = |key, message, hint| Err(CardError { key, message, hint });
         if self.name.is_empty() || self.name.len() > LONGEST_NAME || self.name.chars().any(char::is_control) {
@@ -264,7 +264,7 @@ impl DeviceCard {
     }
 }
 
-/// `-` for what is not there.
+/// `-` for a missing value.
 fn or_none(value: Option<impl fmt::Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }

@@ -141,7 +141,7 @@ impl Decoder {
         Self { expected: Some(0), ..Self::default() }
     }
 
-    /// Takes in bytes and returns what they completed.
+    /// Takes in bytes and returns the items that they complete.
     pub fn feed<M: DeserializeOwned>(&mut self, bytes: &[u8]) -> Vec<Item<M>> {
         let mut items = Vec::new();
         let mut rest = bytes;

@@ -1,5 +1,4 @@
-//! What the host side and the probe say to each other. Every message travels in [`crate::wire`]
-//! frames.
+//! The messages between the host side and the probe. Every message travels in [`crate::wire`] frames.
 //!
 //! ```text
 //! probe  hello, facts            as soon as it runs
@@ -22,10 +21,11 @@
 //! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
 //!
-//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]), and ask for its clock.
+//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]), and ask for its
+//! clock.
 //!
-//! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
-//! moment the measurement started.
+//! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the moment the measurement
+//! started.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,17 +61,17 @@ pub enum ToProbe {
     Job(Job),
     /// Prove the instrument as the job says, and wait; or, when the job has ended, prove it once more.
     Prove,
-    /// Start what the job says.
+    /// Start the job.
     Go,
-    /// End the running job now and keep what it measured.
+    /// End the running job now and keep its results.
     Stop,
     /// End the probe (as PID 1 of a guest: power off).
     Quit,
-    /// Begin the conversation anew, with hello: somebody else has taken the line. A running job is ended.
+    /// Begin the conversation again, with hello: another user has taken the line. A running job is ended.
     Greet,
     /// Something to do with the system that the probe is on, at any time.
     Call(Call),
-    /// What its clock says, at any time; to those that [say](Hello::can) [`CLOCK`].
+    /// Ask for its clock, at any time; only for probes that [offer](Hello::can) [`CLOCK`].
     Clock(ClockQuestion),
 }
 
@@ -94,9 +94,9 @@ pub enum FromProbe {
     Proven(Proven),
     /// The job cannot be done here.
     Refused(Refusal),
-    /// What one measuring thread made of the control.
+    /// The values of one measuring thread in the control.
     Trial(Trial),
-    /// What one series measured in one tick.
+    /// The values of one series in one tick.
     Tick(Tick),
     /// The largest latencies of successive windows of time, where the job asks for them.
     Windows(Windows),
@@ -110,23 +110,23 @@ pub enum FromProbe {
     Breakdown(BreakdownOf),
     /// The counts of an interrupt card's interrupts; before `done`.
     Card(CardOf),
-    /// What a fault did; before `done`.
+    /// The result of a fault; before `done`.
     Injected(Injected),
     /// A side effect, an obstacle, something the reader must know.
     Note(Note),
     /// The job has ended.
     Done(Done),
-    /// What the clock says.
+    /// The reading of its clock.
     Clock(ClockAnswer),
     /// How a call went.
     Answer(Answer),
-    /// What a child of a call wrote.
+    /// The output of a child of a call.
     Output(Output),
     /// A child of a call has ended.
     Exited(Exited),
 }
 
-/// Who the probe is.
+/// The probe's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL`].
@@ -186,13 +186,13 @@ pub struct Job {
     pub no_side_effects: bool,
     /// CPUs for everything but measurements, loads and faults (the probe's session thread).
     pub housekeeping: CpuSet,
-    /// What runs together.
+    /// The activities that run together.
     pub activities: Vec<Activity>,
     /// Settings that are made before anything of the job starts, in this order. Files, scheduling and
     /// CPUs of threads; a job with others is refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::wire::row::many")]
     pub changes: Vec<Change>,
-    /// Whether the former values are put back at the job's end, whatever the end is.
+    /// Whether the former values are restored at the job's end, whatever the end is.
     #[serde(default)]
     pub restore: bool,
     /// Bytes a second that the channel carries; 0: as many as there are. The probe then joins ticks and
@@ -202,8 +202,7 @@ pub struct Job {
     /// Whether the misses of the last-level cache are counted on the measured CPUs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache_misses: bool,
-    /// What is told, and how it is disturbed, where it is to be known whether disturbances are seen when they
-    /// are made.
+    /// The windows and random times, if the job must show whether disturbances are seen when they are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_in: Option<LockIn>,
     /// Whether to keep the kernel's activity on the measured CPUs during the largest latencies, and during every one
@@ -243,7 +242,7 @@ pub struct Activity {
     /// The way to it, where one leads there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// Its end of an interrupt card, where it has to do with one.
+    /// Its end of an interrupt card, if it uses one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardEnd>,
     /// The activity's work.
@@ -263,9 +262,9 @@ impl Activity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
-    /// It sends there.
+    /// It sends to this environment.
     To(String),
-    /// What it measures comes from there.
+    /// It measures messages from this environment.
     From(String),
 }
 
@@ -312,7 +311,7 @@ impl What {
         }
     }
 
-    /// What it yields; none: it measures nothing.
+    /// The kind of its results; `None`: it does not measure.
     #[must_use]
     pub fn yields(&self) -> Option<Yields> {
         match self {
@@ -331,14 +330,14 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
-/// What a fault did until the job's end.
+/// The result of a fault at the job's end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injected {
     /// The fault's activity.
     pub activity: u32,
     /// The word of the plan.
     pub kind: String,
-    /// What carried it out: `hwlat tracer`, `SCHED_FIFO 99`, `ptrace`.
+    /// The way in which it was carried out: `hwlat tracer`, `SCHED_FIFO 99`, `ptrace`.
     pub way: String,
     /// CPUs of the environment that it was on.
     pub cpus: CpuSet,
@@ -358,7 +357,7 @@ pub struct Injected {
     pub at: Moments,
 }
 
-/// What one series measured in one tick.
+/// The values of one series in one tick.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tick {
     /// The measuring activity.
@@ -378,7 +377,7 @@ pub struct Tick {
     /// Latencies that the periods swallowed in this tick would have had.
     #[serde(default, skip_serializing_if = "Sparse::is_empty")]
     pub missed: Sparse,
-    /// What the thread went through since the start.
+    /// The counters of the thread since the start.
     pub thread: ThreadCounters,
 }
 
@@ -407,13 +406,13 @@ pub struct Total {
     pub series: SeriesKey,
     /// Until when was counted, in ns since the measurement started.
     pub at_ns: u64,
-    /// What.
+    /// The counts.
     pub total: Totals,
     /// Whether its thread has ended, and nothing more will come.
     pub last: bool,
 }
 
-/// What an item of a measurement came to so far.
+/// The value of an item of a measurement so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// The measuring activity.
@@ -428,7 +427,7 @@ pub struct Value {
 pub struct BreakdownOf {
     /// The measuring activity.
     pub activity: u32,
-    /// Where it went.
+    /// The times.
     #[serde(flatten)]
     pub breakdown: Breakdown,
 }
@@ -534,7 +533,7 @@ pub enum End {
 pub struct Done {
     /// Why it ended.
     pub end: End,
-    /// Where `end` is `break` or `failed`: what happened.
+    /// The reason, if `end` is `break` or `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long was measured, in ns.

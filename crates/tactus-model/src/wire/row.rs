@@ -20,7 +20,7 @@ pub trait Word: Sized {
     /// The word.
     fn word(&self) -> String;
 
-    /// What a word says; `None`: nothing.
+    /// The value of a word; `None`: unknown.
     fn of(word: &str) -> Option<Self>;
 }
 
@@ -248,10 +248,10 @@ macro_rules! choice {
 
 pub(crate) use {choice, row};
 
-/// The key of what is a row by itself.
+/// The key of a value that is a row by itself.
 const ITSELF: &str = "what";
 
-/// What a row says; `None` where it says nothing that is known here.
+/// The value of a row; `None` if no known type matches.
 fn said<T: Row>(row: &[String]) -> Option<T> {
     T::take(ITSELF, row)
 }

@@ -28,7 +28,7 @@ pub enum Verb {
     /// The bytes of `path` from `number` on, at most [`READ`]. `number` of the answer: whether there is more.
     #[default]
     Read,
-    /// Writes `data` to `path`, made or emptied; `number`: its mode, 0 for what the umask leaves.
+    /// Writes `data` to `path`, made or emptied; `number`: its mode, 0 for the default of the umask.
     Create,
     /// Adds `data` to the end of `path`; `number` 1: it is on the disk when this is answered.
     Append,
@@ -44,7 +44,7 @@ pub enum Verb {
     Exists,
     /// Whether `path` opens for reading and writing.
     Opens,
-    /// Where the program `path` is.
+    /// Returns the path of the program `path`.
     Find,
     /// Starts the program `words`, of which the first `number` are variables (`NAME=value`). Answered with
     /// its process id.
@@ -100,7 +100,7 @@ pub struct Call {
     pub path: String,
     /// Bytes, as [`encode`] writes them.
     pub data: String,
-    /// What is to be taken back.
+    /// The undo.
     pub undo: Option<Undo>,
     /// See [`Verb`].
     pub words: Vec<String>,
@@ -172,14 +172,14 @@ pub struct Answer {
     pub data: String,
 }
 
-/// What a child wrote.
+/// The output of a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// The child.
     pub child: u64,
     /// 1 is stdout, 2 stderr.
     pub stream: u64,
-    /// Bytes, as [`encode`] writes them; none: the stream has ended.
+    /// Bytes, as [`encode`] writes them; empty: the stream has ended.
     pub data: String,
 }
 
@@ -188,7 +188,7 @@ pub struct Output {
 pub struct Exited {
     /// The child.
     pub child: u64,
-    /// Its exit code; none: a signal ended it.
+    /// Its exit code; `None`: a signal ended it.
     pub code: Option<i32>,
 }
 
@@ -219,7 +219,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// What [`encode`] wrote; `None` where it did not.
+/// Decodes the text of [`encode`]; `None` if it is not one.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);

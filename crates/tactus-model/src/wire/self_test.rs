@@ -1,4 +1,4 @@
-//! How an instrument proves itself: what its threads made of a known fault, and what is known of its clock.
+//! How an instrument proves itself: the values of its threads during a known fault, and the checks of its clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Proven {
     pub clock: ClockCheck,
 }
 
-/// What a series counted in a stretch of time, as a tick carries it.
+/// The counts of a series in a stretch of time, in the form of a tick's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// Exact.
@@ -28,7 +28,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The largest value of the histogram, in ns; none: it is empty, or is not all of what was counted.
+    /// The largest value of the histogram, in ns; `None`: it is empty, or lacks some of the counts.
     #[must_use]
     // Not copied to each of its callers: the probe is small.
     #[inline(never)]
@@ -50,15 +50,15 @@ pub struct Trial {
     pub series: SeriesKey,
     /// Which of the controls it is.
     pub stage: Stage,
-    /// What was injected: the word of the plan.
+    /// The word of the plan for the injected fault.
     pub by: String,
     /// How long the fault held the CPU while the thread was due, in ns.
     pub injected_ns: u64,
     /// How often it had to be tried.
     pub attempts: u32,
-    /// What the thread measured just before, without the fault.
+    /// The values of the thread just before, without the fault.
     pub quiet: Counted,
-    /// What it measured with it.
+    /// Its values with the fault.
     pub held: Counted,
 }
 
@@ -97,7 +97,7 @@ pub enum Stage {
     After,
 }
 
-/// A known fault, and what the instrument saw of it.
+/// A known fault, and the instrument's view of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// The measuring activity.
@@ -115,7 +115,7 @@ pub struct Control {
     pub passed: bool,
     /// How often it had to be tried.
     pub attempts: u32,
-    /// What was injected: the word of the plan.
+    /// The word of the plan for the injected fault.
     #[serde(default = "hog")]
     pub by: String,
     /// Which of the controls it was.
@@ -124,13 +124,13 @@ pub struct Control {
 }
 
 impl Control {
-    /// How long the fault held the CPU; none: it was not made.
+    /// How long the fault held the CPU; `None`: it was not made.
     #[must_use]
     pub fn injected(&self) -> Option<u64> {
         known(self.injected_ns)
     }
 
-    /// What was seen of it; none: nothing arrived, or it was not made.
+    /// The latency seen from it; `None`: no value arrived, or it was not made.
     #[must_use]
     pub fn seen(&self) -> Option<u64> {
         known(self.seen_ns)

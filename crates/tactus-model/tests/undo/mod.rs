@@ -45,7 +45,7 @@ impl Drop for Place {
 }
 
 fn sleeper(mark: &str) -> Child {
-    // Its child carries the mark, too.
+    // Its child also carries the mark.
     Command::new("sh").args(["-c", "sleep 601 & exec sleep 600"]).env(MARKER, mark).spawn().unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! `network`: a stream of datagrams to a peer and back, and what it costs.
+//! `network`: a stream of datagrams to a peer and back, and its cost.
 
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;

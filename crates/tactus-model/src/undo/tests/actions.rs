@@ -1,4 +1,4 @@
-//! What is tried, how often and in which order, on a system that writes down what is asked of it.
+//! The tries, their number and their order, on a system that records all calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ struct Process {
     started: u32,
 }
 
-/// A system that has troubles with some paths, and writes down what is asked of it.
+/// A system that fails on some paths, and records all calls.
 #[derive(Default)]
 struct Recorded {
     said: RefCell<Vec<String>>,
@@ -40,14 +40,14 @@ struct Recorded {
     texts: BTreeMap<PathBuf, &'static str>,
     /// Bytes that were asked for, of the beginnings of files.
     taken: Cell<u64>,
-    /// What stands before a process's mark.
+    /// The words before a process's mark.
     before_marks: usize,
-    /// Who does not show his environment, until what happens then.
+    /// Processes whose environment cannot be read, with an action that ends this.
     locked: BTreeMap<u32, fn(&mut BTreeMap<u32, Process>)>,
 }
 
 impl Recorded {
-    /// What a file says.
+    /// The text of a file.
     fn text(mut self, path: &str, text: &'static str) -> Self {
         self.texts.insert(path.into(), text);
         self
@@ -338,7 +338,7 @@ fn a_number_that_changes_hands_while_others_are_looked_at_is_not_killed() {
     system.locked.insert(8, changes_hands);
     let _ = undo(&Undo::KillMarked("ours".into()), &system);
     assert_eq!(system.said(), ["kill 7 at 0 s"], "at once, before 8 is looked at");
-    // Between what is read of a process and the signal.
+    // A change between reading a process and sending the signal.
     let system = Recorded::default().process(7, &OURS);
     let held = system.hold(7).unwrap();
     changes_hands(&mut system.processes.borrow_mut());
