@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_second_that_is_none_is_refused() {
+    fn an_invalid_part_of_a_second_is_refused() {
         let spin = |busy| Measure::Spin(measure::Spin { busy, break_at: None });
         assert_eq!(Spin.wanted(&spin(None)).unwrap().busy, USUAL_BUSY);
         assert!(spin(Some(0)).check().is_err());

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_fetches_and_a_clock_that_jumps_take_no_memory() {
+    fn windows_that_are_not_fetched_and_a_clock_that_jumps_take_no_memory() {
         let mut windows = WindowMaxima::new(100, 0);
         (0..150).for_each(|n| windows.take(n * 100, n));
         let (first, maxima) = windows.over(15_000).unwrap();

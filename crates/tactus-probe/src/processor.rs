@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_counted_that_nobody_asked_for() {
+    fn only_requested_events_are_counted() {
         let cpus = sys::affinity().unwrap();
         let mut notes = Vec::new();
         let mut processor = Processor::find(&cpus, false, &mut notes);

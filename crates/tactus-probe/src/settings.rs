@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_said_with_the_kernels_word_and_the_rest_goes_on() {
+    fn a_failed_setting_is_reported_with_the_kernels_error_and_the_others_apply() {
         let before = sys::affinity().unwrap();
         let stranger = Thread { name: "somebody else".into(), ..own() };
         let changes = [

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_ours_may_be_entered_by_nobody_else() {
+    fn a_private_directory_may_only_be_entered_by_its_user() {
         let (_dir, own) = place();
         assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
         make_directory(&own).unwrap();

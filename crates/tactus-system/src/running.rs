@@ -181,7 +181,7 @@ mod tests {
     use crate::Real;
 
     #[test]
-    fn a_run_is_found_by_its_bundle_whatever_the_way_there_and_only_while_it_goes_on() {
+    fn a_run_is_found_by_any_path_to_its_bundle_and_only_while_it_runs() {
         let dir = tempfile::tempdir().unwrap();
         let bundle = Directory::create(&dir.path().join("bundle")).unwrap();
         let other = Directory::create(&dir.path().join("other")).unwrap();

@@ -163,7 +163,7 @@ mod tests {
     const RIGHTS: Rights = Rights { binds: false, without_iommu: false };
 
     #[test]
-    fn a_card_is_found_by_what_it_says_it_is_and_taken_from_nobody() {
+    fn a_card_is_found_by_its_identity_and_never_taken_from_its_driver() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let add = |address: &str, vendor: &str, number: &str| {

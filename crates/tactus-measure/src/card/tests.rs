@@ -115,7 +115,7 @@ fn a_late_answer_is_no_answer_to_the_next_interrupt_and_is_counted() {
 }
 
 #[test]
-fn an_answer_that_is_seen_after_a_second_was_lost_whoever_was_late_to_look() {
+fn an_answer_seen_after_a_second_counts_as_lost_even_if_the_card_looked_late() {
     let card = card();
     // The answer comes just before the card would give it up. It is there at the card's next look, which comes later.
     let guest = |page: &Page, number: u32| {

@@ -144,7 +144,7 @@ fn a_key_or_a_word_that_is_not_known_is_named() {
 }
 
 #[test]
-fn a_row_that_is_wrong_is_none() {
+fn a_wrong_row_gives_no_value() {
     let good = ["what=Fault", "fault=hog", "length=1", "every=2"];
     assert!(is_known::<What>(&good));
     for (at, wrong) in [(0, "what=Flood"), (1, "fault=flood"), (2, "length=x"), (3, "ever=2")] {

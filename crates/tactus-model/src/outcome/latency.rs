@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_after_the_end_are_nobodys() {
+    fn periods_after_the_end_do_not_count() {
         let mut latency = Latency::new();
         latency.record_until(1_000_000, 200_000, 2);
         assert_eq!((latency.totals.cycles, latency.totals.overruns), (1, 2));

@@ -345,7 +345,7 @@ mod tests {
 
     /// Tried one by one, these would not come to an end.
     #[test]
-    fn a_row_that_says_it_takes_a_century_of_nanoseconds_holds_nobody_up() {
+    fn a_row_that_claims_a_century_of_nanoseconds_causes_no_delay() {
         let mut all = Ticks::planned(LATEST_NS);
         assert!(all.add(&key(1), &TickScalars { at_ns: 1, ..tick(0, 7) }));
         assert!(all.joined > LATEST_NS / 10_000, "{}", all.joined);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_on_for_longer_than_planned_takes_no_more() {
+    fn a_run_longer_than_planned_takes_no_more_memory() {
         let mut all = Ticks::planned(0);
         let ticks = 3 * u64::try_from(MOST_STRETCHES).unwrap() + 5;
         for n in 0..ticks {

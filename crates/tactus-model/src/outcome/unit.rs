@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_one_dimension_are_held_against_each_other() {
+    fn units_of_one_dimension_are_compared() {
         let number = |text: &str, unit| text.parse::<Quantity>().unwrap().number_in(unit);
         assert_eq!(number("4us", Unit::Ns), Some(4000.0));
         assert_eq!(number("250ns", Unit::Us), Some(0.25));

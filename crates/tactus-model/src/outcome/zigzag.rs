@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_taken_off_the_front_and_a_cut_one_is_none() {
+    fn numbers_are_taken_off_the_front_and_a_truncated_one_gives_nothing() {
         let mut bytes: &[u8] = &[&[0, 1, 2, 0x80, 0x01][..], &[0xff; 9], &[0x80]].concat();
         let mut numbers = Vec::new();
         while let Some(number) = zigzag(&mut bytes) {

@@ -450,7 +450,7 @@ mod tests {
         }
 
         #[test]
-        fn any_other_text_is_none(text in ".{0,80}", cut in 0usize..80) {
+        fn any_text_can_be_read_and_a_truncated_one_gives_at_most_a_shorter_name(text in ".{0,80}", cut in 0usize..80) {
             let _ = text.parse::<DeviceCard>();
             let whole = card().to_string();
             let cut = cut.min(whole.len());

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_candidates_where_they_were_last_seen_and_this_process_is_none() {
+    fn threads_are_candidates_where_they_were_last_seen_except_this_process() {
         let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let ran = |ns| Ran { at: ns, threads: [(own, (1, ns)), (1, (1, ns)), (2, (0, ns))].into() };
         let readings = Readings { threads: [ran(S), ran(2 * S)].into(), ..Readings::default() };

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_called_as_it_likes_and_deceives_nobody() {
+    fn a_threads_name_cannot_imitate_another_event() {
         let line = |column: &str, comm: &str, next: &str| {
             format!(
                 "{column:>16}-7       [001] d..2.    54.029328: sched_switch: prev_comm={comm} prev_pid=7 prev_prio=120 \

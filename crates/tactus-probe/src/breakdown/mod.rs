@@ -129,7 +129,7 @@ mod tests {
     use crate::sys;
 
     #[test]
-    fn what_a_thread_does_between_begin_and_end_is_its_phases_and_what_it_does_between_phases_nobodys() {
+    fn time_between_begin_and_end_belongs_to_the_phase_and_time_between_phases_to_none() {
         let mut tally = Tally::default();
         let busy = |ns| {
             let until = sys::own_time() + ns;

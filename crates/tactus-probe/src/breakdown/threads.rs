@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_runs_is_named_with_its_process_and_one_that_has_gone_is_nobody() {
+    fn a_running_thread_is_named_with_its_process_and_one_that_has_ended_is_left_out() {
         let before = Threads::now();
         let named = std::thread::Builder::new().name("busy: one".into());
         let (stop, stopped) = std::sync::mpsc::channel::<()>();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_size_of_its_own_is_no_control() {
+    fn a_fault_without_a_size_cannot_be_a_control() {
         let over = Overcommit { threads: None, length: Nanos(MS), every: Nanos(100 * MS) };
         let (results, notes) = run(&Fault::Overcommit(over), &[], 99, Stage::Before);
         assert!(results.is_empty());

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_that_is_not_there_is_said_and_a_name_that_is_too_long_is_none() {
+    fn a_missing_interface_is_an_error_and_so_is_a_name_that_is_too_long() {
         assert_eq!(raise("no-such-if").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         assert!(give_address("no-such-if", Ipv4Addr::LOCALHOST).is_err());
         assert_eq!(raise("sixteen-letters!").unwrap_err().kind(), io::ErrorKind::InvalidInput);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn either_of_the_two_is_a_disturbance_and_none_of_them_is_none() {
+    fn either_of_the_two_is_a_disturbance_and_without_both_there_is_none() {
         assert!(!watch(Some(5)).differs(Some(5), 3_000));
         assert!(watch(Some(5)).differs(Some(6), 3_000));
         assert!(watch(Some(5)).differs(Some(5), 2_000));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_changes_is_seen_at_once_or_little_by_little_and_what_a_reading_misses_is_none() {
+    fn a_changing_clock_is_seen_at_once_or_gradually_and_the_error_of_a_reading_is_ignored() {
         // As they were read on a machine with a load of 5, and then as a governor goes down and up again.
         let read = [3238, 3238, 3120, 3225, 3238, 2400, 2410, 2395, 2700, 2800, 3000, 3238];
         let mut clock = Clock::of(3238);

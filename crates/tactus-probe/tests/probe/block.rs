@@ -124,7 +124,7 @@ fn the_instrument_is_proven_by_a_block_with_the_length_that_it_really_had() {
 }
 
 #[test]
-fn preemption_alone_is_none_of_a_bpf_programs() {
+fn a_bpf_program_cannot_turn_off_preemption_alone() {
     let mut probe = Probe::start();
     let fault = Activity::new(1, probe.cpu(), What::Fault(block(Off::Preemption)));
     let job = job(&probe, vec![timer(0, probe.cpu(), Timer::default()), fault]);

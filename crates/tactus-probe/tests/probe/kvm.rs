@@ -120,7 +120,7 @@ fn numbers(said: &str, beginning: &str) -> Option<Vec<u64>> {
 }
 
 #[test]
-fn a_guest_that_writes_to_a_port_so_often_leaves_for_user_space_so_often() {
+fn each_port_write_of_a_guest_is_an_exit_to_user_space() {
     if fs::File::open("/dev/kvm").is_err() {
         return skipped("there is no /dev/kvm, or this is not root");
     }

@@ -89,7 +89,7 @@ fn a_killed_probe_takes_every_load_with_it() {
 }
 
 #[test]
-fn what_a_program_started_ends_with_it_even_in_a_session_of_its_own() {
+fn processes_that_a_program_started_end_with_it_even_in_a_separate_session() {
     if status(std::process::id(), "Uid:").is_none_or(|uids| !uids.starts_with('0')) {
         return skipped("only root may make a process namespace");
     }

@@ -141,7 +141,7 @@ fn huge_pages(pid: u32) -> Option<bool> {
 }
 
 #[test]
-fn the_probe_forbids_itself_huge_pages_while_it_measures_and_nobody_else() {
+fn the_probe_disables_huge_pages_while_it_measures_only_for_itself() {
     let mut probe = Probe::start_as(&[PROBE], "thp");
     let session = probe.child.id();
     if huge_pages(session) != Some(true) {

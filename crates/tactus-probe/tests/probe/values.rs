@@ -58,7 +58,7 @@ fn check(value: &ValueResult) {
 }
 
 #[test]
-fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
+fn every_item_has_a_value_during_the_measurement_and_a_better_one_at_the_end() {
     let first = |probe: &Probe| os(3, probe.cpu());
     every_item_has_a_value("os", first, Os::ITEMS);
     let exits = |probe: &Probe| values_of(Measure::Exits(Exits::default()), 3, probe.cpu());

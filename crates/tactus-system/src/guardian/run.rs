@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_whoever_changed_it_did_not_put_back_is_put_back_all_the_same() {
+    fn a_value_that_was_not_restored_by_its_changer_is_restored_all_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let value = dir.path().join("value");
         let guardian = Guardian::start(&Real).unwrap();

@@ -72,7 +72,7 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
 }
 
 #[test]
-fn a_killed_probe_takes_its_children_along_and_nobody_waits_for_it() {
+fn a_killed_probe_takes_its_children_along_and_all_callers_return() {
     let mut remote = RemoteProbe::begin();
     let mut child = remote.system.spawn(&Invocation::new(["sleep", "60"])).unwrap();
     let mut stdout = child.take_stdout().unwrap();

@@ -308,7 +308,7 @@ fn a_path_that_is_another_one_for_those_who_undo_is_not_touched() {
 }
 
 #[test]
-fn one_attempt_waits_for_nobody() {
+fn one_attempt_never_waits() {
     let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, 1).process(7, &OURS);
     assert!(attempt(&Undo::Remove("/b".into()), &system).is_err());
     assert!(attempt(&Undo::KillMarked("ours".into()), &system).is_err());
