@@ -1,3 +1,5 @@
+//! The data of tactus and the pure rules over it. No code here touches a machine.
+//!
 //! All crates share these types. The probe sends [`message`]s in [`wire`] frames. The host side reads a [`plan`] and
 //! writes [`event`]s and a [`bundle`], and the report turns a bundle into a [`document`].
 

@@ -1,7 +1,9 @@
-//! Answers an interrupt card in a Linux guest (docs/design/card.md). By default a thread of this program has the
-//! device, by VFIO. The guest's kernel counts its interrupt in an eventfd; the thread that reads it has the highest
-//! priority on its CPU and copies the number. Alternatively the thread polls, and no interrupt is raised, or a module
-//! answers that was loaded when the guest came up. It runs in a [`crate::worker`], for ever.
+//! Answers an interrupt card in a Linux guest (docs/design/card.md): by default, a thread of this program has the
+//! device, by VFIO.
+//!
+//! The guest's kernel counts its interrupt in an eventfd. The thread that reads it has the highest priority on its CPU,
+//! and copies the number. Alternatively the thread polls, and no interrupt is raised, or a module answers that was
+//! loaded when the guest came up. It runs in a [`crate::worker`], for ever.
 
 use std::fs;
 use std::os::fd::AsFd;

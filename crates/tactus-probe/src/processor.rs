@@ -1,6 +1,7 @@
-//! The processor's counts of a CPU: system management interrupts, and misses of the last-level cache. To read either,
-//! the kernel interrupts the CPU in question. So they are read once before and once after the measurement, for each CPU
-//! rather than each thread, and never meanwhile.
+//! The processor's counts of a CPU: system management interrupts, and misses of the last-level cache.
+//!
+//! To read either, the kernel interrupts the CPU in question. So they are read once before and once after the
+//! measurement, for each CPU rather than each thread, and never meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,6 +1,8 @@
 //! Calls of the host side for the system that the probe is on: files, programs, promises. An environment inside this
-//! one is started with these calls. The session's thread serves them between its other duties. Waiting for a child's
-//! output, input or end is done in [`RpcServer::turn`]; no call waits.
+//! one is started with these calls.
+//!
+//! The session's thread serves them between its other duties. Waiting for a child's output, input or end is done in
+//! [`RpcServer::turn`]; no call waits.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};

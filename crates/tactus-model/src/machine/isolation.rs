@@ -1,7 +1,9 @@
 //! The CPUs that the scheduler's balancing leaves out, and the source of that: the kernel's command line, or cgroups at
-//! run time. `/sys/devices/system/cpu/isolated` only shows the setting at boot. Partitions of cgroup v2 are shown by
-//! the root's `cpuset.cpus.isolated` since Linux 6.7, and by each cgroup's files since 6.1. Under v1 a CPU is in no
-//! scheduling domain if no cpuset with it is balanced (`generate_sched_domains` in kernel/cgroup/cpuset.c).
+//! run time.
+//!
+//! `/sys/devices/system/cpu/isolated` only shows the setting at boot. Partitions of cgroup v2 are shown by the root's
+//! `cpuset.cpus.isolated` since Linux 6.7, and by each cgroup's files since 6.1. Under v1 a CPU is in no scheduling
+//! domain if no cpuset with it is balanced (`generate_sched_domains` in kernel/cgroup/cpuset.c).
 
 use crate::cmdline::Cmdline;
 use crate::cpus::{CpuSet, MAX_CPU};

@@ -1,5 +1,6 @@
-//! The cgroups of a process, from its own up to the root, and their limits. Each limit holds for the process: a
-//! service's quota may be that of its slice.
+//! The cgroups of a process, from its own up to the root, and their limits.
+//!
+//! Each limit holds for the process: a service's quota may be that of its slice.
 
 /// Groups above each other that are looked at.
 const DEEPEST: usize = 16;

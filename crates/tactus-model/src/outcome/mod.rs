@@ -48,8 +48,9 @@ pub enum Yields {
     Values,
 }
 
-/// The results of a row. In `result.json` latencies are `series` and `all`; a row of values has `values` beside them,
-/// and they are empty.
+/// The results of a row.
+///
+/// In `result.json` latencies are `series` and `all`; a row of values has `values` beside them, and they are empty.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,

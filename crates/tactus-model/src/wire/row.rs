@@ -1,3 +1,5 @@
+//! Values as rows of words, for messages to a probe: `key=value` for each given field.
+//!
 //! Another type sent to a probe as JSON makes the probe larger by 120 KB. So such a type is declared within [`row!`],
 //! [`choice!`] or the macros of [`crate::catalogue`]: they make the type and its row from one list of fields.
 

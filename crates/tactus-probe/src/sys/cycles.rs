@@ -14,6 +14,7 @@ pub fn additions(about: u64) -> u64 {
     for _ in 0..turns {
         // From a register rather than a constant: newer processors execute additions of constants while they rename
         // registers, in no time.
+        // SAFETY: it changes the register that it is given, and flags.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             asm!(".rept 64", "add {sum}, {one}", ".endr", sum = inout(reg) sum, one = in(reg) one, options(nomem, nostack));

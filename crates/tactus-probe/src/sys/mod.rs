@@ -1,5 +1,7 @@
 //! The only module of the probe with unsafe code: raw system calls, `fork`, BPF, the heap. The unsafe code for clocks
-//! and thread scheduling is in `tactus-measure`. All other code uses the safe functions here, or rustix.
+//! and thread scheduling is in `tactus-measure`.
+//!
+//! All other code uses the safe functions here, or rustix.
 
 pub mod bpf;
 pub mod chain;

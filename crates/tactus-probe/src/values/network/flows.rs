@@ -165,6 +165,9 @@ impl Flows {
     }
 
     /// Gives all of them an order; if the order has a set end, [`Flows::finished`] waits for it.
+    ///
+    /// # Errors
+    /// When their processes are gone.
     pub fn order(&mut self, order: Order, turn: u64) -> io::Result<()> {
         self.turn = turn;
         self.over.0.store(0, Ordering::Release);

@@ -1,6 +1,7 @@
-//! `network`: streams of datagrams between two probes, and their cost. Both ends are workers: [`near`] measures, and
-//! [`far`] carries out its orders, which come over a TCP connection on the same path. Each has [`flows`], a socket and
-//! a process for each stream. docs/design/network.md gives the reasons.
+//! `network`: streams of datagrams between two probes, and their cost.
+//!
+//! Both ends are workers: [`near`] measures, and [`far`] carries out its orders, which come over a TCP connection on
+//! the same path. Each has [`flows`], a socket and a process for each stream. docs/design/network.md gives the reasons.
 
 mod control;
 mod far;

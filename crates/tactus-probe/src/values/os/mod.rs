@@ -1,5 +1,7 @@
+//! `os`: system call, clock, signals, page fault, select, processes, context switches, and bytes between processes.
+//!
 //! Each is done as in lmbench 3, if lmbench has it. The signal's value is that of sending and catching less that of
-//! sending alone (`lat_sig catch`). select asks for duplicates of one connected socket, all of them writable
+//! sending alone (`lat_sig catch`). The call select asks for duplicates of one connected socket, all of them writable
 //! (`lat_select tcp`). Pipe and socket carry 64 KiB at a time (`bw_pipe`, `bw_unix`). The context switch is half of a
 //! round trip through two pipes with its reads and writes, which lmbench subtracts.
 
