@@ -53,7 +53,7 @@ impl Measurement for Application {
     }
 }
 
-/// Reads what the lane is there to read: of the stand-in where it is a control.
+/// Reads the source of the lane: in a control, the stand-in.
 pub(crate) fn read(lane: &Lane, run: Run) {
     let Some(reading) = &lane.reading else { return };
     let stopped = || lane.stopped();

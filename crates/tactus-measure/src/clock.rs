@@ -10,7 +10,7 @@ use crate::sys;
 /// How long the two clocks are compared, at least, in ns: 50 ns of reading error are then 5 ppm.
 const COMPARE_NS: u64 = 10_000_000;
 
-/// What ticks of a clock are worth.
+/// The length of a tick of a clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     ns_per_tick: f64,
@@ -55,7 +55,7 @@ impl Source {
         })
     }
 
-    /// What its ticks are worth.
+    /// The length of its ticks.
     pub fn scale(self) -> Scale {
         match self {
             Self::Ticks(scale) => scale,
@@ -63,7 +63,7 @@ impl Source {
         }
     }
 
-    /// What the processor's own is called.
+    /// The name of the processor's counter.
     pub const fn counter() -> &'static str {
         if cfg!(target_arch = "x86_64") { "the TSC" } else { "the virtual counter" }
     }
@@ -120,13 +120,13 @@ impl Pair {
         best.map_or(Self { ns: 0, error: 0, ticks: 0 }, |(_, pair)| pair)
     }
 
-    /// The time to a later pair in ns, how far it may be off, and the ticks of it; none: it is not later.
+    /// The time to a later pair in ns, its possible error, and its ticks; `None`: the other pair is not later.
     pub fn elapsed(self, later: Self) -> Option<(u64, u64, u64)> {
         let (ns, ticks) = (later.ns.checked_sub(self.ns)?, later.ticks.checked_sub(self.ticks)?);
         Some((ns, self.error + later.error, ticks))
     }
 
-    /// What a tick is worth between this pair and a later one, if time passed.
+    /// The length of a tick between this pair and a later one, if time passed.
     pub fn to(self, later: Self) -> Option<Scale> {
         let (ns, ticks) = (later.ns.checked_sub(self.ns)?, later.ticks.checked_sub(self.ticks)?);
         (ns > 0 && ticks > 0).then(|| Scale { ns_per_tick: float(ns) / float(ticks) })

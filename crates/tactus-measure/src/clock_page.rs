@@ -11,13 +11,13 @@ use tactus_model::wire::clock_page::{ANSWERED, DEVICE, HEARD, LONGEST_NS, QUESTI
 use crate::card::pci;
 use crate::sys::{self, Page};
 
-/// How long what is written stands, in ns: who reads it takes a few hundred.
+/// How long the written values stay, in ns: a reader needs a few hundred.
 const STANDS_NS: u64 = 4_000;
 
 /// Shows it until that is ended from the other side, or too long.
 ///
 /// # Errors
-/// When there is no such page, with those of open(2) and mmap(2).
+/// When the page does not exist, and those of open(2) and mmap(2).
 pub fn show(devices: &Path) -> io::Result<()> {
     let id = DEVICE.parse().map_err(io::Error::other)?;
     let place = pci::find(devices, id).into_iter().next().ok_or(io::ErrorKind::NotFound)?;

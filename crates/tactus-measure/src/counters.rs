@@ -1,5 +1,4 @@
-//! What a measuring thread went through, as the kernel counts it: read by the session thread,
-//! never by the measuring one.
+//! The kernel's counts of a measuring thread: read by the session thread, never by the measuring one.
 
 use std::fs;
 
@@ -7,12 +6,12 @@ use tactus_model::message::ThreadCounters;
 
 use crate::stat::Stat;
 
-/// What the processor counted on a CPU from the beginning of the measurement to its end.
+/// The processor's counts of a CPU from the beginning of the measurement to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfCpu {
-    /// System management interrupts; none: this processor does not say.
+    /// System management interrupts; `None`: this processor does not count them.
     pub smi: Option<u64>,
-    /// Misses of the last-level cache; none: nobody asked, or they could not be counted all the time.
+    /// Misses of the last-level cache; `None`: they were not requested, or could not be counted all the time.
     pub llc_misses: Option<u64>,
 }
 
@@ -34,7 +33,7 @@ pub(crate) fn read(tid: u32, cpu: u32, stat: &Stat) -> ThreadCounters {
     }
 }
 
-/// What was counted since `before`.
+/// The counts since `before`.
 pub(crate) fn since(before: &ThreadCounters, now: &ThreadCounters) -> ThreadCounters {
     let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
     ThreadCounters {

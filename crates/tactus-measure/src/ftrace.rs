@@ -1,7 +1,8 @@
-//! ftrace at a break: what the kernel traced until then is kept from being written over, as cyclictest keeps it.
+//! ftrace at a break: the trace is stopped so that new events do not overwrite it, as cyclictest does.
 //!
-//! Nothing is traced for it. Where somebody traces (a tracer or events are on), the thread whose latency exceeded the
-//! limit stops it with one write, as its last act. It stays stopped: to go on would write over what led to the latency.
+//! This module traces nothing itself. If a tracer or events are on, the thread whose latency exceeded the limit stops
+//! the trace with one write, as its last act. The trace stays stopped: a restart would overwrite the events that led to
+//! the latency.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +20,7 @@ pub struct Ftrace {
 }
 
 impl Ftrace {
-    /// What is being traced on this system, if anything is.
+    /// The trace of this system, if one is on.
     pub fn find() -> Option<Self> {
         ROOTS.iter().find_map(|root| Self::at(Path::new(root)))
     }
@@ -29,7 +30,7 @@ impl Ftrace {
         if read("tracing_on").trim() != "1" {
             return None;
         }
-        // All, or some, of the events; `?`: there are none.
+        // `1`: all events are on; `X`: some are; `?`: the system has no events.
         let traces = !["", "nop"].contains(&read("current_tracer").trim())
             || ["1", "X"].contains(&read("events/enable").trim());
         let tracing_on = traces.then(|| File::options().write(true).open(root.join("tracing_on")).ok())??;
@@ -43,7 +44,7 @@ impl Ftrace {
         }
     }
 
-    /// What there is to say before the measurement.
+    /// The note for the report before the measurement.
     pub fn note(&self) -> Note {
         Note::info(format!(
             "the kernel traces ({}): a latency above the limit of `break` stops the trace, so that it ends \
@@ -52,7 +53,7 @@ impl Ftrace {
         ))
     }
 
-    /// What there is to say if it was stopped.
+    /// The note for the report if the trace was stopped.
     pub fn stopped(&self) -> Option<Note> {
         let root = self.root.display();
         self.stopped.load(Ordering::Acquire).then(|| {

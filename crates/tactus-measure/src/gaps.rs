@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::ring::CachePadded;
 
-/// Values below this have a bucket each; above, each doubling has half as many. A bucket is then
-/// at most 1/1024 wide, which is below the 0.1 % of the histograms that are sent.
+/// Each value below this has its own bucket; above, each doubling has half of that. A bucket is then at most 1/1024
+/// wide, below the 0.1 % of the histograms that are sent.
 const LINEAR: u64 = 2048;
 const HALF: u64 = LINEAR / 2;
 const LINEAR_BITS: u32 = LINEAR.trailing_zeros();
@@ -18,8 +18,8 @@ const BUCKETS: usize = (LINEAR + (MOST_BITS - LINEAR_BITS) as u64 * HALF) as usi
 /// The counts, in ticks of the polled clock.
 pub struct GapHistogram {
     counts: Box<[AtomicU64]>,
-    /// Written with every gap: on a line of its own, so that nobody who looks at something else waits for it, nor
-    /// it for them.
+    /// Written with every gap. It has a separate cache line, so that readers of the other fields and this writer do not
+    /// delay each other.
     running: CachePadded<Running>,
     floor: CachePadded<AtomicU64>,
 }
@@ -30,7 +30,7 @@ struct Running {
     sum: AtomicU64,
 }
 
-/// What was counted since the last look.
+/// The counts since the last look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Middle of the bucket in ticks, and how many.
@@ -91,7 +91,7 @@ impl GapHistogram {
         }
     }
 
-    /// What was counted since `before`, which becomes the new state. Only the session calls it.
+    /// The counts since `before`, which becomes the new state. Only the session calls it.
     pub fn since(&self, before: &mut Vec<u64>) -> Counted {
         before.resize(self.counts.len(), 0);
         let mut counted = Counted::default();

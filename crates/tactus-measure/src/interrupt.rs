@@ -70,7 +70,7 @@ impl Measurement for Interrupt {
             }
             let (raised, answer) = card.ask(|| lane.stopped());
             let (Answer::At(at) | Answer::Lost(at)) = answer else { return };
-            // In a control the card itself is held: that it raised the interrupt late is what is to be seen.
+            // In a control the card itself is held, and its late raise must be seen.
             let value = at - if run.control { due } else { raised };
             let sample = Sample { at, value };
             writer.push(sample);
@@ -97,7 +97,7 @@ struct Schedule {
 impl Schedule {
     fn new(run: Run, now: u64, spread: u32) -> Self {
         let interval_ns = run.interval_ns.max(1);
-        // Where all begin together who comes late is late; else what was due before is not this thread's.
+        // If all threads begin together, a late one is late. Otherwise earlier due times do not belong to this thread.
         let passed = if run.open { 0 } else { now.saturating_sub(run.start).div_ceil(interval_ns) };
         let most = interval_ns / 100 * u64::from(spread);
         let periods = run.end.saturating_sub(run.start).div_ceil(interval_ns);

@@ -1,4 +1,4 @@
-//! What a measuring thread and the session thread share: the thread's orders, its samples, its end.
+//! The data shared by a measuring thread and the session thread: the thread's orders, its samples, its end.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::reading::Reading;
 use crate::ring::{CachePadded, Ring};
 use crate::sys;
 
-/// What a lane is for; fixed before its thread starts.
+/// The task of a lane; fixed before its thread starts.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// The measuring activity.
@@ -30,8 +30,8 @@ pub struct Spec {
     pub limit_ns: u64,
     /// Part of the time that `spin` polls, in per cent.
     pub busy: u32,
-    /// Where its thread is, if not on the CPU of its series: it reads what is measured there, or raises what a handler there
-    /// answers.
+    /// The CPU of its thread, if it is not that of its series: the thread reads the values of that CPU, or raises
+    /// interrupts that are handled there.
     pub reads_on: Option<u32>,
 }
 
@@ -52,8 +52,8 @@ pub struct Run {
     pub start: u64,
     /// No due time at or after this; as `start`.
     pub end: u64,
-    /// It begins when all do ([`Lane::beginning`]), and who comes to it late is late: from its first due time on
-    /// everything counts. Else its thread waits for the order itself, and due times before it looked are none.
+    /// The thread begins with all others ([`Lane::beginning`]). A late thread is late: everything counts from its first
+    /// due time on. If false, the thread waits for its order, and due times before it looked do not count.
     pub open: bool,
     /// Time between two due times, in ns.
     pub interval_ns: u64,
@@ -61,7 +61,7 @@ pub struct Run {
     pub control: bool,
 }
 
-/// What a thread is to do next.
+/// The next task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Measure.
@@ -70,7 +70,7 @@ pub enum Order {
     Quit,
 }
 
-/// What all threads of a job share.
+/// The data shared by all threads of a job.
 #[derive(Default)]
 pub struct Common {
     /// End now.
@@ -79,7 +79,7 @@ pub struct Common {
     pub beginning: AtomicU64,
     /// When a value exceeded its limit, CLOCK_MONOTONIC in ns; 0: none did.
     pub broke_at: AtomicU64,
-    /// What the kernel traces, to be stopped when a value exceeds its limit.
+    /// The kernel's trace, which is stopped when a value exceeds its limit.
     pub ftrace: OnceLock<Ftrace>,
     /// A thread did not end and was left to its end.
     pub abandoned: AtomicBool,
@@ -87,23 +87,23 @@ pub struct Common {
 
 /// The shared state of one measuring thread.
 pub struct Lane {
-    /// What it is for.
+    /// The task of this lane.
     pub spec: Spec,
     /// Its samples.
     pub(crate) ring: Ring,
     /// Counts of `spin`.
     pub gaps: Option<GapHistogram>,
-    /// The card behind which its thread is.
+    /// The card of its thread.
     pub card: Option<Arc<Card>>,
-    /// What its thread reads, where it measures nothing itself.
+    /// The source that its thread reads, if the thread measures nothing itself.
     pub reading: Option<Arc<dyn Reading>>,
     /// Its thread id.
     pub tid: AtomicU32,
-    /// What all lanes of a job share.
+    /// The data shared by all lanes of a job.
     pub common: Arc<Common>,
     /// A value that exceeded the limit; 0: none.
     pub broke: AtomicU64,
-    /// What went wrong with the thread while it ran (an errno); 0: nothing.
+    /// The error of the thread (an errno); 0: no error.
     pub failed: AtomicU32,
     orders: CachePadded<Mailbox>,
 }
@@ -125,7 +125,7 @@ struct Mailbox {
 impl Lane {
     /// A lane whose thread does not run yet.
     pub fn new(spec: Spec, gaps: Option<GapHistogram>, common: Arc<Common>) -> Self {
-        // Gaps are counted beside it: it has room for the largest of them.
+        // Gaps are counted beside it: the ring has room for the largest of them.
         let ring_interval = if gaps.is_some() { u64::MAX } else { spec.interval_ns };
         Self {
             ring: Ring::new(ring_interval),
@@ -177,12 +177,10 @@ impl Lane {
         })
     }
 
-    /// Waits for the beginning of an open run and says when its due times are. Only the measuring
-    /// thread calls it.
+    /// Waits for the beginning of an open run and says when its due times are. Only the measuring thread calls it.
     ///
-    /// The thread looks for itself instead of being woken: whoever would wake it has ordinary
-    /// priority and may be kept from its CPU by the very load that is to be measured under, and its
-    /// delay would be measured as the thread's.
+    /// The thread polls instead of being woken. The waking thread has ordinary priority, and the load under test may
+    /// keep it from its CPU. Its delay would then be measured as this thread's.
     pub fn beginning(&self, run: Run) -> Run {
         if !run.open {
             return run;
@@ -205,8 +203,8 @@ impl Lane {
         }
     }
 
-    /// A value that exceeds the limit, in ns, seen at this time of CLOCK_MONOTONIC: what the kernel traces is stopped, and
-    /// the job is to end.
+    /// Records a value above the limit, in ns, and the time of CLOCK_MONOTONIC at which it was seen. Stops the kernel's
+    /// trace and ends the job.
     pub(crate) fn exceeded(&self, value: u64, at: u64) {
         self.broke.store(value, Ordering::Relaxed);
         self.common.broke_at.store(at, Ordering::Relaxed);

@@ -1,8 +1,7 @@
-//! What measures latency in the probe: one file for each measurement, one line in the table. The rest is what they
-//! have in common: the thread, its lane and ring, the series that its samples become, the clocks.
+//! The probe's measurements of latency: one file for each, one line in the table. The other modules are shared: the
+//! thread, its lane and ring, the series that its samples become, the clocks.
 //!
-//! It touches the CPUs that it measures on, and reads `/proc` and `/sys`. It writes nothing but the trace that it stops
-//! at a break.
+//! It touches the CPUs that it measures on, and reads `/proc` and `/sys`. It writes only to stop a trace at a break.
 #![expect(
     clippy::disallowed_methods,
     reason = "the probe is on the machine: it is what the door of others leads to"
@@ -36,10 +35,10 @@ use card::Card;
 use lane::{Lane, Run};
 use reading::Reading;
 
-/// What a thread is to read; none: it measures itself.
+/// The source that a thread reads; `None`: the thread measures itself.
 pub type Read = Result<Option<Arc<dyn Reading>>, Refusal>;
 
-/// What a measurement asks for, beside what all have in common.
+/// The requirements of a measurement, beside those that all share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Threads per CPU; each further one has a priority one lower.
@@ -57,10 +56,10 @@ pub trait Measurement: Sync {
     /// The word of the plan.
     fn name(&self) -> &'static str;
 
-    /// What its values are, as the series say it.
+    /// The kind of its values, as the series name it.
     fn kind(&self, measure: &Measure) -> &'static str;
 
-    /// What it asks for.
+    /// Its requirements.
     ///
     /// # Errors
     /// When the table is that of another measurement.
@@ -71,10 +70,10 @@ pub trait Measurement: Sync {
         false
     }
 
-    /// The card behind which its thread is; none: it needs none. What there is to say of it goes to the notes.
+    /// The card of its thread; `None`: it needs no card. Remarks on the card are added to `notes`.
     ///
     /// # Errors
-    /// When it needs one, and there is none to be had.
+    /// When it needs a card and none is available.
     fn card(
         &self,
         _measure: &Measure,
@@ -84,16 +83,17 @@ pub trait Measurement: Sync {
         Ok(None)
     }
 
-    /// What its thread reads of a program or a kernel that measures this CPU, with this interval, in ns. Such a thread
-    /// is on a CPU that keeps house, and is bound by no rule of those that measure; none: it measures itself.
+    /// The source that its thread reads: a program or a kernel that measures this CPU, with this interval in ns. Such a
+    /// thread runs on a housekeeping CPU, and the rules for measuring threads do not apply to it. `None`: the thread
+    /// measures itself.
     ///
     /// # Errors
-    /// When it is to read, and cannot.
+    /// When the source cannot be read.
     fn reading(&self, _measure: &Measure, _interval_ns: u64, _cpu: u32) -> Read {
         Ok(None)
     }
 
-    /// What the reader must know before it runs.
+    /// Notes that the reader needs before the measurement runs.
     fn notes(&self, _measure: &Measure) -> Vec<Note> {
         Vec::new()
     }
@@ -120,7 +120,7 @@ pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
     MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
 }
 
-/// What a measurement says to the table of another one.
+/// The refusal of another measurement's table.
 fn stranger(measure: &Measure) -> Refusal {
     let reason = format!("`{}` is the table of another measurement", measure.kind());
     Refusal { reason, hint: Some("this is a bug in tactus".into()) }

@@ -1,5 +1,5 @@
-//! What a measurement is that measures nothing itself: a thread of ordinary priority, on no CPU that is measured, reads
-//! what a program or the kernel writes, and hands it over to the session's thread.
+//! A measurement that measures nothing itself. A thread of ordinary priority reads what a program or the kernel writes,
+//! and hands it over to the session's thread. It runs on a CPU that is not measured.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,17 +7,17 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tactus_model::message::Note;
 
-/// What waits for the session's thread, at most: what comes beyond counts as lost.
+/// Limit of the values that wait for the session's thread: further values count as lost.
 const MOST_WAITING: usize = 1 << 21;
 
-/// What a cycle came to.
+/// The result of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marked {
     /// One that was due when nothing was to be done.
     Cycle {
         /// When it ended, CLOCK_MONOTONIC in ns.
         at: u64,
-        /// What is measured of it, in ns.
+        /// Its measured value, in ns.
         value: u64,
         /// Due times behind its own that may have been missed: those before the next cycle's, or before the end.
         left: u64,
@@ -26,7 +26,7 @@ pub enum Marked {
     Behind {
         /// When it ended, CLOCK_MONOTONIC in ns.
         at: u64,
-        /// What is measured of it, in ns.
+        /// Its measured value, in ns.
         value: u64,
     },
 }
@@ -42,37 +42,37 @@ pub struct Due {
     pub interval_ns: u64,
 }
 
-/// What is read, and by whom is of no interest here.
+/// A source of measured values. This trait does not depend on the source or on its reader.
 pub trait Reading: fmt::Debug + Send + Sync {
     /// Waits until there is something to read; after its patience, counted from `began`, there is trouble.
     fn wait(&self, began: u64);
 
-    /// Reads what is due in `span`, until its end or until it is told to stop. Its own thread calls it, as it does the next
-    /// one.
+    /// Reads the values due in `span`, until its end or until it is told to stop. Its own thread calls it, and also the
+    /// next function.
     fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool);
 
     /// The same of a stand-in, which writes meanwhile.
     fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool);
 
-    /// What was read and waits.
+    /// The values that wait.
     fn inbox(&self) -> &Inbox;
 
-    /// What there is to say of it.
+    /// The notes on this source for the report.
     fn account(&self) -> Vec<Note>;
 }
 
-/// What was read and waits for the session's thread.
+/// Values that wait for the session's thread.
 #[derive(Debug, Default)]
 pub struct Inbox {
     waiting: Mutex<Vec<Marked>>,
-    /// What the session's thread did not take in time.
+    /// Values that the session's thread did not take in time.
     not_taken: AtomicU64,
-    /// What was lost and no tick has told of.
+    /// Lost values that no tick has reported yet.
     untold: AtomicU64,
     trouble: OnceLock<String>,
 }
 
-/// What a mutex holds, whoever held it before.
+/// Locks a mutex even if a thread that held it has panicked.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -89,7 +89,7 @@ impl Inbox {
         }
     }
 
-    /// So many more were left out.
+    /// Counts this many more values as left out.
     pub(crate) fn lose(&self, count: u64) {
         self.untold.fetch_add(count, Ordering::Relaxed);
     }
@@ -99,18 +99,18 @@ impl Inbox {
         self.not_taken.load(Ordering::Relaxed)
     }
 
-    /// Hands over what was read, and says how many were left out since the last time.
+    /// Hands over the waiting values, and returns how many were left out since the last time.
     pub fn drain(&self, each: &mut dyn FnMut(Marked)) -> u64 {
         std::mem::take(&mut *lock(&self.waiting)).into_iter().for_each(each);
         self.untold.swap(0, Ordering::Relaxed)
     }
 
-    /// It is no use to go on, for this reason. The first one counts.
+    /// Records why the measurement cannot continue. The first reason counts.
     pub(crate) fn fail(&self, why: String) {
         let _ = self.trouble.set(why);
     }
 
-    /// Why it is no use to go on; none: it is.
+    /// Why the measurement cannot continue; `None`: it can.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.get().cloned()
     }

@@ -17,7 +17,7 @@ use crate::sys;
 /// Bit of CAP_SYS_NICE in CapEff.
 const CAP_SYS_NICE: u64 = 23;
 
-/// What matters when a policy was refused.
+/// The facts that matter when a policy was refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Situation {
     errno: i32,
@@ -205,12 +205,12 @@ pub fn cpu(cpu: u32, allowed: &CpuSet) -> Refusal {
 fn unusable(cpu: u32, machine: &Topology) -> Refusal {
     let asked = CpuSet::one(cpu);
     let why = machine.resolve(&CpuRequest::List(asked.clone())).err();
-    // What looks usable was refused all the same.
+    // The CPU looks usable and was refused all the same.
     let why = why.unwrap_or_else(|| machine.not_allowed(asked));
     Refusal { reason: why.to_string(), hint: Some(why.hint()) }
 }
 
-/// What was read of this system.
+/// The files of this system that were read.
 struct Seen(Facts);
 
 impl Files for Seen {
@@ -230,8 +230,8 @@ impl Files for Seen {
     }
 }
 
-/// Whether the probe may measure on `cpu`: it was allowed when it started, or is isolated (then it
-/// is in nobody's mask and may still be chosen).
+/// Whether the probe may measure on `cpu`: it was allowed when the probe started, or it is isolated. An isolated CPU is
+/// in no task's mask and may still be chosen.
 pub fn may_use(cpu: u32, allowed: &CpuSet) -> bool {
     let isolated: CpuSet = fs::read_to_string("/sys/devices/system/cpu/isolated")
         .ok()

@@ -15,14 +15,14 @@ const HOLDS_NS: u64 = 4_000_000_000;
 /// A measured value and when it was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// CLOCK_MONOTONIC at the end of what was measured, in ns.
+    /// CLOCK_MONOTONIC at the end of the measured time, in ns.
     pub at: u64,
     /// The value, in ns.
     pub value: u64,
 }
 
 impl Sample {
-    /// How many due times a wake-up had behind its own before `end`, where it was due every `interval_ns`.
+    /// The number of due times between a wake-up's own and `end`, if it is due every `interval_ns`.
     pub const fn left(self, interval_ns: u64, end: u64) -> u64 {
         let due = self.at.saturating_sub(self.value);
         match end.saturating_sub(due).saturating_sub(1).checked_div(interval_ns) {

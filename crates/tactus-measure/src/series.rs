@@ -20,20 +20,20 @@ use crate::windows::WindowMaxima;
 const OUTLIERS: usize = 32;
 /// Of these, the most that are sent with one tick.
 const PER_TICK: usize = 4;
-/// A thread may read its clock, be held, and write down later what it read: so long its window is not over, in ns.
+/// A thread may read its clock, be delayed, and store the reading later: its window stays open for this long, in ns.
 const PUSHED_NS: u64 = 10_000_000;
-/// Gaps below this are no outliers, in ns.
+/// Gaps below this do not count as outliers, in ns.
 pub const SMALLEST_GAP: u64 = 1_000;
 
-/// Of so many of the largest values it is kept what the kernel did meanwhile.
+/// For this many of the largest values, the kernel's activity at their time is kept.
 const WITNESSED: usize = 10;
 
-/// What knows what the kernel did on a CPU.
+/// A source that knows what the kernel did on a CPU.
 pub trait Witness {
-    /// Whatever it reads now and then, not to be asked for what it has not: before it is asked, each time that samples are
-    /// taken in.
+    /// Takes the readings that the source needs at intervals. Called each time that samples are taken in, before
+    /// `between`.
     fn look(&self) {}
-    /// What it did between two moments of CLOCK_MONOTONIC, in ns.
+    /// The kernel's activity between two moments of CLOCK_MONOTONIC, in ns.
     fn between(&self, due: u64, seen: u64) -> Trace;
 }
 
@@ -91,9 +91,9 @@ pub struct Series {
     before: ThreadCounters,
     /// Cycles that were left out where they are read, and that no tick has told of.
     unread: u64,
-    /// Where the job asks for them.
+    /// The windows, if the job asks for them.
     windows: Option<WindowMaxima>,
-    /// What knows who had the CPU, and above which value it is asked of all, in ns.
+    /// The source that knows who had the CPU, and the value above which it is asked for each, in ns.
     witness: Option<(Box<dyn Witness>, u64)>,
     n: u64,
 }
@@ -106,7 +106,7 @@ struct Polled {
 }
 
 impl Series {
-    /// Begins a series: what the thread did until now (the control) does not count.
+    /// Begins a series: earlier activity of the thread (the control) does not count.
     pub fn begin(lane: Arc<Lane>, stat: &Stat) -> Self {
         let before = counters(&lane, stat);
         Self { before, ..Self::uncounted(lane) }
@@ -149,8 +149,8 @@ impl Series {
         self.windows = self.polled.is_none().then(|| WindowMaxima::new(length_ns, self.began));
     }
 
-    /// Keeps what the kernel did on the CPU while the largest values lasted, and every one above `above_ns`, as far as it
-    /// is among those that are told.
+    /// Keeps the kernel's activity on the CPU during the largest values, and during every one above `above_ns` that is
+    /// among the reported outliers.
     pub fn set_witness(&mut self, witness: Box<dyn Witness>, above_ns: u64) {
         self.witness = Some((witness, above_ns));
     }
@@ -168,8 +168,7 @@ impl Series {
         (self.began, self.end) = (began, end);
     }
 
-    /// Takes in what the thread has measured. To be called several times within the four seconds
-    /// that its ring holds.
+    /// Takes in the new samples of the thread. Call it several times within the four seconds that its ring holds.
     pub fn drain(&mut self) {
         let interval = self.lane.spec.interval_ns;
         let (now, largest, began, end) = (&mut self.now, &mut self.largest, self.began, self.end);
@@ -211,7 +210,7 @@ impl Series {
                 }
                 largest.offer(value, at.saturating_sub(began), witnessed(at, value));
             });
-            // They were cycles, and nobody knows how long they took. The first figures need one that was read.
+            // The lost values were cycles of unknown length. The first figures need one cycle that was read.
             self.unread = self.unread.saturating_add(left_out);
             if now.totals.cycles > 0 {
                 now.totals.cycles = now.totals.cycles.saturating_add(std::mem::take(&mut self.unread));
@@ -222,8 +221,8 @@ impl Series {
         }
     }
 
-    /// Ends a tick: what was measured in it, and what of the largest values is new. `end`: it is the last one, and
-    /// this is what the processor counted on the CPU.
+    /// Ends a tick: returns its values, and the new ones among the largest. `end`: it is the last one, with the
+    /// processor's counts of the CPU.
     pub fn tick(&mut self, at_ns: u64, stat: &Stat, end: Option<OfCpu>) -> (Tick, Vec<Outlier>) {
         self.drain();
         self.take_exact();
@@ -231,7 +230,7 @@ impl Series {
         let mut counters = counters(&self.lane, stat);
         let SeriesKey { thread, .. } = self.lane.spec.series;
         counters.smi = end.and_then(|of_cpu| of_cpu.smi);
-        // It is the CPU's, and is said once of it.
+        // It belongs to the CPU, and is reported only once.
         counters.llc_misses = end.filter(|_| thread == 0).and_then(|of_cpu| of_cpu.llc_misses);
         let tick = Tick {
             activity: self.lane.spec.activity,
@@ -266,7 +265,7 @@ impl Series {
         (tick, outliers)
     }
 
-    /// What was counted since the beginning, in the form of a tick's.
+    /// The counts since the beginning, in the form of a tick's.
     #[inline(never)]
     pub fn counted(mut self) -> Counted {
         self.drain();
@@ -274,7 +273,7 @@ impl Series {
         Counted { total: self.now.totals, counts: Sparse::of(&self.now.raw) }
     }
 
-    /// What was counted until its last tick, `at_ns` after the beginning.
+    /// The counts up to its last tick, `at_ns` after the beginning.
     pub fn total(&self, at_ns: u64, last: bool) -> Total {
         let spec = &self.lane.spec;
         Total { activity: spec.activity, series: spec.series.clone(), at_ns, total: self.total, last }
@@ -308,7 +307,7 @@ impl Series {
     }
 }
 
-/// What its thread goes through. Of what is measured by others nothing is known but what the CPU tells.
+/// The counters of its thread. If another program or the kernel measures, only the CPU's counts are known.
 fn counters(lane: &Lane, stat: &Stat) -> ThreadCounters {
     let tid = if lane.reading.is_some() { 0 } else { lane.tid.load(Ordering::Acquire) };
     counters::read(tid, lane.spec.series.cpu, stat)

@@ -1,10 +1,10 @@
-//! `spin`: polled gaps. The thread reads the clock without pause and counts every gap between two
-//! readings, as oslat and the hwlat tracer do.
+//! `spin`: polled gaps. The thread reads the clock without pause and counts every gap between two readings, as oslat
+//! and the hwlat tracer do.
 //!
-//! It polls in slices of [`SLICE_NS`], `busy` per cent of each, less a [`MARGIN_NS`]: the kernel
-//! throttles real-time tasks that take 95 per cent of a second, and its throttling would be measured
-//! as a gap. The rest of a slice it sleeps; the sleep is no gap. A slice that begins late is one: what waits for the poller to
-//! sleep has the CPU just then.
+//! It polls in slices of [`SLICE_NS`], `busy` per cent of each, less a [`MARGIN_NS`]. The kernel throttles real-time
+//! tasks that take 95 per cent of a second, and this would be measured as a gap. The thread sleeps for the rest of a
+//! slice; the sleep is not a gap. A slice that begins late is a gap: tasks that waited for the poller to sleep have the
+//! CPU then.
 
 use tactus_model::catalogue::{Measure, measure};
 use tactus_model::message::{Note, Refusal};
@@ -17,10 +17,10 @@ use crate::{Measurement, Wanted, stranger};
 
 /// How often it sleeps, in ns.
 const SLICE_NS: u64 = 100_000_000;
-/// What it polls less than it was told to in each slice, in ns.
+/// It polls less than it was told to by this much in each slice, in ns.
 const MARGIN_NS: u64 = 250_000;
-/// So long before a slice it wakes up, in ns: what a wake-up takes by itself is no gap. Within [`MARGIN_NS`], so that it does
-/// not take more than it was told to.
+/// It wakes this long before a slice, in ns: the duration of a wake-up is not a gap. Within [`MARGIN_NS`], so that it
+/// does not poll more than it was told to.
 const EARLY_NS: u64 = 100_000;
 /// The kernel's own limit for real-time tasks, in per cent.
 const USUAL_BUSY: u32 = 95;
@@ -89,7 +89,7 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64, sleep: impl
         ns => scale.ticks(ns),
     };
     let mut begin = run.start;
-    // Where all begin together who comes late is late; else what was due before is not this thread's.
+    // If all threads begin together, a late one is late. Otherwise earlier due times do not belong to this thread.
     let first = if run.open { begin } else { begin.max(sys::now()) };
     let mut last = wait(lane, first, scale, &read, &sleep);
     while begin < run.end && !lane.stopped() {
@@ -123,10 +123,10 @@ fn poll(lane: &Lane, run: Run, scale: Scale, read: impl Fn() -> u64, sleep: impl
     }
 }
 
-/// Waits until a slice is due. Returns the reading of the polled clock from which on gaps count: the last one before it was
-/// due, or, where the thread came too late for that, when it was to wake up.
+/// Waits until a slice is due. Returns the reading of the polled clock from which gaps count: the last one before the
+/// due time. If the thread came too late for that, it returns the time at which it was to wake up.
 fn wait(lane: &Lane, due: u64, scale: Scale, read: &impl Fn() -> u64, sleep: &impl Fn(u64) -> bool) -> u64 {
-    // Who comes to it when it is due already was not to wake up before.
+    // A thread that arrives after the due time was not to wake up before it.
     let early = if sys::now() < due { due.saturating_sub(EARLY_NS) } else { due };
     while !sleep(early) && sys::now() < early && !lane.stopped() {}
     let mut before = early;
@@ -174,7 +174,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// What is counted in a run of so many ms that was to begin `before` ago, by a thread that oversleeps by `late`.
+    /// The counts of a run of `length`, in ns, that was to begin `before` ago, by a thread that oversleeps by `late`.
     fn counted(length: u64, before: u64, late: u64, open: bool) -> Counted {
         let lane = lane();
         let start = sys::now() - before;
@@ -188,7 +188,7 @@ mod tests {
     fn a_slice_that_begins_late_begins_with_a_gap() {
         let all = counted(350 * MS, 0, 40 * MS, true);
         assert!(all.max >= 40 * MS, "{all:?}");
-        // The time in which the thread was kept away was looked at, too.
+        // The time in which the thread was kept away also counts as observed.
         let planned = 350 * MS / 100 * u64::from(USUAL_BUSY);
         assert!(all.sum >= planned / 100 * 99, "{} of {planned}", all.sum);
     }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_second_that_is_none_is_refused() {
+    fn an_invalid_part_of_a_second_is_refused() {
         let spin = |busy| Measure::Spin(measure::Spin { busy, break_at: None });
         assert_eq!(Spin.wanted(&spin(None)).unwrap().busy, USUAL_BUSY);
         assert!(spin(Some(0)).check().is_err());

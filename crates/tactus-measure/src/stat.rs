@@ -1,4 +1,4 @@
-//! /proc/stat: what the CPUs of this kernel did (proc_stat(5)).
+//! /proc/stat: the counts of the CPUs of this kernel (proc_stat(5)).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ const NS_PER_TICK: u64 = 10_000_000;
 /// Kinds of time in ns, in the order of [`KINDS`].
 pub type Times = [u64; KINDS.len()];
 
-/// What was counted up to a moment, or between two of them. What the kernel does not say is not there.
+/// Counts up to a moment, or between two of them. A count that the kernel does not report is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// CLOCK_MONOTONIC, in ns, or the time between.
@@ -27,13 +27,13 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// What was counted until now.
+    /// The counts until now.
     #[must_use]
     pub fn now() -> Self {
         Self { ns: sys::now(), ..Self::of(&fs::read_to_string("/proc/stat").unwrap_or_default()) }
     }
 
-    /// What the text says.
+    /// Reads the text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut own = Self::default();

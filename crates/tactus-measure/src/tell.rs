@@ -1,5 +1,5 @@
-//! What one thread tells another. The channels of the standard library are three in one, each made anew for every type:
-//! 30 kB of the probe.
+//! A channel from one thread to another. The channels of the standard library are three in one, each compiled again for
+//! every type: 30 kB of the probe.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,22 +13,22 @@ struct Between<T> {
     news: Condvar,
 }
 
-/// The end of one who tells. Where it is dropped nothing more is told.
+/// The sending end. When it is dropped, no more news comes.
 #[derive(Debug)]
 pub struct Tell<T>(Arc<Between<T>>);
 
-/// The end of one who is told.
+/// The receiving end.
 #[derive(Debug)]
 pub struct Told<T>(Arc<Between<T>>);
 
-/// What somebody was told.
+/// The result of waiting for news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard<T> {
     /// This.
     News(T),
-    /// Nothing in that time.
+    /// No news in that time.
     Nothing,
-    /// Nothing, and there will be nothing more.
+    /// No news, and the sender is gone.
     Over,
 }
 
@@ -64,7 +64,7 @@ impl<T> Told<T> {
         }
     }
 
-    /// The same for so long at most.
+    /// The same, but waits no longer than `patience`.
     #[must_use]
     pub fn hear_within(&self, patience: Duration) -> Heard<T> {
         self.hear_until(Instant::now().checked_add(patience))
@@ -84,7 +84,7 @@ impl<T> Told<T> {
             if left.is_zero() {
                 return Heard::Nothing;
             }
-            // Who panicked with it has changed nothing that could be wrong.
+            // A panic of another thread cannot have left wrong data.
             told = match self.0.news.wait_timeout(told, left) {
                 Ok((told, _)) => told,
                 Err(poisoned) => poisoned.into_inner().0,

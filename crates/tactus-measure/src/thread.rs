@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_kept_from_its_cpu_keeps_nobody_waiting_and_ends_later() {
+    fn a_thread_kept_from_its_cpu_does_not_block_the_session_and_ends_later() {
         static STARVED: Starved = Starved(AtomicBool::new(false));
         sys::on_signal(libc::SIGUSR1, sys::OnSignal::Wake);
         let mut thread = Measuring::start(lane(allowed().first().unwrap()), &STARVED).unwrap();

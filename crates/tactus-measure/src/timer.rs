@@ -40,7 +40,7 @@ impl Measurement for Timer {
         while due < run.end {
             let whole = sys::sleep_until(due);
             let now = sys::now();
-            // A wake-up that was due counts, even where its thread is told to end because it came so late.
+            // A wake-up that was due counts, even if its thread is told to end because of this late wake-up.
             if !whole && now < due {
                 if lane.stopped() {
                     return;
@@ -62,8 +62,8 @@ impl Measurement for Timer {
     }
 }
 
-/// The first due time of a run. Where all begin together it is the run's; else the first that has not passed when the
-/// thread comes to it: one before that would measure how long the order took.
+/// The first due time of a run. If all threads begin together, it is the run's start. Otherwise it is the first one
+/// that lies ahead when the thread arrives: an earlier one would measure how long the order took.
 pub(crate) const fn first_due(run: Run, now: u64) -> u64 {
     if run.open || now <= run.start || run.interval_ns == 0 {
         return run.start;

@@ -1,4 +1,4 @@
-//! `timerlat`: what the kernel's timerlat tracer writes of its timers.
+//! `timerlat`: the values that the kernel's timerlat tracer writes for its timers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::lane::{Lane, Run};
 use crate::trace::{Context, Trace};
 use crate::{Measurement, Read, Wanted, stranger};
 
-/// What the kernel lets its period be, in ns: it counts in us.
+/// The periods that the kernel allows, in ns: it counts in us.
 const PERIODS_NS: std::ops::RangeInclusive<u64> = 100_000..=1_000_000_000;
 
 /// The measurement.

@@ -13,7 +13,7 @@ pub struct WindowMaxima {
     /// The windows from `first` on; the last one is not over yet.
     first: u64,
     maxima: Vec<u64>,
-    /// A sample was lost whose window nobody knows.
+    /// A sample was lost, and its window is unknown.
     spoilt: bool,
 }
 
@@ -48,8 +48,8 @@ impl WindowMaxima {
         self.spoilt = true;
     }
 
-    /// The windows that are over at `now`, and the number of the first; none: there are none that are whole. All that was
-    /// measured until then must have been taken in.
+    /// The windows that are over at `now`, and the number of the first; `None`: no whole window is over. All values
+    /// measured until then must have been added.
     pub fn over(&mut self, now: u64) -> Option<(u64, Vec<u64>)> {
         let current = now / self.length_ns;
         let over = usize::try_from(current.checked_sub(self.first)?).ok()?;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_fetches_and_a_clock_that_jumps_take_no_memory() {
+    fn windows_that_are_not_fetched_and_a_clock_that_jumps_take_no_memory() {
         let mut windows = WindowMaxima::new(100, 0);
         (0..150).for_each(|n| windows.take(n * 100, n));
         let (first, maxima) = windows.over(15_000).unwrap();

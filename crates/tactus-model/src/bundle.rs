@@ -82,16 +82,16 @@ pub struct Manifest {
     pub started: String,
     /// When it ended; `null` while it runs, or after it died.
     pub finished: Option<String>,
-    /// How it ended; while it runs: `interrupted`, which is what it is if it dies now.
+    /// How it ended; `interrupted` while it runs, which is also right if it dies now.
     pub status: RunStatus,
-    /// What the machine is called and is.
+    /// The name and the properties of the machine.
     pub machine: Machine,
-    /// SHA-256 of every other file, in hex, by path; while the run goes on, of those that it leaves alone.
+    /// SHA-256 of every other file, in hex, by path; during the run, only of the files that it no longer changes.
     pub files: BTreeMap<String, String>,
-    /// Each time that somebody sat down to this run, the first one first.
+    /// Each session in which this run was worked on, the first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Session>,
-    /// What the user asked for beside the plan.
+    /// The options that the user gave beside the plan.
     #[serde(rename = "options", default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
 }
@@ -113,15 +113,15 @@ pub struct Session {
     pub state: Option<Present>,
 }
 
-/// The state that a machine is in, and what it lacks to be in another.
+/// The state of a machine, and the conditions missing for others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Present {
-    /// Name of the state; `other` when it is none of the plan's.
+    /// Name of the state; `other` if the plan does not define the state.
     pub name: String,
     /// Whether the user declared it, and nothing was compared.
     #[serde(default)]
     pub declared: bool,
-    /// For each state of the plan what does not hold, in words; nothing: it holds.
+    /// For each state of the plan, the conditions that do not hold, in words; an empty list: the state holds.
     pub lacks: BTreeMap<String, Vec<String>>,
 }
 
@@ -175,7 +175,7 @@ pub struct RowResult {
     pub kind: String,
     /// The kind of evidence; `null` when it never came up.
     pub evidence: Option<Evidence>,
-    /// What was measured.
+    /// The measurement.
     pub measurement: Measure,
     /// Time between two wake-ups, in ns.
     pub interval_ns: u64,
@@ -187,11 +187,11 @@ pub struct RowResult {
     pub load: Vec<serde_json::Value>,
     /// Faults of the scenario, as the plan's tables with their `in`.
     pub fault: Vec<serde_json::Value>,
-    /// What is known of it in one word: that of `ended`.
+    /// The status of `ended`, in one word.
     pub status: RowStatus,
     /// How it ended.
     pub ended: RowEnd,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why numbers are missing or fewer than planned.
     pub reason: Option<String>,
     /// When it began to measure, RFC 3339.
     pub started: Option<String>,
@@ -201,31 +201,32 @@ pub struct RowResult {
     pub measured_ns: u64,
     /// From the environment's start to the probe's first word, in ms.
     pub start_up_ms: Option<u64>,
-    /// What it yielded: `series` and `all`, or `values`.
+    /// Its results: `series` and `all`, or `values`.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The threads that were to measure latency; none: not known.
+    /// The threads that should measure latency; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<Vec<Thread>>,
     /// How the self-tests went.
     #[serde(rename = "self_tests")]
     pub control: Vec<Control>,
-    /// What is known of the clock that it was measured by.
+    /// The checks of the clock with which it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockCheck>,
-    /// Where its environment died and was started again, in the order of time.
+    /// Deaths and restarts of its environment, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Restart>,
     /// Side effects, limitations and remarks.
     pub notes: Vec<Note>,
     /// Frames that did not arrive.
     pub frames_lost: u64,
-    /// What the plan requires.
+    /// The plan's requirements.
     pub require: Option<Require>,
     /// Which run of its scenario it is, from 1, where the plan repeats it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// Which part of its measurement it is, where that is made in slices. A row that a reader has put together has none.
+    /// The part of its measurement that it is, if that is made in slices. A row that a reader has put together has no
+    /// slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Slice>,
     /// The state of the machine that it was, or is to be, measured in, where the plan declares states.
@@ -234,32 +235,32 @@ pub struct RowResult {
     /// For each CPU of the environment, the CPU of the machine that it runs on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layout: Vec<(u32, u32)>,
-    /// What the faults of the scenario did, in whichever environment.
+    /// The results of the scenario's faults, in any environment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<InjectedIn>,
-    /// Where the time of CPUs went meanwhile, in whichever environment; empty for latencies.
+    /// Where the time of CPUs went meanwhile, in any environment; empty for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
-    /// Why its virtual CPUs left the guest, and for how long; none: nobody asked.
+    /// Why its virtual CPUs left the guest, and for how long; `None`: it was not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exits: Option<KvmExits>,
-    /// What became of an interrupt card's interrupts; none: it was none, or did not say.
+    /// The counts of an interrupt card's interrupts; `None`: no card, or it sent no counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardCounts>,
-    /// The environment at the other end of what was measured: the guest that takes a card's interrupts.
+    /// The environment at the other end of the measurement: the guest that takes a card's interrupts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// How long the threads of its virtual CPUs waited on the host meanwhile; none: it has none that are
-    /// known.
+    /// How long the threads of its virtual CPUs waited on the host meanwhile; `None`: it has no known virtual CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Length of the windows of time whose largest latencies are kept, in ns; none: there are no such.
+    /// Length of the windows of time whose largest latencies are kept, in ns; `None`: no windows are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
     /// The environment's clock against this machine's, as far as the arrival of ticks tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_fit: Option<ClockFit>,
-    /// Whether its bundle is not what was written, so that nothing is decided by it. It is known when a bundle is read.
+    /// Whether its bundle has been changed after it was written, so that it decides no verdict. It is known when a
+    /// bundle is read.
     #[serde(skip)]
     pub damaged: bool,
 }
@@ -278,8 +279,8 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// Ticks in an interval of the histogram logs, which is that of the whole: as many intervals as if it were measured
-    /// at one go.
+    /// Ticks in an interval of the histogram logs. It depends on the whole duration, so that the number of intervals is
+    /// the same as without slices.
     #[must_use]
     pub fn ticks_per_interval(&self) -> u64 {
         ticks_per_interval(self.whole_ns, self.tick_ns)
@@ -297,15 +298,15 @@ pub struct Sliced {
     pub result: RowResult,
 }
 
-/// What a fault did, and where.
+/// The result of a fault, and its environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InjectedIn {
     /// The environment.
     #[serde(rename = "in")]
     pub environment: String,
-    /// CPUs of the machine that it was on; empty where that is not known.
+    /// CPUs of the machine that it was on; empty if unknown.
     pub outside: CpuSet,
-    /// What it did.
+    /// Its result.
     #[serde(flatten)]
     pub injected: Injected,
 }
@@ -323,7 +324,8 @@ pub struct BreakdownIn {
 }
 
 impl RowResult {
-    /// Makes counts of missed periods unknown that nobody made: of what has no periods, and of what measured nothing.
+    /// Marks counts of missed periods as unknown if they were never counted: measurements without periods, and those
+    /// that measured nothing.
     pub fn forget_uncounted(&mut self) {
         let has_periods = self.measurement.has_periods();
         let Some(own) = self.outcome.latency_mut() else { return };
@@ -332,8 +334,7 @@ impl RowResult {
         uncounted.for_each(|all| all.overruns = None);
     }
 
-    /// A row of which nothing is known yet but where it belongs: a timer every 200 us at SCHED_FIFO 95, for no
-    /// time, skipped.
+    /// A row with nothing but its place: a timer every 200 us at SCHED_FIFO 95, for no time, skipped.
     #[must_use]
     pub fn unmeasured(
         name: impl Into<String>,
@@ -382,8 +383,8 @@ impl RowResult {
         }
     }
 
-    /// Its environment as the name of a place: with the state of the machine, where it has one. Facts are
-    /// kept by it: after a reboot an environment is another place.
+    /// Its environment as the name of a place, with the state of the machine if it has one. Facts are kept under this
+    /// name: after a reboot an environment is another place.
     #[must_use]
     pub fn environment_key(&self) -> String {
         environment_key(&self.environment, self.host.as_deref())
@@ -400,7 +401,7 @@ impl RowResult {
         self.ended.is_planned() && !self.outcome.is_empty()
     }
 
-    /// What each thread measured; nothing for values.
+    /// The results of each thread; empty for values.
     #[must_use]
     pub fn series(&self) -> &[SeriesResult] {
         self.outcome.series()
@@ -430,7 +431,7 @@ impl RowResult {
         matches!(&self.measurement, Measure::Timer(timer) if timer.threads() > 1)
     }
 
-    /// What the histograms of a series are kept under: its CPU, or its whole key where a CPU has several series.
+    /// The key of a series' histograms: its CPU, or its whole key if a CPU has several series.
     #[must_use]
     pub fn tag(&self, key: &SeriesKey) -> String {
         if self.series_share_cpus() { key.to_string() } else { key.cpu.to_string() }
@@ -448,13 +449,13 @@ pub struct Row {
     pub histograms: Histograms,
     /// Histograms of the missed periods, over time and by series as those.
     pub missed: Histograms,
-    /// What groups of CPUs held of the cache before, during and after it, where its scenario divides the cache.
+    /// The parts of the cache that groups of CPUs held before, during and after it, if its scenario divides the cache.
     pub held: Vec<CacheHeld>,
     /// Largest latencies of short windows of time, where a separation asks for them.
     pub windows: RowWindows,
     /// The slices that it was put together from, in the order of their time; empty: it was measured at one go.
     pub slices: Vec<Sliced>,
-    /// Its directories in the bundle, below `scenarios`: those of its slices, where it has any.
+    /// Its directories in the bundle, below `scenarios`: those of its slices, if it has any.
     pub directories: Vec<String>,
 }
 
@@ -495,7 +496,7 @@ impl Row {
         joined(self.histograms.series.values())
     }
 
-    /// The same with the missed periods: what is judged.
+    /// The same with the missed periods: the histogram that is judged.
     #[must_use]
     pub fn corrected(&self) -> Histogram<u64> {
         joined(self.histograms.series.values().chain(self.missed.series.values()))
@@ -508,7 +509,7 @@ fn joined<'a>(parts: impl Iterator<Item = &'a Packed>) -> Histogram<u64> {
     all
 }
 
-/// A bundle as it is read back: what a report is made of.
+/// A bundle as it is read back: the input of a report.
 #[derive(Clone, Debug)]
 pub struct Contents {
     /// The manifest.
@@ -517,17 +518,17 @@ pub struct Contents {
     pub plan: Plan,
     /// Raw readings of every environment.
     pub facts: BTreeMap<String, Facts>,
-    /// What the audit says of every environment.
+    /// The audit of every environment.
     pub audits: BTreeMap<String, Audit>,
     /// The rows, in the plan's order.
     pub rows: Vec<Row>,
     /// Remarks about the run as a whole, with the environment they are about.
     pub notes: Vec<(Option<String>, Note)>,
-    /// What the reader had to fix or leave out, in sentences; empty for a bundle that is whole.
+    /// The damage that the reader had to fix or leave out, in sentences; empty for an intact bundle.
     pub damage: Vec<String>,
     /// Whether tables have a line of raw quantiles below those that are corrected for missed periods: how it is looked at.
     pub raw: bool,
-    /// Whether this process has made it, from nothing: what was typed was typed by its user.
+    /// Whether this process has made it from nothing, so that this user typed its commands.
     pub own: bool,
 }
 
@@ -537,12 +538,12 @@ pub fn environment_key(environment: &str, state: Option<&str>) -> String {
     state.map_or_else(|| environment.to_owned(), |state| format!("{environment}@{state}"))
 }
 
-/// Longest name of an environment, and of a state of the machine, as part of a file's name, in bytes: both stand in one
-/// name, which a file system takes up to 255 bytes of.
+/// Longest name of an environment, and of a state of the machine, as part of a file name, in bytes. Both may be in one
+/// name, and a file system accepts up to 255 bytes.
 pub const LONGEST_NAME: usize = 100;
 
-/// What an environment is called, as a file's name: no two share one. What cannot stand there, or would hide the file,
-/// is written as in a URL. No name at all is `%`, which no other name becomes.
+/// The name of an environment as a file name; two environments never share one. Characters that are not allowed there,
+/// or would hide the file, are encoded as in a URL. An empty name is `%`, which no other name becomes.
 #[must_use]
 pub fn file_name(environment: &str) -> String {
     if environment.is_empty() {

@@ -1,7 +1,7 @@
-//! A change: one setting of a system, what it is now, what it would become, and how it is taken back.
+//! A change: one setting of a system, its current value, its new value, and how it is reverted.
 //!
-//! A change is a value. Checks propose changes, `tune` and the probe carry them out, generators
-//! print them; none of that happens here.
+//! A change is plain data. Checks propose changes, `tune` and the probe carry them out, and generators print them; this
+//! module does none of that.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ row! {
     /// One setting and its new value.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Change {
-        /// Id of the audit check (or the profile's word, where there is no check) that it answers.
+        /// Id of its audit check, or the profile's word if no check exists.
         pub check: String,
-        /// What is set.
+        /// The target.
         pub target: Target,
-        /// What it is now, in the form of `then`; `None`: it is not set (or not known).
+        /// Its current value, in the form of `then`; `None`: it is not set, or unknown.
         pub now: Option<String>,
-        /// What it becomes. A kernel parameter without a value has an empty text.
+        /// The new value. A kernel parameter without a value has an empty text.
         pub then: String,
-        /// When it takes effect, and so how it is taken back.
+        /// When it takes effect, and so how it is reverted.
         pub effect: Effect,
     }
 }
@@ -32,7 +32,7 @@ choice! {
     /// When a change takes effect.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Effect {
-        /// At once; taken back at once.
+        /// At once; also reverted at once.
         Runtime = "runtime",
         /// After a reboot.
         Boot = "boot",
@@ -42,7 +42,7 @@ choice! {
 }
 
 row! {
-    /// What a change sets.
+    /// The target of a change.
     #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Target {
@@ -100,7 +100,7 @@ row! {
 }
 
 impl Thread {
-    /// Whether this is what `/proc/TID/stat` says of it, and not of another one of its number.
+    /// Whether `/proc/TID/stat` describes this thread, rather than a later one with the same number.
     #[must_use]
     pub fn is_in(&self, stat: &str) -> bool {
         let front = stat.rsplit_once(')').map_or("", |(front, _)| front);
@@ -169,7 +169,7 @@ pub fn flag(text: &str) -> Option<bool> {
     }
 }
 
-/// The CPUs of a mask as the kernel prints it; `None` where it is no mask.
+/// The CPUs of a mask as the kernel prints it; `None` if it is not a mask.
 #[must_use]
 pub fn mask(text: &str) -> Option<CpuSet> {
     CpuSet::from_mask(text).ok()
@@ -207,7 +207,7 @@ impl Change {
         }
     }
 
-    /// Whether it takes effect at once and is taken back at once.
+    /// Whether it takes effect at once and can be reverted at once.
     #[must_use]
     pub fn is_reversible(&self) -> bool {
         self.effect == Effect::Runtime

@@ -1,5 +1,5 @@
-//! The one stream of events that a run gives off: the recorder writes it, the live view draws it,
-//! a replay feeds it again. One JSON line each in `events.jsonl`, without what is kept elsewhere in the bundle.
+//! The stream of events of a run: the recorder writes it, the live view draws it, a replay feeds it again.
+//! `events.jsonl` has one JSON line for each, without the parts that are kept elsewhere in the bundle.
 
 use std::borrow::Cow;
 
@@ -27,13 +27,13 @@ pub use crate::outcome::{RowStatus, RunStatus};
 pub struct Stamped {
     /// Milliseconds since the epoch.
     pub at_ms: i64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
 impl Stamped {
-    /// As it stands in `events.jsonl`; none: what is kept with its row.
+    /// Its form in `events.jsonl`; `None`: it is kept with its row.
     #[must_use]
     pub fn logged(&self) -> Option<Cow<'_, Self>> {
         match &self.event {
@@ -60,7 +60,7 @@ pub enum Event {
         plan: String,
         /// Rows that will be measured or skipped.
         rows: usize,
-        /// What all of it will take, in ns, without start-up.
+        /// The expected time of the whole run, in ns, without start-up.
         expected_ns: u64,
     },
     /// An environment is being brought up for a scenario.
@@ -72,7 +72,7 @@ pub enum Event {
     EnvironmentUp {
         /// Its name.
         environment: String,
-        /// What its numbers are worth.
+        /// The kind of evidence of its numbers.
         evidence: Evidence,
         /// From its start to the probe's first word, in ms.
         after_ms: u64,
@@ -83,7 +83,7 @@ pub enum Event {
         environment: String,
         /// How many readings.
         readings: usize,
-        /// The facts themselves, for those who listen; the bundle keeps them elsewhere.
+        /// The facts themselves, for listeners; the bundle keeps them elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         facts: Option<Box<Facts>>,
     },
@@ -102,23 +102,23 @@ pub enum Event {
     Controlled {
         /// The row.
         row: usize,
-        /// How it went.
+        /// Its result.
         control: Control,
     },
     /// This was found of the clock of an environment.
     ClockChecked {
         /// The environment.
         environment: String,
-        /// What.
+        /// The checks.
         clock: ClockCheck,
     },
     /// A fault did this.
     Injected {
         /// The environment that it was in.
         environment: String,
-        /// CPUs of the machine that it was on; empty where that is not known.
+        /// CPUs of the machine that it was on; empty if unknown.
         outside: CpuSet,
-        /// What it did.
+        /// Its result.
         injected: Injected,
     },
     /// How long the threads of an environment's virtual CPUs waited on the host.
@@ -128,28 +128,28 @@ pub enum Event {
         /// How long.
         waits: Waits,
     },
-    /// Why the virtual CPUs of an environment left it, where that is asked for.
+    /// Why the virtual CPUs of an environment left it, if that was requested.
     ExitsCounted {
         /// The environment.
         environment: String,
-        /// What was counted.
+        /// The counts.
         exits: KvmExits,
     },
     /// An environment's clock against this machine's.
     ClockCompared {
         /// The environment.
         environment: String,
-        /// How it runs.
+        /// The fit.
         clock: ClockFit,
     },
     /// Largest latencies of short windows of time; they are kept in `windows.csv` of their row.
     Windows {
         /// The row.
         row: usize,
-        /// What they were.
+        /// Their values.
         windows: Windows,
     },
-    /// What a group of CPUs held of the cache, where a scenario divides it.
+    /// The part of the cache that a group of CPUs held, if a scenario divides it.
     CacheUsed(CacheUse),
     /// An environment of the scenario before is used again.
     EnvironmentKept {
@@ -158,15 +158,15 @@ pub enum Event {
     },
     /// A series reported.
     Ticked(Ticked),
-    /// What a series has counted so far.
+    /// The counts of a series so far.
     Counted {
         /// The row.
         row: usize,
-        /// What.
+        /// The counts.
         total: Total,
     },
-    /// What an item of a row of values came to so far: not every word of the probe, but the first, those after
-    /// which the repeats were half as many again, and the last.
+    /// The value of an item so far. Not every message of the probe is kept: only the first, those after which the
+    /// number of repeats had grown by half, and the last.
     ValueMeasured {
         /// The row.
         row: usize,
@@ -177,9 +177,9 @@ pub enum Event {
     CpuTimeMeasured {
         /// The row.
         row: usize,
-        /// The environment whose kernel counted; none: this machine's.
+        /// The environment whose kernel counted; `None`: this machine's.
         environment: Option<String>,
-        /// Where it went.
+        /// The times.
         breakdown: Breakdown,
     },
     /// An interrupt card has counted what became of its interrupts.
@@ -193,14 +193,14 @@ pub enum Event {
     Restarted {
         /// The row.
         row: usize,
-        /// Where, and how long nothing was measured.
+        /// The position of the gap, and its length.
         restart: Restart,
     },
     /// A large value.
     Outlier {
         /// The row.
         row: usize,
-        /// What it was.
+        /// The outlier.
         outlier: Outlier,
     },
     /// A remark.
@@ -257,7 +257,7 @@ pub struct Ticked {
     pub p99_ns: Option<u64>,
     /// Largest latency, in ns.
     pub max_ns: Option<u64>,
-    /// The whole tick with its histogram, for those who listen; the bundle keeps it elsewhere.
+    /// The whole tick with its histogram, for listeners; the bundle keeps it elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Box<Tick>>,
 }

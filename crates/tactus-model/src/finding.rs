@@ -1,4 +1,4 @@
-//! Findings: what the audit says of one system.
+//! Findings of the audit on one system.
 
 use std::fmt;
 
@@ -88,7 +88,7 @@ pub enum By {
     Cpuset,
     /// What is asked for at boot and not in effect: a profile of TuneD, a misspelt parameter, a file of the next boot.
     Intended,
-    /// Nobody: it is what tactus would choose.
+    /// No source: it is the value that tactus would choose.
     #[default]
     Assumed,
 }
@@ -166,8 +166,8 @@ pub const INSTALLS: [&str; 6] = [
 pub const TUNES: &str = "sudo tactus tune apply --profile ";
 
 impl Action {
-    /// The command, where it is one that an audit gives. Users copy it into a root shell, and the file that it was read from
-    /// may come from anybody: any other is not shown.
+    /// The command, if an audit gives it. Users copy it into a root shell, and the file from which it was read may come
+    /// from any source: other commands are not shown.
     #[must_use]
     pub fn known_command(&self) -> Option<&str> {
         let tunes = self.command.strip_prefix(TUNES).is_some_and(tunes_plainly);

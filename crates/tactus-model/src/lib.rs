@@ -1,8 +1,7 @@
-//! The data of tactus and the pure rules over it. Nothing here touches a machine.
+//! The data of tactus and the pure rules over it. No code here touches a machine.
 //!
-//! Every crate speaks these words: the probe sends [`message`]s in [`wire`] frames, the host side
-//! reads a [`plan`], writes [`event`]s and a [`bundle`], and the report turns a bundle into a
-//! [`document`].
+//! All crates share these types. The probe sends [`message`]s in [`wire`] frames. The host side reads a [`plan`] and
+//! writes [`event`]s and a [`bundle`], and the report turns a bundle into a [`document`].
 
 pub mod bundle;
 pub mod catalogue;
@@ -18,7 +17,7 @@ pub mod undo;
 pub mod unit;
 pub mod wire;
 
-// What is said often is found at the root.
+// Modules that are used often can be named from the root.
 pub use machine::{
     caches, cmdline, dependence, facts, hypervisor, interrupts, isolation, own_groups, partition, patience,
     process_files, qemu_arguments, resctrl, scheduling, threads, topology,

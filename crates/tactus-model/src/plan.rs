@@ -1,8 +1,7 @@
 //! A plan: environments and scenarios, as the user writes them in TOML.
 //!
-//! [`Plan`] is what was written; nothing in it has been checked against a machine. The host side
-//! resolves it (CPU sets, kernels, what is usable) into the same shape with every value filled in,
-//! which is what a bundle keeps as `plan.toml`.
+//! [`Plan`] is the written form; nothing in it has been checked against a machine. The host side resolves it (CPU sets,
+//! kernels, usable words) into the same type with every value filled in. A bundle keeps that as `plan.toml`.
 
 mod fitness;
 mod page;
@@ -330,11 +329,11 @@ pub struct Reference {
 /// Most measurements of a plan, each run of one by itself: every one is a row of the bundle, and a report looks at all of
 /// them for each.
 pub const MOST_MEASURED: usize = 16_384;
-/// Most claims of a plan. A report says all of them together with 95 %: each one more makes the others harder to tell,
-/// and nobody reads as many.
+/// Limit of the claims of a plan. A report states all of them together with 95 %: each further one makes the others
+/// harder to prove, and more could not be read.
 pub const MOST_COMPARED: usize = 256;
-/// Most published figures of a plan, each a table of its own, and most threads of one of them: all are looked through for each
-/// measurement and each of its values.
+/// Limits of the published figures of a plan, which are a table each, and of the threads of one of them. All are
+/// searched for each measurement and each of its values.
 pub const MOST_REFERENCES: usize = 1024;
 /// See [`MOST_REFERENCES`].
 pub const MOST_PUBLISHED_THREADS: usize = 256;

@@ -1,4 +1,4 @@
-//! Text that somebody else has written, and that is shown.
+//! Makes text from other sources safe to show.
 
 use std::borrow::Cow;
 
@@ -82,9 +82,9 @@ fn without_numbered_orders(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a character is none that is read, but does something or nothing that can be seen: control characters (C0, DEL
-/// and C1), those that reorder a line, those that no font shows (`Default_Ignorable_Code_Point` of Unicode: two names
-/// that differ in them look the same), and those that XML has not.
+/// Whether a character is invisible or acts on the terminal instead of being read. These are control characters (C0,
+/// DEL and C1), those that reorder a line, and those that XML does not allow. Also those that no font shows
+/// (`Default_Ignorable_Code_Point` of Unicode), since two names that differ only in them look the same.
 #[must_use]
 pub fn drives_a_terminal(c: char) -> bool {
     c.is_control()

@@ -1,4 +1,4 @@
-//! What taking back needs of the system that the probe is on.
+//! The operations that undoing needs from the probe's system.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -122,7 +122,8 @@ impl Actions for LocalSystem {
     }
 }
 
-/// A process that was found, by its directory of `/proc`: what is beneath it is this process's or nobody's.
+/// A process, held by its directory in `/proc`. The files below that directory never belong to a later process with the
+/// same number.
 struct Held {
     number: Pid,
     directory: fs::File,

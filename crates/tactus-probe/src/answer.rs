@@ -1,8 +1,9 @@
-//! Answers an interrupt card in a Linux guest (docs/design/card.md): a thread of this program has the device, by VFIO.
+//! Answers an interrupt card in a Linux guest (docs/design/card.md): by default, a thread of this program has the
+//! device, by VFIO.
 //!
-//! The guest's kernel counts its interrupt in an eventfd, and the thread that reads it, before all others of its CPU,
-//! copies the number. Or it polls, and nothing is raised. Or a module answers, which was loaded when the guest came up.
-//! It runs in a [`crate::worker`], and is for ever.
+//! The guest's kernel counts its interrupt in an eventfd. The thread that reads it has the highest priority on its CPU,
+//! and copies the number. Alternatively the thread polls, and no interrupt is raised, or a module answers that was
+//! loaded when the guest came up. It runs in a [`crate::worker`], for ever.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -21,14 +22,14 @@ use tactus_model::message::{Activity, CardEnd, Note, Refusal, What};
 use crate::sys::{self, SchedAttr};
 use crate::work::{Work, over, tell_note};
 
-/// What the card says it is: QEMU's ivshmem.
+/// The PCI ids of the card: QEMU's ivshmem.
 const CARD: PciId = PciId { vendor: 0x1af4, device: 0x1110 };
 /// The module that answers it.
 const MODULE: &str = "tactus_card";
-/// Which of its memory is shared.
+/// The number of its memory region that is shared.
 const SHARED: u32 = 2;
 
-/// Whether an activity answers a card of somebody else's.
+/// Whether an activity answers a card outside of this system.
 pub fn answers(activity: &Activity) -> bool {
     activity.card == Some(CardEnd::Answers)
 }
@@ -78,7 +79,7 @@ pub fn works(activity: &Activity) -> Result<Vec<Work>, Refusal> {
     })])
 }
 
-/// Leaves the answers to the module, where that has the card.
+/// Leaves the answers to the module, if that has the card.
 fn by_module(card: &Path, cpu: u32) -> Result<Vec<Work>, Refusal> {
     let driver = fs::read_link(card.join("driver")).unwrap_or_default();
     if driver.file_name().is_none_or(|name| name != MODULE) {

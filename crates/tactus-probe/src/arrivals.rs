@@ -8,13 +8,13 @@ use tactus_model::outcome::breakdown::Arrivals;
 /// How often each kind came, by CPU.
 pub type Table = BTreeMap<String, BTreeMap<u32, u64>>;
 
-/// Reads a table. Its head names the CPUs; rows that are no rows of CPUs (`ERR`, `MIS`) are left out.
+/// Reads a table. Its head names the CPUs; rows without counts of CPUs (`ERR`, `MIS`) are left out.
 pub fn table(text: &str) -> Table {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default().split_ascii_whitespace();
     let cpus: Vec<u32> = head.filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
     let mut table = Table::new();
-    // As `add` does it: a map that is collected is sorted first, in code of its own.
+    // Inserted one by one as in `add`: collecting a map would sort it first, with extra code.
     for (name, counts) in lines.filter_map(|line| row(line, &cpus)) {
         *table.entry(name).or_default() = counts;
     }
@@ -30,7 +30,7 @@ fn row(line: &str, cpus: &[u32]) -> Option<(String, BTreeMap<u32, u64>)> {
     }
     let words: Vec<&str> = words.collect();
     let key = key.trim();
-    // Of a device's interrupt what stands behind its controller and trigger: who handles it.
+    // For a device's interrupt, the text after its controller and trigger: its handlers.
     let is_trigger = |word: &&str| {
         let word = word.to_ascii_lowercase();
         word.ends_with("edge") || word.ends_with("level")
@@ -42,7 +42,7 @@ fn row(line: &str, cpus: &[u32]) -> Option<(String, BTreeMap<u32, u64>)> {
     Some(([&[key], behind].concat().join(" "), counts))
 }
 
-/// What came after `before`.
+/// The arrivals after `before`.
 pub fn since(now: &Table, before: &Table) -> Table {
     let mut more = Table::new();
     for (name, counts) in now {
@@ -65,14 +65,14 @@ pub fn add(to: &mut Table, other: &Table) {
     }
 }
 
-/// Those that came most often, the most frequent first.
+/// The rows that came most often, the most frequent first.
 pub fn most_frequent(table: Table, most: usize) -> Vec<Arrivals> {
     let told =
         |(name, counts): (String, BTreeMap<_, _>)| Arrivals { name, counts: counts.into_iter().collect() };
     largest(table.into_iter().map(told).collect(), most, Arrivals::total)
 }
 
-/// Those whose number is largest, the largest first; of equal ones the first of them.
+/// The entries with the largest numbers, the largest first; of equal ones the first of them.
 pub fn largest<T>(all: Vec<T>, most: usize, number: impl Fn(&T) -> u64) -> Vec<T> {
     let mut places: BinaryHeap<_> =
         all.iter().enumerate().map(|(at, one)| (number(one), Reverse(at))).collect();

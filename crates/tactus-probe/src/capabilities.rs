@@ -1,5 +1,5 @@
-//! Running with no more privileges than others have: a probe that enters a container from outside comes
-//! with those of the host, and would measure what the container's own programs never get.
+//! Drops extra privileges. A probe that enters a container from outside has those of the host, and would measure what
+//! the container's programs never get.
 
 use std::io;
 
@@ -13,7 +13,7 @@ const HIGHEST: u32 = 63;
 /// Gives up every capability that is not in the mask, for this process and all that it starts.
 ///
 /// # Errors
-/// Where the kernel refuses it. The process must then not go on.
+/// When the kernel refuses it. The process must then end.
 pub fn to(mask: u64) -> io::Result<()> {
     for number in 0..=HIGHEST {
         let one = CapabilitySet::from_bits_retain(1 << number);

@@ -16,7 +16,7 @@ use tactus_model::wire::{Decoder, Encoder, Item};
 use crate::rpc::RpcServer;
 use crate::sys;
 
-/// The most notes about lines that are no message: a noisy channel must not fill itself.
+/// Limit of the notes about lines that are not a message: a noisy channel must not fill itself.
 const MOST_COMPLAINTS: u32 = 20;
 /// On a narrow channel: how often something is written, in ns, and the most bytes at once.
 const PACE_NS: u64 = 20_000_000;
@@ -35,7 +35,7 @@ pub enum SessionEnd {
     Greeted,
 }
 
-/// What came in.
+/// The input of a channel.
 #[derive(Debug)]
 pub enum Incoming {
     /// A message.
@@ -54,7 +54,7 @@ pub struct Channel {
     encoder: Encoder,
     waiting: VecDeque<ToProbe>,
     complaints: u32,
-    /// Where every frame is a record of the kernel's log: how many bytes of them a second.
+    /// Limit of the bytes a second, if every frame is a record of the kernel's log.
     records: Option<u32>,
     narrow: Option<Narrow>,
     /// When anything was last heard, CLOCK_MONOTONIC in ns.
@@ -66,7 +66,7 @@ pub struct Channel {
     rpc: RpcServer,
 }
 
-/// What a channel of few bytes a second is still to carry. Nothing waits for it: who measures goes on.
+/// The data that a channel of few bytes a second still has to send. The measurement does not wait for it.
 struct Narrow {
     per_second: u64,
     outbox: VecDeque<u8>,
@@ -92,17 +92,17 @@ impl Channel {
         }
     }
 
-    /// Ends jobs when nothing was heard for so long, in ns.
+    /// Ends jobs after this long without a message, in ns.
     pub const fn expect_signs_of_life(&mut self, patience: u64) {
         self.patience = patience;
     }
 
-    /// A measurement began then.
+    /// Records the beginning of a measurement.
     pub const fn begins(&mut self, began: u64) {
         self.began = began;
     }
 
-    /// Writes no more than so many bytes a second from now on.
+    /// Limits the output to this many bytes a second from now on.
     pub fn narrow(&mut self, per_second: u64) {
         let outbox = self.narrow.take().map(|narrow| narrow.outbox).unwrap_or_default();
         self.narrow = Some(Narrow { per_second, outbox, written: sys::now() });
@@ -118,12 +118,12 @@ impl Channel {
         self.narrow.as_ref().is_some_and(|narrow| !narrow.outbox.is_empty())
     }
 
-    /// Whether whoever spoke at the other end seems to be gone.
+    /// Whether the other end seems to be gone.
     pub fn is_deserted(&self) -> bool {
         sys::now().saturating_sub(self.heard) > self.patience
     }
 
-    /// Begins anew with frame 0: who listens now did not hear what was said before.
+    /// Begins again with frame 0: the new listener did not hear the earlier messages.
     pub fn begin_anew(&mut self) -> io::Result<()> {
         self.encoder = Encoder::new();
         if let Some(narrow) = &mut self.narrow {
@@ -141,7 +141,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Writes what is due of what waits.
+    /// Writes the waiting bytes that are due.
     fn pump(&mut self) -> io::Result<()> {
         let Some(narrow) = &mut self.narrow else { return Ok(()) };
         let now = sys::now();
@@ -164,8 +164,8 @@ impl Channel {
         Ok(())
     }
 
-    /// The same into the kernel's log, as records that reach every console, and no more than so many
-    /// bytes a second: whoever reads a small ring must be able to follow.
+    /// The same into the kernel's log, as records that reach every console, limited to this many bytes a second: the
+    /// reader of a small ring must be able to follow.
     pub fn into_log(mut self, bytes_per_second: u32) -> Self {
         self.records = Some(bytes_per_second.max(1));
         self
@@ -195,8 +195,8 @@ impl Channel {
         self.say(&FromProbe::Note(note))
     }
 
-    /// The next message, waiting at most `patience_ns` (`None`: until there is one). What the host side
-    /// asks of the system is done on the way.
+    /// The next message, waiting at most `patience_ns` (`None`: until there is one). It also carries out the host
+    /// side's calls to this system meanwhile.
     ///
     /// # Errors
     /// When the stream is broken.
@@ -207,7 +207,7 @@ impl Channel {
                 return Ok(Incoming::Message(message));
             }
             self.pump()?;
-            // Whoever waits for a time, not for a message, is not kept from it by garbage or by children.
+            // Garbage and children must not delay a caller that waits for a time rather than a message.
             let left = until.map(|until| until.saturating_sub(sys::now()));
             let busy = self.is_busy() && left != Some(0);
             let limit = if busy { Some(left.unwrap_or(PACE_NS).min(PACE_NS)) } else { left };
@@ -256,8 +256,8 @@ impl Channel {
         said.iter().try_for_each(|message| self.say(message))
     }
 
-    /// Takes leave of children that nobody waits for: PID 1 inherits them all, and so does a probe that has
-    /// started others'. Not while a job has workers.
+    /// Reaps children without a waiting parent: PID 1 inherits them all, and so does a probe that has started programs.
+    /// Must not run while a job has workers.
     ///
     /// # Errors
     /// When the stream is broken.
@@ -274,7 +274,7 @@ impl Channel {
             }
             Item::Message(ToProbe::Clock(question)) => {
                 let (n, heard_ns, began_ns) = (question.n, self.heard, self.began);
-                // Where there is no such page, nobody has seen anything there, and this answer is all.
+                // Without such a page there is no other way to answer, and this message is the whole answer.
                 if question.page {
                     let _ = clock_page::show(Path::new(DEVICES));
                 }

@@ -51,7 +51,7 @@ enum Command {
     Print(String),
 }
 
-/// Does what the arguments say and returns the exit code: 0 good, 2 it could not be done.
+/// Runs the command in the arguments and returns the exit code: 0 success, 2 failure.
 pub fn run() -> u8 {
     let outcome = match parse() {
         Ok(command) => perform(command),
@@ -144,8 +144,8 @@ fn perform(command: Command) -> Result<u8, String> {
     Ok(0)
 }
 
-/// Removes this program's file, and its directory if nothing else is in it: whatever ends the connection
-/// to another machine, nothing is left there. /proc/self/exe goes on to name the program.
+/// Removes this program's file, and its directory if that is otherwise empty. So no file stays on the other machine,
+/// even if the connection breaks. /proc/self/exe still names the program.
 fn remove_own_file() {
     let Ok(path) = std::fs::read_link("/proc/self/exe") else { return };
     let _ = std::fs::remove_file(&path);

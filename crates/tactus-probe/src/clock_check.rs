@@ -1,5 +1,5 @@
-//! Whether CLOCK_MONOTONIC can be measured by: how fine its steps are, its rate against the processor's own counter
-//! where that says how fast it is, and whether other clocks of the system jumped against it meanwhile.
+//! Whether CLOCK_MONOTONIC is good enough to measure with: the size of its steps, and its rate against the processor's
+//! counter if its frequency is known. Also whether other clocks of the system jumped against it meanwhile.
 
 use tactus_measure::clock::{Pair, Source, is_even};
 use tactus_model::clock::{ClockCheck, Rate};
@@ -15,7 +15,7 @@ const MOST_READINGS: u32 = 1_000_000;
 const STANDS_NS: u64 = 1_000_000_000;
 /// The least time over which two clocks are compared, in ns.
 const LEAST_SPAN_NS: u64 = 5_000_000;
-/// Where a hypervisor says that it is one (CPUID 1, ecx).
+/// The bit with which a hypervisor reports itself (CPUID 1, ecx).
 const HYPERVISOR: u32 = 1 << 31;
 /// The frequency for which the firmware has a processor's performance in numbers (ACPI CPPC), in MHz.
 const CPPC: &str = "/sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq";
@@ -45,8 +45,8 @@ pub fn step(mut read: impl FnMut() -> u64) -> (u64, bool) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Nominal {
     hertz: u64,
-    /// How far from it the clock may be, in parts per million: what is rounded to whole MHz, or names the base frequency
-    /// rather than the counter's, is a gross measure.
+    /// Allowed deviation of the clock from it, in parts per million. A frequency rounded to whole MHz, or the base
+    /// frequency instead of the counter's, is a rough reference.
     within_ppm: u64,
     said_by: &'static str,
 }
@@ -105,7 +105,7 @@ impl Look {
         Self(nominal.map(|nominal| (Pair::read(), nominal)))
     }
 
-    /// What was found.
+    /// The result.
     pub fn end(self) -> ClockCheck {
         let (step_ns, stands) = step(sys::now);
         let rate = self.0.and_then(|(first, nominal)| rate(Source::counter(), &nominal, first, Pair::read()));
@@ -118,8 +118,8 @@ impl Look {
     }
 }
 
-/// CLOCK_BOOTTIME and CLOCK_REALTIME against CLOCK_MONOTONIC. Both keep their distance from it but where the system was
-/// suspended or somebody set the clock: then CLOCK_MONOTONIC may have a hole that no latency shows.
+/// CLOCK_BOOTTIME and CLOCK_REALTIME against CLOCK_MONOTONIC. Both keep their distance from it unless the system was
+/// suspended or the clock was set. CLOCK_MONOTONIC may then have a hole that no latency shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jumps {
     last: Option<[u64; 2]>,
@@ -130,7 +130,7 @@ pub struct Jumps {
 impl Jumps {
     /// Takes in a look at all three.
     pub fn look(&mut self) {
-        // The look that took the least time: whoever is kept waiting between two readings sees a jump that was none.
+        // The quickest look of several: a delay between two readings would look like a jump.
         let look = || {
             let before = sys::now();
             let others = [sys::boottime(), sys::realtime()];

@@ -1,8 +1,8 @@
-//! Into a container that runs, with no more than it has: for containers whose own tools have no command for it.
+//! Enters a running container with no more rights than it has: for containers whose tools have no command for it.
 //!
-//! Whoever is root in there may exchange any of its files, and may look into its processes (ptrace, /proc/PID/exe). So what
-//! runs in there is this program from memory that nobody can write to, never a file of the container's, and all that
-//! the machine's root has is given up outside of the container's PID namespace, where nothing of it sees this process.
+//! Root inside the container may exchange any of its files and look into its processes (ptrace, /proc/PID/exe). So this
+//! program runs there from sealed memory, never from a file of the container. It gives up all rights of the machine's
+//! root before it enters the container's PID namespace, where the container's processes could see it.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -30,11 +30,11 @@ pub const ARGUMENT: &str = "enter";
 /// Nothing of it can be changed any more.
 const SEALED: SealFlags =
     SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::WRITE);
-/// Namespaces as /proc/PID/ns names them; that of users last, for what was the machine's right ends with it.
+/// Namespaces as /proc/PID/ns names them. The one of users is last, because the machine's rights end with it.
 const NAMESPACES: [&str; 8] = ["cgroup", "ipc", "uts", "net", "pid", "time", "mnt", "user"];
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Whose namespaces are entered, and as what.
+/// The process whose namespaces are entered, and the name to use there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The first process of the container, as the machine numbers it.
@@ -69,7 +69,7 @@ pub fn main(target: &Target) -> io::Result<u8> {
     capabilities::to(mask)?;
     set_no_new_privs(true)?;
     let (name, variables) = (words(target.name.clone().into())?, environment()?);
-    // Only what is forked now is in the PID namespace.
+    // Only a process forked now is in the PID namespace.
     let child = sys::fork(|| {
         let error = sys::execute(&own, &[name], &variables);
         crate::stderr::say!("tactus-probe: cannot begin in the container: {error}");
@@ -84,7 +84,7 @@ fn words(word: OsString) -> io::Result<CString> {
     Ok(CString::new(word.into_vec())?)
 }
 
-/// What the mark of the run needs, and nothing of root's.
+/// The environment: the mark of the run and a PATH, without root's variables.
 fn environment() -> io::Result<Vec<CString>> {
     let mark = std::env::var_os(MARKER).map(|id| {
         let mut entry = OsString::from(MARKER);
@@ -99,7 +99,7 @@ fn is_sealed(file: &File) -> bool {
     fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SEALED))
 }
 
-/// A copy of a program in memory that nobody can write to.
+/// A copy of a program in sealed memory.
 fn sealed(mut program: File) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let made = match memfd_create("tactus-probe", flags | MemfdFlags::EXEC) {
@@ -123,7 +123,7 @@ struct Container {
 
 impl Container {
     fn open(target: &Target) -> io::Result<Self> {
-        // What is opened beneath it is of this process or of none, also when its number becomes another's.
+        // Files opened beneath it belong to this process or fail, even if another process gets its number.
         let process = File::open(format!("/proc/{}", target.process))?;
         let at = |name: &str, flags: OFlags| {
             openat(&process, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(File::from)

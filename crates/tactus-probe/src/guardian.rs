@@ -1,9 +1,9 @@
-//! The guardian: takes back what a run changed, however the run ends.
+//! The guardian: undoes the changes of a run, however the run ends.
 //!
-//! tactus starts it in a session of its own, without the run's mark, and holds the other end of its
-//! stdin. It is told what would have to be undone before it is done. When the pipe closes, it writes back
-//! settings, ends every process of the run, undoes what is outstanding, newest first, and removes the journal. What
-//! it cannot undo stays in the journal, and `tactus-probe undo` or the next command tries again.
+//! tactus starts it in a separate session, without the run's mark, and holds the other end of its stdin. tactus sends
+//! each undo before it makes the change. When the pipe closes, the guardian writes back settings, ends every process of
+//! the run, undoes what is outstanding, newest first, and removes the journal. Failed undos stay in the journal, and
+//! `tactus-probe undo` or the next command tries again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -23,14 +23,14 @@ pub fn watch(journal: &Path, marker: &str) -> u8 {
     if std::env::var_os(MARKER).is_some() {
         return without_mark();
     }
-    // It may be the leader of its group already; then it is out of the run's reach anyway.
+    // If it already leads its group, it is out of the run's reach anyway.
     let _ = setsid();
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
         sys::on_signal(signal, sys::OnSignal::Ignore);
     }
     let _ = std::env::set_current_dir("/");
     let mut told = Vec::new();
-    // An error is an end, too: what was told until then counts.
+    // An error also ends the input: everything received until then counts.
     let _ = io::stdin().read_to_end(&mut told);
     finish(journal, &String::from_utf8_lossy(&told), Some(marker))
 }
@@ -103,7 +103,7 @@ fn finish(journal: &Path, told: &str, marker: Option<&str>) -> u8 {
     }
 }
 
-/// The journal and its text, if nobody but this user can have written it.
+/// The journal and its text, if only this user can have written it.
 fn open(journal: &Path) -> io::Result<(String, File)> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let mut file = OpenOptions::new().read(true).append(true).custom_flags(flags).open(journal)?;

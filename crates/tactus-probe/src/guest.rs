@@ -1,9 +1,9 @@
 //! The probe as the whole system of a guest: PID 1 of an initramfs.
 //!
-//! It mounts what it needs, loads the modules that the host side put into the initramfs, finds its
-//! channel, speaks, and powers off at the end, whatever the end is. The channel is a virtio port, or
-//! what the initramfs says: the console, or the kernel's log where the console is no terminal. Where
-//! nothing can be said to this side, the initramfs holds what would have been said.
+//! It mounts file systems, loads the modules that the host side put into the initramfs, finds its channel, serves the
+//! session, and always powers off at the end. The channel is a virtio port, or the one named in the initramfs: the
+//! console, or the kernel's log if the console is not a terminal. If the guest cannot receive messages, the initramfs
+//! contains them.
 
 use std::fs;
 use std::io;
@@ -24,15 +24,15 @@ use crate::{session, sys};
 
 /// Paths of the modules in the initramfs, in the order in which they must be loaded.
 const MODULES: &str = "/modules.list";
-/// Says what the channel is: `console`, or `kmsg` and bytes per second.
+/// The file that names the channel: `console`, or `kmsg` and bytes per second.
 const CHANNEL: &str = "/channel";
-/// What would have been said to this side.
+/// The messages to a guest that cannot receive them.
 const INPUT: &str = "/input";
 /// Further mounts that the host side asks for: kind and place.
 const MOUNTS: &str = "/mounts.list";
 /// Name of the virtio port.
 const PORT: &str = "org.tactus.probe";
-/// Where the kernel lists the ports.
+/// The kernel's directory of the ports.
 const PORTS: &str = "/sys/class/virtio-ports";
 /// How long the port may take to appear, or the host side to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -166,7 +166,7 @@ fn console(words: &str) -> Result<Channel, String> {
     Ok(Channel::new(from, console))
 }
 
-/// A stream that holds what the initramfs says, and never ends.
+/// A stream with the messages of the initramfs, which never ends.
 fn said_before() -> Result<OwnedFd, String> {
     let said = fs::read(INPUT).unwrap_or_default();
     let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| format!("no pipe: {error}"))?;

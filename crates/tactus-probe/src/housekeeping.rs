@@ -1,4 +1,4 @@
-//! Where the session's thread is while others measure.
+//! Places the session's thread while other threads measure.
 
 use tactus_measure::thread::allowed;
 use tactus_model::CpuSet;
@@ -6,11 +6,11 @@ use tactus_model::message::Note;
 
 use crate::sys;
 
-/// Puts the session thread on the housekeeping CPUs and, when dropped, where it was.
+/// Puts the session thread on the housekeeping CPUs and, when dropped, back where it was.
 pub struct House(Option<CpuSet>);
 
 impl House {
-    /// Enters. Empty: it stays where it is.
+    /// Enters. An empty set: the thread stays where it is.
     pub fn enter(cpus: &CpuSet, notes: &mut Vec<Note>) -> Self {
         if cpus.is_empty() {
             return Self(None);

@@ -39,7 +39,7 @@ use crate::values;
 use crate::work::{Pace, out_of_range};
 use crate::worker::Worker;
 
-/// A job whose threads wait for their orders. Dropping it ends them and everything beside them.
+/// A job whose threads wait for their orders. Dropping it ends them and all other parts of it.
 pub struct Prepared {
     threads: Vec<Measuring>,
     test: SelfTest,
@@ -50,7 +50,7 @@ pub struct Prepared {
     duration_ns: u64,
     tick_ns: u64,
     lock_in: Option<LockIn>,
-    /// Who has the measured CPUs, and above which latency every one is kept with it, in ns.
+    /// The source that knows who has the measured CPUs, and the latency in ns above which it is asked for each.
     blame: Option<(Rc<Blame>, u64)>,
     _latency: Option<File>,
     memory: Option<Memory>,
@@ -123,17 +123,17 @@ impl Prepared {
         })
     }
 
-    /// The cards behind which threads of it are.
+    /// The cards of its threads.
     fn cards(&self) -> impl Iterator<Item = &Card> {
         self.threads.iter().filter_map(|thread| thread.lane.card.as_deref())
     }
 
-    /// What threads of it read.
+    /// The sources that its threads read.
     fn readings(&self) -> impl Iterator<Item = &dyn Reading> {
         self.threads.iter().filter_map(|thread| thread.lane.reading.as_deref())
     }
 
-    /// What became of their interrupts.
+    /// The counts of the cards' interrupts.
     fn card_counts(&self) -> impl Iterator<Item = CardOf> {
         let lanes = self.threads.iter().map(|thread| &thread.lane);
         lanes.filter_map(|lane| {
@@ -141,7 +141,7 @@ impl Prepared {
         })
     }
 
-    /// What the reader must know before it runs.
+    /// The notes that the reader needs before it runs.
     pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
@@ -156,13 +156,13 @@ impl Prepared {
         self.test.stage == Some(Stage::After)
     }
 
-    /// Runs the control that is the next, if there is one, and says how it went. Returns what was found of the clock.
+    /// Runs the next control, if there is one, and reports its result. Returns the checks of the clock.
     ///
     /// # Errors
     /// When the stream breaks.
     #[inline(never)]
     pub fn prove(&mut self, channel: &mut Channel) -> io::Result<ClockCheck> {
-        // That of the last measurement was to end it.
+        // The last measurement may have set it, to end.
         self.common.stop.store(false, Ordering::Release);
         let (clock, trials, notes) = self.test.run(&self.threads);
         trials.into_iter().try_for_each(|trial| channel.say(&FromProbe::Trial(trial)))?;
@@ -249,7 +249,7 @@ fn start_threads(
         notes.extend(timer_slack());
     }
     let card = entry.card(measure, activity, notes)?.map(Arc::new);
-    // The handler of a device is measured where it is; who raises is beside it.
+    // The handler of a device is measured where it runs; the raising thread is on another CPU.
     let raised_on = match card.as_ref().and_then(|card| card.is_answered_on()) {
         None => None,
         Some(cpu) => Some(beside(cpu, house).ok_or_else(|| {
@@ -297,13 +297,13 @@ fn start_threads(
     Ok(threads)
 }
 
-/// A CPU beside another one: one that keeps house, else any.
+/// Another CPU than `cpu`: a housekeeping one if possible.
 fn beside(cpu: u32, house: &CpuSet) -> Option<u32> {
     let other = |set: &CpuSet| set.and(allowed()).iter().find(|other| *other != cpu);
     other(house).or_else(|| other(allowed()))
 }
 
-/// The CPU of a thread that reads what is measured on `cpu`.
+/// The CPU of a thread that reads the measured values of `cpu`.
 fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
     beside(cpu, house).unwrap_or_else(|| {
         notes.push(Note::obstacle(
@@ -314,7 +314,7 @@ fn reader(cpu: u32, house: &CpuSet, notes: &mut Vec<Note>) -> u32 {
     })
 }
 
-/// What is measured of an ordinary thread: the kernel lets it wake late by its timer slack (prctl(2),
+/// A note on measurements with ordinary threads: the kernel lets them wake late by their timer slack (prctl(2),
 /// PR_SET_TIMERSLACK), so that it can wake several at once. Real-time threads have none.
 fn timer_slack() -> Option<Note> {
     let slack = rustix::thread::current_timer_slack().ok().filter(|slack| *slack > 1)?;

@@ -1,5 +1,6 @@
-//! `tactus-probe worker "keep JSON"`: a process that waits for the end of its session, however that comes, and then puts back
-//! what the session has changed and has not put back itself. To those who end a run it is a worker: they let it do so.
+//! `tactus-probe worker "keep JSON"`: a process that waits for the end of its session, however that comes, and then
+//! restores the changes that the session has left. It looks like a worker, so that it is not killed before when a run
+//! is ended.
 
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -10,23 +11,23 @@ use tactus_model::undo::{Undo, WORKER};
 use crate::fault::block::put_back;
 use crate::sys;
 
-/// The word before what it is to put back.
+/// The word before its undos.
 const WORD: &str = "keep ";
-/// What it says when it waits.
+/// Its message when it waits.
 const WAITS: &[u8] = b"waits\n";
-/// What it is told where there is nothing to put back.
+/// The message when nothing is to be put back.
 const NOTHING: &[u8] = b"nothing\n";
 
-/// The session's side. Dropping it has everything put back.
+/// The session's side. Dropping it restores everything.
 pub struct Keeper {
     child: Child,
 }
 
 impl Keeper {
-    /// Starts it; what it puts back may be changed from now on.
+    /// Starts it; the settings that it restores may be changed from now on.
     ///
     /// # Errors
-    /// Why nobody would put it back.
+    /// Why the keeper cannot restore them.
     pub fn start(undos: &[Undo]) -> io::Result<Self> {
         let mut child = Command::new("/proc/self/exe")
             .arg0("tactus-probe")
@@ -56,7 +57,7 @@ impl Drop for Keeper {
     }
 }
 
-/// The process: its exit code; none: the task is not its.
+/// The process. Returns its exit code; `None`: the task is for another worker.
 pub fn main(task: &str) -> Option<u8> {
     let undos: Vec<Undo> = serde_json::from_str(task.strip_prefix(WORD)?).ok()?;
     sys::set_name("tactus-keep");

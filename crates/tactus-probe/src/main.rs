@@ -1,5 +1,5 @@
-//! The probe: one static program that is put into every environment. It collects facts, measures,
-//! makes load, injects faults, and guards what a run must take back.
+//! The probe: one static program that is put into every environment. It collects facts, measures, makes load, injects
+//! faults, and guards the changes that a run must undo.
 #![expect(
     clippy::disallowed_methods,
     reason = "the probe is on the machine: it is what the door of others leads to"
@@ -48,7 +48,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before anything narrows it: where this process may run.
     tactus_measure::thread::allowed();
-    // The kernel hands words of its command line to PID 1: they are no arguments of ours.
+    // The kernel passes words of its command line to PID 1: they are not arguments of this program.
     if guest::is_whole_system() {
         guest::run();
     }
@@ -67,7 +67,7 @@ mod tests {
         let (of_values, of_latency): (Vec<&Entry>, Vec<&Entry>) =
             measure::MEASURES.iter().partition(|entry| !entry.items.is_empty());
         let mut faults = super::fault::NAMES.to_vec();
-        // What is done to a guest from outside is in the watch.
+        // The watch, outside of the guest, injects the faults that act on a guest from outside.
         faults.push("hold-vcpu");
         assert_eq!(latencies.collect::<Vec<_>>(), names(&of_latency));
         assert_eq!(values.collect::<Vec<_>>(), names(&of_values));

@@ -1,6 +1,6 @@
-//! The memory of a session while it measures: locked, without huge pages, and enough of it, so that between two
-//! ticks nothing is mapped or unmapped beside the measuring threads. What is changed for it holds for the
-//! measurement alone, and not for what the session starts.
+//! The memory of a session while it measures: locked, without huge pages, and large enough that between two ticks
+//! nothing is mapped or unmapped beside the measuring threads. These changes hold only for the measurement, and not for
+//! programs that the session starts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,12 +13,12 @@ use crate::sys::heap::HEAP;
 /// Memory that is free when a measurement begins, in bytes: a tick of the fullest histogram, three times over
 /// (counts, their list, their text).
 const RESERVE: usize = 4 << 20;
-/// The same for each series: what was said of it and waits for a narrow channel.
+/// The same for each series: its messages that wait for a narrow channel.
 const RESERVE_OF_SERIES: usize = 32 << 10;
 /// The word that tells a process which is started meanwhile to allow itself huge pages again.
 pub const ALLOW: &str = "thp";
 
-/// Whether this process has forbidden itself huge pages, which what it starts inherits.
+/// Whether this process has disabled huge pages for itself, which its children inherit.
 static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// All memory is locked and without huge pages until this is dropped.
@@ -28,7 +28,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Locks what there is and, where that is allowed, what is to come.
+    /// Locks the present memory and, if allowed, future memory.
     pub fn lock(notes: &mut Vec<Note>) -> Self {
         // The kernel's own page moving would show as faults of the measuring threads.
         if !transparent_huge_pages_are_disabled().unwrap_or(true)
@@ -53,14 +53,14 @@ impl Memory {
         Self { taken: HEAP.taken() }
     }
 
-    /// Makes sure of enough memory for the ticks of so many series. Nothing is allocated any more that lasts.
+    /// Reserves enough memory for the ticks of this many series. After this, no allocation lasts.
     pub fn reserve(&mut self, series: usize) {
-        // The heap keeps what it has.
+        // The heap keeps freed memory.
         drop(std::hint::black_box(vec![1u8; RESERVE + series * RESERVE_OF_SERIES]));
         self.taken = HEAP.taken();
     }
 
-    /// What there is to say if that was not enough.
+    /// The note for the report if that was not enough.
     pub fn grown(&self) -> Option<Note> {
         let more = HEAP.taken() - self.taken;
         (more > 0).then(|| {
@@ -82,13 +82,13 @@ impl Drop for Memory {
     }
 }
 
-/// Whether what is started now has to be told to allow itself huge pages again: they are off for the
-/// measurement alone. Where somebody else has forbidden them they stay so.
+/// Whether a child must enable huge pages again: they are off for the measurement alone. If they were already disabled
+/// before, they stay so.
 pub fn are_huge_pages_forbidden() -> bool {
     FORBIDDEN.load(Ordering::Relaxed)
 }
 
-/// Does as told, in what was started meanwhile.
+/// Enables huge pages again, in a child started meanwhile.
 pub fn allow_huge_pages() {
     let _ = disable_transparent_huge_pages(false);
 }

@@ -1,7 +1,7 @@
-//! What the processor itself counts of a CPU: system management interrupts, and misses of the last-level cache.
+//! The processor's counts of a CPU: system management interrupts, and misses of the last-level cache.
 //!
-//! To read either the kernel interrupts the CPU in question. So they are read once before and once after the
-//! measurement, for each CPU and not for each of its threads, and never meanwhile.
+//! To read either, the kernel interrupts the CPU in question. So they are read once before and once after the
+//! measurement, for each CPU rather than each thread, and never meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,7 +27,8 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Finds out what can be counted on `cpus`, and says what it takes. `misses`: those of the cache are asked for.
+    /// Finds out which events can be counted on `cpus`, and notes the side effects. `misses`: cache misses are
+    /// requested.
     pub fn find(cpus: &CpuSet, misses: bool, notes: &mut Vec<Note>) -> Self {
         let mut found = Self::default();
         for cpu in cpus.iter() {
@@ -53,7 +54,7 @@ impl Processor {
         found
     }
 
-    /// Counts from now on. Returns what there is to say if the cache's misses cannot be counted.
+    /// Counts from now on. Returns a note if the cache's misses cannot be counted.
     pub fn begin(&mut self) -> Option<Note> {
         for (msr, before) in self.smi.values_mut() {
             *before = read(msr).unwrap_or(*before);
@@ -75,7 +76,7 @@ impl Processor {
         ))
     }
 
-    /// What was counted since the beginning, by CPU.
+    /// The counts since the beginning, by CPU.
     pub fn end(&self) -> BTreeMap<u32, OfCpu> {
         let mut counted = BTreeMap::<u32, OfCpu>::new();
         for (cpu, (msr, before)) in &self.smi {
@@ -94,7 +95,7 @@ fn read(msr: &File) -> Option<u64> {
     Some(u64::from_le_bytes(bytes))
 }
 
-/// A counter of [`perf::count_cache_misses`]; none: it could not count all the time.
+/// A counter of [`perf::count_cache_misses`]; `None`: it could not count all the time.
 fn cache_misses(counter: &OwnedFd) -> Option<u64> {
     let mut bytes = [0; 8];
     // A pinned counter that the processor had no room for reads as nothing.
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_counted_that_nobody_asked_for() {
+    fn only_requested_events_are_counted() {
         let cpus = sys::affinity().unwrap();
         let mut notes = Vec::new();
         let mut processor = Processor::find(&cpus, false, &mut notes);

@@ -1,8 +1,8 @@
-//! Calls of the host side for the system that the probe is on: files, programs, promises. An
-//! environment that lies inside this one is started through it.
+//! Calls of the host side for the system that the probe is on: files, programs, promises. An environment inside this
+//! one is started with these calls.
 //!
-//! All of it is served by the session's thread between its other duties. What waits for somebody (a
-//! child's output, its appetite for input, its end) waits in [`RpcServer::turn`]; no call waits.
+//! The session's thread serves them between its other duties. Waiting for a child's output, input or end is done in
+//! [`RpcServer::turn`]; no call waits.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -32,7 +32,7 @@ pub const ARGUMENT: &str = "child";
 /// Most bytes that are taken from one stream of a child in one turn: its flood must not keep ticks
 /// waiting.
 const GULP: usize = 16 * 1024;
-/// Where programs are when PATH does not say: a guest has none.
+/// The PATH if the environment has none, as in a guest.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A program that was started for the host side.
@@ -47,7 +47,7 @@ struct Child {
     over: bool,
 }
 
-/// What the host side has made on this system. Dropping it ends its children and keeps its promises.
+/// The objects that the host side has made on this system. Dropping it ends its children and keeps its promises.
 #[derive(Default)]
 pub struct RpcServer {
     children: Vec<Child>,
@@ -127,14 +127,14 @@ impl RpcServer {
         Ok(Some(answer))
     }
 
-    /// Starts a program in a process group of its own that dies with this thread.
+    /// Starts a program in a separate process group that dies with this thread.
     fn spawn(&mut self, call: &Call) -> io::Result<u64> {
         let variables = usize::try_from(call.number).unwrap_or(usize::MAX).min(call.words.len());
         let (variables, words) = call.words.split_at(variables);
         let (program, arguments) = words.split_first().ok_or_else(|| errno(libc::EINVAL))?;
         let program = find(program).ok_or_else(|| errno(libc::ENOENT))?;
-        // By way of this program, which ties its life to ours: to fork here, beside the measuring threads
-        // and with all memory locked, would cost them a page fault each.
+        // Starts this program first, which ties its life to this process. A fork here, with all memory locked, would
+        // cost each measuring thread a page fault.
         let mut child = Command::new("/proc/self/exe")
             .arg0("tactus-probe")
             .arg(ARGUMENT)
@@ -187,7 +187,7 @@ impl RpcServer {
         *credit = credit.saturating_add(call.number).min(WINDOW);
     }
 
-    /// What is awaited from children.
+    /// The descriptors of children to wait for.
     pub fn descriptors<'a>(&'a self, to: &mut Vec<PollFd<'a>>) {
         let mut add = |file: BorrowedFd<'a>, flags| to.push(PollFd::from_borrowed_fd(file, flags));
         for child in &self.children {
@@ -209,7 +209,7 @@ impl RpcServer {
         if self.children.is_empty() { None } else { Some(if waits { 5_000_000 } else { 100_000_000 }) }
     }
 
-    /// Takes what children have written, gives them what they take, and notes their ends.
+    /// Reads the output of children, writes their input, and notes their ends.
     pub fn turn(&mut self, say: &mut Vec<FromProbe>) {
         let mut bytes = Vec::new();
         for child in &mut self.children {
@@ -241,8 +241,8 @@ impl RpcServer {
         self.children.retain(|child| !child.over || child.streams.iter().any(|(pipe, _)| pipe.is_some()));
     }
 
-    /// Takes leave of everybody who has ended and is this process's child, own or inherited. Only where
-    /// nobody else waits for children.
+    /// Reaps every child of this process that has ended, started or inherited. Only where no other code waits for
+    /// children.
     pub fn reap(&mut self, say: &mut Vec<FromProbe>) {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             if let Some(child) = self.children.iter_mut().find(|child| child.pid == pid && !child.over) {
@@ -258,7 +258,7 @@ impl Child {
         FromProbe::Exited(Exited { child: self.number, code: status.exit_status() })
     }
 
-    /// Writes what is pending; the answer once the child has taken it, or never will.
+    /// Writes pending input; returns the answer once the child has taken it, or never will.
     fn feed(&mut self) -> Option<Answer> {
         let (id, bytes) = self.pending.as_mut()?;
         let id = *id;
@@ -304,8 +304,8 @@ impl Drop for RpcServer {
     }
 }
 
-/// What `tactus-probe child PARENT thp|- PROGRAM ...` does: ends with its parent, allows itself huge pages where it
-/// is told to, and is that program.
+/// The command `tactus-probe child PARENT thp|- PROGRAM ...`: ends with its parent, allows itself huge pages if told
+/// to, and executes the program.
 pub fn main(words: &[OsString]) -> u8 {
     let [parent, huge_pages, program, arguments @ ..] = words else { return 2 };
     if huge_pages == memory::ALLOW {

@@ -1,4 +1,4 @@
-//! A probe at the end of a serial line: it waits until somebody greets it, and outlives its users.
+//! A probe at the end of a serial line: it waits for a greeting, and stays when a session ends.
 
 use std::io;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::{sys, worker};
 
 /// Bits on the line for one byte.
 const BITS: u64 = 10;
-/// The part of the line that this probe may fill, in per cent: a kernel may write on it, too.
+/// The part of the line that this probe may fill, in per cent: a kernel may also write on it.
 const SHARE: u64 = 80;
 
 /// How long nothing may be heard while a job runs, in ns: the host side gives a sign of life every few seconds.
 const DESERTED_NS: u64 = 60_000_000_000;
 
-/// The speed of what is no terminal and whose speed nobody says: a port between two machines, in baud. What is
-/// written stays narrow, for a line that nobody reads would hold a writer up for ever.
+/// The assumed speed in baud of a device that is not a terminal and has no stated speed, such as a port between two
+/// machines. The output stays narrow, because a line without a reader would block a writer for ever.
 const PORT: u32 = 1_000_000;
 
 /// How many bytes a second may be written on a line of this speed.

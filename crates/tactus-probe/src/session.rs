@@ -118,8 +118,8 @@ fn say_facts(channel: &mut Channel) -> io::Result<()> {
     }
 }
 
-/// One job from its preparation to `done`. Returns how the conversation ended where it ended with it, and else what is left
-/// of the job for the control after it.
+/// Runs one job from its preparation to `done`. Returns the job for the control after it, or how the conversation ended
+/// if it ended meanwhile.
 fn perform(channel: &mut Channel, job: &Job) -> io::Result<Result<Option<Prepared>, SessionEnd>> {
     let mut prepared = match Prepared::new(job) {
         Ok(prepared) => prepared,
@@ -132,7 +132,7 @@ fn perform(channel: &mut Channel, job: &Job) -> io::Result<Result<Option<Prepare
         channel.note(note)?;
     }
     if !job.changes.is_empty() {
-        // What is measured is the system as the job has set it.
+        // The measurement runs on the system as the job has set it.
         say_facts(channel)?;
     }
     channel.say(&FromProbe::Ready)?;

@@ -1,4 +1,4 @@
-//! Settings of a job: made before anything of it starts, and put back at its end where the job says so.
+//! Settings of a job: made before any other part of it starts, and restored at its end if the job says so.
 
 use std::fs;
 use std::io::{self, Read};
@@ -13,11 +13,11 @@ use crate::sys::{self, SchedAttr};
 /// Settings that are made. Dropping them puts the former values back, if that was asked for.
 #[derive(Default)]
 pub struct Applied {
-    /// What to put back, in the order in which it was set.
+    /// The former values, in the order in which they were changed.
     former: Vec<(Target, Former)>,
 }
 
-/// What was there before.
+/// The former value.
 enum Former {
     Text(String),
     Scheduling(SchedAttr),
@@ -28,15 +28,15 @@ enum Former {
 enum Outcome {
     /// Set; the former value in words.
     Set(String),
-    /// It was so already.
+    /// It had this value already.
     Was,
 }
 
 impl Applied {
-    /// Makes the settings one after the other. One that fails is a note, and the others go on.
+    /// Applies the settings one after the other. A failed one becomes a note, and the others still apply.
     ///
     /// # Errors
-    /// When one of them is nothing that can be set from here while the system runs. Nothing is then set.
+    /// When one of them cannot be set by a probe while the system runs. No setting is then applied.
     pub fn new(changes: &[Change], restore: bool, notes: &mut Vec<Note>) -> Result<Self, Refusal> {
         if let Some(change) = changes.iter().find(|change| !can_set(&change.target)) {
             return Err(Refusal {
@@ -87,7 +87,7 @@ impl Applied {
                 fs::write(path, then).map_err(words)?;
                 let now = read(path).map_err(words)?;
                 if !form.same(&now, then) {
-                    // What the kernel made of it must go away too.
+                    // The value that the kernel set instead must be undone as well.
                     self.keep(change, restore, Former::Text(was.clone()));
                     return Err(format!("it accepted {} instead (was {was})", form.value(&now)));
                 }
@@ -143,7 +143,7 @@ impl Applied {
 
 impl Drop for Applied {
     fn drop(&mut self) {
-        // Whoever could be told has gone.
+        // The receiver of the notes has gone.
         self.take_back();
     }
 }
@@ -162,7 +162,7 @@ fn put_back(target: &Target, former: &Former) -> Result<(), String> {
     let words = |error: io::Error| error.to_string();
     match (target, former) {
         (Target::File { path, .. }, Former::Text(text)) => fs::write(path, text).map_err(words),
-        // A thread that has ended has nothing to put back.
+        // A thread that has ended needs no restoring.
         (Target::Scheduling(thread) | Target::Affinity(thread), _) if same_thread(thread).is_err() => Ok(()),
         (Target::Scheduling(thread), Former::Scheduling(attr)) => {
             sys::set_scheduler_of(thread.tid, *attr).map_err(words)
@@ -174,7 +174,7 @@ fn put_back(target: &Target, former: &Former) -> Result<(), String> {
     }
 }
 
-/// What a probe sets: values of the running kernel, and threads.
+/// The targets that a probe can set: values of the running kernel, and threads.
 fn can_set(target: &Target) -> bool {
     match target {
         Target::File { path, .. } => {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_set_is_said_with_the_kernels_word_and_the_rest_goes_on() {
+    fn a_failed_setting_is_reported_with_the_kernels_error_and_the_others_apply() {
         let before = sys::affinity().unwrap();
         let stranger = Thread { name: "somebody else".into(), ..own() };
         let changes = [

@@ -1,7 +1,7 @@
-//! Words for people, on stderr. Nobody may be listening any more: a guardian outlives the run that
-//! holds the other end, and a panic over a closed pipe would keep it from its work.
+//! Messages for people, on stderr. Its reader may be gone: a guardian may still run after the end of its run, and a
+//! panic over a closed pipe would stop it.
 
-/// As `eprintln!`, but a stderr that is closed is no error.
+/// As `eprintln!`, but a closed stderr is not an error.
 macro_rules! say {
     ($($words:tt)*) => {{
         use std::io::Write as _;

@@ -1,7 +1,7 @@
-//! Sets up the kernel's timerlat tracer for the threads that read of it (docs/design/timerlat.md).
+//! Sets up the kernel's timerlat tracer for the threads that read from it (docs/design/timerlat.md).
 //!
-//! It is done in a [`crate::worker`], as a block is: that one puts everything back when the session has gone, however it
-//! went, and another one does where it was killed itself.
+//! A [`crate::worker`] does it, as for a block: it restores everything when the session ends, however that ends. If the
+//! worker itself is killed, another one restores everything.
 
 use tactus_model::catalogue::Measure;
 use tactus_model::message::{Activity, Note, Refusal, What};
@@ -13,10 +13,11 @@ use crate::tracefs::read;
 use crate::tracer::{NotToBeHad, Tracer, has};
 use crate::work::tell_note;
 
-/// How the trace's lines are written, whatever somebody has set for all: what a kernel does not have it does not need.
+/// The options of the trace's lines, set in any case because the defaults may have been changed. A kernel without an
+/// option does not need it.
 const FORMAT: [&str; 7] =
     ["context-info", "noraw", "nohex", "nobin", "noverbose", "nolatency-format", "norecord-tgid"];
-/// What is always possible, however small a trace is that somebody has set for all, in KiB for each CPU.
+/// A buffer size that is always possible, in KiB for each CPU, however small the trace has been set for all.
 const BUFFER_KIB: &str = "1408";
 
 /// Whether an activity measures by the tracer.
@@ -74,7 +75,7 @@ fn set_up(interval_ns: u64, cpus: &CpuSet) -> Result<Tracer, NotToBeHad> {
         let _ = tracer.own("trace_options", option);
     }
     let _ = tracer.own("buffer_size_kb", BUFFER_KIB);
-    // Without it no threads of the kernel measure: somebody may wait for threads of a program.
+    // Without this option no threads of the kernel measure: the tracer may be set up for threads of a program.
     let without = ["NO_", WORKLOAD].concat();
     if has(&read(Shared::OPTIONS.path()).unwrap_or_default(), &without) {
         tracer.change(Shared::OPTIONS, without, WORKLOAD)?;

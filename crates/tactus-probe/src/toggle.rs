@@ -1,4 +1,4 @@
-//! Loads that run for one second of every two: which of them is drawn by lot and told.
+//! Loads that run for one second of every two: the second is chosen at random and reported.
 
 use tactus_model::lot::Lots;
 
@@ -8,7 +8,7 @@ pub struct Toggle {
     lots: Lots,
     on: bool,
     next: u64,
-    /// When they were let run, CLOCK_MONOTONIC in ns: each second of its own, also where one follows the other.
+    /// When they were let run, CLOCK_MONOTONIC in ns: one entry for each second, even if two seconds follow each other.
     at: Vec<u64>,
 }
 
@@ -29,7 +29,7 @@ impl Toggle {
         self.on
     }
 
-    /// Goes on, once [`Toggle::next`] has come.
+    /// Switches to the next second, once [`Toggle::next`] has come.
     pub fn turn(&mut self, now: u64) {
         let Lots { every_ns, part_ns, .. } = self.lots;
         let period = now / every_ns;

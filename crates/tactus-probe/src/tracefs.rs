@@ -1,4 +1,4 @@
-//! Files of tracefs, which is mounted for this process alone where it is not.
+//! Files of tracefs, which is mounted for this process alone if it is not mounted yet.
 
 use std::io::Error;
 
@@ -7,7 +7,7 @@ use tactus_model::undo::block::ROOTS;
 
 use crate::sys;
 
-/// Where it is.
+/// Its mount point.
 pub const ROOT: &str = ROOTS[0];
 
 /// The path of a file of it.
@@ -15,7 +15,7 @@ pub fn at(path: &str) -> String {
     [ROOT, "/", path].concat()
 }
 
-/// What a file says.
+/// The text of a file.
 ///
 /// # Errors
 /// Why it cannot be read, in words.
@@ -24,14 +24,14 @@ pub fn read(path: &str) -> Result<String, String> {
     crate::settings::read(&path).map_err(|error| wrong(&path, &error))
 }
 
-/// The same, where nobody may have mounted it yet. To be asked before there is a second thread.
+/// The same, but mounts tracefs if needed. Call it before a second thread exists.
 ///
 /// # Errors
 /// Why it cannot be read or mounted, in words.
 pub fn read_first(path: &str) -> Result<String, String> {
     read(path).or_else(|_| {
         sys::own_mounts().map_err(|error| wrong("tracefs is not mounted, nor may it be", &error))?;
-        // Where it cannot be (in a chroot "/" need be no mount), what is mounted here would be mounted everywhere, and stay.
+        // If this fails (in a chroot "/" need not be a mount), a mount made here would appear everywhere and stay.
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .map_err(|error| wrong("private mounts are not possible", &error.into()))?;
         mount("tracefs", ROOT, "tracefs", MountFlags::empty(), None)
@@ -40,7 +40,7 @@ pub fn read_first(path: &str) -> Result<String, String> {
     })
 }
 
-/// What went wrong with a file.
+/// A message about a failure with a file.
 #[cold]
 pub fn wrong(path: &str, error: &Error) -> String {
     [path, ": ", &error.to_string()].concat()

@@ -1,5 +1,5 @@
-//! A tracer of the kernel in an instance of tracefs of its own, which has its own trace and is gone at the end; what is
-//! common to all instances is put back.
+//! A tracer of the kernel in a separate instance of tracefs, which has its own trace and is removed at the end.
+//! Settings that all instances share are restored.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -14,8 +14,8 @@ use crate::sys::{self, SchedAttr};
 use crate::tracefs::{self, at, read, wrong};
 use crate::work::promise;
 
-/// How often a tracer is ended that somebody still reads of, and the time between two tries: who has died may not have
-/// closed everything yet.
+/// Number of tries to end a tracer that another process still reads, and the time between two tries: a process that
+/// died may not have closed everything yet.
 const TRIES: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 pub struct NotToBeHad {
     /// In words.
     pub why: String,
-    /// It could be had later: somebody else has it now.
+    /// It may be available later: another process has it now.
     pub busy: bool,
 }
 
@@ -34,15 +34,15 @@ impl From<String> for NotToBeHad {
     }
 }
 
-/// A tracer and what it changed.
+/// A tracer and its changes.
 pub struct Tracer {
     /// Which.
     pub which: &'static block::Tracer,
     /// Its instance, below tracefs.
     instance: String,
-    /// It is there.
+    /// Whether its instance exists.
     claimed: bool,
-    /// Files below tracefs and what they said, in the order in which they were written.
+    /// Files below tracefs and their former values, in the order in which they were written.
     former: Vec<(Shared, String)>,
 }
 
@@ -63,7 +63,7 @@ pub fn write(path: &str, value: &str) -> Result<(), String> {
 /// The tracers of this kernel.
 ///
 /// # Errors
-/// Why nobody can tell, in words.
+/// Why they cannot be read, in words.
 pub fn tracers() -> Result<String, String> {
     tracefs::read_first("available_tracers")
 }
@@ -72,7 +72,7 @@ impl Tracer {
     /// Makes its instance, in which nothing runs yet.
     ///
     /// # Errors
-    /// When the kernel has none, or somebody else uses it. Nothing is then changed.
+    /// When the kernel lacks it, or it is in use. Nothing is then changed.
     pub fn claim(which: &'static block::Tracer) -> Result<Self, NotToBeHad> {
         let tracers = tracers()?;
         let name = which.name;
@@ -95,7 +95,7 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Whether nobody else runs it, or is about to.
+    /// Checks that no other instance runs it, or is about to.
     fn alone(&self) -> Result<(), NotToBeHad> {
         let mut places = vec![(String::new(), false)];
         for entry in fs::read_dir(at("instances")).into_iter().flatten().flatten() {
@@ -139,7 +139,7 @@ impl Tracer {
         write(file.path(), value)
     }
 
-    /// Keeps what puts a file back, here and with whoever outlives this process.
+    /// Keeps the former value of a file, here and with the process that restores it if this one is killed.
     pub fn keep(&mut self, file: Shared, former: String) {
         promise(&Undo::Write { path: at(file.path()).into(), value: former.clone() });
         self.former.push((file, former));
@@ -177,15 +177,16 @@ impl Tracer {
         self.claimed
     }
 
-    /// Ends it, puts everything back and removes the instance. Called again it does nothing.
+    /// Ends it, restores everything and removes the instance. A second call does nothing.
     ///
     /// # Errors
-    /// In words, what could not be put back.
+    /// In words, the changes that could not be restored.
     pub fn end(&mut self) -> Result<(), String> {
         if !std::mem::take(&mut self.claimed) {
             return Ok(());
         }
-        // Its threads end here. The instance goes last: as long as it is there, others know what is left.
+        // Its threads end here. The instance is removed last: as long as it exists, others can see that changes are
+        // left.
         let mut result = self.patiently("current_tracer", |path| fs::write(path, "nop"));
         while let Some((file, former)) = self.former.pop() {
             result = result.and(write(file.path(), &former));
@@ -193,7 +194,7 @@ impl Tracer {
         result.and(self.patiently("", |path| fs::remove_dir(path)))
     }
 
-    /// Does something to the instance, again as long as somebody reads of it.
+    /// Does something to the instance, and tries again as long as another process reads it.
     fn patiently(&self, file: &str, what: impl Fn(&str) -> Result<(), Error>) -> Result<(), String> {
         let path = at(self.path(file).trim_end_matches('/'));
         let mut result = what(&path);
@@ -210,7 +211,7 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // Whoever could be told has been.
+        // The result has been reported already, or cannot be.
         let _ = self.end();
     }
 }

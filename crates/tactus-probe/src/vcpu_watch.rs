@@ -1,23 +1,23 @@
-//! `tactus-probe watch`: the host's eye on the threads that run a guest's virtual CPUs, and its hand, the
-//! fault `hold-vcpu`.
+//! `tactus-probe watch`: observes from the host the threads that run a guest's virtual CPUs, and injects the fault
+//! `hold-vcpu`.
 //!
 //! Each thread's scheduling record (`/proc/TID/schedstat`: time on a CPU, time that it waited for one, how often it
-//! came to one) and state are read every so often. The record says what all waits that ended since the last look came
-//! to; told is what one of them was at least. Lines on stdout:
+//! came to one) and state are read at intervals. The record contains the sum of all waits that ended since the last
+//! look; the output gives the least that one of them took. Lines on stdout:
 //!
 //! ```text
-//! watching                   the holds are ready, too; or: refused WHY
-//! waited CPU UNTIL NS        a wait for a CPU that ended within the look that ended at UNTIL, at least so long
-//! kept CPU UNTIL NS ID NAME  the same, where that is known: when it came to its CPU, and which thread had it meanwhile
-//! blind WHY                  that is not known
-//! outside CPU UNTIL NS       it had its CPU so long, and was out of its guest, until it entered that
-//! stopped CPU UNTIL NS       it was stopped (by a tracer) so long until then
-//! held CPU FROM TO           the fault kept it off its CPU
-//! total CPU NS               at the end: all that it waited
+//! watching                    the holds are ready as well; or: refused WHY
+//! waited CPU UNTIL NS         a wait for a CPU of at least NS, which ended within the look that ended at UNTIL
+//! kept CPU UNTIL NS ID NAME   the same, if known: when it came to its CPU, and the thread that had it meanwhile
+//! blind WHY                   why the `kept` lines are missing
+//! outside CPU UNTIL NS        it had its CPU for NS and was out of its guest, until it entered that
+//! stopped CPU UNTIL NS        it was stopped (by a tracer) for NS until then
+//! held CPU FROM TO            the fault kept it off its CPU
+//! total CPU NS                at the end: the sum of its waits
 //! ```
 //!
-//! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is
-//! held by ptrace(2) runs on when its tracer is gone, however that went.
+//! CPU is the guest's number, times are CLOCK_MONOTONIC in ns. The end of stdin ends it. A thread that is held by
+//! ptrace(2) continues when its tracer is gone, however that ended.
 #![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::fs::File;
@@ -36,7 +36,7 @@ use crate::sys;
 
 /// The argument that makes a process a watch.
 pub const ARGUMENT: &str = "watch";
-/// The least time of waiting within a look that is told, in ns.
+/// The least waiting time within a look that is reported, in ns.
 const WORTH_TELLING_NS: u64 = 100_000;
 /// How long after an event its record is there at the latest, in ns.
 const WRITTEN_NS: u64 = 2_000_000;
@@ -47,7 +47,7 @@ const ABOVE_ALL: u32 = 99;
 struct Watched {
     cpu: u32,
     thread: u32,
-    /// The machine's CPU that it is pinned to, where it is to be known who has that.
+    /// The machine's CPU to which it is pinned, if the thread that has it is to be reported.
     on: Option<u32>,
     schedstat: File,
     stat: File,
@@ -55,12 +55,12 @@ struct Watched {
     before: Waited,
     /// Since when it has been seen stopped.
     stopped: Option<u64>,
-    /// Where it is, by KVM, and until when that was looked at.
+    /// Its time outside of the guest, by KVM.
     outside: Outside,
     looked: u64,
 }
 
-/// What the record of a thread says.
+/// The contents of a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waited {
     /// Time that it waited for a CPU, in ns.
@@ -70,8 +70,8 @@ struct Waited {
 }
 
 impl Waited {
-    /// How long the longest wait since `before` was, at least. They ended within `look_ns`, and of those that follow each
-    /// other all but the first began in it, too.
+    /// A lower bound of the longest wait since `before`. The waits ended within `look_ns`, and all but the first of
+    /// them also began in it.
     const fn longest_since(self, before: Self, look_ns: u64) -> u64 {
         let (all, times) = (self.ns.saturating_sub(before.ns), self.times.saturating_sub(before.times));
         if times <= 1 {
@@ -91,7 +91,7 @@ struct Hold {
     traced: bool,
     length: u64,
     every: u64,
-    /// What decides when: it is drawn by lot.
+    /// Seed of the random times of the fault.
     seed: u64,
 }
 
@@ -164,7 +164,7 @@ impl Watched {
                 }
             }
         }
-        // What was begun then is written.
+        // Records begun before this time are complete.
         let until = now.saturating_sub(WRITTEN_NS);
         if let (Some(blame), Some(on)) = (blame, self.on)
             && until > self.looked
@@ -186,7 +186,7 @@ impl Watched {
     }
 }
 
-/// What a thread has waited for a CPU (Documentation/scheduler/sched-stats.rst: the second and third number of
+/// The time that a thread has waited for a CPU (Documentation/scheduler/sched-stats.rst: the second and third number of
 /// /proc/PID/schedstat; a wait is added when it is over).
 fn waited(schedstat: &File) -> Option<Waited> {
     let mut buffer = [0; 128];
@@ -279,7 +279,7 @@ impl Hold {
             let stopped = self.traced.then(|| sys::stop_thread(self.thread));
             let from = sys::now();
             if let Some(stopped) = stopped {
-                // The thread has gone, and so has what it was held for.
+                // The thread has gone, and with it the reason to hold it.
                 let Ok(stopped) = stopped else { return };
                 sys::sleep_until(from + self.length);
                 let _ = sys::resume_thread(self.thread, stopped);
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(longest(51_000, 12), 40_000, "all but the first lie within the look");
         assert_eq!(longest(9_000, 11), 2_000, "the mean is no longer than the longest");
         assert_eq!(longest(1_000, 7), 0);
-        // It waits still: what its record had at the last look stands.
+        // It still waits: its record has not changed since the last look.
         assert_eq!(longest(900, 7), 0);
     }
 

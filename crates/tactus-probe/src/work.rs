@@ -1,5 +1,5 @@
-//! What is done in a worker process, and what it may say and need there: loads, faults and what yields values.
-//! [`crate::worker`] says how it is started and ended.
+//! The work of a worker process, and its messages: for loads, faults and measurements of values. [`crate::worker`]
+//! describes how it is started and ended.
 #![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use tactus_model::undo::Undo;
 
 use crate::sys;
 
-/// What one worker does, for ever; it counts its rounds.
+/// The work of one worker, for ever; it counts its rounds.
 pub type Work = Box<dyn FnOnce(&AtomicU64)>;
 
 /// For how long, and how often, a session measures, in ns.
@@ -26,7 +26,7 @@ pub struct Pace {
     pub duration_ns: u64,
     /// How often it reports.
     pub tick_ns: u64,
-    /// What decides when faults are made, where that is drawn by lot and told.
+    /// Seed of the random times of faults; they are reported.
     #[serde(default)]
     pub seed: Option<u64>,
 }
@@ -36,7 +36,7 @@ pub fn out_of_range(kind: &str, error: &OutOfRange) -> Refusal {
     Refusal { reason: format!("{kind}: {error}"), hint: Some(error.hint()) }
 }
 
-/// Says how what it is about to change is put back by others.
+/// Announces how others can undo the change that it is about to make.
 pub fn promise(how: &Undo) {
     tell("undo", how);
 }
@@ -58,12 +58,12 @@ pub fn tell_note(note: &Note) {
 
 fn tell(word: &str, what: &impl Serialize) {
     if let Ok(json) = serde_json::to_string(what) {
-        // Where nobody hears it, nobody is there who could do anything with it.
+        // Without a reader of stdout there is no use for the message.
         let _ = writeln!(io::stdout(), "{word} {json}");
     }
 }
 
-/// Ends the load or fault whose worker calls it, and says why: work is for ever.
+/// Ends the load or fault whose worker calls it, and reports the reason: work never ends by itself.
 pub fn over(reason: &str) -> ! {
     println!("over {reason}");
     let _ = rustix::process::kill_current_process_group(Signal::KILL);

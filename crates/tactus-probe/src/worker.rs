@@ -1,18 +1,16 @@
-//! Loads, faults and what yields values run in a process of their own, beside the one that measures latency:
-//! no fork, no new memory and no signal of theirs can reach the measuring threads, and the end of one process
-//! ends everything.
+//! Loads, faults and measurements of values run in separate processes, beside the one that measures latency. Their
+//! forks, memory and signals cannot reach the measuring threads, and the end of one process ends everything.
 //!
-//! The session starts `tactus-probe worker JSON` and speaks lines with it: it says `ready` (or
-//! `refused JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its
-//! workers are forked before it says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the
-//! session, and the end of its stdin ends it, too. One that yields values says between, whenever it likes,
-//! `value JSON` and `note JSON`; told to stop, it says its last values first, and where the time went
-//! (`breakdown JSON`). One whose moments are drawn by lot says them then as `at TIMES`.
+//! The session starts `tactus-probe worker JSON` and exchanges lines with it. The worker says `ready` (or `refused
+//! JSON`), is told `go`, says `running`, is told `stop`, says `rounds N LONGEST WAY`. Its workers are forked before it
+//! says `ready`. They die with it (PR_SET_PDEATHSIG), it dies with the session, and the end of its stdin also ends it.
+//! A measurement of values may send `value JSON` and `note JSON` at any time. When told to stop, it first sends its
+//! last values and where the time went (`breakdown JSON`). A fault with random times then sends them as `at TIMES`.
 //!
-//! One that changes the kernel (`block`, `timerlat`) does not die with the session: at the end of its stdin it first
-//! puts back what it changed. And whatever it changes it says before, as `undo JSON`: should it be killed,
-//! the session has another worker put it back. Where both are killed at once, the guardian of the run
-//! does, or the guest ends whose kernel it is.
+//! A worker that changes the kernel (`block`, `timerlat`) does not die with the session: at the end of its stdin it
+//! first restores its changes. It announces each change before it makes it, as `undo JSON`. If it is killed, the
+//! session starts another worker that restores them. If both are killed at once, the guardian of the run restores them,
+//! or the guest with that kernel ends.
 #![expect(clippy::print_stdout, reason = "a process of the probe speaks to the one that has started it")]
 
 use std::collections::VecDeque;
@@ -49,10 +47,10 @@ const PATIENCE_S: i64 = 10;
 const FIRST_ROUND: Duration = Duration::from_secs(2);
 /// How long one that yields values may take to say its last ones: shorter than [`PATIENCE_S`].
 const FINISHING: Duration = Duration::from_secs(8);
-/// How long one that changed the kernel may take to put it back.
+/// How long a worker that changed the kernel may take to restore it.
 const UNDOING: Duration = Duration::from_secs(10);
 
-/// What a worker is started with.
+/// The task with which a worker is started.
 #[derive(Debug, Serialize, Deserialize)]
 struct Task {
     activity: Activity,
@@ -62,10 +60,11 @@ struct Task {
     pace: Pace,
     /// Process id of the session.
     parent: u32,
-    /// It has to allow itself huge pages again.
+    /// Whether it must enable huge pages again.
     #[serde(default)]
     huge_pages: bool,
-    /// What a killed one changed, in the order in which it did: that is to be put back, and nothing else.
+    /// The changes of a killed worker, in the order in which it made them. A worker with such a list only restores
+    /// those.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     back: Vec<Undo>,
 }
@@ -78,17 +77,17 @@ pub struct Worker {
     say: Option<ChildStdin>,
     hear: BufReader<ChildStdout>,
     over: bool,
-    /// How others would put back what it has changed and has not said to be put back.
+    /// The undos of the changes that it has announced and not reported as restored.
     undos: Vec<Undo>,
     /// Values that were said and not taken.
     values: Vec<ValueResult>,
-    /// Where the time of CPUs went, once it is over.
+    /// The CPU time by kind, once it is over.
     breakdowns: Vec<Breakdown>,
     /// Notes that were said and not taken.
     notes: Vec<Note>,
     /// Answers that were not waited for.
     answers: VecDeque<String>,
-    /// When what it is for was done.
+    /// The times of its faults or loads.
     at: Moments,
 }
 
@@ -135,7 +134,7 @@ impl Worker {
         }
     }
 
-    /// Whether it measures: then nothing goes on without it.
+    /// Whether it measures: the measurement cannot continue without it.
     pub const fn measures(&self) -> bool {
         matches!(self.activity.what, What::Measure { .. })
     }
@@ -160,7 +159,7 @@ impl Worker {
         std::mem::take(&mut self.notes)
     }
 
-    /// Takes in what it has said, without waiting.
+    /// Reads its messages, without waiting.
     pub fn listen(&mut self) {
         while self.has_said(0) && self.line().is_ok() {}
     }
@@ -186,7 +185,7 @@ impl Worker {
         self.over = true;
         let words = self.answer().unwrap_or_default();
         let reason = words.strip_prefix("over ").map_or_else(|| status.to_string(), str::to_owned);
-        // The kernel would go on with it. What is read of cannot be ended before its readers have.
+        // Its changes would stay in the kernel. A tracer cannot be ended before its readers have ended.
         let back = if timerlat::traces(&self.activity) { None } else { self.put_back() };
         let back = match back {
             None => "",
@@ -196,8 +195,8 @@ impl Worker {
         Some(["`", self.name, "` ended before its time: ", &reason, back].concat())
     }
 
-    /// Has what it changed put back by another one, now that it is gone and has not done so. Whether that
-    /// went well; `None` when there was nothing.
+    /// Has another worker restore its changes, if it has ended without doing so. Returns whether that succeeded; `None`
+    /// if there were none.
     fn put_back(&mut self) -> Option<bool> {
         if self.undos.is_empty() {
             return None;
@@ -206,19 +205,19 @@ impl Worker {
         let (activity, pace) = (self.activity.clone(), Pace::default());
         let task = Task { activity, above: 0, pace, parent: 0, huge_pages: false, back };
         let Ok(mut child) = task.start() else { return Some(false) };
-        // What it says is of no interest, and must not keep it waiting.
+        // Its output is not used, and must not block it.
         drop((child.stdin.take(), child.stdout.take()));
         Some(child.wait().is_ok_and(|status| status.success()))
     }
 
-    /// Stops a load, or lets it run on: all its processes, those of programs among them.
+    /// Stops a load, or lets it continue: all its processes, also those of programs.
     pub fn let_run(&self, on: bool) {
         if let (What::Load(_), Some(group)) = (&self.activity.what, self.group()) {
             let _ = kill_process_group(group, if on { Signal::CONT } else { Signal::STOP });
         }
     }
 
-    /// What a load is, while it is let run and stopped in turn.
+    /// The report on a load that is let run and stopped in turn.
     pub fn let_run_at(&self, at: Vec<u64>) -> Option<Injected> {
         let Activity { id, cpus, what: What::Load(load), .. } = &self.activity else { return None };
         Some(Injected {
@@ -238,10 +237,10 @@ impl Worker {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
-    /// Ends it with all its workers, has it put back what it changed, and says what it did.
+    /// Ends it with all its workers, lets it restore its changes, and returns its result.
     ///
     /// # Errors
-    /// What went wrong, in words: it is then not known what it did.
+    /// The failure, in words: its result is then unknown.
     pub fn stop(mut self) -> Result<Ended, String> {
         if self.over {
             return Ok(Ended::Before);
@@ -300,14 +299,14 @@ impl Worker {
         }
     }
 
-    /// Whether there is something to be read, or will be within so many seconds.
+    /// Whether there is something to read, or will be within this many seconds.
     fn has_said(&self, within_s: i64) -> bool {
         let limit = Timespec { tv_sec: within_s, tv_nsec: 0 };
         let mut descriptors = [PollFd::from_borrowed_fd(self.hear.get_ref().as_fd(), PollFlags::IN)];
         !self.hear.buffer().is_empty() || poll(&mut descriptors, Some(&limit)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Takes in one line: what is no answer is kept for those who ask for it.
+    /// Takes in one line: a line that is not an answer is kept until it is asked for.
     fn line(&mut self) -> io::Result<()> {
         fn json<T: DeserializeOwned>(line: &str, word: &str) -> Option<T> {
             serde_json::from_str(line.strip_prefix(word)?).ok()
@@ -334,15 +333,15 @@ impl Worker {
     }
 }
 
-/// What a worker did.
+/// The result of a worker.
 pub enum Ended {
     /// A load: its activity and its rounds.
     Load(u32, u64),
-    /// Its last values, where the time went meanwhile, and what there is to say of them.
+    /// Its last values, where the time went meanwhile, and the notes on them.
     Values(Vec<ValueResult>, Vec<Breakdown>, Vec<Note>),
-    /// A fault; what it changed is put back.
+    /// A fault; its changes are restored.
     Fault(Injected),
-    /// It ended before its time, which has been said.
+    /// It ended before its time, which has been reported.
     Before,
 }
 
@@ -362,10 +361,10 @@ impl Drop for Worker {
         let Some(group) = self.group() else { return };
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
-        // Workers whose parent has died are this process's children now (it is a subreaper): waiting
-        // until there are none proves that nothing is left.
+        // Workers whose parent has died are this process's children now (it is a subreaper). Waiting until no child is
+        // left proves that all have ended.
         while waitpgid(group, WaitOptions::empty()).is_ok() {}
-        // One that came to its end by itself has put back what it changed.
+        // A worker that ended by itself has restored its changes.
         if !matches!(ended, Ok(Some(status)) if status.success()) {
             self.put_back();
         }
@@ -389,7 +388,7 @@ pub fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// The worker's side: what `tactus-probe worker JSON` does. Returns its exit code.
+/// The worker's side of `tactus-probe worker JSON`. Returns its exit code.
 pub fn main(task: &str) -> u8 {
     if let Some(code) = keeper::main(task) {
         return code;
@@ -426,7 +425,7 @@ pub fn main(task: &str) -> u8 {
             return 2;
         }
     };
-    // A program of the user's may end before its first round, which is told, and not an answer to `go`.
+    // A program of the user may end before its first round. That is reported later, and is not an answer to `go`.
     let loads = matches!(&task.activity.what, What::Load(load) if !matches!(load, Load::Command(_)));
     match supervise(disturbance, finish, loads) {
         Ok(()) => 0,
@@ -437,7 +436,7 @@ pub fn main(task: &str) -> u8 {
     }
 }
 
-/// What yields values, and what tells it to finish.
+/// The work that yields values, and the flag that tells it to finish.
 fn measurement(task: &Task) -> Result<(Disturbance, Option<&'static Shared>), Refusal> {
     let none = |error: io::Error| Refusal { reason: format!("no memory to share: {error}"), hint: None };
     let finish = sys::shared(1).map_err(none)?.first();
@@ -477,8 +476,8 @@ fn disturbance(task: &Task) -> Result<Disturbance, Refusal> {
     Ok(Disturbance { way: String::new(), works, longest: &[], held: None, made: None })
 }
 
-/// Waits for the first round of a load, so that what is measured is measured under load; one that never makes one holds
-/// nobody up, and is told of when it has ended.
+/// Waits for the first round of a load, so that the measurement runs under load. A load that never makes one does not
+/// block the measurement, and is reported when it has ended.
 fn await_first(rounds: &[Shared]) {
     let until = Instant::now() + FIRST_ROUND;
     while Instant::now() < until && rounds.iter().all(|rounds| rounds.0.load(Ordering::Relaxed) == 0) {

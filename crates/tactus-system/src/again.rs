@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 #[derive(Debug)]
 pub struct Again(Child);
 
-/// Starts this program once more with these words after its name: nothing comes from its stdin, and what it says, on stdout
-/// and on stderr, goes to `log`. It must call [`leave_terminal`].
+/// Starts this program once more with these arguments: its stdin is empty, and its stdout and stderr go to `log`. It
+/// must call [`leave_terminal`].
 ///
 /// # Errors
 /// When it cannot be started.
@@ -24,11 +24,10 @@ pub fn again(words: impl IntoIterator<Item = OsString>, log: File) -> io::Result
     Ok(Again(process))
 }
 
-/// Begins a session without a terminal: what happens to the one that this process was started in, or what is typed there,
-/// reaches it no more.
+/// Begins a session without a terminal: signals and input of the old terminal no longer reach this process.
 ///
 /// # Errors
-/// Where this process leads a group already: it was not started by [`again`].
+/// When this process already leads a group: it was not started by [`again`].
 pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
@@ -53,7 +52,7 @@ impl Again {
     pub fn kill(&mut self) {
         // It can only fail for a process that has ended.
         let _ = self.0.kill();
-        // Nobody asks for its exit status any more.
+        // Its exit status is not used.
         let _ = self.0.wait();
     }
 }

@@ -1,8 +1,8 @@
-//! Capabilities of a program that `setcap` gave some, handed on to the probe that it starts.
+//! Passes the capabilities that `setcap` gave this program on to the probe that it starts.
 //!
-//! A capability of a file ends with the next exec, unless it is ambient (capabilities(7)). It is made ambient for the
-//! moment in which the probe begins, and for nothing else that is started here; the probe takes it from a plan's commands:
-//! what those may do stays what their user may.
+//! A capability of a file ends with the next exec, unless it is ambient (capabilities(7)). It is ambient only while the
+//! probe starts, and not for other commands. The probe takes it away from a plan's commands, so those run with their
+//! user's rights.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
 };
 
-/// What a probe needs of them: real-time priorities, and memory that stays.
+/// The capabilities that a probe needs: for real-time priorities and for locked memory.
 const HANDED_ON: CapabilitySet = CapabilitySet::SYS_NICE.union(CapabilitySet::IPC_LOCK);
 
 /// Whether this program was given some of [`HANDED_ON`] that its user has not.
@@ -22,7 +22,7 @@ pub fn are_handed_on() -> bool {
 
 /// Does something while this thread's children inherit what we have of [`HANDED_ON`].
 pub fn handed_on<T>(begin: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    // Where the kernel says nothing of capabilities there is nothing to hand on.
+    // A kernel that reports no capabilities has none to pass on.
     let Ok(before) = capabilities(None) else { return begin() };
     let ours = before.permitted & HANDED_ON;
     // Root's programs have all anyway.
@@ -32,7 +32,7 @@ pub fn handed_on<T>(begin: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     set_capabilities(None, CapabilitySets { inheritable: before.inheritable | ours, ..before })?;
     let raised = ours.iter().try_for_each(|one| configure_capability_in_ambient_set(one, true));
     let begun = raised.map_err(io::Error::from).and_then(|()| begin());
-    // What is not inheritable is not ambient: this takes both back.
+    // A capability that is not inheritable is not ambient: this call takes both back.
     set_capabilities(None, before)?;
     begun
 }

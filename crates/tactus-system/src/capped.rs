@@ -5,10 +5,10 @@ use std::io::{self, Read};
 
 use super::too_large;
 
-/// What a file holds, if that is no more than `most` bytes.
+/// The contents of a file of at most `most` bytes.
 ///
 /// # Errors
-/// When it is, or cannot be read.
+/// When it is longer, or cannot be read.
 pub fn at_most(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;

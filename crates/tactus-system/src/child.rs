@@ -11,7 +11,7 @@ use super::log::{self, HERE};
 
 /// How much of stderr is kept, in bytes.
 pub const KEPT: usize = 64 * 1024;
-/// How long the rest of stderr is awaited after the end: somebody else may hold the pipe.
+/// How long the rest of stderr is awaited after the end: another process may hold the pipe.
 pub const REST: Duration = Duration::from_millis(200);
 
 /// A running process whose stderr a thread collects. Dropping it kills it.
@@ -99,7 +99,7 @@ impl Child for RealChild {
 
     fn kill(&mut self) {
         if self.ended.is_none() {
-            // It can only fail for a process that has ended, and then waiting is all there is to do.
+            // It can only fail for a process that has ended; waiting is then all that is left.
             let _ = self.process.kill();
             let code = self.process.wait().ok().and_then(|status| status.code());
             self.ended = Some(code);

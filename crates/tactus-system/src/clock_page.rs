@@ -33,34 +33,34 @@ pub struct Shown {
     pub left: u64,
     /// When it was there, there.
     pub heard: u64,
-    /// What the clock said last, there.
+    /// The last reading of the clock there.
     pub said: u64,
     /// When that was read, here.
     pub back: u64,
 }
 
 impl ClockPage {
-    /// A new one.
+    /// Makes a new page.
     ///
     /// # Errors
-    /// Where there is no memory for it.
+    /// When its memory cannot be made.
     pub fn new() -> io::Result<Self> {
         let memory = memfd_create("tactus-clock", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, BYTES as u64)?;
-        // It takes no more of the machine's memory than that, whoever writes to it.
+        // The size is sealed: no writer can take more of the machine's memory.
         fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         Ok(Self { memory, asked: 0 })
     }
 
-    /// Where another process of this machine finds it.
+    /// The path at which another process of this machine finds it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.memory.as_raw_fd()).into()
     }
 
-    /// Asks what the clock says. None: nobody has answered until then.
+    /// Asks for the time of the clock; `None`: no answer came until then.
     pub fn ask(&mut self, until: Instant) -> Option<Shown> {
-        // No number comes again: an answer to another question is none to this one.
+        // No number is used twice: an answer to an earlier question does not match this one.
         self.asked = self.asked.checked_add(1)?;
         let left = monotonic_ns();
         self.write(self.asked).ok()?;
@@ -83,9 +83,9 @@ impl ClockPage {
         }
     }
 
-    /// Whoever answers may end.
+    /// Tells the answering side that it may end.
     pub fn end(&self) {
-        // What cannot be written ends by itself.
+        // If the write fails, the other side ends by its timeout.
         let _ = self.write(0);
     }
 
@@ -94,7 +94,7 @@ impl ClockPage {
         Ok(())
     }
 
-    /// The question that is answered, when it was heard and what the clock said; none where it is just being written.
+    /// The answered question, when it was heard, and the clock's reading; `None` while they are being written.
     fn read(&self) -> Option<(u32, u64, u64)> {
         let [before] = self.words([SEQUENCE])?;
         fence(Ordering::Acquire);
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes words of a page as whoever has it does.
+    /// Writes words of a page as its other user does.
     fn put(memory: &File, words: &[(usize, u32)]) {
         for (at, value) in words {
             memory.write_all_at(&value.to_ne_bytes(), (at * APART) as u64).unwrap();

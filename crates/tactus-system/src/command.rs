@@ -1,4 +1,4 @@
-//! Commands: what is to be run, and how it ended.
+//! Commands, and how they ended.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ pub struct Invocation {
     pub argv: Vec<String>,
     /// Variables added to the environment; the marker of the run is one of them.
     pub env: Vec<(String, String)>,
-    /// Where it runs; none: where we are.
+    /// Its working directory; `None`: that of this process.
     pub dir: Option<std::path::PathBuf>,
-    /// How long it may take; only for [`super::System::run`]. None: as long as it likes, through a probe ten minutes.
+    /// Its time limit; only for [`super::System::run`]. `None`: no limit, or ten minutes through a probe.
     pub patience: Option<Duration>,
     /// Whether it is handed on what `setcap` gave this program: real-time priorities, and memory that stays. Only for
     /// [`super::System::spawn`].
@@ -61,9 +61,9 @@ impl Invocation {
 pub struct Finished {
     /// Exit code; `None` when a signal ended it.
     pub code: Option<i32>,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: Vec<u8>,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: Vec<u8>,
 }
 
@@ -74,7 +74,7 @@ impl Finished {
         self.code == Some(0)
     }
 
-    /// What it wrote to stdout, as text.
+    /// Its stdout, as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()

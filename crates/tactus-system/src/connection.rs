@@ -1,4 +1,4 @@
-//! The connection to a probe: messages to it from several threads, and what it answers to calls.
+//! The connection to a probe: messages to it from several threads, and its answers to calls.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use tactus_model::wire::Encoder;
 /// How long a probe may take to answer. Generous: an emulated guest may be held up for seconds, and
 /// runs its control in between.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes that a reader takes before it allows the child as many more.
+/// A reader takes this many bytes before it allows the child the same number again.
 const REFILL: usize = 16 * 1024;
 
 /// The connection to a probe.
@@ -30,20 +30,20 @@ struct Tongue {
 #[derive(Default)]
 struct Ear {
     next: u64,
-    /// Calls that are made; none: not answered yet.
+    /// Calls in progress; `None`: the answer has not come yet.
     answers: BTreeMap<u64, Option<Answer>>,
     children: BTreeMap<u64, Heard>,
     over: bool,
 }
 
-/// What is known of a child.
+/// The state of a child.
 #[derive(Default)]
 struct Heard {
     streams: [Heap; 2],
     ended: Option<Option<i32>>,
 }
 
-/// What a child wrote on one stream and nobody has read.
+/// Output of a child on one stream that has not been read yet.
 struct Heap {
     bytes: VecDeque<u8>,
     over: bool,
@@ -92,8 +92,8 @@ impl Connection {
         drop(self.tongue.lock().unwrap_or_else(PoisonError::into_inner).writer.take());
     }
 
-    /// Takes in what the probe says to calls; everything else comes back, among it answers to what nobody asked and
-    /// what is beyond that which a child may still say: whoever counts what a probe sends counts that as well.
+    /// Takes the answers and the output that belong to calls. Returns every other message, so that the caller can count
+    /// it: answers without a call, and output beyond what a child may send.
     pub fn take(&self, message: FromProbe) -> Option<FromProbe> {
         let mut ear = self.ear();
         match message {
@@ -127,7 +127,7 @@ impl Connection {
         None
     }
 
-    /// The stream from the probe has ended: nobody waits for it any more.
+    /// The stream from the probe has ended: all waiting callers return.
     pub fn ended(&self) {
         self.ear().over = true;
         self.changed.notify_all();
@@ -222,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Nobody asks for a child any more.
+    /// The caller no longer uses this child.
     pub fn forget(&self, child: u64) {
         self.ear().children.remove(&child);
     }
@@ -250,7 +250,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// That of a child.
+    /// The stream of a child.
     pub fn new(connection: &Arc<Connection>, child: u64, stream: u64) -> Self {
         Self { connection: Arc::clone(connection), child, stream, taken: 0 }
     }
@@ -297,7 +297,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// That of a child.
+    /// The stdin of a child.
     pub fn new(connection: &Arc<Connection>, child: u64) -> Self {
         Self { connection: Arc::clone(connection), child }
     }

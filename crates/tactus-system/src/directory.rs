@@ -1,12 +1,12 @@
-//! Files beneath an open directory whose contents somebody else may have made: a stranger's bundle, a directory that
+//! Files beneath an open directory whose contents another user may have made: a downloaded bundle, a directory that
 //! others can write to.
 //!
-//! No name that is given here leads out of the directory, whoever renames or exchanges what in it meanwhile: a name is
-//! walked part by part from the open directory, `..` is refused, and so is a link in any part (`O_NOFOLLOW`). That is
-//! what openat2(2) does with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`, on kernels before 5.6 and in sandboxes too.
-//! Only regular files are opened: they are looked at before, so that no device is opened at all, and after, and
-//! `O_NONBLOCK` lets no FIFO hold the opening up. What is written to has one name only, so that it is no file of
-//! somewhere else.
+//! No name given here leads out of the directory, even if another process renames or exchanges files in it meanwhile. A
+//! name is walked part by part from the open directory. `..` and links in any part (`O_NOFOLLOW`) are refused.
+//! openat2(2) does the same with its flags `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`. This module also works on kernels
+//! before 5.6 and in sandboxes. Only regular files are opened. They are checked before, so that no device is opened at
+//! all, and again after. With `O_NONBLOCK` a FIFO cannot block the opening. A file to write to must have only one name,
+//! so that it is not also a file elsewhere.
 #![expect(clippy::disallowed_methods, reason = "a part of the door")]
 
 use std::collections::hash_map::RandomState;
@@ -39,7 +39,7 @@ pub struct Directory {
     path: PathBuf,
 }
 
-/// What there is of a name.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -55,7 +55,7 @@ pub enum Kind {
 pub struct Entry {
     /// Its path from the directory on.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its size, in bytes.
     pub bytes: u64,
@@ -63,7 +63,7 @@ pub struct Entry {
     pub modified_ns: i128,
     /// Whether it has further names.
     pub hard_linked: bool,
-    /// The user whose it is.
+    /// The user who owns it.
     owner: u32,
     mode: u32,
 }
@@ -87,12 +87,12 @@ impl Directory {
         Ok(Self { fd: Arc::new(reach(path, false)?), path: path.to_owned() })
     }
 
-    /// Makes a directory and opens it; those above it are made if need be. What is there already is an error, links
-    /// among it.
+    /// Makes a directory and opens it; missing parents are made. An existing file, directory or link of this name is an
+    /// error.
     ///
     /// # Errors
-    /// `AlreadyExists`, those of mkdir(2), what [`Directory::reach`] says of the way there, and what
-    /// [`Directory::is_private`] says where somebody has put another directory in its place meanwhile.
+    /// `AlreadyExists`, those of mkdir(2), and those of [`Directory::reach`] for the path. Those of
+    /// [`Directory::is_private`] if another user has put a directory in its place meanwhile.
     pub fn create(path: &Path) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::AlreadyExists)?;
         let above = path.parent().unwrap_or(Path::new(""));
@@ -101,7 +101,7 @@ impl Directory {
         above.just_made(name, path)
     }
 
-    /// Opens what was made under this name a moment ago. Who owns this directory may have put another in its place.
+    /// Opens the directory just made under this name. The owner of this directory may have put another in its place.
     fn just_made(&self, name: &OsStr, path: &Path) -> io::Result<Self> {
         let fd = rustix::fs::openat(&self.fd, name, directory() | OFlags::NOFOLLOW, Mode::empty())?;
         let made = Self { fd: Arc::new(fd), path: path.to_owned() };
@@ -109,7 +109,7 @@ impl Directory {
         if made.names()?.is_empty() { Ok(made) } else { Err(io::ErrorKind::AlreadyExists.into()) }
     }
 
-    /// Where it was found.
+    /// The path where it was found.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -127,7 +127,7 @@ impl Directory {
     /// A directory beneath it.
     ///
     /// # Errors
-    /// When there is none, or something else on the way to it.
+    /// When it does not exist, or a part of its path is not a directory.
     pub fn beneath(&self, name: impl AsRef<Path>) -> io::Result<Self> {
         let mut found = self.clone();
         for part in parts(name.as_ref())? {
@@ -136,7 +136,7 @@ impl Directory {
         Ok(found)
     }
 
-    /// What there is of this name, itself and not what a link names.
+    /// The entry of this name; links are not followed.
     ///
     /// # Errors
     /// `NotFound`, and those of stat(2).
@@ -148,7 +148,7 @@ impl Directory {
     /// Opens a regular file to read it.
     ///
     /// # Errors
-    /// When there is none, or something else, or it cannot be read.
+    /// When it does not exist, is not a regular file, or cannot be read.
     pub fn file(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let (above, last) = self.above(name.as_ref())?;
         regular(&above.look(last)?)?;
@@ -160,15 +160,15 @@ impl Directory {
     /// The bytes of a regular file of at most `most` bytes.
     ///
     /// # Errors
-    /// When there is none, or it is longer, or cannot be read.
+    /// When it does not exist, is longer, or cannot be read.
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
         at_most(self.file(name)?, most)
     }
 
-    /// The same, of a file that nobody but this user can write to or read, as [`Entry::is_secret`] has it.
+    /// The same, of a file that only this user can write to or read (see [`Entry::is_secret`]).
     ///
     /// # Errors
-    /// As [`Directory::read`], and what that says of the opened file.
+    /// Those of [`Directory::read`], and of [`Entry::is_secret`] for the opened file.
     pub fn read_secret(&self, name: impl AsRef<Path>, most: u64) -> io::Result<Vec<u8>> {
         let file = self.file(name.as_ref())?;
         Entry::of(name.as_ref().to_owned(), &rustix::fs::fstat(&file)?).is_secret()?;
@@ -183,18 +183,18 @@ impl Directory {
         self.made(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
 
-    /// The same, of a file that nobody else can write to, and to be read, too.
+    /// The same, of a file that only this user can write to. The file can also be read.
     ///
     /// # Errors
-    /// As [`Directory::append`], and what [`Entry::is_private`] says of the opened file.
+    /// Those of [`Directory::append`], and of [`Entry::is_private`] for the opened file.
     pub fn append_private(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let file = self.made(name.as_ref(), OFlags::RDWR | OFlags::APPEND)?;
         Entry::of(name.as_ref().to_owned(), &rustix::fs::fstat(&file)?).is_private()?;
         Ok(file)
     }
 
-    /// Makes a file to add to and to read, under a name that begins so, is hidden, and that nobody knew before; returns that,
-    /// too.
+    /// Makes a file to append to and to read, under a hidden, unpredictable name with this beginning. Also returns the
+    /// name.
     ///
     /// # Errors
     /// When it cannot be made.
@@ -202,21 +202,21 @@ impl Directory {
         self.fresh(OsStr::new(beginning), OFlags::APPEND, Mode::from_raw_mode(0o644))
     }
 
-    /// Opens a regular file to write it anew and to read what was written, making it if need be.
+    /// Opens a regular file to replace its contents and to read them back; makes it if needed.
     ///
     /// # Errors
-    /// As [`Directory::append`].
+    /// Those of [`Directory::append`].
     pub fn anew(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let file = self.made(name.as_ref(), OFlags::RDWR)?;
         file.set_len(0)?;
         Ok(file)
     }
 
-    /// Puts a file in its place in one step, so that a reader sees the old or the new one, also after a power cut:
-    /// written under a name that nobody knew before, then renamed. The old one may only be a regular file.
+    /// Replaces a file in one step: a reader sees the old or the new one, also after a power cut. The new file is
+    /// written under an unpredictable name, then renamed. The old one must be a regular file.
     ///
     /// # Errors
-    /// When there is something else of this name, or it cannot be written; the old file stays then.
+    /// When the name belongs to another kind of file, or the file cannot be written. The old file then stays.
     pub fn replace(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
         self.install(name, bytes, 0o644)
     }
@@ -263,14 +263,13 @@ impl Directory {
         };
         let written = write(&mut file).and_then(|()| Ok(placed(&file)?));
         if written.is_err() {
-            // Half a file beside the old one would be litter.
+            // A partly written file must not stay beside the old one.
             let _ = rustix::fs::unlinkat(&above.fd, &fresh, AtFlags::empty());
         }
         written
     }
 
-    /// Removes what somebody who was killed left of files that were to be put in their places. Who calls it is the only one
-    /// that writes here.
+    /// Removes the temporary files that a killed process left. The caller must be the only writer in this directory.
     ///
     /// # Errors
     /// When the directory cannot be read, or one of them cannot be removed.
@@ -293,17 +292,17 @@ impl Directory {
         }
     }
 
-    /// Gives what is there another name beneath this directory, which nothing has; a link is renamed itself, and none leads
-    /// there.
+    /// Renames a file to a free name beneath this directory. A link is renamed itself, and links in the path are
+    /// refused.
     ///
     /// # Errors
-    /// Those of renameat2(2): `AlreadyExists`, and `InvalidInput` on a file system that cannot tell (`RENAME_NOREPLACE`).
+    /// Those of renameat2(2): `AlreadyExists`, and `InvalidInput` on a file system without `RENAME_NOREPLACE`.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let ((from, old), (to, new)) = (self.above(from.as_ref())?, self.above(to.as_ref())?);
         Ok(rustix::fs::renameat_with(&from.fd, old, &to.fd, new, RenameFlags::NOREPLACE)?)
     }
 
-    /// Removes a file, or a link itself; what is not there is no error.
+    /// Removes a file, or a link itself. A missing file is not an error.
     ///
     /// # Errors
     /// Those of unlink(2).
@@ -318,7 +317,7 @@ impl Directory {
         }
     }
 
-    /// Removes a directory and everything beneath it; what is not there is no error.
+    /// Removes a directory and everything beneath it. A missing directory is not an error.
     ///
     /// # Errors
     /// When it has more entries, or lies deeper, than [`Self::walk`] goes, or something cannot be removed.
@@ -327,7 +326,7 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             inside => inside?,
         };
-        // What is in a directory goes before it.
+        // The contents of a directory are removed before it.
         for entry in inside.walk()?.iter().rev() {
             match entry.kind {
                 Kind::Directory => inside.remove_empty(&entry.path)?,
@@ -363,18 +362,18 @@ impl Directory {
         Ok(names)
     }
 
-    /// Everything beneath it; a directory stands before what is in it.
+    /// All entries beneath it; a directory comes before its contents.
     ///
     /// # Errors
-    /// When something cannot be looked at, or directories lie in one another without end.
+    /// When an entry cannot be read, or directories are nested too deeply.
     pub fn walk(&self) -> io::Result<Vec<Entry>> {
         self.walk_within(MOST_ENTRIES)
     }
 
-    /// The same, of so many entries at most.
+    /// The same, up to `most` entries.
     ///
     /// # Errors
-    /// As [`Directory::walk`], and where there are more.
+    /// Those of [`Directory::walk`], and when there are more entries.
     pub fn walk_within(&self, most: usize) -> io::Result<Vec<Entry>> {
         let (mut found, mut open) = (Vec::new(), vec![(self.clone(), PathBuf::new())]);
         while let Some((dir, at)) = open.pop() {
@@ -398,16 +397,16 @@ impl Directory {
         Ok(found)
     }
 
-    /// Whether nobody else can put files into it: it belongs to this user (of root, also to the user who called sudo),
-    /// and its mode lets no others write.
+    /// Whether only this user can put files into it. It must belong to this user, or for root also to the user who
+    /// called sudo, and its mode must not let others write.
     ///
     /// # Errors
-    /// With whose it is, or who may write to it.
+    /// When it has another owner, or others may write to it; the error says which.
     pub fn is_private(&self) -> io::Result<()> {
         Entry::of(PathBuf::new(), &rustix::fs::fstat(&*self.fd)?).is_private()
     }
 
-    /// Whether it is this user's or root's: what is in it may be taken for what one has made oneself.
+    /// Whether it belongs to this user or root: its contents may then be trusted like the user's files.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         rustix::fs::fstat(&*self.fd).is_ok_and(|stat| is_ours(stat.st_uid))
@@ -496,10 +495,10 @@ impl Entry {
         }
     }
 
-    /// Whether nobody but this user can write to it, as [`Directory::is_private`] has it.
+    /// Whether only this user can write to it (see [`Directory::is_private`]).
     ///
     /// # Errors
-    /// With whose it is, or who may write to it.
+    /// When it has another owner, or others may write to it; the error says which.
     pub fn is_private(&self) -> io::Result<()> {
         if !is_mine(self.owner) {
             return Err(denied(format!("it belongs to another user (uid {})", self.owner)));
@@ -510,16 +509,16 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether it is this user's or root's, as [`Directory::is_ours`] has it.
+    /// Whether it belongs to this user or root (see [`Directory::is_ours`]).
     #[must_use]
     pub fn is_ours(&self) -> bool {
         is_ours(self.owner)
     }
 
-    /// Whether nobody else can read it either.
+    /// Whether only this user can write to it and read it.
     ///
     /// # Errors
-    /// With whose it is, or that others may read it.
+    /// Those of [`Entry::is_private`], and when others may read it.
     pub fn is_secret(&self) -> io::Result<()> {
         self.is_private()?;
         if self.mode & 0o044 != 0 {
@@ -537,7 +536,7 @@ fn directory() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// The parts of a name; whatever would lead elsewhere is none.
+/// The parts of a name. A part that leads elsewhere, such as `..`, is an error.
 fn parts(name: &Path) -> io::Result<Vec<&OsStr>> {
     let part = |part| match part {
         Component::Normal(part) => Ok(part),
@@ -565,7 +564,7 @@ fn regular(stat: &Stat) -> io::Result<()> {
     }
 }
 
-/// What is written to must be a file of one name.
+/// A file to write to must have only one name.
 fn ours_alone(stat: &Stat) -> io::Result<()> {
     regular(stat)?;
     if stat.st_nlink > 1 {

@@ -12,20 +12,20 @@ use crate::{Invocation, System};
 /// How long the probe may take. It needs milliseconds; a loaded machine may hold it up.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Reads the facts of this machine on its housekeeping CPUs. `machine` is what is already known of
-/// it; nothing is changed but the CPUs of the calling thread, for as long as the probe runs.
+/// Reads the facts of this machine on its housekeeping CPUs. `machine` is its known topology. Only the CPUs of the
+/// calling thread change, while the probe runs.
 ///
 /// # Errors
-/// When the probe cannot be run, or says what is no JSON.
+/// When the probe cannot be run, or its output is not JSON.
 pub fn facts(system: &dyn System, machine: &Topology, thread: u32) -> io::Result<Facts> {
     let program = probe::installed(system)?;
     let housekeeping = machine.housekeeping(&machine.measuring());
-    // The probe inherits the CPUs of this thread. Where they cannot be had it reads where it may.
+    // The probe inherits the CPUs of this thread. If placing fails, it runs on the allowed CPUs.
     let placed = system.place(thread, &housekeeping).is_ok();
     let finished =
         system.run(&Invocation::new([program.display().to_string(), "facts".into()]).within(PATIENCE));
     if placed {
-        // If it is refused, this thread stays where it reads. The door logs it.
+        // If this fails, the thread stays on the housekeeping CPUs. The door logs it.
         let _ = system.place(thread, &machine.allowed);
     }
     let finished = finished?;
@@ -36,7 +36,7 @@ pub fn facts(system: &dyn System, machine: &Topology, thread: u32) -> io::Result
     let mut facts: Facts = serde_json::from_slice(&finished.stdout).map_err(|error| {
         io::Error::new(io::ErrorKind::InvalidData, format!("facts of the probe: {error}"))
     })?;
-    // What the probe was allowed is not what this machine allows.
+    // The probe's allowed CPUs differ from those that this machine allows.
     facts.keep("sched:affinity", machine.allowed.to_string());
     Ok(facts)
 }

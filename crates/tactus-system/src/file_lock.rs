@@ -1,4 +1,4 @@
-//! One writer at a time in a directory, by a lock on a file in it that the kernel takes back whenever its holder ends.
+//! One writer at a time in a directory, by a lock on a file in it. The kernel releases the lock when its holder ends.
 
 use std::fs::File;
 use std::io;
@@ -15,13 +15,13 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Takes the lock on the file of this name, which is made if need be; nothing where somebody has it.
+    /// Takes the lock on the file of this name, which is made if needed; `None` if the lock is taken.
     ///
     /// # Errors
     /// When the file cannot be opened, or the file system has no locks.
     pub fn take(dir: &Directory, name: &str) -> io::Result<Option<Self>> {
         let file = dir.append(name)?;
-        // Whoever may read a file may lock it, and keep everybody else out.
+        // A user who may read the file could lock it and keep all others out.
         fchmod(&file, Mode::RUSR | Mode::WUSR)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Self { _file: file })),

@@ -1,4 +1,4 @@
-//! A process that is killed by what was found, and by no number alone.
+//! A process that is killed by a handle, never by its number alone.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs::File;
@@ -11,17 +11,18 @@ use tactus_model::undo;
 
 use super::log::{self, HERE};
 
-/// A process that was found, by its directory of `/proc`: what is beneath it is this process's or nobody's.
+/// A process, held by its directory in `/proc`. The files below that directory never belong to a later process with the
+/// same number.
 pub struct Held {
     number: Pid,
     directory: File,
 }
 
 impl Held {
-    /// The one that has this number now.
+    /// The process that has this number now.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no process has this number.
     pub fn of(number: Pid) -> io::Result<Self> {
         let directory = File::open(format!("/proc/{}", number.as_raw_nonzero()))?;
         Ok(Self { number, directory })

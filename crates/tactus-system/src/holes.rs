@@ -22,10 +22,10 @@ pub fn has_hole(mut file: &File) -> io::Result<bool> {
     Ok(hole)
 }
 
-/// Makes a file take so many bytes of its file system, and be as long.
+/// Makes a file this long and reserves its space in the file system.
 ///
 /// # Errors
-/// Those of fallocate(2): `StorageFull` where there is no such room. Some of it may be taken then.
+/// Those of fallocate(2): `StorageFull` when the file system lacks the space. Some of it may be taken then.
 pub fn allocate(mut file: &File, bytes: u64) -> io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, bytes) {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {

@@ -1,7 +1,7 @@
-//! The CPUs that a run's own threads keep to, so that nothing of them wakes up where it is measured.
+//! Keeps a run's threads on housekeeping CPUs, so that none of them wakes up on a measured CPU.
 //!
-//! A process inherits the CPUs of the thread that starts it, and must not inherit these: a probe asks which CPUs it may
-//! measure on, and a guest's threads have places of their own.
+//! A process inherits the CPUs of the thread that starts it, but must not inherit these. A probe asks for the CPUs on
+//! which it may measure, and the threads of a guest have separate places.
 
 use std::io;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 use tactus_model::CpuSet;
 
-/// What a process that is started meanwhile begins with.
+/// The CPUs with which a process starts meanwhile.
 static WHOLE: Mutex<Option<Mask>> = Mutex::new(None);
 
 /// A thread keeps to its CPUs until this is dropped, on that thread.

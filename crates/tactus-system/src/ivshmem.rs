@@ -1,9 +1,9 @@
-//! The server behind QEMU's ivshmem-doorbell devices: it hands memory and interrupt vectors to whoever connects
-//! (QEMU, `docs/specs/ivshmem-spec.rst`). QEMU is one of its peers, the card that raises interrupts another.
+//! The server behind QEMU's ivshmem-doorbell devices: it passes memory and interrupt vectors to its peers (QEMU,
+//! `docs/specs/ivshmem-spec.rst`). QEMU is one of them, the card that raises interrupts another.
 //!
-//! It says little-endian numbers of 64 bits, some with a descriptor beside them: the version of the protocol (0), the
-//! peer's own number, -1 with the memory; then for each other peer, and at last for this one, its number with the eventfd
-//! of its vector. Who has left is said by his number alone.
+//! It sends little-endian numbers of 64 bits, some with a descriptor: the version of the protocol (0), the peer's
+//! number, and -1 with the memory. Then it sends the number of each other peer, and at last of this one, with the
+//! eventfd of its vector. The number of a peer without a descriptor says that the peer has left.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -22,10 +22,10 @@ const VERSION: i64 = 0;
 const MEMORY: i64 = -1;
 /// How much memory peers share: a page is the least that a device can have.
 const BYTES: u64 = 4096;
-/// The most peers at once: QEMU, once more where it was started again, and a card.
+/// Limit of the peers at once: QEMU, a second one when it was restarted, and a card.
 const MOST: usize = 16;
 
-/// A server. Dropping it ends it: peers keep what they were given.
+/// A server. Dropping it ends it: peers keep the memory and vectors that they got.
 pub struct Ivshmem {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
@@ -38,14 +38,14 @@ struct Peer {
 }
 
 impl Ivshmem {
-    /// Serves those who connect.
+    /// Serves all peers that connect.
     ///
     /// # Errors
-    /// Where there is no memory, no eventfd or no thread for it.
+    /// When its memory, eventfd or thread cannot be made.
     pub fn serve(listener: UnixListener) -> io::Result<Self> {
         let memory = memfd_create("tactus-card", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&memory, BYTES)?;
-        // A peer that made it shorter would end, by SIGBUS, whoever reads it.
+        // If a peer could make it shorter, every reader of it would end by SIGBUS.
         fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         listener.set_nonblocking(true)?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
@@ -59,7 +59,7 @@ impl Ivshmem {
 
 impl Drop for Ivshmem {
     fn drop(&mut self) {
-        // An eventfd takes a 1 as long as nobody has filled it, and then it wakes the thread all the same.
+        // The write fails only if the eventfd is full, and then the thread wakes all the same.
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -70,10 +70,10 @@ impl Drop for Ivshmem {
 fn serve(listener: &UnixListener, memory: BorrowedFd, stop: BorrowedFd) {
     let (mut peers, mut next): (Vec<Peer>, i64) = (Vec::new(), 0);
     loop {
-        // Where there is no room for one more, whoever calls waits, and nobody looks at him again and again.
+        // Without room for one more peer, callers wait and are not polled.
         let calls = if peers.len() < MOST { PollFlags::IN } else { PollFlags::empty() };
         let mut watched = vec![PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::new(listener, calls)];
-        // Nobody says anything to it: what can be read of a peer is his end.
+        // Peers send nothing: a readable stream means that its peer has ended.
         watched.extend(peers.iter().map(|peer| PollFd::new(&peer.stream, PollFlags::IN)));
         if poll(&mut watched, None).is_err_and(|error| error != rustix::io::Errno::INTR) {
             return;
@@ -109,7 +109,7 @@ fn greet(stream: UnixStream, number: i64, memory: BorrowedFd, others: &[Peer]) -
         say(&stream, other.number, Some(other.vector.as_fd()))?;
     }
     say(&stream, number, Some(vector.as_fd()))?;
-    // One who does not listen hurts himself alone.
+    // A peer that does not read only harms itself.
     others.iter().for_each(|other| drop(say(&other.stream, number, Some(vector.as_fd()))));
     Ok(Peer { number, stream, vector })
 }
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!((hear(&card).0, hear(&card).0, hear(&card).0), (VERSION, 1, MEMORY));
         let (of_guest, of_card) = (hear(&card), hear(&card));
         assert_eq!((of_guest.0, of_card.0, hear(&guest).0), (0, 1, 1));
-        // What the card writes to the guest's vector arrives at the guest.
+        // A write of the card to the guest's vector arrives at the guest.
         rustix::io::write(of_guest.1.unwrap(), &7u64.to_ne_bytes()).unwrap();
         let mut count = [0; 8];
         rustix::io::read(own.1.unwrap(), &mut count).unwrap();
@@ -176,7 +176,7 @@ mod tests {
         drop(guest);
         let (number, descriptor) = hear(&card);
         assert_eq!((number, descriptor.is_none()), (0, true));
-        // Who comes again is somebody else.
+        // A peer that comes again gets a new number.
         let again = connect();
         assert_eq!((hear(&again).0, hear(&again).0, hear(&card).0), (VERSION, 2, 2));
     }
@@ -204,12 +204,12 @@ mod tests {
         let before = took("ivshmem");
         let mut byte = [0; 1];
         assert!(io::Read::read(&mut &waiting, &mut byte).is_err(), "there is no room");
-        // While somebody waited, 200 ms, its server slept.
+        // While a peer waited for 200 ms, its server slept.
         assert!(took("ivshmem") - before < 100_000_000);
         drop(peers.pop());
         waiting.set_read_timeout(None).unwrap();
         assert_eq!(hear(&waiting).0, VERSION);
-        // Fifteen that have read one word each: whoever comes and goes is served all the same.
+        // Fifteen peers that have read one word each: peers that come and go are served all the same.
         drop(waiting);
         for _ in 0..300 {
             assert_eq!(hear(&connect()).0, VERSION);

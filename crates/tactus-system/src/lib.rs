@@ -80,7 +80,7 @@ pub trait Child: Send {
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
     /// Its stdin; once.
     fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>>;
-    /// What it wrote to stderr until now (the last 64 KiB).
+    /// Its stderr so far (the last 64 KiB).
     fn stderr(&self) -> String;
     /// Its exit code if it has ended (`Some(None)`: by a signal).
     ///
@@ -98,7 +98,7 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// At most so many bytes of a file's beginning.
+    /// The beginning of a file, up to `most` bytes.
     ///
     /// # Errors
     /// Those of the file system.
@@ -107,26 +107,26 @@ pub trait System: Send + Sync {
         bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         Ok(bytes)
     }
-    /// The bytes of a regular file that somebody named, if they are no more than `most`: neither waited for (a pipe that
-    /// nobody writes to) nor without an end (a device).
+    /// The bytes of a regular file that the user named, up to `most`. A pipe would block until a writer comes, and a
+    /// device may have no end.
     ///
     /// # Errors
-    /// Those of the file system; `InvalidInput` when it is no regular file, `FileTooLarge` when it is larger.
+    /// Those of the file system; `InvalidInput` when it is not a regular file, `FileTooLarge` when it is larger.
     fn read_regular(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let bytes = self.read(path)?;
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_large(most)) } else { Ok(bytes) }
     }
-    /// The bytes of a file or pipe that the user named, if they are no more than `most`.
+    /// The bytes of a file or pipe that the user named, up to `most`.
     ///
     /// # Errors
     /// Those of the file system; `FileTooLarge` when there are more.
     fn read_at_most(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         self.read_regular(path, most)
     }
-    /// At most so many bytes of a regular file's end: of a log, what was said last.
+    /// The end of a regular file, up to `most` bytes: the last lines of a log.
     ///
     /// # Errors
-    /// Those of the file system; `InvalidInput` when it is no regular file.
+    /// Those of the file system; `InvalidInput` when it is not a regular file.
     fn end(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = self.read(path)?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -138,15 +138,14 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// Puts a file in its place in one step, with its directories: whoever looks sees all of it or
-    /// nothing. `mode` is that of chmod(2). Until then it is beside its place, and its name begins with
-    /// [`UNPLACED`].
+    /// Puts a file in its place in one step and makes its directories: a reader sees all of it or nothing. `mode` is
+    /// that of chmod(2). Until then the file lies beside its place, and its name begins with [`UNPLACED`].
     ///
     /// # Errors
     /// Those of the file system.
     fn install(&self, path: &Path, bytes: &[u8], mode: u32) -> io::Result<()>;
-    /// The same of a file beneath a directory whose contents somebody else may change meanwhile, as those of a container
-    /// are its own: no link in it is followed, and none of its directories is made.
+    /// The same for a file beneath a directory whose contents another user may change meanwhile, such as a container's.
+    /// Links in the path are not followed, and missing directories are not made.
     ///
     /// # Errors
     /// Those of the file system; and where a part of the name is a link.
@@ -159,15 +158,15 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
-    /// The bytes of a file of ours: one that this user alone can have written, in a directory that is his alone.
+    /// The bytes of a private file: only this user can have written it, and its directory is private as well.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could have written it.
+    /// Those of the file system; `PermissionDenied` when another user could have written it.
     fn read_own(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.read(path)
     }
-    /// Locks a file, made if needed, against all others who lock it, as long as the returned value
-    /// lives; `None` when somebody else has it.
+    /// Locks a file, made if needed, against all others who lock it, as long as the returned value lives; `None` when
+    /// the lock is taken.
     ///
     /// # Errors
     /// Those of the file system.
@@ -177,32 +176,31 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of the file system.
     fn make_dir(&self, path: &Path) -> io::Result<()>;
-    /// Makes a directory for what tactus keeps, as [`System::make_dir`]; one that is there must be this user's alone,
-    /// and the way to it must be root's and his.
+    /// Makes a private directory for files of tactus, like [`System::make_dir`]. An existing one must belong to this
+    /// user alone, and its parents to root or this user.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could change what is kept there.
+    /// Those of the file system; `PermissionDenied` when another user could change its contents.
     fn make_own_dir(&self, path: &Path) -> io::Result<()> {
         self.make_dir(path)
     }
-    /// Whether what lies in a directory that tactus keeps can be believed: it is this user's alone, as
-    /// [`System::make_own_dir`] has it, or not there, and nobody else could make it.
+    /// Whether the contents of a directory of tactus can be trusted. The directory is private to this user (see
+    /// [`System::make_own_dir`]), or missing and no other user could make it.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could have put there what is there.
+    /// Those of the file system; `PermissionDenied` when another user could have put its contents there.
     fn is_own_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Ok(())
     }
-    /// A file or directory without the links on the way to it, if only root and this user can have put it there and can
-    /// write to it.
+    /// The real path of a file or directory, if only root and this user can have put it there and can write to it.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could.
+    /// Those of the file system; `PermissionDenied` when another user could.
     fn believed(&self, path: &Path) -> io::Result<PathBuf> {
         if self.exists(path) { Ok(path.to_owned()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
-    /// Where a link leads, as it says.
+    /// The target of a link, as written in it.
     ///
     /// # Errors
     /// Those of readlink(2).
@@ -210,8 +208,8 @@ pub trait System: Send + Sync {
         let _ = path;
         Err(io::ErrorKind::NotFound.into())
     }
-    /// Removes a file, or a directory with all that is in it but never what is mounted there, as
-    /// [`tactus_model::undo::remove`] does. What is not there is no error.
+    /// Removes a file, or a directory with its contents, but never a mounted file system (see
+    /// [`tactus_model::undo::remove`]). A missing file is not an error.
     ///
     /// # Errors
     /// Those of the file system.
@@ -223,7 +221,7 @@ pub trait System: Send + Sync {
     fn remove_empty(&self, path: &Path) -> io::Result<()> {
         Err(not_here(path))
     }
-    /// Detaches what is mounted there; nothing is no error.
+    /// Detaches the file system mounted there. A path that is not a mount is not an error.
     ///
     /// # Errors
     /// Those of umount(2).
@@ -266,7 +264,7 @@ pub trait System: Send + Sync {
     fn listen(&self, path: &Path) -> io::Result<UnixListener> {
         Err(not_here(path))
     }
-    /// Where a program is, by PATH (and the sbin directories).
+    /// The path of a program, by PATH (and the sbin directories).
     fn find_program(&self, name: &str) -> Option<PathBuf>;
     /// Runs a command to its end.
     ///
@@ -274,8 +272,8 @@ pub trait System: Send + Sync {
     /// When it cannot be started, or `TimedOut` when it took longer than its patience (it is then
     /// killed).
     fn run(&self, command: &Invocation) -> io::Result<Finished>;
-    /// Starts a command with pipes on stdin, stdout and stderr, in a process group of its own: a
-    /// Ctrl-C on the terminal is ours to answer, not its.
+    /// Starts a command with pipes on stdin, stdout and stderr, in a separate process group: only this process gets a
+    /// Ctrl-C of the terminal.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -285,8 +283,8 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setaffinity(2).
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()>;
-    /// Keeps this thread, those that it starts, and no process that they start, on these CPUs until what this returns is
-    /// dropped on it; nothing where that cannot be.
+    /// Keeps this thread, and the threads that it starts, on these CPUs until the returned value is dropped on it.
+    /// Processes that they start are not affected. Returns `None` when that is not possible.
     fn keep_house(&self, _cpus: &CpuSet) -> Option<Box<dyn Any>> {
         None
     }
@@ -300,10 +298,10 @@ pub trait System: Send + Sync {
     /// # Errors
     /// Those of sched_setscheduler(2); `InvalidInput` for SCHED_DEADLINE, which needs more than that.
     fn schedule(&self, thread: u32, policy: Policy, priority: u32) -> io::Result<()>;
-    /// Holds the process that has this number now: what is done to it is done to no later one.
+    /// Holds the process that has this number now: actions on it never reach a later process with the same number.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no process has this number.
     fn hold(&self, process: u32) -> io::Result<Box<dyn Held + '_>> {
         Ok(Box::new(Elsewhere(process)))
     }
@@ -315,7 +313,7 @@ pub trait System: Send + Sync {
     fn arch(&self) -> &str {
         std::env::consts::ARCH
     }
-    /// The same machine, for those who outlive this reference.
+    /// The same machine, as a shared reference without a borrow.
     fn share(&self) -> Arc<dyn System>;
 
     /// The text of a file, if it can be read.
@@ -333,7 +331,7 @@ impl Held for Elsewhere {
     }
 }
 
-/// Something is longer than whoever reads it puts up with.
+/// The error for a file longer than its limit.
 #[must_use]
 pub fn too_large(most: u64) -> io::Error {
     let words = format!("it is longer than {}, the limit for its kind", Bytes(most));

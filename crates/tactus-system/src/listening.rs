@@ -1,7 +1,7 @@
-//! Names that a process has as long as it lives, whoever looks: abstract Unix sockets.
+//! Names that belong to a process as long as it lives, and that every process can look up: abstract Unix sockets.
 //!
-//! Such a name needs no directory that every user may write to, it is gone with the process that has it however that ends,
-//! and the kernel says who that is. A container with a network namespace of its own has names of its own.
+//! Such a name needs no directory that every user may write to. It goes when its process ends, however that ends, and
+//! the kernel says which process has it. A container with a separate network namespace also has separate names.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,30 +18,31 @@ use rustix::net::{
 
 use crate::sys;
 
-/// How many may have asked who has a name, and are not answered. Who asks then waits for a place.
+/// Limit of the processes that have asked for the owner of a name and have no answer yet. Further ones wait for a
+/// place.
 const ASKING: i32 = 4096;
-/// For how long.
+/// They wait this long for a place.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Until it is tried again to answer, where this process has no descriptor left for it.
+/// Pause before the next try to answer, when this process has no descriptor left for it.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Who has a name.
+/// The owner of a name.
 #[derive(Debug)]
 pub struct Listener {
-    /// Its process; none: it has no number here, since it is in another PID namespace.
+    /// Its process; `None`: it is in another PID namespace and has no number here.
     pub process: Option<u32>,
     /// Its effective user when it took the name.
     pub user: u32,
-    /// Its process, and no later one of that number (pidfd); none: this kernel does not give it (before 6.5), or the
-    /// process has ended and another one has its socket.
+    /// A handle of its process (pidfd), never of a later one with the same number. `None`: this kernel has no such
+    /// handle (before 6.5), or the process has ended and another one has its socket.
     pub handle: Option<OwnedFd>,
 }
 
-/// Takes a name until the returned value goes; nothing where somebody has it. Who asks is not answered, so that nobody who
-/// asks without end takes anything but the places of those who want to know.
+/// Takes a name until the returned value is dropped; `None` if the name is taken. The owner never answers a query: a
+/// process that asks without end can only use up the places in the queue.
 ///
 /// # Errors
-/// When there are no sockets.
+/// When no socket can be made.
 pub fn take(name: &[u8]) -> io::Result<Option<OwnedFd>> {
     let socket = socket()?;
     match bind(&socket, &SocketAddrUnix::new_abstract_name(name)?) {
@@ -54,17 +55,17 @@ pub fn take(name: &[u8]) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// A name whose places for those who ask become free again: a thread hangs up on each of them.
+/// A name with a thread that hangs up on each query, so that places in the queue become free again.
 #[derive(Debug)]
 pub struct Answered {
     socket: OwnedFd,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Takes a name as [`take`] does, for as long as it may be asked for.
+/// Takes a name as [`take`] does, and answers its queries.
 ///
 /// # Errors
-/// When there are no sockets, or no thread.
+/// When the socket or the thread cannot be made.
 pub fn take_and_answer(name: &[u8]) -> io::Result<Option<Answered>> {
     let Some(socket) = take(name)? else { return Ok(None) };
     let listener = UnixListener::from(socket.try_clone()?);
@@ -72,7 +73,7 @@ pub fn take_and_answer(name: &[u8]) -> io::Result<Option<Answered>> {
     Ok(Some(Answered { socket, thread: Some(thread) }))
 }
 
-/// Who is connected knows what he wanted to know already.
+/// A connected process has already learned what it asked for.
 fn hang_up(listener: &UnixListener) {
     loop {
         match listener.accept() {
@@ -86,7 +87,7 @@ fn hang_up(listener: &UnixListener) {
 
 impl Drop for Answered {
     fn drop(&mut self) {
-        // From now on nobody has the name, and accept(2) of a thread that waits in it ends (unix(7)).
+        // From now on the name is free, and the accept(2) of a waiting thread ends (unix(7)).
         let _ = shutdown(&self.socket, Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -94,10 +95,10 @@ impl Drop for Answered {
     }
 }
 
-/// Who has a name; nothing where nobody has it. Nobody needs to answer.
+/// The owner of a name; `None` if the name is free. The owner does not need to answer.
 ///
 /// # Errors
-/// When it cannot be asked: `WouldBlock` where somebody has the name, and others ask him without end.
+/// When the query fails: `WouldBlock` when the name is taken and others query it without end.
 pub fn who(name: &[u8]) -> io::Result<Option<Listener>> {
     let socket = socket()?;
     set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
@@ -119,7 +120,7 @@ fn socket() -> Result<OwnedFd, Errno> {
 mod tests {
     use super::*;
 
-    /// Asks until there is no place left, and holds all of them.
+    /// Queries until no place is left, and holds all of them.
     fn crowd(name: &[u8]) -> Vec<OwnedFd> {
         let address = SocketAddrUnix::new_abstract_name(name).unwrap();
         let mut crowd = Vec::new();
@@ -141,7 +142,7 @@ mod tests {
     fn who_asks_without_end_and_never_hangs_up_keeps_nobody_from_asking() {
         let name = format!("tactus/test/crowd-{}", std::process::id());
         let own = take_and_answer(name.as_bytes()).unwrap().unwrap();
-        // The queue has as many places as the system lets any have.
+        // A short queue: the crowd fills it at once.
         listen(&own.socket, 8).unwrap();
         for _ in 0..3 {
             let crowd = crowd(name.as_bytes());

@@ -1,5 +1,5 @@
-//! What goes through the door, for the log: commands with how they ended and how long they took, and what is changed.
-//! Variables of commands are left out, and so is what files get that are not the kernel's: they may hold secrets.
+//! The log of all that goes through the door: commands, with how they ended and how long they took, and changes. The
+//! variables of commands and the contents of ordinary files are left out: they may contain secrets.
 
 use std::fmt::Display;
 use std::io;
@@ -11,9 +11,9 @@ use tracing::{debug, info};
 
 use super::{Finished, Invocation};
 
-/// Where something is done: on this machine.
+/// The place of an action: this machine.
 pub const HERE: &str = "this machine";
-/// Where something is done: in an environment, through its probe.
+/// The place of an action: an environment, through its probe.
 pub const THERE: &str = "the system of a probe";
 
 /// The longest value of a setting that is logged, in bytes.
@@ -50,18 +50,18 @@ pub fn run(
     result
 }
 
-/// A command has been started that goes on.
+/// Logs that a command was started that keeps running.
 pub fn started(on: &str, command: &Invocation, pid: u32) {
     info!(target: "tactus_system", on, pid, "command started: {}", line(command));
 }
 
-/// A command has ended; no exit status: a signal ended it.
+/// Logs that a command has ended; without an exit status, a signal ended it.
 pub fn ended(on: &str, line: &str, began: Instant, code: Option<i32>) {
     let exit = code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     info!(target: "tactus_system", on, exit, ms = ms(began), "command ended: {line}");
 }
 
-/// A file got new bytes, or could not get them. What the kernel's files got is a setting, and is logged.
+/// Logs a write to a file, or its failure. Bytes written to a file of the kernel are a setting and are logged too.
 pub fn wrote(on: &str, path: &Path, bytes: &[u8], result: io::Result<()>) -> io::Result<()> {
     let is_setting = path.starts_with("/proc") || path.starts_with("/sys");
     let to = match std::str::from_utf8(bytes) {

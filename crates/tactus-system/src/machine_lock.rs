@@ -1,5 +1,5 @@
-//! One measurement at a time on a machine: two disturb each other, and neither sees why. The lock is a [name](listening):
-//! whoever finds it taken can learn by whom.
+//! One measurement at a time on a machine: two would disturb each other, and neither would see why. The lock is a
+//! [name](listening), so that a process that finds it taken can look up its owner.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,10 +18,10 @@ pub struct MachineLock {
 }
 
 impl MachineLock {
-    /// Takes the lock; nothing where somebody has it.
+    /// Takes the lock; `None` if it is taken.
     ///
     /// # Errors
-    /// When there are no sockets.
+    /// When no socket can be made.
     pub fn take() -> io::Result<Option<Self>> {
         Self::take_named(&name())
     }
@@ -30,9 +30,9 @@ impl MachineLock {
         Ok(listening::take(name)?.map(|name| Self { _name: name }))
     }
 
-    /// Who has it, as `process 4711 (tactus)`: the kernel knows who listens, and nobody needs to answer. Another user is
-    /// named, too: everybody may take the name, and hold up who measures. Nothing where nobody has it any more, or nobody can
-    /// say who.
+    /// The owner of the lock, as `process 4711 (tactus)`. The kernel knows which process listens; the owner does not
+    /// need to answer. A process of another user is named as well, because every user may take the name and block
+    /// measurements. `None` if the lock is free by now, or the owner is unknown.
     #[must_use]
     pub fn holder(system: &dyn System) -> Option<String> {
         Self::holder_of(&name(), system)
@@ -45,7 +45,7 @@ impl MachineLock {
     }
 }
 
-/// Who holds it, in words; no process: it is one of another PID namespace. `user`: another one, whose it is.
+/// The owner in words; without a process, it is in another PID namespace. `user`: its user, if that is another one.
 fn said(process: Option<u32>, name: Option<&str>, user: Option<u32>) -> String {
     let who = match (process, name.map(str::trim)) {
         (None, _) => "a process of a container".to_owned(),

@@ -74,7 +74,7 @@ impl Memory {
         self.file(path, "")
     }
 
-    /// Gives a file or directory to somebody else.
+    /// Gives a file or directory to another user.
     #[must_use]
     pub fn of_others(self, path: impl Into<PathBuf>) -> Self {
         self.state().others.insert(path.into());
@@ -135,7 +135,7 @@ impl Memory {
     }
 }
 
-/// A lock that somebody holds.
+/// A lock that is taken.
 struct Held {
     locks: Arc<Mutex<BTreeSet<PathBuf>>>,
     path: PathBuf,

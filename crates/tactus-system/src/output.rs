@@ -1,4 +1,4 @@
-//! What a command writes.
+//! The output of a command.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::child::ends_within;
 use super::command::MOST_OUTPUT;
 
-/// How long what is left in the pipe may take to be read once the command has ended, on a machine that is loaded.
+/// How long reading the rest of the pipe may take after the end of the command, on a loaded machine.
 const REST: Duration = Duration::from_secs(5);
 
 /// One of its streams, which a thread reads.
@@ -18,7 +18,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Begins to read. Beyond [`MOST_OUTPUT`] and a byte it is thrown away: nobody who writes is kept waiting.
+    /// Begins to read. Bytes beyond [`MOST_OUTPUT`] and one more are thrown away: the writer must never block.
     pub fn of(pipe: Option<impl Read + Send + 'static>) -> Self {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&bytes);
@@ -30,8 +30,7 @@ impl Output {
         Self { bytes, reader }
     }
 
-    /// What was written until the command ended. Whoever it has started may hold the stream and go on: he is not waited
-    /// for.
+    /// The output up to the end of the command. A child of the command may keep the stream open; it is not waited for.
     pub fn end(self) -> Vec<u8> {
         ends_within(&self.reader, REST);
         std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -43,7 +42,7 @@ fn read(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match pipe.read(&mut buffer) {
-            // What was read until an error is what there is.
+            // The output ends at an error.
             Ok(0) => return,
             Ok(n) => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,8 +11,8 @@ use rustix::process::geteuid;
 use tactus_model::process_files;
 use tactus_model::undo::Owned;
 
-/// Makes a directory of ours, with those above it, that nobody else may enter; one that is there must be ours. Nothing is
-/// made on a way that is not believed.
+/// Makes a private directory of this user, and its parents. An existing one must belong to this user. Nothing is made
+/// on an untrusted path.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     let missing = path.ancestors().take_while(|step| fs::symlink_metadata(step).is_err());
     if let Some(first) = missing.last() {
@@ -22,7 +22,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     check_directory(path)
 }
 
-/// A directory must be ours alone, and the way to it such that nobody else could put another one there.
+/// Checks that a directory is private to this user, and that no other user could replace it on its path.
 pub fn check_directory(path: &Path) -> io::Result<()> {
     check_way(path)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -31,10 +31,10 @@ pub fn check_directory(path: &Path) -> io::Result<()> {
     owned(&dir.metadata()?).is_own_directory(user()).map_err(|why| refused(&why))
 }
 
-/// Opens a file of ours in a directory of ours; with `OFlags::CREATE` it is made.
+/// Opens a file of this user in a private directory; `OFlags::CREATE` makes it.
 pub fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     check_directory(path.parent().unwrap_or(Path::new("/")))?;
-    // Without waiting for the writer of a pipe that somebody has put there.
+    // Must not wait for the writer of a pipe that another user has put there.
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file: File = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|error| not_ours(path, error.into()))?
@@ -65,8 +65,8 @@ fn check_step(step: &Path, user: u32) -> io::Result<()> {
     kept.map_err(|why| refused(&format!("of {}: {why}", step.display())))
 }
 
-/// A file or directory without the links on the way to it, if only root and this user (or who called sudo) can have put
-/// it there and can write to it: what it says may then be done as this user.
+/// The real path of a file or directory, if only root and this user (or the caller of sudo) can have put it there and
+/// can write to it. Its contents may then be trusted and run as this user.
 pub fn believed(path: &Path) -> io::Result<PathBuf> {
     let real = fs::canonicalize(path)?;
     let found = owned(&fs::metadata(&real)?);
@@ -84,7 +84,7 @@ pub fn believed(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
-/// Whether this is this user, or, of root, the one who called sudo.
+/// Whether this is this user, or for root the user who called sudo.
 pub fn is_mine(user: u32) -> bool {
     let me = geteuid();
     let caller = || std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok());
@@ -122,7 +122,7 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, format!("it is not believed: {why}"))
 }
 
-/// Somebody's link is refused as one; other errors are what they are.
+/// A link of another user is refused as such; other errors stay as they are.
 fn not_ours(path: &Path, error: io::Error) -> io::Error {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     if error.kind() == ErrorKind::NotFound || !is_link() { error } else { refused("it is a link") }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_ours_may_be_entered_by_nobody_else() {
+    fn a_private_directory_may_only_be_entered_by_its_user() {
         let (_dir, own) = place();
         assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
         make_directory(&own).unwrap();

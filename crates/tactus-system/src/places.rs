@@ -1,15 +1,15 @@
-//! Where tactus keeps its own files.
+//! The directories of tactus's own files.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::System;
 
-/// What can be made again at any time: probes, kernels, unpacked kernels. `TACTUS_CACHE_DIR`, else
-/// `/var/cache/tactus` for root, else the user's cache directory.
+/// The directory of files that can be made again at any time: probes, kernels, unpacked kernels. `TACTUS_CACHE_DIR`,
+/// else `/var/cache/tactus` for root, else the user's cache directory.
 ///
 /// # Errors
-/// When there is none: no directory that everybody may write to takes its place.
+/// When this user has no such directory. A directory that every user may write to is never used instead.
 pub fn cache_dir(system: &dyn System) -> io::Result<PathBuf> {
     if let Some(dir) = given(system)? {
         return Ok(dir);
@@ -22,7 +22,7 @@ pub fn cache_dir(system: &dyn System) -> io::Result<PathBuf> {
     cache.map(|cache| cache.join("tactus")).ok_or_else(nowhere)
 }
 
-/// What only matters while runs are on: their journals. `/run/tactus` for root, else below
+/// The directory of files that only matter during a run: the journals. `/run/tactus` for root, else below
 /// `XDG_RUNTIME_DIR`, else below the cache.
 ///
 /// # Errors
@@ -39,18 +39,18 @@ pub fn state_dir(system: &dyn System) -> io::Result<PathBuf> {
     Ok(cache_dir(system)?.join("run"))
 }
 
-/// What must outlive a reboot: what tuning has changed. `/var/lib/tactus`, else below
+/// The directory of files that must survive a reboot: the changes of tuning. `/var/lib/tactus`, else below
 /// `TACTUS_CACHE_DIR` where that is set.
 #[must_use]
 pub fn lasting_dir(system: &dyn System) -> PathBuf {
     path(system, "TACTUS_CACHE_DIR").map_or_else(|| "/var/lib/tactus".into(), |dir| dir.join("lib"))
 }
 
-/// Bundles that later runs are held against. `/var/lib/tactus/baselines` for root, else below `XDG_DATA_HOME`
-/// (`~/.local/share`); below `TACTUS_CACHE_DIR` where that is set.
+/// The directory of bundles to which later runs are compared. `/var/lib/tactus/baselines` for root, else below
+/// `XDG_DATA_HOME` (`~/.local/share`); below `TACTUS_CACHE_DIR` where that is set.
 ///
 /// # Errors
-/// When there is none.
+/// When this user has no such directory.
 pub fn baselines_dir(system: &dyn System) -> io::Result<PathBuf> {
     if given(system)?.is_some() || system.is_root() {
         return Ok(lasting_dir(system).join("baselines"));
@@ -60,7 +60,7 @@ pub fn baselines_dir(system: &dyn System) -> io::Result<PathBuf> {
     data.map(|data| data.join("tactus/baselines")).ok_or_else(nowhere)
 }
 
-/// Which fleets were begun here: beside the baselines.
+/// The directory of the fleets begun here, beside the baselines.
 ///
 /// # Errors
 /// Those of [`baselines_dir`].
@@ -72,7 +72,7 @@ fn path(system: &dyn System, variable: &str) -> Option<PathBuf> {
     system.variable(variable).filter(|value| value.starts_with('/')).map(PathBuf::from)
 }
 
-/// What the user says. A path that is another one in every directory is a mistake.
+/// The directory that the user set. A relative path is an error: it would differ in every directory.
 fn given(system: &dyn System) -> io::Result<Option<PathBuf>> {
     match (system.variable("TACTUS_CACHE_DIR"), path(system, "TACTUS_CACHE_DIR")) {
         (Some(value), None) if !value.is_empty() => {

@@ -26,8 +26,8 @@ pub fn own() -> io::Result<&'static [u8]> {
     })
 }
 
-/// The path of the probe as a program of this machine. It lies in the cache, below its content's
-/// name, and stays: a guardian that outlives its run executes it.
+/// The path of the probe as a program of this machine. It lies in the cache, in a directory named by its content, and
+/// stays: a guardian may still execute it after its run.
 ///
 /// # Errors
 /// When this program was built without one, or the cache cannot be written.
@@ -35,7 +35,7 @@ pub fn installed(system: &dyn System) -> io::Result<PathBuf> {
     let bytes = own()?;
     let digest: String = Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let dir = cache_dir(system)?.join(format!("probe-{digest}"));
-    // What is run from here must not be exchanged between this look and then.
+    // No other user may exchange the file between this check and its execution.
     let at =
         |path: &Path, error: &io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
@@ -48,11 +48,11 @@ pub fn installed(system: &dyn System) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The probe as a program that is handed capabilities: a copy in memory that nobody can change, since the cache is the
-/// user's, and whoever may exchange a file there would have them for any program. It stays as long as this process.
+/// The probe as a program that gets capabilities: a sealed copy in memory. A copy in the cache would not be safe,
+/// because the user can exchange it for any program. It stays as long as this process.
 ///
 /// # Errors
-/// When this program was built without one, or there is no such memory.
+/// When this program was built without a probe, or such memory cannot be made.
 pub fn sealed() -> io::Result<PathBuf> {
     static COPY: OnceLock<File> = OnceLock::new();
     let copy = match COPY.get() {

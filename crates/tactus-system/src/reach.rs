@@ -1,9 +1,9 @@
-//! The way to a directory that is written into: it goes through no link of another user's.
+//! The path to a directory that is written into: it contains no link of another user.
 //!
-//! Who owns a directory above can put a link to anywhere in the place of one that a user names, at any moment. The kernel
-//! guards directories that everybody may write to against that (`fs.protected_symlinks`), and nothing else. So a path is
-//! walked part by part: a link is followed where root, this user or whoever called sudo has made it, and refused where
-//! somebody else has. What is reached then is a directory of the named path, and no other one.
+//! The owner of a parent directory can replace any part of a path by a link at any moment. The kernel prevents this
+//! only in directories that every user may write to (`fs.protected_symlinks`). So a path is walked part by part: a link
+//! is followed if root, this user or the caller of sudo has made it, and refused otherwise. The result is then always
+//! the directory of the named path.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,15 +16,15 @@ use rustix::io::Errno;
 
 use super::own::is_ours;
 
-/// Links that are followed on one way, as the kernel has it.
+/// Limit of the links that are followed on one path, as in the kernel.
 const MOST_LINKS: u32 = 40;
 /// A directory on the way: nothing of it is read.
 const STEP: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens the directory at `path`; with `make` what is missing of it is made.
+/// Opens the directory at `path`; with `make`, missing directories are made.
 ///
 /// # Errors
-/// Those of open(2), and `PermissionDenied` where a link of another user's is on the way.
+/// Those of open(2), and `PermissionDenied` when the path contains a link of another user.
 pub fn reach(path: &Path, make: bool) -> io::Result<OwnedFd> {
     let mut left = parts(path);
     let mut at = rustix::fs::openat(CWD, ".", STEP, Mode::empty())?;
@@ -61,7 +61,7 @@ pub fn reach(path: &Path, make: bool) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(&at, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// What there is of a name, itself and not what it leads to.
+/// The file of a name; links are not followed.
 fn look(at: &OwnedFd, part: &OsStr) -> Result<(OwnedFd, Stat), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(at, part, flags, Mode::empty())?;

@@ -58,11 +58,11 @@ fn command(invocation: &Invocation) -> io::Result<Command> {
     Ok(command)
 }
 
-/// What PATH is where it has no entry that counts: an empty one would be where somebody stands.
+/// The PATH if no entry of it counts: an empty PATH would mean the current directory.
 const USUAL: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The entries of PATH that are absolute. Any other one (an empty one among them) names another directory wherever
-/// somebody stands: what lies in a stranger's is not run.
+/// The absolute entries of PATH. Any other entry, also an empty one, depends on the current directory. Programs in
+/// another user's directory must not run.
 fn absolute_path() -> Vec<PathBuf> {
     absolute(&std::env::var_os("PATH").unwrap_or_default())
 }
@@ -73,7 +73,7 @@ fn absolute(path: &OsStr) -> Vec<PathBuf> {
     if entries.is_empty() { of(OsStr::new(USUAL)) } else { entries }
 }
 
-/// Says which program could not be started, and why where that can be seen.
+/// Adds the name of the program that could not be started, and the reason if it is visible.
 fn named(error: &io::Error, invocation: &Invocation) -> io::Error {
     let program = invocation.argv.first().map_or("", String::as_str);
     let noexec = error.kind() == io::ErrorKind::PermissionDenied
@@ -88,8 +88,8 @@ fn no_input() -> Stdio {
     fs::File::open("/dev/null").map_or_else(|_| Stdio::piped(), Stdio::from)
 }
 
-/// Starts a command. A program that was written a moment ago may still be open for writing in a child
-/// that another thread has forked and that has not executed yet: that is over at once.
+/// Starts a command. The file of a program just written may still be open in a child that another thread has forked and
+/// that has not executed yet. That ends soon, so the start is tried again.
 fn begin(command: &mut Command) -> io::Result<process::Child> {
     const TRIES: u32 = 50;
     for _ in 1..TRIES {
@@ -103,7 +103,7 @@ fn begin(command: &mut Command) -> io::Result<process::Child> {
     house::outside(|| command.spawn())
 }
 
-/// A regular file and its length. A pipe would be waited for; what is no regular file has no length to go by.
+/// A regular file and its length. A pipe would block, and other files have no usable length.
 fn regular(path: &Path) -> io::Result<(fs::File, u64)> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -157,7 +157,7 @@ fn run(invocation: &Invocation) -> io::Result<Finished> {
     if stdout.len() > most {
         return Err(named(&too_large(MOST_OUTPUT), invocation));
     }
-    // Of what is said beside it the begin tells enough: one that says much ends nothing.
+    // The beginning of stderr is enough: a command with much output there still continues.
     stderr.truncate(most);
     Ok(Finished { code: status.code(), stdout, stderr })
 }
@@ -176,7 +176,7 @@ impl System for Real {
         if length > most {
             return Err(too_large(most));
         }
-        // It may grow meanwhile.
+        // The file may grow meanwhile.
         at_most(file, most)
     }
 
@@ -330,7 +330,7 @@ impl System for Real {
     fn spawn(&self, invocation: &Invocation) -> io::Result<Box<dyn Child>> {
         let mut command = command(invocation)?;
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for us to hear: what was started is ended in its order.
+        // Only this process handles Ctrl-C: it ends its commands in order.
         let command = sys::without_terminal(command);
         let begun = match invocation.with_capabilities {
             true => capabilities::handed_on(|| begin(command)),
@@ -427,7 +427,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let log = dir.path().join("log");
         let mut file = fs::File::create(&log).unwrap();
-        // Sparse: whoever reads it whole needs 1 TiB.
+        // Sparse: a reader of the whole file needs 1 TiB.
         file.set_len(1 << 40).unwrap();
         file.seek(SeekFrom::End(0)).unwrap();
         file.write_all(b"the last words\n").unwrap();
@@ -445,7 +445,7 @@ mod tests {
         assert!(error.to_string().contains("sleep 60"), "{error}");
     }
 
-    /// One machine of many may say what it likes there, and what the others have sent is on stdout.
+    /// One machine of many may write any amount to stderr; the data of the others is on stdout.
     #[test]
     fn what_a_command_says_beside_its_output_is_cut_and_its_output_is_kept() {
         let script = "head -c 70000000 /dev/zero >&2; echo out; exit 3";

@@ -1,5 +1,5 @@
-//! The system that a probe is on, through the probe: an environment that lies inside another one is
-//! started on it by the very code that starts it on this machine.
+//! The system of a probe, through the probe: the same code starts an environment inside another one as starts it on
+//! this machine.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -61,10 +61,10 @@ impl Remote {
         self.connection.call(call).map(drop).map_err(|error| named(&error, path))
     }
 
-    /// Tells the probe what it is to take back when its session ends, or needs not any more.
+    /// Tells the probe a change that it must undo when its session ends, or one that it need not undo any more.
     ///
     /// # Errors
-    /// When it cannot be told.
+    /// When the message cannot be sent.
     pub fn tell(&self, entry: &Entry) -> io::Result<()> {
         let call = match entry.clone() {
             Entry::Undo { id, how } => Call { child: id, undo: Some(how), ..Call::new(Verb::Promise, "") },
@@ -98,7 +98,7 @@ impl Remote {
         let part = dir.join(format!("{UNPLACED}{}-{name}", self.connection.number()));
         let is_probe = probe::bytes(&self.arch).is_some_and(|probe| std::ptr::eq(probe, bytes));
         let written = if is_probe {
-            // What is there already needs not travel.
+            // A file that is already there need not be sent.
             self.ask_with(Verb::Own, &part, mode.into(), &[]).map(drop)
         } else {
             self.create(&part, bytes, mode)
@@ -116,7 +116,7 @@ impl Remote {
         let stdout = child.take_stdout().map(|pipe| {
             std::thread::spawn(move || {
                 let mut bytes = Vec::new();
-                // What was read until an error is what there is.
+                // The output ends at an error.
                 let _ = pipe.take(MOST_OUTPUT + 1).read_to_end(&mut bytes);
                 bytes
             })
@@ -130,7 +130,7 @@ impl Remote {
             child.kill();
             return Err(late(" took"));
         };
-        // Whoever says that it has ended may leave its streams open.
+        // A program may end and leave its streams open.
         if stdout.as_ref().is_some_and(|thread| !ends_within(thread, patience)) || !child.has_said(patience) {
             return Err(late(", which has ended, keeps writing for"));
         }
@@ -166,7 +166,7 @@ impl System for Remote {
             })?;
             let more = answer.number == 1 && !piece.is_empty();
             bytes.extend(piece);
-            // Whoever is on the other side may say that there is always more.
+            // The other side may claim without end that more follows.
             if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST_FILE {
                 return Err(named(&too_large(MOST_FILE), path));
             }
@@ -313,7 +313,7 @@ impl RemoteChild {
     /// All that it wrote to stderr (the last 64 KiB), once that has ended.
     fn all_errors(&mut self) -> Vec<u8> {
         if let Some(collector) = self.collector.take() {
-            // One that panicked has collected what is there.
+            // A collector that panicked has kept the output so far.
             let _ = collector.join();
         }
         std::mem::take(&mut *self.stderr.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,8 +1,9 @@
-//! Which runs go on on this machine: one that writes a bundle says so, and whoever wants to follow or end it finds it.
+//! The runs in progress on this machine. A run that writes a bundle takes a name, so that commands that follow or end
+//! it can find it.
 //!
-//! A run has a [name](listening) that is made of its bundle's device and inode, as long as it lives. A number alone that
-//! was written down may have become another process's; who listens is known to the kernel. For those who name no
-//! bundle a file beside the run's journal says where it lies; its guardian removes it.
+//! Each run has a [name](listening) made of its bundle's device and inode, as long as it lives. A recorded process
+//! number alone may belong to another process by now, but the kernel knows which process listens. A file beside the
+//! run's journal contains the path of the bundle, for commands that name no bundle. The guardian removes that file.
 
 use std::ffi::OsStr;
 use std::io;
@@ -23,10 +24,10 @@ use crate::{Directory, System, own, state_dir};
 /// How the names of files end that say where a run's bundle lies.
 const ENDING: &str = "bundle";
 
-/// What asks a run to end as the first Ctrl-C does. Unlike that, it may come again.
+/// The signal that asks a run to end like the first Ctrl-C. Unlike Ctrl-C, it may come again.
 pub const END: i32 = Signal::USR1.as_raw();
 
-/// A run says that it goes on, until this goes.
+/// Marks a run as in progress until it is dropped.
 #[derive(Debug)]
 pub struct Running {
     _name: Answered,
@@ -52,7 +53,7 @@ impl Running {
     }
 }
 
-/// A run that goes on: this one, and never another process that has its number later.
+/// A run in progress: exactly this process, never a later one with the same number.
 #[derive(Debug)]
 pub struct Run {
     process: u32,
@@ -81,8 +82,9 @@ impl Run {
             Err(Errno::SRCH) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        // Who has the name still has had it all the time, and so its number: the handle is of no other process, but where
-        // it has ended and what it started has its socket. That cannot be another user's.
+        // A process that still has the name has had it all the time, and so also its number: the handle belongs to no
+        // other process. One exception: the process has ended and its child has its socket. That child cannot belong to
+        // another user.
         let again = listening::who(&name)?;
         let same = again.is_some_and(|again| (again.process, again.user) == (Some(process), user));
         Ok((same && own::user_of(process) == Some(user)).then_some(Self { process, user, handle }))
@@ -100,7 +102,7 @@ impl Run {
         self.user
     }
 
-    /// Whether it is this user's, or, of root, that of the one who called sudo.
+    /// Whether it belongs to this user, or for root to the user who called sudo.
     #[must_use]
     pub fn is_mine(&self) -> bool {
         own::is_mine(self.user)
@@ -119,10 +121,10 @@ impl Run {
         }
     }
 
-    /// Asks it to end as the first Ctrl-C does: what was measured is kept.
+    /// Asks it to end as the first Ctrl-C does: it keeps its results.
     ///
     /// # Errors
-    /// `PermissionDenied` where it is another user's; nothing is asked then. Those of pidfd_send_signal(2).
+    /// `PermissionDenied` if the run belongs to another user; it is not asked then. Those of pidfd_send_signal(2).
     pub fn ask_to_end(&self) -> io::Result<()> {
         if !self.is_mine() {
             return Err(io::ErrorKind::PermissionDenied.into());
@@ -135,13 +137,13 @@ impl Run {
     }
 }
 
-/// This user's runs that go on, with their bundles.
+/// This user's runs in progress, with their bundles.
 #[must_use]
 pub fn runs(system: &dyn System) -> Vec<(PathBuf, Run)> {
     listed(system, |_| true)
 }
 
-/// The bundle that a process of this user's writes; nothing where it does not yet, or no more.
+/// The bundle that a process of this user writes; `None` if it does not write one yet, or no longer.
 #[must_use]
 pub fn bundle_of(process: u32, system: &dyn System) -> Option<PathBuf> {
     let own = format!(".{process}.{ENDING}");
@@ -179,7 +181,7 @@ mod tests {
     use crate::Real;
 
     #[test]
-    fn a_run_is_found_by_its_bundle_whatever_the_way_there_and_only_while_it_goes_on() {
+    fn a_run_is_found_by_any_path_to_its_bundle_and_only_while_it_runs() {
         let dir = tempfile::tempdir().unwrap();
         let bundle = Directory::create(&dir.path().join("bundle")).unwrap();
         let other = Directory::create(&dir.path().join("other")).unwrap();

@@ -33,8 +33,8 @@ pub fn schedule(thread: u32, policy: Policy, priority: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets a command begin in a session, and so a process group, of its own: it has no controlling terminal, into which it
-/// could type (TIOCSTI) or write, and hears nothing of what is typed there.
+/// Lets a command begin in a separate session, and so a separate process group. It has no controlling terminal to type
+/// into (TIOCSTI) or to write to, and input of the terminal does not reach it.
 pub fn without_terminal(command: &mut Command) -> &mut Command {
     // A child of fork leads no group yet: it cannot fail.
     let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
@@ -93,16 +93,16 @@ pub fn listener_handle(socket: &impl AsFd) -> io::Result<OwnedFd> {
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just opened it for this process, close-on-exec, and nobody else knows it.
+    // SAFETY: the kernel has just opened it for this process, close-on-exec, and no other value owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(handle) })
 }
 
-/// What comes within this time after the first signal is the same wish: timeout(1) sends its signal to the command and then
-/// to the whole process group, so that each arrives twice.
+/// A second signal within this time after the first repeats the same request. For example timeout(1) signals first the
+/// command and then its process group, so each signal arrives twice.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
-/// From now on the first of these signals sets a flag; one that comes later, whoever set the flag, ends the process with this
-/// exit code, however busy it is.
+/// From now on the first of these signals sets a flag. A later one ends the process with this exit code at once, even
+/// if other code has set the flag.
 ///
 /// # Errors
 /// Those of sigaction(2).
@@ -133,7 +133,7 @@ pub fn monotonic_ns() -> u64 {
     now(ClockId::Monotonic)
 }
 
-/// CLOCK_BOOTTIME now, in ns: it goes on while the machine is suspended.
+/// CLOCK_BOOTTIME now, in ns: it also counts while the machine is suspended.
 #[must_use]
 pub fn boottime_ns() -> u64 {
     now(ClockId::Boottime)

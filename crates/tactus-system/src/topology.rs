@@ -30,7 +30,7 @@ pub fn topology(system: &dyn System) -> Topology {
     Topology::of(&facts)
 }
 
-/// What was read of a system.
+/// The files of a system that were read.
 struct Seen<'a> {
     system: &'a dyn System,
     facts: Facts,

@@ -1,4 +1,4 @@
-//! The files of an archive that cannot be trusted, as they are unpacked: beneath one directory, so many and no more.
+//! The files of an untrusted archive as they are unpacked: all beneath one directory, and up to a limit.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -19,13 +19,13 @@ pub struct UnpackedTree<'a> {
 }
 
 impl<'a> UnpackedTree<'a> {
-    /// With room for so many files and directories.
+    /// With room for this number of files and directories.
     #[must_use]
     pub const fn new(dir: &'a Directory, room: usize) -> Self {
         Self { dir, made: BTreeSet::new(), left: room }
     }
 
-    /// How many files and directories there is room for yet.
+    /// The number of files and directories that still have room.
     #[must_use]
     pub const fn left(&self) -> usize {
         self.left
@@ -34,8 +34,8 @@ impl<'a> UnpackedTree<'a> {
     /// Makes a regular file, to be written, and the directories above it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::FileTooLarge`]: there is no room. Otherwise its name leads outside or is a deep one, it is there
-    /// already, or it cannot be made; of a name that is refused nothing is made.
+    /// [`io::ErrorKind::FileTooLarge`] when no room is left. Other errors when its name leads outside or is too deep,
+    /// or when it already exists or cannot be made. A refused name makes no directories.
     pub fn file(&mut self, name: &Path) -> io::Result<File> {
         let name = inside(name)?;
         self.count()?;

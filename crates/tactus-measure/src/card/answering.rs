@@ -26,14 +26,14 @@ impl Answering {
         Self(page)
     }
 
-    /// Whether a number was sent that is not answered.
+    /// Whether a number was sent and has no answer yet.
     #[inline]
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.0.word(SENT).load(Ordering::Acquire) != self.0.word(ANSWERED).load(Ordering::Relaxed)
     }
 
-    /// Copies the number that was sent, and counts: all that a handler does. Nobody else writes these words.
+    /// Copies the number that was sent and counts it: all that a handler does. Only this handler writes these words.
     #[inline]
     pub fn handle(&self) {
         let sent = self.0.word(SENT).load(Ordering::Acquire);

@@ -18,16 +18,16 @@ use crate::sys::Page;
 const VERSION: i64 = 0;
 /// In place of a peer's number: the memory.
 const MEMORY: i64 = -1;
-/// How long the server may be silent.
+/// How long the connection waits for the server.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// More peers than any server of ours has: one that goes on and on is none.
+/// More peers than a server of ours has. A server that announces more is refused.
 const MOST: usize = 64;
 
 impl Card {
     /// Connects to the server at `socket`, and takes the memory and the vector of the guest.
     ///
     /// # Errors
-    /// When nobody is there, speaks otherwise, or no guest has connected.
+    /// When no server listens, it speaks another protocol, or no guest has connected.
     pub fn connect(socket: &str, table: &Interrupt, beside: Option<u32>) -> Result<Self, Refusal> {
         let failed = |error: io::Error| Refusal {
             reason: format!("the card cannot be connected to {socket}: {error}"),
@@ -79,7 +79,7 @@ fn take(stream: &UnixStream) -> io::Result<(Page, Option<OwnedFd>)> {
     Err(odd("it does not end"))
 }
 
-/// A number, and the descriptor beside it.
+/// Receives a number and the descriptor sent with it.
 fn hear(stream: &UnixStream) -> io::Result<(i64, Option<OwnedFd>)> {
     let mut bytes = [0; 8];
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server that says these bytes, and no descriptor, is answered.
+    /// The message for a server that sent these bytes without a descriptor.
     fn refused(name: &str, bytes: Vec<u8>) -> String {
         let path = std::env::temp_dir().join(format!("tactus-card-{name}-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);

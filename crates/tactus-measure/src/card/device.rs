@@ -1,7 +1,7 @@
 //! A card that is a PCI device: a register raises its interrupt, and a thread of this process answers by another.
 //!
-//! It is as if guest and card were in one process. The numbers that both exchange are in a page of its own; the device has
-//! none of them, and is told by its registers alone.
+//! Guest and card then share one process. They exchange numbers in a separate page. The device does not see that page:
+//! only its registers control it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -40,7 +40,7 @@ pub(super) struct Raising {
     registers: Arc<Registers>,
     trigger: Trigger,
     time: Option<CardTime>,
-    /// It is ours as long as this is.
+    /// The device belongs to this process as long as this value lives.
     _taken: Option<Taken>,
 }
 
@@ -54,7 +54,7 @@ impl Raising {
         self.time.is_some()
     }
 
-    /// What its clock shows before an interrupt is raised.
+    /// The reading of the device's clock before an interrupt is raised.
     #[inline]
     pub(super) fn ticks(&self) -> u32 {
         match self.time {
@@ -63,7 +63,7 @@ impl Raising {
         }
     }
 
-    /// How long its clock says that it took, in ns, where it showed this before.
+    /// The time of the answer by the device's clock, in ns, if the clock showed `before` at the raise.
     #[inline]
     pub(super) fn took(&self, before: u32) -> u64 {
         let Some(time) = self.time else { return 0 };
@@ -82,7 +82,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Starts it, and waits until it is where it is to be.
+    /// Starts the handler, and waits until its thread is ready.
     fn start(
         cpu: u32,
         priority: u32,
@@ -168,10 +168,10 @@ fn the_one(card: &DeviceCard, devices: &Path) -> Result<std::path::PathBuf, Refu
 }
 
 impl Card {
-    /// Takes the device, and starts the handler on `cpu` with SCHED_FIFO. Says how it is had.
+    /// Takes the device, and starts the handler on `cpu` with SCHED_FIFO. Returns a note on the access to the device.
     ///
     /// # Errors
-    /// When it is not there, is somebody else's, or is not as described.
+    /// When the device is missing, is in use, or differs from its description.
     pub fn of_device(
         card: &DeviceCard,
         binds: bool,
@@ -239,8 +239,8 @@ mod tests {
 
     const CARD: &str = "iommu 1234:11e8 - 0 msi 1 96 1 100 - 36 - - - a card";
 
-    /// A device that is a thread: it raises its interrupt when it is triggered, and shows what is asked of its clock. The
-    /// file stands for its memory.
+    /// A device that is a thread: it raises its interrupt when it is triggered, and shows its clock's reading. The file
+    /// stands for its memory.
     fn with_device(words: &str, clock: impl Fn(u32) -> u32 + Sync, then: impl FnOnce(&Card)) {
         let description: DeviceCard = words.parse().unwrap();
         let file = tempfile::tempfile().unwrap();
@@ -317,7 +317,7 @@ mod tests {
                 assert_eq!(answer, Answer::At(raised + 2_000));
             },
         );
-        // It counts on: what it showed before is taken off.
+        // The counter does not restart: the earlier reading is subtracted.
         let counter = "iommu 1234:11e8 - 0 msi 1 96 1 100 - 36 16 125 counter a card";
         with_device(
             counter,

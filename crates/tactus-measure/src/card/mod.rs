@@ -1,7 +1,7 @@
-//! The interrupt card: a device of the guest's, behind which is a measuring thread.
+//! The interrupt card: a device of the guest, with a measuring thread behind it.
 //!
-//! Card and guest share a page of memory (docs/design/card.md). The card writes a number to one word of it and raises an
-//! interrupt; the guest's handler copies the number to another word, and counts in a third how often it ran.
+//! Card and guest share a page of memory (docs/design/card.md). The card writes a number to one word of it and raises
+//! an interrupt. The guest's handler copies the number to another word, and counts its runs in a third.
 
 mod answering;
 mod connect;
@@ -32,21 +32,21 @@ const ANSWERED: usize = 1;
 /// The word in which the guest counts what it has handled.
 const HANDLED: usize = 2;
 
-/// An interrupt that is unanswered for so long is lost, in ns.
+/// An interrupt that is unanswered for this long is lost, in ns.
 pub const LOST_NS: u64 = 1_000_000_000;
-/// So many lost in a row, and nobody answers any more.
+/// After this many lost interrupts in a row the guest counts as silent.
 const SILENT: u32 = 3;
-/// What comes before the interrupts that count may take so long, in ns: whoever answers each just before it is lost would
-/// keep the measurement waiting for days.
+/// Limit for the interrupts of the warm-up, in ns. Without it, a guest that answers each one just before it is lost
+/// would delay the measurement for days.
 const WARM_UP_NS: u64 = 10_000_000_000;
-/// An answer that takes longer is looked for with rests between the looks, in ns: the guest's answer may wait for
-/// somebody whom a thread that polls before all others keeps from its CPU.
+/// The card polls for an answer for this long, in ns, and then rests between two reads. The guest's answer may need a
+/// thread that this polling thread keeps from its CPU.
 const POLLED_NS: u64 = 1_000_000;
-/// A rest is this part of what has passed: by so much an answer may be seen too late.
+/// A rest is this part of the time waited so far. An answer may be seen late by that much.
 const REST: u64 = 16;
-/// How often the memory is looked at between two looks at the clock.
+/// Reads of the memory between two reads of the clock.
 const LOOKS: u32 = 16;
-/// So much two clocks may differ beside a hundredth of what passed, in ns: a slow one has long ticks.
+/// Allowed difference of two clocks in addition to a hundredth of the time passed, in ns: a slow clock has long ticks.
 const CLOCKS_DIFFER_NS: u64 = 2_000;
 
 /// Memory and a vector: what card and guest have between them.
@@ -86,7 +86,7 @@ impl Doorbell {
         self.page.word(ANSWERED).load(Ordering::Acquire)
     }
 
-    /// The device, where it has a clock of its own.
+    /// The device, if it has a clock.
     #[inline]
     const fn clock(&self) -> Option<&Raising> {
         match &self.ring {
@@ -96,14 +96,14 @@ impl Doorbell {
     }
 }
 
-/// What came of an interrupt. Times are CLOCK_MONOTONIC in ns.
+/// The result of an interrupt. Times are CLOCK_MONOTONIC in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The answer was seen at this time.
     At(u64),
     /// It was given up at this time.
     Lost(u64),
-    /// The job ends, or the guest does not answer what it is asked: there is nothing to count.
+    /// The job ends, or the guest answers with a wrong number: no value counts.
     None,
 }
 
@@ -111,17 +111,17 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Card {
     bell: Doorbell,
-    /// It stays a peer as long as it is connected.
+    /// The connection to the server: this process stays a peer while it is open.
     _server: Option<UnixStream>,
-    /// Who answers the interrupts of a device.
+    /// The thread that answers the interrupts of a device.
     handler: Option<Handler>,
     /// How far due times are moved at random, in per cent of the interval.
     pub spread: u32,
     /// Interrupts before those that count.
     warm_up: u32,
-    /// Of these, those that there was no time for.
+    /// Of these, the interrupts that were skipped for lack of time.
     cold: AtomicU32,
-    /// A CPU beside its own.
+    /// Another CPU than its own.
     beside: Option<u32>,
     /// The last number that was sent.
     sent: AtomicU32,
@@ -133,9 +133,9 @@ pub struct Card {
     left_out: AtomicU64,
     /// Lost since the last answer.
     silent: AtomicU32,
-    /// What the guest wrote that was never sent, if it did.
+    /// The number that the guest wrote and that was never sent; `u64::MAX`: it wrote no such number.
     wrong: AtomicU64,
-    /// What a device's own clock said that cannot be, and what had passed, in ns; 0: it did not.
+    /// A time of the device's clock that cannot be true, and the time that really passed, in ns; 0: there was none.
     impossible: [AtomicU64; 2],
 }
 
@@ -162,7 +162,7 @@ impl Card {
         }
     }
 
-    /// The CPU on which the interrupts of a device are answered; none: a guest answers.
+    /// The CPU on which the interrupts of a device are answered; `None`: a guest answers.
     #[must_use]
     pub fn is_answered_on(&self) -> Option<u32> {
         self.handler.as_ref().map(|handler| handler.cpu)
@@ -210,7 +210,7 @@ impl Card {
             }
             let waited = now - raised;
             if waited > POLLED_NS {
-                // What came in time is not to be taken for lost because of a rest.
+                // A rest must not make an answer that came in time look lost.
                 let (next, last) = (now + waited / REST, raised + LOST_NS - POLLED_NS);
                 sys::sleep_until(if now < last { next.min(last) } else { raised + LOST_NS });
             }
@@ -233,7 +233,8 @@ impl Card {
     /// Another number than the one that is awaited: the late answer to one that was lost, or none of ours.
     #[cold]
     fn take_other(&self, number: u32, seen: u32) -> bool {
-        // Numbers go round: what lies between the last answer and the one that is awaited was sent and not answered.
+        // Numbers wrap around. All numbers between the last answer and the awaited one were sent and have no answer
+        // yet.
         let before = self.seen.load(Ordering::Relaxed);
         if seen.wrapping_sub(before) < number.wrapping_sub(before) {
             self.late.fetch_add(1, Ordering::Relaxed);
@@ -264,7 +265,7 @@ impl Card {
         }
     }
 
-    /// What it takes itself of a latency, on its CPU.
+    /// The part of a latency that the card itself takes, on its CPU.
     pub fn own_part(&self, cpu: u32) -> Note {
         let beside = self.beside.or(self.is_answered_on());
         own_part(cpu, beside, matches!(self.bell.ring, Ring::Vector(_)))
@@ -278,7 +279,7 @@ impl Card {
         }
     }
 
-    /// Whether it is no use to go on.
+    /// Whether the measurement cannot continue.
     #[inline]
     pub fn is_in_trouble(&self) -> bool {
         self.silent.load(Ordering::Relaxed) >= SILENT
@@ -286,7 +287,7 @@ impl Card {
             || self.impossible[0].load(Ordering::Relaxed) > 0
     }
 
-    /// Why it is no use to go on; none: it is.
+    /// Why the measurement cannot continue; `None`: it can.
     pub fn trouble(&self) -> Option<String> {
         if !self.is_in_trouble() {
             return None;
@@ -313,7 +314,7 @@ impl Card {
         })
     }
 
-    /// What became of all that it sent.
+    /// The counts of all interrupts that it sent.
     pub fn counts(&self) -> CardCounts {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (sent, handled) =
@@ -326,7 +327,7 @@ impl Card {
         }
     }
 
-    /// What there is to say of it.
+    /// The notes on this card for the report.
     pub fn account(&self) -> Vec<Note> {
         let CardCounts { lost, late, duplicates, left_out } = self.counts();
         let mut notes = Vec::new();

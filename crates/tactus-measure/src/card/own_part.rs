@@ -1,4 +1,5 @@
-//! What the card takes itself: it raises an eventfd and polls, and a thread on another CPU answers at once.
+//! The part of a latency that the card itself takes: it raises an eventfd and polls, and a thread on another CPU
+//! answers at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use crate::sys::{self, Page, SchedAttr};
 const ROUNDS: usize = 2_000;
 /// Of these, how many do not count.
 const WARM: usize = 200;
-/// The longest that all of it may take, in ns: who answers may be kept from its CPU.
+/// Limit of the whole measurement, in ns: the answering thread may be kept from its CPU.
 const LONGEST_NS: u64 = 200_000_000;
 /// The priority of both threads.
 const PRIORITY: u32 = 1;
@@ -51,8 +52,7 @@ fn unknown(why: &str) -> Note {
     Note::info(format!("the card's own part of a latency is unknown: {why}"))
 }
 
-/// Puts the calling thread on a CPU, before others. Where it may not be there or may not be real-time it does what it can:
-/// the figure shows it.
+/// Puts the calling thread on a CPU, with real-time priority. Failures are ignored: the figure shows them.
 fn go_to(cpu: u32) {
     let _ = sys::set_affinity(&CpuSet::one(cpu));
     let _ = sys::set_scheduler(SchedAttr::fifo(PRIORITY));

@@ -9,19 +9,19 @@ use tactus_model::message::Refusal;
 
 use crate::sys::vfio::Device;
 
-/// Where the kernel lists the devices.
+/// The kernel's directory of devices.
 pub const DEVICES: &str = "/sys/bus/pci/devices";
 /// The driver that leaves a device to a program.
 const DRIVER: &str = "vfio-pci";
 /// Whether VFIO may have devices that no IOMMU keeps in.
 const UNSAFE: &str = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
 
-/// What may be done to have a device.
+/// The rights to take a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
-    /// It is taken from whatever has it: the machine is the run's own.
+    /// It may be taken from its driver: the machine belongs to the run.
     pub binds: bool,
-    /// It is taken where no IOMMU keeps it in, and can then write to all memory of the machine.
+    /// It may be taken without an IOMMU that confines it. It can then write to all memory of the machine.
     pub without_iommu: bool,
 }
 
@@ -32,11 +32,11 @@ pub struct Taken {
     pub device: Device,
     /// Whether an IOMMU keeps it in.
     pub iommu: bool,
-    /// Where the kernel lists it.
+    /// Its directory.
     place: PathBuf,
 }
 
-/// Those among `devices` that say they are this, in the order of their addresses.
+/// The devices in `devices` with this identity, in the order of their addresses.
 #[must_use]
 pub fn find(devices: &Path, id: PciId) -> Vec<PathBuf> {
     let is = |device: &Path, file: &str, number: u16| {
@@ -81,13 +81,13 @@ fn bind(place: &Path) -> Result<(), Refusal> {
     write(Path::new("/sys/bus/pci/drivers_probe"), &address)
 }
 
-/// Takes the device that the kernel lists there.
+/// Takes the device with this directory.
 ///
 /// # Errors
-/// Who has it, or what is missing, with what would fix it.
+/// The driver that has it, or the missing condition, with a hint.
 pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
     let (address, iommu) = (name(place), place.join("iommu_group").exists());
-    // A device behind none has a group, too, once vfio-pci has it: that one is named so.
+    // vfio-pci also gives a device without an IOMMU a group, with a special name.
     let iommu = iommu && !in_no_iommu(place);
     if !iommu && !rights.without_iommu {
         return Err(refusal(
@@ -130,13 +130,13 @@ pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
     Ok(Taken { device, iommu, place: place.to_owned() })
 }
 
-/// Whether a device's group was made by VFIO because there is no IOMMU.
+/// Whether VFIO made the device's group without an IOMMU.
 fn in_no_iommu(place: &Path) -> bool {
     fs::read_to_string(place.join("iommu_group/name")).is_ok_and(|name| name.trim() == "vfio-noiommu")
 }
 
 impl Taken {
-    /// How it is had, behind what else is said.
+    /// A phrase on the access to the device, as the end of a sentence.
     #[must_use]
     pub const fn words(&self) -> &'static str {
         if self.iommu { " (vfio-pci, behind an IOMMU)" } else { " (vfio-pci without an IOMMU: unsafe)" }
@@ -148,7 +148,7 @@ impl Taken {
     }
 }
 
-/// Leads the interrupts of a device to a CPU. Where the kernel does not let anybody they go where it wants them.
+/// Directs the interrupts of a device to a CPU. If the kernel does not allow that, it chooses the CPU.
 pub fn lead(place: &Path, cpu: u32) {
     for entry in fs::read_dir(place.join("msi_irqs")).into_iter().flatten().flatten() {
         let number = entry.file_name();
@@ -163,7 +163,7 @@ mod tests {
     const RIGHTS: Rights = Rights { binds: false, without_iommu: false };
 
     #[test]
-    fn a_card_is_found_by_what_it_says_it_is_and_taken_from_nobody() {
+    fn a_card_is_found_by_its_identity_and_never_taken_from_its_driver() {
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let add = |address: &str, vendor: &str, number: &str| {

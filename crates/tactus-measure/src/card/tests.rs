@@ -97,7 +97,7 @@ fn a_guest_that_never_answers_is_given_up_after_three_lost_interrupts() {
 fn a_late_answer_is_no_answer_to_the_next_interrupt_and_is_counted() {
     let card = card();
     assert!(matches!(card.ask(|| false).1, Answer::Lost(_)));
-    // It comes when the next is awaited, and that one is answered later.
+    // The answer comes while the next one is awaited, which is answered later.
     let guest = |page: &Page, number: u32| {
         answer(page, number - 1);
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -115,9 +115,9 @@ fn a_late_answer_is_no_answer_to_the_next_interrupt_and_is_counted() {
 }
 
 #[test]
-fn an_answer_that_is_seen_after_a_second_was_lost_whoever_was_late_to_look() {
+fn an_answer_seen_after_a_second_counts_as_lost_even_if_the_card_looked_late() {
     let card = card();
-    // It comes just before the card would give it up, and is there at the card's next look, which comes later.
+    // The answer comes just before the card would give it up. It is there at the card's next look, which comes later.
     let guest = |page: &Page, number: u32| {
         std::thread::sleep(std::time::Duration::from_millis(950));
         answer(page, number);
@@ -179,7 +179,7 @@ fn who_answers_each_interrupt_just_before_it_is_lost_keeps_nobody_waiting() {
     let told = &card.account()[0];
     assert!(told.text.contains("of 100000 interrupts before those that count were left out"), "{told:?}");
     assert!(told.hint.is_some());
-    // Who answers at once is asked all of them, and nothing is said.
+    // A guest that answers at once gets all of them, and no note is made.
     let card = card_of(50);
     with_guest(&card, answer, || card.warm_up());
     assert_eq!(card.sent.load(Ordering::Relaxed), 50);

@@ -1,5 +1,6 @@
-//! From the records of a ring to cycles: what was read while it was written over is left out, and so is what contradicts
-//! itself. Pure: no bytes make it panic, and each record is counted once, as a cycle or as left out.
+//! From the records of a ring to cycles. Records that were overwritten while they were read are left out, and so are
+//! those that contradict themselves. Pure: no bytes make it panic, and each record is counted once, as a cycle or as
+//! left out.
 
 use std::mem::offset_of;
 
@@ -9,14 +10,14 @@ use tactus_model::catalogue::measure::MarkedValue;
 use super::header::{RECORD, u32_at, u64_at};
 use crate::reading::Marked;
 
-/// What is left out, and why.
+/// The records that are left out, and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Written over before they were read.
     pub lost: u64,
     /// Their times contradict each other or the clock.
     pub wrong: u64,
-    /// What the first of those said.
+    /// The reason of the first of those.
     pub first_wrong: Option<String>,
     /// Due times at which no cycle was marked, and which no late one explains.
     pub unmarked: u64,
@@ -24,14 +25,14 @@ pub struct LeftOut {
     pub elsewhere: u64,
 }
 
-/// What the program is asked for.
+/// The parameters of a measurement of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// What is measured of a cycle.
+    /// The measured value of a cycle.
     pub value: MarkedValue,
     /// Time between two due times, in ns.
     pub interval_ns: u64,
-    /// Where its thread is said to be.
+    /// The CPU on which its thread should run.
     pub cpu: u32,
 }
 
@@ -45,15 +46,15 @@ pub struct Cycles {
     next: u64,
     /// The end of the last cycle, in ns.
     last_end: u64,
-    /// The last due time, or start where there is none, in ns.
+    /// The last due time, or the last start if the cycle has no due time, in ns.
     last_due: u64,
-    /// A cycle of which it is not known yet how many due times are left out behind it: its due time, end and value.
+    /// A cycle that waits until the due times skipped after it are counted: its due time, end and value.
     held: Option<(u64, u64, u64)>,
     /// Whether the last cycle had a due time.
     has_due: bool,
     /// Whether the last cycle came late because of those before it.
     behind: bool,
-    /// What was left out of what counts.
+    /// The records left out of the counted span.
     pub left_out: LeftOut,
 }
 
@@ -67,7 +68,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// The record of this number; none: it is not there, or is being written.
+    /// The record of this number; `None`: it is missing, or is being written.
     fn read(bytes: &[u8], number: u64) -> Option<Self> {
         let at = |offset| u64_at(bytes, offset);
         (at(offset_of!(Record, number)) == number && number > 0).then(|| Self {
@@ -137,14 +138,14 @@ impl Cycles {
     pub fn finish(&mut self, each: &mut dyn FnMut(Marked)) {
         let told = self.left_out.unmarked;
         self.release(if self.has_due { u64::MAX } else { 0 }, each);
-        // Those behind the last cycle are said by the end of the measurement.
+        // Due times after the last cycle are counted up to the end of the measurement.
         self.left_out.unmarked = told;
     }
 
     fn mark(&mut self, mark: Mark, now: u64, each: &mut dyn FnMut(Marked)) {
         let planned = mark.planned();
         if let Some(why) = self.contradiction(mark, now) {
-            // What came before all that counts is nobody's.
+            // A record from before the counted span does not count.
             if now >= self.span.0 {
                 self.left_out.wrong = self.left_out.wrong.saturating_add(1);
                 self.left_out.first_wrong.get_or_insert(why);
@@ -208,8 +209,8 @@ impl Cycles {
         None
     }
 
-    /// Hands over the cycle that waited for the next one, which has so many due times before it that nobody marked. Those
-    /// after the end nobody wanted.
+    /// Hands over the cycle that waited for its successor. `between` due times before the successor have no mark. Due
+    /// times after the end of the span do not count.
     fn release(&mut self, between: u64, each: &mut dyn FnMut(Marked)) {
         let Some((due, at, value)) = self.held.take() else { return };
         let wanted = self.span.1.saturating_sub(due).saturating_sub(1) / self.asked.interval_ns.max(1);

@@ -1,5 +1,5 @@
-//! The shared file, as its reader has it: opened with care, and read by calls that fail where a mapping would end the
-//! probe (SIGBUS, when somebody makes the file shorter).
+//! The shared file as its reader sees it. It is opened with care. It is read by calls that fail if the file becomes
+//! shorter: a mapping would end the probe with SIGBUS.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -17,7 +17,7 @@ use crate::sys;
 const AT_ONCE: u64 = 1 << 10;
 /// No program marks faster than this, in ns a cycle: the clock alone takes longer.
 const FASTEST_NS: u64 = 10;
-/// File systems over which no memory is shared, or that may keep a reader waiting for ever (statfs(2)).
+/// File systems that share no memory, or that may block a reader for ever (statfs(2)).
 const FAR: [(u64, &str); 5] = [
     (0x6573_5546, "FUSE"),
     (0x6969, "NFS"),
@@ -35,7 +35,7 @@ pub struct Source {
     seen: (u64, u64),
 }
 
-/// What a look at the file found.
+/// The result of a look at the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Records that are new.
@@ -48,10 +48,10 @@ impl Source {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the file is not usable.
     pub fn open(path: &str) -> Result<Self, String> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Opening a device may do something: what it is is asked first.
+        // Opening a device may have effects: the type of the file is checked first.
         let found = open(path, flags, Mode::empty()).map_err(|error| match error {
             rustix::io::Errno::NOENT => "is not there".to_owned(),
             other => format!("cannot be examined: {other}"),
@@ -76,7 +76,7 @@ impl Source {
     /// The same of a file that is open.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the file is not usable.
     pub fn of(file: File) -> Result<Self, String> {
         let length = file.metadata().map_err(|error| format!("cannot be examined: {error}"))?.len();
         let header = read_header(&file)?;
@@ -84,7 +84,7 @@ impl Source {
         Ok(Self { file, shape, seen: (header::written(&header), sys::now()) })
     }
 
-    /// What its header says of it.
+    /// The contents of its header.
     pub const fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -98,15 +98,15 @@ impl Source {
         Ok(Cycles::after(written, asked, span))
     }
 
-    /// Reads what is new.
+    /// Reads new records.
     ///
     /// # Errors
-    /// What the file has become, so that nothing more can be read of it.
+    /// The reason why the file can no longer be read.
     pub fn read(&mut self, cycles: &mut Cycles, each: &mut dyn FnMut(Marked)) -> Result<Seen, String> {
         let (written, closed) = self.look()?;
         let new = written.saturating_add(1).saturating_sub(cycles.next());
         let capacity = self.shape.capacity;
-        // One that was left behind goes on in the middle of what is there, and not where the writer is just now.
+        // A reader that fell behind continues in the middle of the ring, away from the writer's position.
         if new > capacity {
             cycles.skip_to(written - capacity / 2 + 1, each);
         }
@@ -124,7 +124,7 @@ impl Source {
             };
             let at = RING_OFFSET as u64 + place * RECORD as u64;
             self.file.read_exact_at(part, at).map_err(|error| became_shorter(&error))?;
-            // What was read was there before the number is that is read next.
+            // The records were read before the number that is read next.
             fence(Ordering::Acquire);
             let (after, _) = self.look()?;
             // The record that is written next may be half there.

@@ -1,4 +1,4 @@
-//! What the beginning of a shared file says, which somebody else wrote. Pure.
+//! The header of a shared file, which another program wrote. Pure.
 
 use std::mem::offset_of;
 
@@ -11,7 +11,7 @@ pub const BYTES: usize = size_of::<Header>();
 /// Bytes of a record.
 pub const RECORD: usize = size_of::<Record>();
 
-/// What never changes of a header.
+/// The constant part of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Records of the ring.
@@ -22,15 +22,15 @@ pub struct Shape {
     pub period_ns: u64,
     /// The process that marks, as it knows itself.
     pub process: u32,
-    /// What it is called.
+    /// Its name.
     pub name: String,
 }
 
 impl Shape {
-    /// Reads a header of a file that is so long, in bytes.
+    /// Reads the header of a file of this length, in bytes.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is not a valid header.
     pub fn read(bytes: &[u8; BYTES], length: u64) -> Result<Self, String> {
         let number = |at| u64_at(bytes, at);
         let small = |at| u32_at(bytes, at);

@@ -1,5 +1,5 @@
-//! Cycles that a user's own program marks, and their reader: a thread of ordinary priority that is on no CPU that is
-//! measured (docs/design/application.md). Whatever the file says is somebody else's word.
+//! Cycles that a user's program marks, and their reader (docs/design/application.md). The reader is a thread of
+//! ordinary priority on a CPU that is not measured. The contents of the file are not trusted.
 
 mod cycles;
 mod file;
@@ -26,7 +26,7 @@ const LOOK_NS: u64 = 20_000_000;
 /// The same of an application that is waited for.
 const WAIT_NS: u64 = 2_000_000;
 
-/// What the reader of an application and the session's thread share.
+/// The data shared by the reader of an application and the session's thread.
 #[derive(Debug)]
 pub struct Marks {
     file: String,
@@ -39,10 +39,10 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of a program whose thread is on `cpu`. Nothing is looked for yet.
+    /// Marks of a program whose thread is on `cpu`. The file is not opened yet.
     ///
     /// # Errors
-    /// When the path is none, or there is no memory for the control.
+    /// When the path is not valid, or memory for the control is missing.
     pub fn new(table: &Application, interval_ns: u64, cpu: u32) -> Result<Self, Refusal> {
         let file = table.file.clone();
         if !file.starts_with('/') || file.len() > 4000 || file.contains('\0') {
@@ -128,7 +128,7 @@ impl Marks {
             self.note_left_out(cycles);
             let seen = seen?;
             let now = sys::now();
-            // The cycle that was due last has ended, too.
+            // The cycle of the last due time has also ended.
             let over = cycles.last_due().saturating_add(self.asked.interval_ns) >= end;
             if stopped || (over && now >= end) {
                 return Ok(());
@@ -147,7 +147,7 @@ impl Marks {
         }
     }
 
-    /// Notes what was left out until now.
+    /// Records the cycles left out until now.
     fn note_left_out(&self, cycles: &Cycles) {
         let mut left_out = lock(&self.left_out);
         let more = |of: &LeftOut| of.lost.saturating_add(of.wrong);
@@ -249,9 +249,9 @@ impl Reading for Marks {
 
 /// Why there is nothing to read.
 enum Wait {
-    /// It may come.
+    /// It may still come.
     NotYet(String),
-    /// It will not.
+    /// It will not come.
     Never(String),
 }
 

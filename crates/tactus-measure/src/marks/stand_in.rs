@@ -1,5 +1,5 @@
-//! The control of `application`: a thread of the probe marks cycles of its own in memory of the same form, and they are
-//! read as a program's are. A hog that holds it must be seen.
+//! The control of `application`: a thread of the probe marks cycles in separate memory of the same form. They are read
+//! like the cycles of a program. A hog that delays this thread must be seen.
 
 use std::fs::File;
 
@@ -15,7 +15,7 @@ use crate::sys;
 /// Cycles of its ring: a second at the shortest interval of a control.
 const CYCLES: u64 = 1 << 12;
 
-/// Who marks in the place of a program.
+/// Marks cycles in the place of a program.
 #[derive(Debug)]
 pub struct StandIn {
     marking: Application,
@@ -23,10 +23,10 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// With memory of its own.
+    /// Marks in memory that only this process uses.
     ///
     /// # Errors
-    /// When there is none.
+    /// When the memory cannot be created.
     pub fn new(interval_ns: u64) -> Result<Self, String> {
         let made =
             memfd_create("tactus-application", MemfdFlags::CLOEXEC).map_err(|error| error.to_string())?;
@@ -35,7 +35,7 @@ impl StandIn {
         Ok(Self { marking, source: Source::of(file)? })
     }
 
-    /// Marks a cycle at each due time, and hands over what is read of them.
+    /// Marks a cycle at each due time, and hands over the cycles that are read.
     pub fn run(
         &mut self,
         asked: Asked,

@@ -21,7 +21,7 @@ fn record(number: u64, due: u64, start: u64, end: u64) -> Vec<u8> {
     [number, due, start, end, 0].into_iter().flat_map(u64::to_ne_bytes).collect()
 }
 
-/// What cycles (due, start, end) come to, and what was left out of them.
+/// The values of cycles (due, start, end), and the records left out.
 fn read(value: MarkedValue, cycles: &[(u64, u64, u64)], end: u64) -> (Vec<Marked>, LeftOut) {
     let mut reader = Cycles::after(0, asked(value), (0, end));
     let bytes: Vec<u8> = (1..)
@@ -94,7 +94,7 @@ fn due_times_at_which_nothing_was_marked_are_told_of() {
 }
 
 #[test]
-fn due_times_after_the_end_are_nobodys() {
+fn due_times_after_the_end_do_not_count() {
     // Three passed, and only that of 2000 came before the end; there is a next cycle, or none.
     let cycles = [(1_000, 1_000, 4_500), (5_000, 5_000, 5_100)];
     assert_eq!(read(MarkedValue::Response, &cycles, 2_500).0, [cycle(4_500, 3_500, 1)]);
@@ -256,7 +256,7 @@ fn what_is_marked_is_read_once_and_what_came_before_is_not() {
     }
     cycles.finish(&mut |marked| got.push(marked));
     assert_eq!(got.len() as u64, 5 * (CAPACITY / 2 - 7));
-    // Where the test ran is nobody's concern.
+    // The CPU of the test does not matter.
     assert_eq!(LeftOut { elsewhere: 0, ..cycles.left_out.clone() }, LeftOut::default());
     let Shared { own, mut source, .. } = shared;
     drop(own);
@@ -277,7 +277,7 @@ fn who_comes_too_late_counts_what_was_written_over() {
 }
 
 #[test]
-fn a_count_that_goes_back_or_that_nobody_can_have_counted_ends_it() {
+fn a_count_that_goes_back_or_is_impossible_ends_the_reading() {
     let written = offset_of!(Header, written);
     for (count, said) in [(0_u64, "counts 0 cycles, but had 3"), (u64::MAX, "which no program can mark")] {
         let mut shared = Shared::new();

@@ -31,8 +31,8 @@ pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     Ok((0..=MAX_CPU).filter(|cpu| mask[*cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
 }
 
-/// The CPUs on which any thread may run, as words of 64 bits without zeros at the end. Thousands of
-/// threads are asked, so that a set is only made by those who want one.
+/// The CPUs on which any thread may run, as words of 64 bits without zeros at the end. A set is not made here, because
+/// thousands of threads may be asked.
 ///
 /// # Errors
 /// ESRCH when it has ended.

@@ -1,4 +1,4 @@
-//! A page of memory that others write to, too.
+//! A page of memory that other processes or devices also write to.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::ffi::c_void;
@@ -72,7 +72,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nobody borrows from it any more.
+        // SAFETY: this value owns the mapping, and no borrow of it is left.
         let _ = unsafe { munmap(self.0, BYTES) };
     }
 }

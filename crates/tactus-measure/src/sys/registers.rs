@@ -7,10 +7,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// What is mapped is mapped in whole pages of so many bytes.
+/// Registers are mapped in whole pages of this many bytes.
 const PAGE: u32 = 4096;
 
-/// They. No access to one reads or writes more than that one, nor is any left out.
+/// Registers. An access reads or writes exactly one of them, and is never left out.
 #[derive(Debug)]
 pub struct Registers(Way);
 
@@ -28,7 +28,7 @@ unsafe impl Send for Registers {}
 unsafe impl Sync for Registers {}
 
 impl Registers {
-    /// Those from `least` to `most`, where number 0 lies at `offset` of a device's file.
+    /// The registers from `least` to `most`; number 0 lies at `offset` of a device's file.
     ///
     /// # Errors
     /// Those of mmap(2).
@@ -55,10 +55,10 @@ impl Registers {
         matches!(self.0, Way::Mapped { .. })
     }
 
-    /// What the register at this place says. One that cannot be read says 32 ones, as a device that has gone does.
+    /// The value of the register at this place. An unreadable one has 32 ones, as a device that has gone returns.
     ///
     /// # Panics
-    /// Where it lies beyond those that were asked for.
+    /// When it lies outside of the mapped registers.
     #[inline]
     #[must_use]
     pub fn read(&self, at: u32) -> u32 {
@@ -88,7 +88,7 @@ impl Registers {
         }
     }
 
-    /// Where a mapped one is.
+    /// The address of a mapped register.
     #[inline]
     fn word(&self, at: u32) -> *mut u32 {
         let Way::Mapped { memory, bytes, first } = &self.0 else { return std::ptr::null_mut() };
@@ -103,7 +103,7 @@ impl Registers {
 impl Drop for Registers {
     fn drop(&mut self) {
         if let Way::Mapped { memory, bytes, .. } = self.0 {
-            // SAFETY: the mapping is this value's own, and nobody borrows from it any more.
+            // SAFETY: this value owns the mapping, and no borrow of it is left.
             let _ = unsafe { munmap(memory, bytes) };
         }
     }

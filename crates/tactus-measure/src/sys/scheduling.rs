@@ -89,10 +89,11 @@ pub fn set_scheduler(attr: SchedAttr) -> io::Result<()> {
 /// Sets how a thread is scheduled; 0 is the calling one.
 ///
 /// # Errors
-/// Those of [`set_scheduler`]; ESRCH when there is no such thread.
+/// Those of [`set_scheduler`]; ESRCH when the thread does not exist.
 pub fn set_scheduler_of(thread: u32, attr: SchedAttr) -> io::Result<()> {
     match set(thread, attr) {
-        // Whoever was started with a higher nice value may not lower it without CAP_SYS_NICE: it stays what it is.
+        // A process that was started with a higher nice value may not lower it without CAP_SYS_NICE. It keeps its nice
+        // value.
         Err(error) if attr.policy == policy::OTHER && error.raw_os_error() == Some(libc::EPERM) => {
             set(thread, SchedAttr { nice: nice(thread)?, ..attr })
         }
@@ -103,9 +104,9 @@ pub fn set_scheduler_of(thread: u32, attr: SchedAttr) -> io::Result<()> {
 /// The nice value of a thread; 0 is the calling one.
 ///
 /// # Errors
-/// ESRCH when there is no such thread.
+/// ESRCH when the thread does not exist.
 pub fn nice(thread: u32) -> io::Result<i32> {
-    // Linux takes a thread's id there, too.
+    // Linux also accepts a thread's id there.
     let thread = i32::try_from(thread).ok().and_then(rustix::process::Pid::from_raw);
     Ok(rustix::process::getpriority_process(thread)?)
 }

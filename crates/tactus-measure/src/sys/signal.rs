@@ -1,4 +1,4 @@
-//! What a process does with a signal, and the one that wakes a thread out of its sleep.
+//! The actions of a process on a signal, and the signal that wakes a thread out of its sleep.
 #![expect(unsafe_code, reason = "system calls that no safe crate offers")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,26 +14,25 @@ extern "C" fn on_terminate(_signal: libc::c_int) {
     unsafe { libc::_exit(143) }
 }
 
-/// What a process does with a signal.
+/// The action of a process on a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSignal {
     /// Nothing.
     Ignore,
     /// Exit at once: PID 1 of a container has no default action.
     Exit,
-    /// Wake up out of a system call and go on.
+    /// Wake up out of a system call and continue.
     Wake,
 }
 
-/// Says what this process does with `signal`.
+/// Sets the action of this process on `signal`.
 pub fn on_signal(signal: libc::c_int, what: OnSignal) {
     let handler = match what {
         OnSignal::Ignore => libc::SIG_IGN,
         OnSignal::Exit => on_terminate as extern "C" fn(libc::c_int) as libc::sighandler_t,
         OnSignal::Wake => on_interrupt as extern "C" fn(libc::c_int) as libc::sighandler_t,
     };
-    // SAFETY: zero is a valid sigaction (no flags, empty mask); the handlers only do what is
-    // async-signal-safe.
+    // SAFETY: zero is a valid sigaction (no flags, empty mask); the handlers are async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;

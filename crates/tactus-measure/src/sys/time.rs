@@ -24,7 +24,7 @@ pub fn own_time() -> u64 {
 
 /// CPU time of another process, in ns; 0 when it has gone.
 pub fn time_of(process: u32) -> u64 {
-    /// `CPUCLOCK_SCHED`: what the scheduler counts (linux/posix-timers.h).
+    /// `CPUCLOCK_SCHED`: the scheduler's count (linux/posix-timers.h).
     const SCHED: libc::clockid_t = 2;
     read_clock((!process.cast_signed() << 3) | SCHED)
 }
@@ -55,8 +55,8 @@ pub fn sleep_until(due: u64) -> bool {
 #[inline]
 pub fn ticks() -> u64 {
     let mut cpu = 0;
-    // SAFETY: every x86_64 processor that Linux offers rdtscp on has it; the caller has looked for
-    // the flag (`clock::Source::find`).
+    // SAFETY: every x86_64 processor on which Linux reports rdtscp has it; the caller has checked the flag
+    // (`clock::Source::find`).
     unsafe { core::arch::x86_64::__rdtscp(&raw mut cpu) }
 }
 
@@ -71,7 +71,7 @@ pub fn ticks() -> u64 {
     value
 }
 
-/// How fast the processor's own clock runs, in Hz, where it says so itself.
+/// The frequency of the processor's counter, in Hz, if the processor reports it.
 #[cfg(target_arch = "aarch64")]
 pub fn ticks_per_second() -> Option<u64> {
     let value: u64;
@@ -80,7 +80,7 @@ pub fn ticks_per_second() -> Option<u64> {
     (value > 0).then_some(value)
 }
 
-/// How fast the processor's own clock runs, in Hz, where it says so itself.
+/// The frequency of the processor's counter, in Hz, if the processor reports it.
 #[cfg(target_arch = "x86_64")]
 pub const fn ticks_per_second() -> Option<u64> {
     None

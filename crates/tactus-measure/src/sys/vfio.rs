@@ -64,7 +64,7 @@ impl Device {
     /// The device at a PCI address, in the group whose file this is.
     ///
     /// # Errors
-    /// Those of open(2) and ioctl(2): EPERM and EBUSY where somebody else has it.
+    /// Those of open(2) and ioctl(2): EPERM and EBUSY when it is in use.
     pub fn open(group: &str, address: &str, iommu: bool) -> io::Result<Self> {
         let open = |path: &str| File::options().read(true).write(true).open(path);
         let (container, group) = (open("/dev/vfio/vfio")?, open(group)?);
@@ -79,10 +79,10 @@ impl Device {
         Ok(Self { device: descriptor(made.into())?, _group: group, _container: container })
     }
 
-    /// Where one of its regions begins in its file.
+    /// The offset of one of its regions in its file.
     ///
     /// # Errors
-    /// Those of ioctl(2); `NotFound` where it is shorter than a page.
+    /// Those of ioctl(2); `NotFound` when it is shorter than a page.
     pub fn memory(&self, number: u32) -> io::Result<u64> {
         let region = self.region(number)?;
         if region.size < 4096 {
@@ -115,10 +115,10 @@ impl Device {
         Ok(())
     }
 
-    /// Has its first `count` vectors counted in an eventfd, all in one.
+    /// Makes its first `count` vectors count in one eventfd.
     ///
     /// # Errors
-    /// Those of ioctl(2): EINVAL where it has fewer.
+    /// Those of ioctl(2): EINVAL when it has fewer.
     pub fn raise(&self, how: Raises, count: u32, eventfd: BorrowedFd) -> io::Result<()> {
         let wide = usize::try_from(count).map_err(io::Error::other)?;
         let length = u32::try_from((HEAD + wide) * size_of::<u32>()).map_err(io::Error::other)?;
@@ -129,11 +129,11 @@ impl Device {
         checked(unsafe { libc::ioctl(self.device.as_raw_fd(), SET_IRQS, words.as_mut_ptr()) })
     }
 
-    /// The registers behind one of its base address registers, those at `places` and between. Where they cannot be mapped
+    /// The registers behind one of its base address registers, those at `places` and between. If they cannot be mapped,
     /// each access is a system call.
     ///
     /// # Errors
-    /// `NotFound` where it has no such BAR, `InvalidInput` with the key of a register that lies behind its end.
+    /// `NotFound` when the BAR does not exist, `InvalidInput` with the key of a register that lies beyond its end.
     pub fn registers(
         &self,
         bar: u32,

@@ -1,6 +1,6 @@
-//! Lines of timerlat as the kernel writes them into `trace_pipe`. Whatever does not look like one is none.
+//! Lines of timerlat as the kernel writes them into `trace_pipe`. A line of another form is not a latency.
 
-/// Whose latency a line has.
+/// The context of a line's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// Of the timer's interrupt handler.
@@ -26,18 +26,18 @@ pub struct Latency {
     pub at_ns: u64,
     /// The number of the timer, counted on its CPU.
     pub number: u64,
-    /// Whose it is.
+    /// Its context.
     pub context: Context,
     /// The latency, in ns.
     pub latency_ns: u64,
 }
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// A latency.
     Latency(Latency),
-    /// So many events were written over before they were read; 0: the kernel does not know how many.
+    /// This many events were overwritten before they were read; 0: the kernel does not know how many.
     Lost(u64),
     /// A latency of a context that is not measured (`user-ret`), or nothing at all.
     Nothing,
@@ -67,7 +67,7 @@ fn lost(line: &str) -> Option<u64> {
 }
 
 fn latency(line: &str) -> Option<Said> {
-    // A process may be called as it likes: what the kernel writes itself stands behind the last such mark.
+    // A process may have any name: the kernel's text begins after the last such mark.
     let mark = line.as_bytes().windows(3).rposition(|bytes| bytes == b": #")?;
     let (before, said) = (&line[..mark], &line[mark + 3..]);
     let at_ns = seconds(before.rsplit(' ').next()?)?;

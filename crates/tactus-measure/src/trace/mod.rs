@@ -1,5 +1,5 @@
-//! What the kernel's timerlat tracer writes, and its reader: a thread of ordinary priority that is on no CPU that is
-//! measured (docs/design/timerlat.md). Whoever set the tracer up is in the probe.
+//! The output of the kernel's timerlat tracer, and its reader (docs/design/timerlat.md). The reader is a thread of
+//! ordinary priority on a CPU that is not measured. The probe sets the tracer up.
 
 mod line;
 mod periods;
@@ -22,7 +22,7 @@ const LOOK_NS: u64 = 20_000_000;
 /// How long no line may come, in ns.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-/// What the reader of a context on a CPU and the session's thread share.
+/// The data shared by the reader of a context on a CPU and the session's thread.
 #[derive(Debug)]
 pub struct Trace {
     context: Context,
@@ -57,7 +57,7 @@ impl Trace {
         self.inbox.fail(format!("timerlat on CPU {}: {why}", self.cpu));
     }
 
-    /// Looks until a latency has been written, which nobody takes.
+    /// Looks until a latency has been written. That latency is not counted.
     fn find(&self, until: u64) -> Result<Arc<Mutex<Pipe>>, String> {
         let pipe = pipe::open(self.cpu, self.context)?;
         loop {
@@ -97,7 +97,7 @@ impl Trace {
         }
     }
 
-    /// Notes what is missing until now.
+    /// Records the periods missing until now.
     fn count(&self, periods: &Periods, told: &Told) {
         let mut counts = lock(&self.counts);
         self.inbox.lose(periods.lost.saturating_sub(counts.lost));
@@ -114,7 +114,7 @@ impl Reading for Trace {
     }
 
     fn read(&self, span: (u64, u64), stopped: &dyn Fn() -> bool) {
-        // It is closed at the end: the kernel lets nobody end a tracer whose pipe is open.
+        // The pipe is closed at the end: the kernel refuses to end a tracer whose pipe is open.
         let Some(pipe) = lock(&self.pipe).take() else { return };
         if let Err(why) = self.follow(&pipe, span, stopped) {
             self.fail(&why);

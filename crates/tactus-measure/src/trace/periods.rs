@@ -4,7 +4,7 @@ use super::line::Latency;
 use crate::reading::Marked;
 use crate::ring::Sample;
 
-/// What the text of a time leaves out: it has microseconds.
+/// The precision that the text of a time lacks: it has microseconds.
 const ROUNDED_NS: u64 = 1_000;
 
 /// Latencies of one context on one CPU.
@@ -51,7 +51,7 @@ impl Periods {
     /// Takes the next one, and hands it over if it counts.
     ///
     /// # Errors
-    /// When the numbers go back: somebody else has begun the tracer anew.
+    /// When the numbers go back: another process has restarted the tracer.
     pub fn take(&mut self, latency: Latency, each: &mut dyn FnMut(Marked)) -> Result<(), String> {
         let Latency { at_ns: at, number, latency_ns: value, .. } = latency;
         let due = at.saturating_sub(value);
@@ -87,7 +87,7 @@ impl Periods {
         let first = *self.first_due.get_or_insert(due);
         // One that is due at the end itself seems to be due just before it.
         let left = Sample { at, value }.left(self.interval_ns, end.saturating_sub(ROUNDED_NS));
-        // From the first to this one, and how many of them there is no line of.
+        // The periods from the first to this one, and the number of those without a line.
         let passed = due.saturating_sub(first).saturating_add(self.interval_ns / 2) / self.interval_ns;
         self.unarmed = self.unarmed.max(passed.saturating_sub(self.accounted));
         self.accounted =

@@ -1,4 +1,4 @@
-//! The `trace_pipe` of a CPU. What is read of it is gone, so that those who want its two contexts share one reader.
+//! The `trace_pipe` of a CPU. Reading a line consumes it, so the readers of its two contexts share one pipe.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -11,17 +11,17 @@ use tactus_model::undo::block::{ROOTS, TIMERLAT};
 use super::line::{Context, Latency, Lines, Said, read};
 use crate::reading::lock;
 
-/// What is read in one look, at most: nobody is kept by a pipe that fills faster than it is emptied.
+/// Limit of the bytes in one look: a pipe that fills faster than it is emptied must not block its reader.
 const MOST_BYTES: usize = 16 << 20;
-/// Latencies that wait for one who reads, at most.
+/// Limit of the latencies that wait for a reader.
 const MOST_WAITING: usize = 1 << 20;
 
-/// What there is to say of a pipe.
+/// The counts and errors of a pipe for the report.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     /// How often the kernel said that it had written over events.
     pub overwritten: u64,
-    /// Lines that are no latency, and the first of them.
+    /// Lines that are not a latency, and the first of them.
     pub strange: u64,
     /// See `strange`.
     pub first: String,
@@ -38,10 +38,10 @@ pub struct Pipe {
     told: Told,
 }
 
-/// Those that are open, each with its CPU. Two activities know nothing of each other.
+/// The open pipes, each with its CPU: two activities do not know of each other.
 static OPEN: Mutex<Vec<(u32, Weak<Mutex<Pipe>>)>> = Mutex::new(Vec::new());
 
-/// Opens that of a CPU for one who wants a context, or shares it with who has it open.
+/// Opens the pipe of a CPU for a reader of a context, or shares an open one.
 ///
 /// # Errors
 /// Why it cannot be opened, in words.
@@ -72,15 +72,15 @@ impl Pipe {
         Self { file, lines: Lines::default(), waiting: [None, None], full: false, told: Told::default() }
     }
 
-    /// What is of a context is kept from now on.
+    /// Keeps the latencies of a context from now on.
     pub(super) fn want(&mut self, context: Context) {
         self.waiting[context as usize].get_or_insert_default();
     }
 
-    /// Reads what there is, and takes what is of a context, in its order.
+    /// Reads the available lines, and takes the latencies of a context, in their order.
     ///
     /// # Errors
-    /// When it cannot be read, or somebody did not take in time what was read for them.
+    /// When it cannot be read, or a reader did not take its latencies in time.
     pub fn take(&mut self, context: Context) -> Result<Vec<Latency>, String> {
         let (mut buffer, mut bytes) = ([0; 16 << 10], 0);
         while bytes < MOST_BYTES {
@@ -100,7 +100,7 @@ impl Pipe {
         Ok(self.waiting[context as usize].as_mut().map(std::mem::take).unwrap_or_default())
     }
 
-    /// What there is to say of it.
+    /// The counts and errors so far.
     pub fn told(&self) -> Told {
         self.told.clone()
     }

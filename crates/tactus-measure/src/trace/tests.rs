@@ -1,4 +1,4 @@
-//! Lines of the kernel, as Linux 6.1 wrote them and as nobody would.
+//! Lines of the kernel, as Linux 6.1 wrote them, and malformed ones.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ fn irq(number: u64, due: u64, latency_ns: u64) -> Latency {
     Latency { at_ns: due + latency_ns, number, context: Context::Irq, latency_ns }
 }
 
-/// What counts of these, how many were lost, and how many were not armed.
+/// The counted values of these, the number of lost ones, and the number of those not armed.
 fn counted(span: (u64, u64), of: &[Latency]) -> (Vec<(u64, u64)>, u64, u64) {
     let mut periods = Periods::new(1_000_000, span);
     let mut got = Vec::new();
@@ -59,7 +59,7 @@ fn a_line_says_when_which_whose_and_how_late() {
     );
     let latency = Latency { at_ns: 54_029_328_000, number: 1, context: Context::Irq, latency_ns: 932 };
     assert_eq!(said, Said::Latency(latency));
-    // A process may be called as a line looks, and another context is nobody's error.
+    // The name of a process may look like a line, and another context is not an error.
     let hostile = "x: #9 context-8 [001] ..... 1.000001: #2 context thread timer_latency 5 ns";
     let latency = Latency { at_ns: 1_000_001_000, number: 2, context: Context::Thread, latency_ns: 5 };
     assert_eq!(read(hostile), Said::Latency(latency));

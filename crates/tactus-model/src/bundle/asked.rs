@@ -1,4 +1,4 @@
-//! What a run was asked for on the command line.
+//! The options of a run on the command line.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::Require;
 
-/// What a user asked for beside the plan.
+/// The options that a user gave beside the plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
@@ -23,7 +23,7 @@ pub struct Asked {
     /// How long scenarios are measured at one go before it is another one's turn, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleave_ns: Option<u64>,
-    /// Above which latency all are kept with who had the CPU, in ns.
+    /// The latency in ns above which the threads on the CPU are recorded for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blame_above_ns: Option<u64>,
     /// The same, and which ends a measurement, in ns.
@@ -39,7 +39,7 @@ pub struct Asked {
     pub command: Vec<String>,
     /// Leave the system as it is.
     pub no_side_effects: bool,
-    /// What is required of environments, by name; of those that are not named it is that of the empty name.
+    /// The requirements on environments, by name; the empty name stands for all that are not named.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub require: BTreeMap<String, Require>,
 }

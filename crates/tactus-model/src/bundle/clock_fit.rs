@@ -6,9 +6,9 @@ use crate::number::float;
 
 /// The clock of an environment against that of the machine that runs the scenario.
 ///
-/// By questions and answers, where `error_ns` says to how much. Else by the arrival of ticks: a tick arrives when it has ended, or
-/// later; of all lines below all points (end, arrival) it is the one that they lie closest to. What that leaves open is
-/// one-sided: true moments are up to `late_ns` before those it gives.
+/// Measured by questions and answers if `error_ns` is set, which is its error. Otherwise fitted to the arrival of
+/// ticks, which arrive when they end, or later. Of all lines below all points (end, arrival), it is the closest one.
+/// The remaining error is one-sided: true times are up to `late_ns` before the results.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockFit {
     /// When the environment began to measure, CLOCK_MONOTONIC of this machine in ns.
@@ -19,14 +19,15 @@ pub struct ClockFit {
     pub span_ns: u64,
     /// How late even the earliest ticks may have arrived, in ns; the same as `error_ns` where there is that.
     pub late_ns: u64,
-    /// Where it was asked for: true moments are up to so much before those that it gives, or after them, in ns. Between questions
-    /// the clocks are taken to run evenly.
+    /// The error, if it was measured by questions: true times are at most this many ns before or after the results.
+    /// Between questions the clocks are assumed to run evenly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_ns: Option<u64>,
 }
 
 impl ClockFit {
-    /// More than this is no clock's error (crystals: 100 ppm): it does not run evenly, or is not what it says.
+    /// A larger difference is not a clock error (crystals: 100 ppm): the clock runs unevenly, or is not the expected
+    /// one.
     pub const MOST_PPM: f64 = 500.0;
 
     /// Whether moments can be carried over from one clock to the other. Over a short time a late tick or two look like

@@ -1,8 +1,8 @@
 //! The macros by which words and their families are declared.
 
-/// Declares a word. For each parameter: its documentation, its name (`as` the plan's key, where that is
-/// another), its type, `= what it is when left out`, and the bounds of what is given. Behind it what a measurement
-/// of latency `counts`, the items of one that `yields` values, and the key by which a plan names its `peer`.
+/// Declares a word. For each parameter: its documentation, its name (`as` the plan's key, if that differs), its type,
+/// its default after `=`, and its bounds. After them come the counted samples of a measurement of latency (`counts`),
+/// the items of one that `yields` values, and the key by which a plan names its `peer`.
 macro_rules! word {
     (
         $(#[doc = $text:literal])+
@@ -110,7 +110,7 @@ macro_rules! key {
     };
 }
 
-/// What may be given, as an option.
+/// The bounds, as an option.
 macro_rules! given {
     () => {
         None
@@ -120,7 +120,7 @@ macro_rules! given {
     };
 }
 
-/// What may be listed.
+/// A list, which may be empty.
 macro_rules! list {
     () => {
         &[]
@@ -130,7 +130,7 @@ macro_rules! list {
     };
 }
 
-/// What writes a default, if there is one.
+/// The function that writes a default, if there is one.
 macro_rules! written {
     () => {
         None

@@ -1,4 +1,4 @@
-//! What the catalogue says of a word.
+//! The catalogue's description of a word.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,12 +6,12 @@ use std::ops::RangeInclusive;
 use super::value::Value;
 use crate::outcome::{Better, Unit};
 
-/// What a word names.
+/// The family of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// What a probe measures.
+    /// A measurement of a probe.
     Measure,
-    /// What runs beside it.
+    /// A load beside it.
     Load,
     /// An injected disturbance.
     Fault,
@@ -34,32 +34,32 @@ impl Family {
 pub struct Entry {
     /// The word of the plan.
     pub name: &'static str,
-    /// What it names.
+    /// Its family.
     pub family: Family,
     /// One line.
     pub summary: &'static str,
-    /// What it does and how to read its numbers, as it was written: see [`paragraphs`].
+    /// Its description and how to read its numbers, as in the source: see [`paragraphs`].
     pub text: &'static str,
     /// The keys of its table.
     pub parameters: &'static [Parameter],
-    /// What a measurement of latency counts: `wake-ups`.
+    /// The samples of a measurement of latency: `wake-ups`.
     pub counts: Option<&'static str>,
     /// The values of a measurement that yields some, in their order.
     pub items: &'static [Item],
-    /// How a plan names its peer in another environment; none: it has no peer.
+    /// The key by which a plan names its peer in another environment; `None`: it has no peer.
     pub peer: Option<PeerKey>,
 }
 
 /// A value that a measurement yields.
 #[derive(Debug)]
 pub struct Item {
-    /// What is measured.
+    /// Its name.
     pub name: &'static str,
     /// In which unit.
     pub unit: Unit,
     /// Which of two values is the better one.
     pub better: Better,
-    /// What one operation of it is.
+    /// The meaning of one operation of it.
     pub about: &'static str,
 }
 
@@ -80,9 +80,9 @@ impl Item {
 /// The key by which an activity names its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerKey {
-    /// `to`: where it sends.
+    /// `to`: the environment to which it sends.
     To,
-    /// `from`: where that comes from which it measures.
+    /// `from`: the environment whose messages it measures.
     From,
 }
 
@@ -91,15 +91,15 @@ pub enum PeerKey {
 pub struct Parameter {
     /// The key.
     pub key: &'static str,
-    /// What it says, as it was written: see [`paragraphs`].
+    /// Its description, as in the source: see [`paragraphs`].
     pub about: &'static str,
-    /// What it takes: `a number`.
+    /// The values that it takes: `a number`.
     pub takes: fn() -> String,
     /// Whether it may be left out.
     pub optional: bool,
-    /// What it is when left out, as a plan writes it.
+    /// Its default, as a plan writes it.
     pub default: Option<fn() -> String>,
-    /// Least and most, in the unit of what it takes.
+    /// Smallest and largest value, in its unit.
     pub bounds: Option<RangeInclusive<u64>>,
     /// A number with its unit.
     pub shown: fn(u64) -> String,
@@ -114,13 +114,13 @@ impl Entry {
 }
 
 impl Parameter {
-    /// What it says, in one line.
+    /// Its description, in one line.
     #[must_use]
     pub fn about(&self) -> String {
         paragraphs(self.about).join(" ")
     }
 
-    /// What it takes and what it is when left out: `a number, 1 to 64; default 1`.
+    /// The values that it takes and its default: `a number, 1 to 64; default 1`.
     #[must_use]
     pub fn takes(&self) -> String {
         let mut text = (self.takes)();
@@ -160,16 +160,16 @@ fn paragraphs(text: &str) -> Vec<String> {
 pub struct OutOfRange {
     /// The parameter.
     pub key: &'static str,
-    /// What it was to be.
+    /// The value that was given.
     pub value: String,
-    /// The least that it may be.
+    /// The smallest allowed value.
     pub least: String,
-    /// The most.
+    /// The largest allowed value.
     pub most: String,
 }
 
 impl OutOfRange {
-    /// What would be within the bounds.
+    /// A hint with the allowed values.
     #[must_use]
     pub fn hint(&self) -> String {
         format!("use {} to {}", self.least, self.most)

@@ -1,9 +1,8 @@
 //! The words of a plan: every measurement, load and fault, one file each, in the table of its family.
 //!
-//! A word is declared once, by `word!`: what it does, its parameters, what each takes, what it is when
-//! left out and within which bounds it must lie. From that come the table of a plan, its JSON, its row on
-//! the way to a probe, the check of its bounds, and the entry that help, `tactus explain` and the book
-//! show.
+//! A word is declared once, by `word!`: its description and its parameters, each with its type, default and bounds. The
+//! macro makes from it the table of a plan, its JSON, its row in messages to a probe and the check of its bounds. It
+//! also makes the entry that help, `tactus explain` and the book show.
 
 mod declare;
 mod entries;

@@ -1,4 +1,4 @@
-//! The catalogue against its files, and every word against what is made from it.
+//! Checks the catalogue against its files, and every word against the code made from it.
 #![expect(clippy::disallowed_methods, reason = "the sources and the book are looked at")]
 
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ fn every_file_is_in_the_table_of_its_family() {
 
 #[test]
 fn every_word_says_what_it_does_and_what_its_keys_are() {
-    // What an activity says beside its word, in a plan or on the way to a probe.
+    // Keys of an activity beside its word, in a plan or in a message to a probe.
     let taken = ["kind", "in", "to", "from", "cpus", "interval", "interval_ns", "priority", "policy"];
     for entry in entries() {
         let name = entry.name;
@@ -144,7 +144,7 @@ fn a_key_or_a_word_that_is_not_known_is_named() {
 }
 
 #[test]
-fn a_row_that_is_wrong_is_none() {
+fn a_wrong_row_gives_no_value() {
     let good = ["what=Fault", "fault=hog", "length=1", "every=2"];
     assert!(is_known::<What>(&good));
     for (at, wrong) in [(0, "what=Flood"), (1, "fault=flood"), (2, "length=x"), (3, "ever=2")] {
@@ -233,8 +233,8 @@ fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Names of the kernel stand in these texts as they are: Markdown must not take them for its own. What
-/// stands between backticks is code for both.
+/// These texts contain names of the kernel as they are: Markdown must not read them as markup. Text between backticks
+/// is code in both.
 fn escaped(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(n, part)| if n % 2 == 0 { part.replace('_', "\\_") } else { part.to_owned() });

@@ -1,4 +1,4 @@
-//! What a parameter may be.
+//! The types of parameters.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ use crate::wire::row::{Choice, Row};
 
 /// A type of parameter.
 pub trait Value: Row + Clone {
-    /// What it is when it is not left out.
+    /// Its type once a default has been filled in.
     type Given: Serialize;
 
-    /// What it takes, in words.
+    /// A description of the values that it takes.
     fn takes() -> String;
 
     /// Whether a plan may leave it out and have no value for it then.
     const OPTIONAL: bool = false;
 
-    /// The value, or what it is when left out.
+    /// The given value, or the default.
     fn or(&self, default: Self::Given) -> Self::Given;
 
     /// Whether it was left out.
@@ -25,7 +25,7 @@ pub trait Value: Row + Clone {
         false
     }
 
-    /// As a number that can be held against bounds.
+    /// Its value as a number that can be compared with bounds.
     fn number(&self) -> Option<u64> {
         None
     }

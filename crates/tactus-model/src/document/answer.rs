@@ -1,4 +1,4 @@
-//! What a person reads first.
+//! The summary that a person reads first.
 
 use serde::{Deserialize, Serialize};
 

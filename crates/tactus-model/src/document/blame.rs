@@ -1,4 +1,4 @@
-//! Who had the CPU while the largest latencies lasted.
+//! The threads and interrupts that had the CPU during the largest latencies.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Shared caches, and what was held of divided ones.
+//! Shared caches, and the use of divided ones.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What settings are worth, and maxima by state of the machine.
+//! The effects of settings, and maxima by state of the machine.
 
 use serde::{Deserialize, Serialize};
 

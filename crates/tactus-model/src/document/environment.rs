@@ -1,4 +1,4 @@
-//! What is known of each environment: its interrupts and timers, and the findings of the audit.
+//! The details of each environment: its interrupts and timers, and the findings of the audit.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a stream over a network path costs.
+//! The cost of a stream over a network path.
 
 use serde::{Deserialize, Serialize};
 

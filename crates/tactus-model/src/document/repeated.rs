@@ -1,4 +1,4 @@
-//! What the runs of a repeated measurement say together.
+//! The joint results of the runs of a repeated measurement.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What was run where, by what and when: what documents of several runs are joined by.
+//! Each run with its environments, tools and times, by which documents of several runs are joined.
 
 use serde::{Deserialize, Serialize};
 

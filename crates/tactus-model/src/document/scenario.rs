@@ -234,7 +234,7 @@ pub struct LimitEntry {
     pub side: Side,
 }
 
-/// A number that may be without bound: then it is `f64::MAX`, and `null` where it is written.
+/// A number that may be unbounded: `f64::MAX` in memory, and `null` in JSON.
 mod unbounded {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! Which CPUs share a cache, from facts, and how they are told apart in a study of shared caches.
+//! The CPUs that share a cache, from facts, and their groups in a study of shared caches.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ pub struct Cache {
     pub level: u32,
     /// CPUs that share it, those that are off left out.
     pub cpus: CpuSet,
-    /// Size, in bytes; none: the system does not say.
+    /// Size, in bytes; `None`: the system does not say.
     pub size: Option<u64>,
 }
 
@@ -63,22 +63,22 @@ fn size(text: &str) -> Option<u64> {
 pub struct Sharing {
     /// The level of that cache.
     pub level: u32,
-    /// Its size, in bytes; none: not known, or different ones.
+    /// Its size, in bytes; `None`: unknown, or sizes differ.
     pub size: Option<u64>,
     /// The CPUs.
     pub cpus: CpuSet,
 }
 
-/// All CPUs of a system by what they share with those that carry a load.
+/// All CPUs of a system, by the caches that they share with loaded CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// Those that carry it.
+    /// The loaded CPUs.
     pub loaded: CpuSet,
-    /// Those that share a cache with one of them, nearest level first.
+    /// The CPUs that share a cache with one of them, nearest level first.
     pub sharing: Vec<Sharing>,
-    /// Those that share none.
+    /// The CPUs that share no cache with them.
     pub apart: CpuSet,
-    /// Those of which the system says nothing.
+    /// The CPUs whose caches are unknown.
     pub unknown: CpuSet,
 }
 
@@ -110,7 +110,7 @@ pub fn groups(facts: &Facts, loaded: &CpuSet) -> Groups {
         }
     }
     if known.and(loaded).is_empty() {
-        // Nothing is known of the caches of the loaded CPUs: nobody is known to be apart from them.
+        // The caches of the loaded CPUs are unknown, so no CPU is known to be apart from them.
         groups.unknown = groups.unknown.or(&rest);
     } else {
         groups.apart = rest;
@@ -132,8 +132,7 @@ impl Groups {
         }
     }
 
-    /// Why CPUs that share a cache with the load cannot be held against CPUs that do not; none: they
-    /// can.
+    /// Why CPUs that share a cache with the load cannot be compared with CPUs that do not; `None`: they can.
     #[must_use]
     pub fn obstacle(&self) -> Option<String> {
         if self.sharing.is_empty() && self.apart.is_empty() {

@@ -1,6 +1,6 @@
-//! The kernel's command line, read as the kernel reads it (`parse_args` and `next_arg` of
-//! kernel/params.c and lib/cmdline.c): blanks separate parameters, double quotes protect blanks, `-`
-//! and `_` are the same in names, and what follows ` -- ` is for the first process.
+//! The kernel's command line, read as the kernel reads it (`parse_args` and `next_arg` of kernel/params.c and
+//! lib/cmdline.c). Blanks separate parameters, double quotes protect blanks, and `-` and `_` are the same in names.
+//! Words after ` -- ` are for the first process.
 
 use crate::facts::Facts;
 
@@ -13,12 +13,12 @@ pub struct Cmdline(Vec<Parameter>);
 pub struct Parameter {
     /// Its name as it is written.
     pub name: String,
-    /// What is behind `=`, without quotes; `None` for a bare word.
+    /// The text after `=`, without quotes; `None` for a bare word.
     pub value: Option<String>,
 }
 
 impl Cmdline {
-    /// The command line that the system was booted with; empty when it is not known.
+    /// The command line with which the system was booted; empty if it is unknown.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         Self::parse(facts.text("/proc/cmdline").unwrap_or_default())
@@ -77,7 +77,7 @@ impl Cmdline {
     }
 }
 
-/// What the kernel's `isspace` takes for a blank within ASCII.
+/// The ASCII characters that the kernel's `isspace` accepts.
 fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c == '\x0b'
 }

@@ -1,4 +1,4 @@
-//! What an environment depends on by construction, whatever is measured.
+//! The dependence of an environment on the machine by construction, for every measurement.
 
 /// How an environment stands to the machine that it is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Dependence {
     Partition,
 }
 
-/// That of an environment of this kind; none: it is a machine of its own, or not known.
+/// The dependence of an environment of this kind; `None`: it is a separate machine, or unknown.
 #[must_use]
 pub fn dependence(kind: &str) -> Option<Dependence> {
     match kind {
@@ -26,7 +26,7 @@ pub fn dependence(kind: &str) -> Option<Dependence> {
 }
 
 impl Dependence {
-    /// Why whatever befalls the machine befalls it; none: it is the machine.
+    /// Why a disturbance of the machine also affects it; `None`: it is the machine.
     #[must_use]
     pub const fn reason(self) -> Option<&'static str> {
         match self {

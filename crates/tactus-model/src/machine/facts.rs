@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The longest text of one reading, in bytes; more is cut and marked.
 pub const MAX_READING: usize = 16 * 1024;
 
-/// All readings of one environment, by name. A name is the path that was read
-/// (`/proc/cmdline`), or a word with a colon for what is no file (`uname:release`,
-/// `sched:affinity`, `cpu:tsc_hz`). Whoever they come from, no reading is longer than [`MAX_READING`].
+/// All readings of one environment, by name. A name is the path that was read (`/proc/cmdline`), or a word with a colon
+/// for a reading without a file (`uname:release`, `sched:affinity`, `cpu:tsc_hz`). No reading is longer than
+/// [`MAX_READING`], whatever its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Facts(pub BTreeMap<String, Reading>);
@@ -22,9 +22,9 @@ pub enum Reading {
     Text(String),
     /// The beginning of a longer text.
     Cut(String),
-    /// It is there and could not be read; the system's own reason.
+    /// It exists and could not be read; with the system's reason.
     Unreadable(String),
-    /// It is not there.
+    /// It does not exist.
     Absent,
 }
 
@@ -94,8 +94,8 @@ impl Facts {
         })
     }
 
-    /// Keeps lines in as many parts as they need: `name:0`, `name:1` and so on, none of them cut
-    /// (but a line that is longer than [`MAX_READING`]). There is always a first part.
+    /// Keeps lines in parts: `name:0`, `name:1` and so on, up to the number that they need. No line is cut, except one
+    /// longer than [`MAX_READING`]. There is always a first part.
     pub fn keep_parts<I: IntoIterator<Item = S>, S: AsRef<str>>(&mut self, name: &str, lines: I) {
         let mut part = String::new();
         let mut n = 0;

@@ -1,17 +1,17 @@
-//! Whether a hypervisor lies below a system: the one answer for the audit, for what a number is worth, and for the
-//! part that a system plays.
+//! Whether a hypervisor is below a system. The audit, the evidence of numbers and the role of a system all use this
+//! answer.
 //!
-//! An x86 processor has a bit for it (CPUID leaf 1, ECX bit 31). Others have none: there the firmware's tables
-//! (SMBIOS), the device tree and devices that only QEMU makes up tell it, and their silence proves nothing. The names
-//! are those that systemd-detect-virt goes by (src/basic/virt.c).
+//! An x86 processor has a bit for it (CPUID leaf 1, ECX bit 31). On other processors the firmware's tables (SMBIOS),
+//! the device tree and devices that only QEMU has show it; their absence proves nothing. The names are those of
+//! systemd-detect-virt (src/basic/virt.c).
 
 use crate::Evidence;
 use crate::facts::{Facts, Reading};
 
-/// What the readings say of a hypervisor below.
+/// The readings' answer on a hypervisor below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Below<'a> {
-    /// There is one; what it calls itself, where it does.
+    /// A hypervisor, with its name if it reports one.
     Hypervisor(Option<&'a str>),
     /// The processor has a bit for it and does not set it.
     Nothing,
@@ -31,7 +31,7 @@ const FIRMWARE: [&str; 4] = [
     "/sys/class/dmi/id/bios_vendor",
 ];
 
-/// The files that tell it, beside a node of [`DEVICE_TREE`] whose name begins with [`FW_CFG`].
+/// The files that show it, beside a node of [`DEVICE_TREE`] whose name begins with [`FW_CFG`].
 pub const FILES: [&str; 9] =
     [CPUINFO, XEN, NODE, MODELS[0], MODELS[1], FIRMWARE[0], FIRMWARE[1], FIRMWARE[2], FIRMWARE[3]];
 /// The root of the device tree.
@@ -57,7 +57,7 @@ const VIRTUAL: [&str; 15] = [
     "KubeVirt",
     "Firecracker",
 ];
-/// Those of clouds, which let whole machines, too.
+/// Names of clouds, which also rent out whole machines.
 const CLOUDS: [&str; 2] = ["Amazon EC2", "Google Compute Engine"];
 
 impl Facts {
@@ -90,8 +90,8 @@ impl Facts {
         matches!(self.below(), Below::Hypervisor(_))
     }
 
-    /// What numbers of this system are worth, as far as the readings tell: it is no bare hardware where nothing was
-    /// read of the processor.
+    /// The kind of evidence of this system's numbers, as far as the readings tell. Without a reading of the processor
+    /// it is never bare hardware.
     #[must_use]
     pub fn evidence(&self) -> Evidence {
         match self.below() {
@@ -131,7 +131,7 @@ fn terminated(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// What the processor says: an x86 with and without the bit, and one of Arm.
+    /// Readings of the processor: an x86 with and without the bit, and one of Arm.
     const SET: (&str, &str) = (CPUINFO, "processor\t: 0\nflags\t\t: fpu hypervisor lm\n");
     const CLEAR: (&str, &str) = (CPUINFO, "processor\t: 0\nflags\t\t: fpu vmx lm\n");
     const ARM: (&str, &str) = (CPUINFO, "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\n");

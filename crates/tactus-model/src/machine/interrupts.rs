@@ -1,9 +1,9 @@
-//! The interrupts of a system, from facts: what they are, who handles them, where they may arrive and
-//! where they did.
+//! The interrupts of a system, from facts: their devices and handlers, the CPUs where they may arrive and where they
+//! did.
 //!
-//! `/proc/interrupts` is kept whole where a reading can hold it. Of a large machine the probe keeps
-//! `interrupts:0`, `interrupts:1` and so on: a line for each row, the fields apart by tabs, `name`,
-//! `cpu:count` of the CPUs that had any (apart by blanks), and the rest of the row.
+//! `/proc/interrupts` is kept whole if it fits into a reading. Otherwise, on a large machine, the probe keeps
+//! `interrupts:0`, `interrupts:1` and so on, with a line for each row. Its fields are separated by tabs: `name`,
+//! `cpu:count` of the CPUs that had any (separated by blanks), and the rest of the row.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,18 +19,18 @@ pub struct Interrupt {
     /// The controller: `IO-APIC`, `PCI-MSIX-0000:00:02.0`, `GICv3`; empty when `/proc/interrupts` has
     /// no row for it.
     pub chip: String,
-    /// Names of its handlers; none means that nobody uses it.
+    /// Names of its handlers; empty: the interrupt is not used.
     pub actions: Vec<String>,
-    /// How often it arrived, for the CPUs where it did.
+    /// Number of its arrivals, by CPU.
     pub counts: BTreeMap<u32, u64>,
-    /// Where it is allowed to arrive (`/proc/irq/N/smp_affinity_list`).
+    /// The CPUs where it is allowed to arrive (`/proc/irq/N/smp_affinity_list`).
     pub affinity: Option<Arc<CpuSet>>,
-    /// Where it does arrive (`/proc/irq/N/effective_affinity_list`).
+    /// The CPUs where it does arrive (`/proc/irq/N/effective_affinity_list`).
     pub effective: Option<Arc<CpuSet>>,
 }
 
 impl Interrupt {
-    /// Where it arrives, as far as is known: the effective affinity, else the allowed one.
+    /// The CPUs where it arrives, as far as known: the effective affinity, else the allowed one.
     #[must_use]
     pub fn arrives(&self) -> Option<&CpuSet> {
         self.effective.as_deref().filter(|set| !set.is_empty()).or(self.affinity.as_deref())
@@ -43,12 +43,12 @@ impl Interrupt {
     }
 }
 
-/// A row of `/proc/interrupts` that is no device's: `LOC`, `NMI`, `CAL`.
+/// A row of `/proc/interrupts` without a device: `LOC`, `NMI`, `CAL`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Internal {
-    /// How often, for the CPUs where it came.
+    /// Number of its arrivals, by CPU.
     pub counts: BTreeMap<u32, u64>,
-    /// What the kernel calls it: `Local timer interrupts`.
+    /// The kernel's name for it: `Local timer interrupts`.
     pub name: String,
 }
 
@@ -59,14 +59,14 @@ pub struct Interrupts {
     pub list: Vec<Interrupt>,
     /// The processor's and the kernel's own, by their short names.
     pub internal: BTreeMap<String, Internal>,
-    /// Where new interrupts go (`/proc/irq/default_smp_affinity`).
+    /// The CPUs of new interrupts (`/proc/irq/default_smp_affinity`).
     pub default: Option<CpuSet>,
     /// Whether `/proc/interrupts` could be read, wholly or in part.
     pub known: bool,
 }
 
 impl Interrupts {
-    /// Reads them out of facts. What is damaged is left out.
+    /// Reads them out of facts. Damaged lines are left out.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let mut rows: BTreeMap<u32, Interrupt> = BTreeMap::new();
@@ -102,7 +102,7 @@ impl Interrupts {
         all
     }
 
-    /// Those that a driver handles.
+    /// The interrupts that a driver handles.
     pub fn active(&self) -> impl Iterator<Item = &Interrupt> {
         self.list.iter().filter(|interrupt| !interrupt.actions.is_empty())
     }

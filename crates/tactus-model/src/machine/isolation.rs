@@ -1,8 +1,9 @@
-//! Which CPUs the scheduler's balancing leaves out, and who says so: the kernel's command line, or cgroups at run time.
+//! The CPUs that the scheduler's balancing leaves out, and the source of that: the kernel's command line, or cgroups at
+//! run time.
 //!
-//! `/sys/devices/system/cpu/isolated` tells what was said at boot only. Partitions of cgroup v2 are told by the root's
-//! `cpuset.cpus.isolated` since Linux 6.7, and by each cgroup's own files since 6.1. Under v1 a CPU is in no scheduling
-//! domain where no cpuset that has it is balanced (`generate_sched_domains` in kernel/cgroup/cpuset.c).
+//! `/sys/devices/system/cpu/isolated` only shows the setting at boot. Partitions of cgroup v2 are shown by the root's
+//! `cpuset.cpus.isolated` since Linux 6.7, and by each cgroup's files since 6.1. Under v1 a CPU is in no scheduling
+//! domain if no cpuset with it is balanced (`generate_sched_domains` in kernel/cgroup/cpuset.c).
 
 use crate::cmdline::Cmdline;
 use crate::cpus::{CpuSet, MAX_CPU};
@@ -22,7 +23,7 @@ const EFFECTIVE: &str = "cpuset.cpus.effective";
 const BALANCED: &str = "cpuset.sched_load_balance";
 /// A file that only the first cpuset of the machine has: a container sees another one in its place.
 const OF_ROOT: &str = "cpuset.memory_pressure_enabled";
-/// Who may make cgroups may make many.
+/// A limit, because a user may make any number of cgroups.
 const MOST_GROUPS: usize = 4096;
 
 /// A cgroup and its CPUs.
@@ -54,7 +55,7 @@ impl Isolated {
         };
         let partition = |name: &str| {
             let path = name.strip_suffix(KIND)?.strip_suffix('/')?;
-            // `isolated invalid (why)` is none.
+            // `isolated invalid (why)` is not a partition.
             (facts.text(name)? == "isolated")
                 .then(|| Group { path: path.to_owned(), cpus: set(&format!("{path}/{EFFECTIVE}")) })
         };
@@ -74,7 +75,7 @@ impl Isolated {
     }
 }
 
-/// The isolated CPUs of a machine, as a reader is told them; `None` where nothing tells.
+/// The isolated CPUs of a machine, in words for a reader; `None` if they are unknown.
 #[must_use]
 pub fn told(facts: &Facts) -> Option<String> {
     let online = facts.text("/sys/devices/system/cpu/online").and_then(|text| text.parse::<CpuSet>().ok());
@@ -134,7 +135,7 @@ fn find_own(text: &mut dyn FnMut(&str) -> Option<String>) -> Option<Group> {
     if !path.starts_with('/') || path.starts_with("/..") {
         return None;
     }
-    // A group without the controller has the CPUs of the first one above that has it.
+    // A group without the controller has the CPUs of the nearest one above with it.
     let mut at = path.trim_end_matches('/');
     loop {
         for mount in mounts {
@@ -150,7 +151,7 @@ fn find_own(text: &mut dyn FnMut(&str) -> Option<String>) -> Option<Group> {
 
 /// Files of a system, which become readings as they are looked at.
 pub trait Files {
-    /// The text of a file; `None` where it cannot be read.
+    /// The text of a file; `None` if it cannot be read.
     fn text(&mut self, path: &str) -> Option<String>;
     /// The names in a directory.
     fn names(&mut self, directory: &str) -> Vec<String>;
@@ -181,8 +182,8 @@ pub fn look(files: &mut dyn Files) {
     }
 }
 
-/// Goes through the groups below one. `open` reads one, and says whether it is to be gone through as well; `None` for what
-/// is no such group. Returns whether there were no more groups than were looked at.
+/// Walks the groups below one. `open` reads a group, and says whether to walk it as well; `None`: it is not a group of
+/// this kind. Returns whether all groups were read within the limit.
 fn below(
     files: &mut dyn Files,
     root: &str,
@@ -216,7 +217,7 @@ fn partition(files: &mut dyn Files, group: &str) -> Option<bool> {
     Some(files.text(&format!("{group}/cpuset.cpus.exclusive")).is_some_and(|cpus| !cpus.trim().is_empty()))
 }
 
-/// A cpuset of v1. What is below a balanced one has none but its CPUs.
+/// A cpuset of v1. Groups below a balanced one contain only CPUs of it, so they need not be read.
 fn cpuset(files: &mut dyn Files, group: &str) -> Option<bool> {
     let balanced = files.text(&format!("{group}/{BALANCED}"))?;
     for name in ["cpuset.effective_cpus", "cpuset.cpus"] {
@@ -246,7 +247,7 @@ pub fn same_value(one: &str, other: &str, last: u32) -> bool {
     one == other || read(one).is_some_and(|read_one| read(other) == Some(read_one))
 }
 
-/// What `isolcpus=` of a command line comes to.
+/// The meaning of `isolcpus=` on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolcpus {
     /// CPUs that are left out of the balancing.

@@ -1,4 +1,4 @@
-//! What a machine says of itself, and what follows from it.
+//! The facts of a machine, and the conclusions from them.
 
 pub mod caches;
 pub mod cmdline;

@@ -1,6 +1,6 @@
-//! The cgroups that a process is in, from its own up to the root, and what they limit.
+//! The cgroups of a process, from its own up to the root, and their limits.
 //!
-//! A limit of any of them holds for the process: a service's quota may be that of its slice.
+//! Each limit holds for the process: a service's quota may be that of its slice.
 
 /// Groups above each other that are looked at.
 const DEEPEST: usize = 16;
@@ -10,7 +10,7 @@ const DEEPEST: usize = 16;
 pub struct OwnGroup {
     /// As `/proc/PID/cgroup` names it: `/system.slice/x.service`; `/` is the root of what can be seen.
     pub path: String,
-    /// Where its files are.
+    /// The directory of its files.
     pub directory: String,
 }
 
@@ -48,8 +48,8 @@ pub fn own_groups(table: &str, controller: &str) -> Vec<OwnGroup> {
     groups
 }
 
-/// A quota of CPU time: `20000 100000` of cpu.max; microseconds, and those of its period where that file says them. `None`: no
-/// limit, or nothing that says one.
+/// A quota of CPU time: `20000 100000` of cpu.max; microseconds, and the period's if the file gives them. `None`: no
+/// limit, or no file that gives one.
 #[must_use]
 pub fn quota(text: &str) -> Option<(u64, Option<u64>)> {
     let mut fields = text.split_whitespace();
@@ -67,7 +67,7 @@ pub struct Throttled {
 }
 
 impl Throttled {
-    /// Reads a cpu.stat: microseconds in version 2, nanoseconds in version 1. `None` where it does not count.
+    /// Reads a cpu.stat: microseconds in version 2, nanoseconds in version 1. `None` if it has no counts.
     #[must_use]
     pub fn of(stat: &str) -> Option<Self> {
         let field = |name: &str| {
@@ -79,7 +79,7 @@ impl Throttled {
         Some(Self { times: field("nr_throttled")?, ns: ns.unwrap_or_default() })
     }
 
-    /// What was added since an earlier look; `None`: nothing.
+    /// The counts since an earlier look; `None`: there are no new ones.
     #[must_use]
     pub fn since(self, earlier: Self) -> Option<Self> {
         let times = self.times.checked_sub(earlier.times).filter(|times| *times > 0)?;

@@ -1,5 +1,4 @@
-//! Parts of a shared cache and of memory bandwidth that are kept for the measured CPUs, and what was
-//! seen of them.
+//! Parts of a shared cache and of memory bandwidth that are kept for the measured CPUs, and their use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -105,7 +104,7 @@ pub struct CacheHeld {
 }
 
 impl CacheHeld {
-    /// Takes a look up into what was seen of its group and phase.
+    /// Adds a look to the record of its group and phase.
     pub fn add(all: &mut Vec<Self>, one: &CacheUse) {
         let same = |held: &&mut Self| held.phase == one.phase && held.group == one.group;
         let Some(held) = all.iter_mut().find(same) else {

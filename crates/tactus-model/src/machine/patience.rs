@@ -1,6 +1,7 @@
-//! How long other processes are waited for. A process that maps a file whose file system does not answer keeps its memory
-//! locked, and whoever reads `/proc/PID/environ` then sleeps until it answers; any user can do that (FUSE). So these files
-//! are read by a thread that is left behind when its time is over. The sleep ends when this process does (Linux 5.3 and later).
+//! Limits the wait for other processes. A process that maps a file of a file system that does not answer keeps its
+//! memory locked. A reader of `/proc/PID/environ` then sleeps until the file system answers. Any user can cause that
+//! (FUSE). So a thread reads these files, and is left behind when its time is over. Its sleep ends when this process
+//! does (Linux 5.3 and later).
 
 use std::fs::Metadata;
 use std::io;
@@ -15,12 +16,12 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(1);
 /// How long processes of other users may be waited for together. A twentieth of the time that goes by is added.
 const TOGETHER: Duration = Duration::from_secs(4);
-/// Looks that take no longer are not counted: a busy machine is nobody's fault.
+/// Looks that take no longer do not count: a busy machine may also be slow.
 const USUAL: Duration = Duration::from_millis(20);
-/// Its stack: it opens, reads and says.
+/// Its stack: it opens, reads and sends.
 const STACK: usize = 256 << 10;
 
-/// What is left of [`TOGETHER`], and since when.
+/// The remaining part of [`TOGETHER`], and since when.
 struct Purse {
     left: Duration,
     since: Option<Instant>,
@@ -28,7 +29,7 @@ struct Purse {
 
 static OTHERS: Mutex<Purse> = Mutex::new(Purse { left: TOGETHER, since: None });
 
-/// What `look` finds in a file of a process's memory, if it finds it in time.
+/// The result of `look` at a file of a process's memory, if it comes in time.
 ///
 /// # Errors
 /// Those of `look`; `TimedOut` when it is not back.
@@ -65,9 +66,9 @@ fn purse<T>(with: impl FnOnce(&mut Purse) -> T) -> T {
     with(&mut purse)
 }
 
-/// Whether a process is root's or this user's, by its directory of `/proc`: that one's owner is its effective user, whatever
-/// the process says, and looking at it waits for nobody. The root of a container has that user, too, and is a stranger: its
-/// process has a number in a PID namespace below this one.
+/// Whether a process belongs to root or this user. The owner of its directory in `/proc` is its effective user,
+/// whatever the process claims, and reading it never blocks. The root of a container is the same user, but not trusted:
+/// its process has a number in a PID namespace below this one.
 #[expect(clippy::disallowed_methods, reason = "processes are the same for the probe, its parts and the door")]
 fn is_ours(path: &Path) -> bool {
     let owner = |path: &Path| path.metadata().as_ref().map(Metadata::uid).ok();
@@ -78,7 +79,8 @@ fn is_ours(path: &Path) -> bool {
     }
 }
 
-/// Whether a process has numbers in more than one PID namespace; where that cannot be read (before Linux 4.1), it has not.
+/// Whether a process has numbers in more than one PID namespace; if that cannot be read (before Linux 4.1), it does
+/// not.
 #[expect(clippy::disallowed_methods, reason = "processes are the same for the probe, its parts and the door")]
 fn is_below(process: &Path) -> bool {
     // The kernel writes it without a look at the process's memory.
@@ -126,7 +128,7 @@ mod tests {
             (io::ErrorKind::TimedOut, "its process keeps its memory locked")
         );
         drop(held);
-        // No process has this number: it is not known to be ours.
+        // No process has this number, so it does not count as this user's.
         for _ in 0..500 {
             assert_eq!(stuck("/proc/999999999/environ").kind(), io::ErrorKind::TimedOut);
         }

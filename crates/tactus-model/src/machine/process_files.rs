@@ -1,5 +1,5 @@
-//! Files of `/proc/PID`, in which a process of any user says what it likes, and as much of it as it likes: with
-//! `PR_SET_MM_MAP`, which needs no privilege, 2 MB of memory are an environment of 1 TiB. Only their beginning is read.
+//! Files of `/proc/PID` whose contents and length a process of any user controls. With `PR_SET_MM_MAP`, which needs no
+//! privilege, 2 MB of memory become an environment of 1 TiB. Only the beginning of these files is read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,14 +9,15 @@ use super::patience::in_time;
 
 /// The most that is read of an environment. execve(2) gives no process more than 6 MiB.
 pub const ENVIRONMENT: u64 = 8 << 20;
-/// What nearly all environments are shorter than.
+/// Nearly all environments are shorter than this.
 pub const USUAL_ENVIRONMENT: u64 = 64 << 10;
 /// The most that is read of a command line.
 pub const COMMAND_LINE: u64 = 64 << 10;
 /// The most that is read of any other of these files: a process in 65,536 groups has a status of 0.7 MB.
 pub const OTHERS: u64 = 4 << 20;
 
-/// The most that is read of a file; `None` where it is none of another process, and the kernel alone says what is in it.
+/// The limit for reading a file; `None` if it does not belong to another process, so that the kernel alone decides its
+/// contents.
 #[must_use]
 pub fn most(path: &Path) -> Option<u64> {
     let below = path.strip_prefix("/proc").ok()?;
@@ -31,7 +32,8 @@ pub fn most(path: &Path) -> Option<u64> {
     })
 }
 
-/// What shows a process's memory or waits for it (`proc_mem_open`, `access_remote_vm`, `lock_trace` in fs/proc/base.c).
+/// Files that show a process's memory or wait for it (`proc_mem_open`, `access_remote_vm`, `lock_trace` in
+/// fs/proc/base.c).
 const OF_MEMORY: [&str; 12] = [
     "auxv",
     "cmdline",
@@ -47,15 +49,15 @@ const OF_MEMORY: [&str; 12] = [
     "syscall",
 ];
 
-/// What a file holds: all of it, or the beginning of it where it is one of a process.
+/// The contents of a file: all of it, or the beginning of a process's file.
 ///
 /// # Errors
-/// Those of the file system; `TimedOut` where its process keeps its memory locked.
+/// Those of the file system; `TimedOut` when its process keeps its memory locked.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     beginning(path, most(path).unwrap_or(u64::MAX))
 }
 
-/// At most so many bytes of a file.
+/// The beginning of a file, up to `most` bytes.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -65,13 +67,12 @@ pub fn beginning(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if is_of_memory(path) { in_time(path, look) } else { look() }
 }
 
-/// At most so many bytes of what is open.
+/// The beginning of an open file, up to `most` bytes.
 ///
 /// # Errors
 /// Those of the file system.
 pub fn begin_of(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
-    // In one piece where it is a value of the kernel's: some files (tracefs' osnoise/cpus) refuse to be read in
-    // small ones.
+    // Values of the kernel are read in one piece: some files (tracefs' osnoise/cpus) refuse to be read in small ones.
     let mut bytes = Vec::with_capacity(4096);
     file.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -105,9 +106,9 @@ pub fn started(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
 }
 
-/// Whether a user is a person, or a container's, and no service: below 1000 and from 60578 to 65535 are the system's
-/// (Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS, where systemd-homed's people are 60001 to
-/// 60513, and those of the host in containers up to 60577).
+/// Whether a user is a person or belongs to a container, rather than a service. Users below 1000 and from 60578 to
+/// 65535 belong to the system. Sources: Debian's policy, 9.2.2, where libvirt's QEMU is 64055; systemd's UIDS-GIDS,
+/// where systemd-homed's people are 60001 to 60513, and those of the host in containers up to 60577.
 #[must_use]
 pub const fn is_ordinary_user(uid: u32) -> bool {
     matches!(uid, 1000..=60_577 | 65_536..)
@@ -144,8 +145,8 @@ mod tests {
     /// Files of a process whose length the kernel alone decides, and it is short.
     const SHORT: [&str; 4] = ["comm", "stat", "schedstat", "sessionid"];
 
-    /// Where the probe and its parts, which read files without the door, read one of another process whole. What they read
-    /// of themselves is `/proc/self`.
+    /// Finds places where the probe and its parts, which read files without the door, read a file of another process
+    /// whole. Their own files are in `/proc/self`.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the sources are looked at")]
     fn no_file_of_another_process_is_read_whole_beside_this_reader() {

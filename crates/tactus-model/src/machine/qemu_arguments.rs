@@ -1,12 +1,13 @@
-//! The arguments of QEMU, as `/proc/PID/cmdline` has them with blanks between: what of them is kept, and how they are read.
+//! The arguments of QEMU, as in `/proc/PID/cmdline` with blanks between them: which of them are kept, and how they are
+//! read.
 //!
-//! A command line holds secrets of other people (`-object secret,data=`, passwords of iSCSI, `-smbios`, `-fw_cfg`, names
-//! of disks), and facts go into bundles, which are passed on. So only [what the audit reads](KEPT) is kept.
+//! A command line holds secrets of other people (`-object secret,data=`, passwords of iSCSI, `-smbios`, `-fw_cfg`,
+//! names of disks), and facts go into bundles, which are passed on. So only [what the audit reads](KEPT) is kept.
 //!
-//! An option's value is a list of `key=value` with commas between (a doubled comma is one), or an
-//! object of JSON, as libvirt writes `-object`, `-device`, `-blockdev` and, since 2023, `-netdev`. Both
-//! are read into the same list: `cache.direct` is `on` whether it was `cache.direct=on` or
-//! `"cache":{"direct":true}`. Blanks within a value cannot be told from those between two.
+//! An option's value is a list of `key=value` with commas between (a doubled comma is one), or an object of JSON. The
+//! latter is libvirt's form of `-object`, `-device`, `-blockdev` and, since 2023, `-netdev`. Both are read into the
+//! same list: `cache.direct` is `on` whether it was `cache.direct=on` or `"cache":{"direct":true}`. Blanks within a
+//! value cannot be told from those between two.
 
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ const KEPT: &[(&[&str], bool, &[&str])] = &[
         false,
         &[],
     ),
-    // `none`, or somebody's address and password.
+    // `none`, or an address and a password.
     (&["spice", "vnc"], false, &[]),
 ];
 
@@ -72,8 +73,8 @@ pub struct Arguments {
 pub struct Parameter {
     /// Its name without dashes: `device`.
     pub option: String,
-    /// The first word of its value where that has no key: `virtio-net-pci` of a device, `host` of a
-    /// processor, and `driver`, `qom-type` or `type` of JSON.
+    /// The first word of its value, if that has no key: `virtio-net-pci` of a device, `host` of a processor. Also
+    /// `driver`, `qom-type` or `type` of JSON.
     pub kind: String,
     values: Vec<(String, String)>,
 }
@@ -138,8 +139,8 @@ impl Arguments {
     }
 }
 
-/// What is kept of a command line, with blanks between: the program's name, and of its options those that the audit
-/// reads. JSON becomes a list.
+/// The kept part of a command line, with blanks between: the program's name, and the options that the audit reads. JSON
+/// becomes a list.
 #[must_use]
 pub fn kept<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
     let program = words.next().unwrap_or_default();
@@ -149,7 +150,7 @@ pub fn kept<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
 }
 
 impl Parameter {
-    /// What is kept of it, as an option of a command line.
+    /// The kept part of it, as an option of a command line.
     fn kept(&self) -> Option<String> {
         let named = |names: &&[&str]| names.contains(&self.option.as_str());
         let (_, with_kind, keys) = KEPT.iter().find(|(names, ..)| named(names))?;
@@ -184,7 +185,7 @@ impl Parameter {
         flag(self.get(key)?)
     }
 
-    /// What to call it: its id, else its kind.
+    /// Its name: its id, else its kind.
     #[must_use]
     pub fn name(&self) -> &str {
         self.get("id").unwrap_or(&self.kind)
@@ -218,7 +219,7 @@ pub fn bytes(text: &str, unit: u64) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// The name of an option: `-m`, `--machine`. A negative number is none.
+/// The name of an option: `-m`, `--machine`. A negative number is not an option.
 fn option(word: &str) -> Option<&str> {
     let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(name)
@@ -230,7 +231,7 @@ fn is_element(key: &str, list: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Where a disk lies, without its name: `nbd:`, `/dev/` or `/`.
+/// The place of a disk, without its name: `nbd:`, `/dev/` or `/`.
 fn place(file: &str) -> String {
     let protocol = file.split(':').next().filter(|_| file.contains(':') && !file.starts_with('/'));
     match protocol {

@@ -1,9 +1,9 @@
 //! The lines of resctrl's files, as the kernel writes them.
 
-/// Where the kernel's own tools mount it.
+/// The mount point that the kernel's tools use.
 pub const ROOT: &str = "/sys/fs/resctrl/";
 
-/// What a group may use of a resource in one domain.
+/// The share of a resource that a group may use in one domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// `L3`, `L2CODE`, `MB`, ...
@@ -15,7 +15,7 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// The level of a cache; none: it is no cache.
+    /// The level of a cache; `None`: it is not a cache.
     #[must_use]
     pub fn level(&self) -> Option<u32> {
         match self.resource.trim_end_matches("CODE").trim_end_matches("DATA") {
@@ -26,8 +26,7 @@ impl Entry<'_> {
     }
 }
 
-/// The entries of `schemata`: `L3:0=fff;1=fff`, `L3CODE:0=3f`, `MB:0= 100;1=  50`. What cannot be read
-/// is left out.
+/// The entries of `schemata`: `L3:0=fff;1=fff`, `L3CODE:0=3f`, `MB:0= 100;1=  50`. Unreadable ones are left out.
 pub fn entries(schemata: &str) -> impl Iterator<Item = Entry<'_>> {
     schemata.lines().filter_map(|line| line.trim().split_once(':')).flat_map(|(resource, domains)| {
         domains.split(';').filter_map(move |domain| {

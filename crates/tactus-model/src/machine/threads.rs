@@ -81,9 +81,9 @@ pub struct Thread {
     pub ppid: u32,
     /// Whether it belongs to the kernel.
     pub kernel: bool,
-    /// Whether nobody may change where it runs: the kernel's per-CPU threads.
+    /// Whether its CPUs cannot be changed: the kernel's per-CPU threads.
     pub bound: bool,
-    /// How it is scheduled.
+    /// Its scheduling policy.
     pub policy: Policy,
     /// Real-time priority, 1 to 99; 0 for policies without one.
     pub priority: u32,
@@ -109,7 +109,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Reads them out of facts. What is damaged is left out and counted.
+    /// Reads them out of facts. Damaged lines are left out and counted.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let mut threads = Self { left_out: facts.number("threads:cut").unwrap_or(0), ..Self::default() };

@@ -4,7 +4,7 @@ use crate::cpus::{CpuRequest, CpuSet};
 use crate::facts::Facts;
 use crate::isolation::{self, Group, Isolated};
 
-/// Which CPUs there are and what they are for.
+/// The CPUs of a system and their uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     /// CPUs that are on.
@@ -13,17 +13,17 @@ pub struct Topology {
     pub allowed: CpuSet,
     /// CPUs that the scheduler's balancing leaves out: since the boot, or by a cpuset partition.
     pub isolated: CpuSet,
-    /// Those of them that were isolated at boot (`isolcpus`).
+    /// The CPUs of these that were isolated at boot (`isolcpus`).
     pub booted: CpuSet,
     /// Cpuset partitions that isolate CPUs.
     pub partitions: Vec<Group>,
-    /// The cpuset that this process is in, where that is known.
+    /// The cpuset of this process, if known.
     pub cpuset: Option<Group>,
     /// CPUs without a periodic tick (`nohz_full`).
     pub nohz_full: CpuSet,
     /// For each CPU the set of hardware threads of its core.
     pub cores: Vec<CpuSet>,
-    /// CPUs to measure on, where somebody has already said so; else empty.
+    /// CPUs to measure on, if they have already been chosen; else empty.
     pub preferred: CpuSet,
 }
 
@@ -33,21 +33,21 @@ pub enum CpuRequestError {
     /// A CPU that is not there, or not on.
     #[error("{} not online; this machine has {online}", are(.missing))]
     NotOnline {
-        /// What is missing.
+        /// The missing CPUs.
         missing: CpuSet,
-        /// What there is.
+        /// The online CPUs.
         online: CpuSet,
     },
-    /// A CPU that is there, and that this process may not use.
+    /// The CPU is online, but this process may not use it.
     #[error("{} online, but {} may use {allowed} only", are(.missing), who(.cgroup.as_deref()))]
     NotAllowed {
-        /// What is missing.
+        /// The missing CPUs.
         missing: CpuSet,
-        /// What is allowed.
+        /// The allowed CPUs.
         allowed: CpuSet,
-        /// The cgroup that does not have it; `None` where it is the process's affinity.
+        /// The cgroup that lacks them; `None` if the process's affinity does.
         cgroup: Option<String>,
-        /// The directory of the cpuset partition that has it.
+        /// The directory of the cpuset partition that has them.
         partition: Option<String>,
     },
     /// Nothing is left.
@@ -72,7 +72,7 @@ fn who(cgroup: Option<&str>) -> String {
 }
 
 impl CpuRequestError {
-    /// What helps.
+    /// A hint on how to fix it.
     #[must_use]
     pub fn hint(&self) -> String {
         let Self::NotAllowed { missing, allowed, cgroup, partition } = self else {
@@ -104,8 +104,7 @@ fn enter(directory: &str) -> String {
 }
 
 impl Topology {
-    /// Reads the topology out of facts. What cannot be read is empty, except that CPU 0 is always
-    /// there.
+    /// Reads the topology out of facts. Unreadable parts are empty, except that CPU 0 always exists.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
         let set =
@@ -141,8 +140,8 @@ impl Topology {
         }
     }
 
-    /// CPUs that this process can be put on. Those that were isolated at boot are in nobody's affinity, and may be chosen
-    /// all the same; those of a partition may not, from outside.
+    /// CPUs that this process can be put on. CPUs isolated at boot are in no task's default affinity, but may still be
+    /// chosen. Those of a partition may not be chosen from outside.
     #[must_use]
     pub fn usable(&self) -> CpuSet {
         let held = self.cpuset.as_ref().map_or_else(|| self.booted.clone(), |own| self.booted.and(&own.cpus));
@@ -155,7 +154,7 @@ impl Topology {
         self.isolated.minus(&self.usable())
     }
 
-    /// The CPUs to measure on when nobody says: the isolated ones that may be used; else every allowed CPU but the
+    /// The default CPUs to measure on: the isolated ones that may be used. Without those, every allowed CPU but the
     /// first core's (the system needs one), as far as there are others.
     #[must_use]
     pub fn measuring(&self) -> CpuSet {
@@ -204,8 +203,8 @@ impl Topology {
         self.cores.iter().find(|core| core.contains(cpu)).cloned().unwrap_or_else(|| CpuSet::one(cpu))
     }
 
-    /// The CPU beside the first measured one: another measuring CPU of another core, else another
-    /// measuring CPU, else the last one that keeps house.
+    /// The CPU beside the first measured one: another measuring CPU of another core, else another measuring CPU, else
+    /// the last housekeeping CPU.
     #[must_use]
     pub fn neighbour(&self) -> Option<CpuSet> {
         let measuring = self.measuring();

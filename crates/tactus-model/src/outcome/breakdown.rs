@@ -92,7 +92,7 @@ impl CpuTime {
         Self { cpu, user_ns, nice_ns, system_ns, hardirq_ns, softirq_ns, guest_ns, steal_ns, idle_ns }
     }
 
-    /// Which part of its time each kind was, in the order of [`KINDS`]; none: nothing was counted.
+    /// The part of its time that each kind was, in the order of [`KINDS`]; `None`: nothing was counted.
     #[must_use]
     pub fn parts(&self) -> Option<[f64; KINDS.len()]> {
         let times = self.times_ns();

@@ -4,8 +4,8 @@ use hdrhistogram::Histogram;
 
 use crate::latency::{HIGHEST_NS, Sparse, SparseError};
 
-/// Values below this have a bucket each; above it as many buckets as half of this share an octave: what three
-/// significant digits need.
+/// Each value below this has its own bucket. Above it, half of this number of buckets share an octave: enough for three
+/// significant digits.
 const FINE: u64 = 2048;
 /// Bits of `FINE / 2`.
 const HALF_BITS: u32 = 10;
@@ -52,10 +52,10 @@ impl Counts {
         *so_far = so_far.saturating_add(count);
     }
 
-    /// Adds counts as they travel.
+    /// Adds counts in the form of a message.
     ///
     /// # Errors
-    /// When they are none; nothing is added then.
+    /// When they are malformed; nothing is added then.
     pub fn add_sparse(&mut self, counts: &Sparse) -> Result<(), SparseError> {
         for (value, count) in counts.buckets()? {
             self.add(bucket_of(value), count);

@@ -1,4 +1,4 @@
-//! What an interrupt card counted beside its latencies.
+//! The counts of an interrupt card beside its latencies.
 
 use serde::{Deserialize, Serialize};
 

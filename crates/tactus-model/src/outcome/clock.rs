@@ -1,4 +1,4 @@
-//! What is known of the clock by which something was measured: a latency is no better than it.
+//! The checks of the clock of a measurement: a latency is no better than its clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub const COARSEST_NS: u64 = 1_000;
 /// The largest jump of another clock that leaves a measurement whole, in ns.
 pub const LARGEST_JUMP_NS: u64 = 10_000_000;
 
-/// What is known of a clock. What could not be found out is not there.
+/// The checks of a clock. A property that could not be found out is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockCheck {
@@ -41,10 +41,10 @@ const fn is_false(word: &bool) -> bool {
     !*word
 }
 
-/// Most holes that are told of one clock.
+/// Limit of the holes that are reported of one clock.
 pub const MOST_HOLES: usize = 64;
 
-/// A time at which a clock stood still: whoever measured by it was suspended or paused.
+/// A time at which a clock stood still: the environment that measured with it was suspended or paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hole {
     /// When, on that clock, in ns since the measurement began; to the length of a tick.
@@ -79,7 +79,7 @@ impl Rate {
 }
 
 impl ClockCheck {
-    /// Why it cannot be measured by; none: nothing is known against it.
+    /// Why it cannot be used to measure; `None`: no fault is known.
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         if let Some(step) = self.step_ns.filter(|step| self.stands && *step > COARSEST_NS) {
@@ -103,16 +103,16 @@ impl ClockCheck {
         self.jump_ns > LARGEST_JUMP_NS
     }
 
-    /// How long it stood still between two moments of its own, in ns; both since the measurement began.
+    /// How long it stood still between two of its times, in ns; both since the measurement began.
     #[must_use]
     pub fn stood_between(&self, from_ns: u64, at_ns: u64) -> u64 {
-        // A file that somebody else wrote may name as many as it likes.
+        // A file from another source may name any number of holes.
         let known = self.holes.iter().take(MOST_HOLES);
         let before = known.filter(|hole| hole.at_ns >= from_ns && hole.at_ns < at_ns);
         before.fold(0, |sum: u64, hole| sum.saturating_add(hole.length_ns))
     }
 
-    /// Adds what was found out elsewhere, or later.
+    /// Adds checks made elsewhere, or later.
     pub fn add(&mut self, other: Self) {
         // A clock is as coarse as it was at its worst.
         if other.step_ns.is_some() && (other.stands, other.step_ns) >= (self.stands, self.step_ns) {

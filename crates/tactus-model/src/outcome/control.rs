@@ -8,7 +8,7 @@ use crate::catalogue::Fault;
 use crate::wire::row::row;
 
 row! {
-    /// What proves the instrument. In a plan: `true`, `false`, or the table of a fault.
+    /// The control that proves the instrument. In a plan: `true`, `false`, or the table of a fault.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub enum ControlBy {
         /// Nothing.
@@ -28,7 +28,7 @@ impl ControlBy {
         !matches!(self, Self::Nothing)
     }
 
-    /// The word for what is injected.
+    /// The word for the injected disturbance.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {

@@ -74,12 +74,12 @@ impl RowEnd {
     }
 }
 
-/// How a row ended, and why. It is written with its status beside it.
+/// The end of a row, and its reason. It is written with its status beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Ending {
     /// How.
     pub ended: RowEnd,
-    /// Why, where it has no numbers or fewer than planned.
+    /// Why numbers are missing or fewer than planned.
     pub reason: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What kind of evidence a result is.
+//! The kinds of evidence of a result.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// What a figure is worth that two environments had their part in: what the weaker is.
+    /// The evidence of a figure from two environments: the weaker of the two.
     #[must_use]
     pub const fn weaker(self, other: Self) -> Self {
         if (self as u8) < other as u8 { other } else { self }

@@ -104,7 +104,7 @@ const EXCEPTIONS: &[(u64, &str)] = &[
     (19, "XF"),
 ];
 
-/// Numbers: Intel SDM, volume 3, appendix C. Names: those of KVM's tracepoint, which `perf kvm stat` shows, too.
+/// Numbers: Intel SDM, volume 3, appendix C. Names: those of KVM's tracepoint, which `perf kvm stat` also shows.
 const VMX_REASONS: &[(u64, &str)] = &[
     (0, "EXCEPTION_NMI"),
     (1, "EXTERNAL_INTERRUPT"),
@@ -267,7 +267,7 @@ const USER_REASONS: &[(u64, &str)] = &[
 mod tests {
     use super::*;
 
-    /// What Linux 6.18 says of its tracepoint; the names stand in the last line.
+    /// The description of the tracepoint in Linux 6.18; the names are in the last line.
     const FORMAT: &str = include_str!("../../../tactus-probe/tests/fixtures/kvm_exit.format");
 
     /// `{ 0x040 + 14, "PF excp" }` as a number and a name.

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use crate::buckets::{BUCKETS, Counts, Packed, bucket_of};
 use crate::latency::{Sparse, SparseError};
 
-/// Most series of a row. A log that has more is nobody's.
+/// Most series of a row. A log with more is damaged.
 pub const MOST_SERIES: usize = 4096;
 
-/// What a row measured, over time and by series.
+/// The values of a row, over time and by series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histograms {
-    /// Typical length of an interval, in ns; 0 where there is none.
+    /// Typical length of an interval, in ns; 0 without intervals.
     pub length_ns: u64,
     /// The latest end of an interval, in ns since the row began to measure.
     pub end_ns: u64,
@@ -28,7 +28,7 @@ pub struct Histograms {
 }
 
 impl Histograms {
-    /// Forgets what was when, and what is whose: what is left is all of it together, under no name.
+    /// Drops times and series: one series without a name remains, with all counts.
     pub fn join(&mut self) {
         let mut all = Counts::default();
         self.series.values().for_each(|counts| all.add_packed(counts));
@@ -48,7 +48,7 @@ pub struct Joining {
     series: BTreeMap<String, Own>,
 }
 
-/// What is added up of one series.
+/// The sums of one series.
 #[derive(Debug, Default)]
 struct Own {
     counts: Counts,
@@ -108,7 +108,7 @@ impl Joining {
         }
     }
 
-    /// What they have come to.
+    /// The result.
     #[must_use]
     pub fn finish(mut self) -> Histograms {
         (self.joined.series, self.joined.squares) = packed(self.series);
@@ -116,7 +116,7 @@ impl Joining {
     }
 }
 
-/// Where an interval of a log lies.
+/// The position of an interval of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Start, in ns since the row began to measure.
@@ -149,7 +149,7 @@ pub struct Folding {
 /// Most values that a row counts: those of a loop of 10 ns in a month. Sums over the rows of a bundle cannot overflow.
 pub const MOST_COUNTED: u64 = 1 << 48;
 
-/// What an entry of a map takes beside what is in it, in bytes, about.
+/// Approximate memory of an entry of a map beside its contents, in bytes.
 const ENTRY: usize = 64;
 
 impl Histograms {
@@ -162,8 +162,8 @@ impl Histograms {
 }
 
 impl Folding {
-    /// Begins. `lengths` are those of the intervals that will be added, in ns; `room` is the memory that it may take,
-    /// in bytes, about: what does not fit into it any more is not taken.
+    /// Begins. `lengths` are those of the intervals that will be added, in ns. `room` is the approximate memory that it
+    /// may take, in bytes: counts that do not fit are refused.
     #[must_use]
     pub fn new(mut lengths: Vec<u64>, room: usize) -> Self {
         lengths.sort_unstable();
@@ -206,10 +206,10 @@ impl Folding {
         true
     }
 
-    /// The same, of counts as they travel.
+    /// The same, for counts in the form of a message.
     ///
     /// # Errors
-    /// When they are none; nothing is added then.
+    /// When they are malformed; nothing is added then.
     pub fn add_sparse(&mut self, tag: &str, place: Place, counts: &Sparse) -> Result<bool, SparseError> {
         let buckets: Vec<_> =
             counts.buckets()?.into_iter().map(|(value, count)| (bucket_of(value), count)).collect();
@@ -229,7 +229,7 @@ impl Folding {
         self.open.clear();
     }
 
-    /// What it has come to.
+    /// The result.
     #[must_use]
     pub fn finish(mut self) -> Histograms {
         self.close();

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::{float, whole};
 
-/// The highest value a histogram tells apart, in ns (one hour); longer ones count in its last bucket.
-/// The exact maximum is kept beside it.
+/// The highest value that a histogram distinguishes, in ns (one hour); longer ones count in its last bucket. The exact
+/// maximum is kept beside it.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// Significant decimal digits of a histogram's value: a quantile is within 0.1 %.
@@ -56,7 +56,7 @@ impl Sparse {
     /// Value and count of each bucket, in rising order.
     ///
     /// # Errors
-    /// When the list is cut or its numbers overflow: it came from somebody else's bytes.
+    /// When the list is truncated or its numbers overflow: it may come from any source.
     pub fn buckets(&self) -> Result<Vec<(u64, u64)>, SparseError> {
         if !self.0.len().is_multiple_of(2) {
             return Err(SparseError::Odd);
@@ -91,7 +91,7 @@ impl Sparse {
     }
 }
 
-/// What was counted exactly, without a histogram.
+/// Exact counts, without a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Wake-ups measured (for `spin`: passes of the polling loop).
@@ -135,17 +135,16 @@ pub fn ratio_mean(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| float(sum) / float(count))
 }
 
-/// A latency distribution: exact totals, a histogram of what was measured, and a histogram of the
-/// periods that were swallowed.
+/// A latency distribution: exact totals, a histogram of the measured values, and a histogram of the swallowed periods.
 #[derive(Clone, Debug)]
 pub struct Latency {
     /// Exact counts, minimum, maximum and sum, as the measuring threads kept them.
     pub totals: Totals,
-    /// What was measured.
+    /// The measured values.
     pub raw: Histogram<u64>,
-    /// The latencies that the swallowed periods would have had: a wake-up that came `L` late at
-    /// interval `I` swallowed the periods with latencies `L - I`, `L - 2I`, ... down to below `I`
-    /// (G. Tene, "How NOT to measure latency": coordinated omission).
+    /// The latencies that the swallowed periods would have had. A wake-up that came `L` late at interval `I` swallowed
+    /// the periods with latencies `L - I`, `L - 2I`, ... down to below `I` (G. Tene, "How NOT to measure latency":
+    /// coordinated omission).
     pub missed: Histogram<u64>,
 }
 
@@ -167,8 +166,8 @@ impl Latency {
         self.record_until(latency_ns, interval_ns, u64::MAX);
     }
 
-    /// The same of a thread that was to wake `left` times more: what a late wake-up swallows after the end of its
-    /// measurement nobody wanted.
+    /// The same for a thread that was to wake `left` times more: periods that a late wake-up swallows after the end of
+    /// the measurement do not count.
     pub fn record_until(&mut self, latency_ns: u64, interval_ns: u64, left: u64) {
         let overruns = swallowed(latency_ns, interval_ns).min(left);
         self.totals.add(&Totals {
@@ -182,8 +181,8 @@ impl Latency {
         record_missed(&mut self.missed, latency_ns, interval_ns, overruns);
     }
 
-    /// Adds what a period had whose cycle came while an earlier one still ran: it counts as missed, and its own value
-    /// stands in the place of what would be put back.
+    /// Adds a period whose cycle came while an earlier one still ran. It counts as missed, and its measured value takes
+    /// the place of a computed one.
     pub fn record_behind(&mut self, latency_ns: u64) {
         let totals = Totals { overruns: 1, max_ns: latency_ns, ..Totals::default() };
         self.totals.add(&totals);
@@ -344,7 +343,7 @@ impl Summary {
         self.overruns.unwrap_or(0)
     }
 
-    /// What it counts exactly, to be joined with what others count.
+    /// Its exact counts, to be joined with those of others.
     #[must_use]
     pub fn totals(&self) -> Totals {
         Totals {
@@ -356,7 +355,7 @@ impl Summary {
         }
     }
 
-    /// The same without any quantile: what is left where a histogram does not hold all that was measured.
+    /// The same without quantiles: for a histogram that does not contain all measured values.
     #[must_use]
     pub fn without_quantiles(self) -> Self {
         let Self { cycles, overruns, lost, min_ns, mean_ns, max_ns, corrected, .. } = self;
@@ -421,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_after_the_end_are_nobodys() {
+    fn periods_after_the_end_do_not_count() {
         let mut latency = Latency::new();
         latency.record_until(1_000_000, 200_000, 2);
         assert_eq!((latency.totals.cycles, latency.totals.overruns), (1, 2));

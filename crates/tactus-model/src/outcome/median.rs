@@ -19,7 +19,7 @@ const EXACT: usize = 70;
 pub struct Median {
     /// The median.
     pub value: f64,
-    /// Ends of its 95 % interval; none: fewer than six samples have none.
+    /// Ends of its 95 % interval; `None`: fewer than six samples.
     pub interval: Option<(f64, f64)>,
     /// Smallest and largest sample.
     pub range: (f64, f64),
@@ -27,7 +27,7 @@ pub struct Median {
     pub deviation: f64,
 }
 
-/// The median of samples that are numbers; none where there are no samples. Orders them.
+/// The median of samples that are numbers; `None` without samples. Sorts them.
 #[must_use]
 pub fn median(samples: &mut [f64]) -> Option<Median> {
     let value = middle(samples)?;

@@ -1,7 +1,7 @@
-//! What a row yielded, and how it ended.
+//! The results of a row, and its end.
 //!
-//! A result is one of two: latencies of measuring threads, or named values. Whatever shows, judges or
-//! keeps results asks which of them it has, never what the measurement is called.
+//! A result has one of two kinds: latencies of measuring threads, or named values. Code that shows, judges or keeps
+//! results checks the kind, never the name of the measurement.
 
 pub mod breakdown;
 pub mod buckets;
@@ -48,10 +48,9 @@ pub enum Yields {
     Values,
 }
 
-/// What a row yielded.
+/// The results of a row.
 ///
-/// In `result.json` latencies are `series` and `all`; a row of values has
-/// `values` beside them, and they are empty.
+/// In `result.json` latencies are `series` and `all`; a row of values has `values` beside them, and they are empty.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
@@ -67,9 +66,9 @@ pub enum Outcome {
 /// The latencies of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyOutcome {
-    /// What each thread measured.
+    /// The results of each thread.
     pub series: Vec<SeriesResult>,
-    /// All series together; none: nothing was measured.
+    /// All series together; `None`: nothing was measured.
     pub all: Option<Summary>,
 }
 
@@ -81,11 +80,11 @@ pub struct SeriesResult {
     pub key: SeriesKey,
     /// Its figures.
     pub summary: Summary,
-    /// What its thread went through.
+    /// The counters of its thread.
     pub counters: ThreadCounters,
     /// Its largest values, largest first.
     pub outliers: Vec<Outlier>,
-    /// Whether what it counted to its very end arrived: only then are its figures all of it.
+    /// Whether its last counts arrived: only then are its figures complete.
     #[serde(default)]
     pub whole: bool,
 }
@@ -124,7 +123,7 @@ impl Outcome {
         }
     }
 
-    /// What each thread measured; nothing for values.
+    /// The results of each thread; empty for values.
     #[must_use]
     pub fn series(&self) -> &[SeriesResult] {
         match self {

@@ -1,4 +1,4 @@
-//! A point of a curve: what was varied, and how much of it there was.
+//! A point of a curve: the varied quantity and its value.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Figures that cannot be, whoever wrote them: no report shows one.
+//! Figures that are impossible, from any source: no report shows them.
 
 use crate::Evidence;
 use crate::bundle::RowResult;
@@ -6,13 +6,16 @@ use crate::latency::{Corrected, HIGHEST_NS, Summary};
 use crate::number::float;
 use crate::outcome::{Outcome, RowEnd};
 
-/// By how much a mean may be outside of what it is the mean of: sums are kept in whole ns, and divided in floating point.
+/// Allowed distance of a mean outside of the range of its values: sums are kept in whole ns, and divided in floating
+/// point.
 const ROUNDING: f64 = 1e-9;
-/// How many times as many periods as fit into its time a thread may have: clocks differ, and the last period is a whole one.
+/// Allowed number of periods of a thread, as a multiple of those that fit into its time: clocks differ, and the last
+/// period is a whole one.
 const PERIODS: u64 = 2;
 
-/// Why the latencies of a row cannot be; none: they can. A latency is longer than its measurement only where a pause held
-/// the thread beyond its end: then what was written as it came has it too. `logged_ns` finds the largest latency that is there.
+/// Why the latencies of a row are impossible; `None`: they are possible. A latency may be longer than its measurement
+/// only if a pause held the thread beyond the end; the log then contains it as well. `logged_ns` finds the largest
+/// latency in the log.
 pub fn impossible(row: &RowResult, logged_ns: impl FnOnce() -> u64) -> Option<String> {
     let Outcome::Latency(latencies) = &row.outcome else { return None };
     let series = latencies.series.iter().map(|series| (series.key.to_string(), &series.summary, 1));
@@ -36,7 +39,7 @@ pub fn impossible(row: &RowResult, logged_ns: impl FnOnce() -> u64) -> Option<St
     })
 }
 
-/// Why figures do not go with the time and the period of their row. What another tool leaves out is unknown.
+/// Why figures contradict the time and the period of their row. Figures that another tool leaves out are unknown.
 fn of_row(row: &RowResult, all: &Summary, lasted_ns: u64, threads: usize) -> Option<&'static str> {
     if row.evidence == Some(Evidence::Imported) || all.cycles == 0 {
         return None;
@@ -165,7 +168,7 @@ mod tests {
         let spin = Measure::Spin(crate::catalogue::measure::Spin::default());
         let polled = Summary { cycles: 1 << 40, overruns: None, ..sound() };
         assert_eq!(impossible(&RowResult { measurement: spin, ..alone(polled) }, || 0), None);
-        // It has ended before anything said how long it was.
+        // It ended before its duration was recorded.
         assert_eq!(impossible(&RowResult { measured_ns: 0, ended: RowEnd::Failed, ..whole() }, || 0), None);
     }
 

@@ -1,10 +1,10 @@
-//! A measurement whose environment died, and which another start of that environment went on with.
+//! A measurement that continued in a new start of its environment after that had died.
 
 use serde::{Deserialize, Serialize};
 
 use crate::duration::Nanos;
 
-/// Most starts of one environment in one scenario, beside the first.
+/// Limit of the restarts of one environment in one scenario.
 pub const MOST_RESTARTS: u32 = 100;
 
 /// An environment died while it was measured, and was started again: what was measured from then on follows what had
@@ -24,7 +24,7 @@ pub struct Restart {
 }
 
 impl Restart {
-    /// What is said of it.
+    /// A sentence on it.
     #[must_use]
     pub fn sentence(&self) -> String {
         let seconds = |ns: u64| format!("{:.1} s", Nanos(ns).seconds());
@@ -51,7 +51,7 @@ pub fn headline(words: &str) -> &str {
 /// How long it was not measured before a moment of measured time, in ns, of what followed `from_ns`.
 #[must_use]
 pub fn gaps_between(restarts: &[Restart], from_ns: u64, at_ns: u64) -> u64 {
-    // A file that somebody else wrote may name as many as it likes.
+    // A file from another source may name any number of restarts.
     let known = restarts.iter().take(MOST_RESTARTS as usize);
     let before = known.filter(|restart| restart.at_ns >= from_ns && restart.at_ns < at_ns);
     before.fold(0, |sum: u64, restart| sum.saturating_add(restart.gap_ns))

@@ -1,4 +1,4 @@
-//! What one measuring thread yields: whose it is, its largest values, and what the thread went through.
+//! The results of one measuring thread: its key, its largest values, and its counters.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl SeriesKey {
     }
 }
 
-/// Counters of a measuring thread since the measurement started. What cannot be read is `null`.
+/// Counters of a measuring thread since the measurement started. Unreadable ones are `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCounters {
     /// Page faults without I/O.
@@ -76,7 +76,8 @@ pub struct ThreadCounters {
 }
 
 impl ThreadCounters {
-    /// What a thread went through in two stretches of time; what is not known of one is not known of both.
+    /// The sum of the counters of two stretches of time. A counter that is unknown in one of them is unknown in the
+    /// sum.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let sum = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));
@@ -104,7 +105,7 @@ pub struct Outlier {
     pub at_ns: u64,
     /// The latency, in ns.
     pub value_ns: u64,
-    /// What the kernel did on the CPU while it lasted; none: it was not kept.
+    /// The kernel's activity on the CPU meanwhile; `None`: it was not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
 }

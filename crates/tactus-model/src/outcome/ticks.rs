@@ -1,5 +1,5 @@
-//! The ticks of a row, folded as they are read: a day takes no more memory than two hours. Counts, sums and
-//! extremes stay exact; what is lost is in which of the joined ticks they were.
+//! The ticks of a row, folded as they are read: a day takes no more memory than two hours. Counts, sums and extremes
+//! stay exact. Only their position among the joined ticks is lost.
 
 use std::collections::BTreeMap;
 
@@ -133,14 +133,14 @@ impl Default for Ticks {
 }
 
 impl Ticks {
-    /// None yet, of a row that is to take so long, in ns.
+    /// No ticks yet, of a row with this planned duration, in ns.
     #[must_use]
     pub fn planned(planned_ns: u64) -> Self {
         Self { series: BTreeMap::new(), joined: 1, planned_ns, kept: 0 }
     }
 
-    /// Takes in the next tick of a series. One that does not follow the one before, or ends when nobody measures any
-    /// more, or is of a series more than there can be, is left out; returns whether it was taken.
+    /// Adds the next tick of a series and returns whether it was accepted. A tick is left out if it does not follow the
+    /// one before, ends after the latest possible time, or belongs to one series too many.
     pub fn add(&mut self, key: &SeriesKey, tick: &TickScalars) -> bool {
         if tick.at_ns > LATEST_NS || tick.n > LATEST_NS {
             return false;
@@ -173,8 +173,8 @@ impl Ticks {
         true
     }
 
-    /// Takes in the ticks of a slice: their numbers go on from `first`, their times from `at_ns`. What is not after all
-    /// that is there already is left out.
+    /// Adds the ticks of a slice: their numbers continue from `first`, their times from `at_ns`. Ticks that do not
+    /// follow all present ones are left out.
     pub fn add_slice(&mut self, slice: &Self, first: u64, at_ns: u64) {
         for (key, own) in &slice.series {
             if self.series.is_empty()
@@ -212,7 +212,7 @@ impl Ticks {
         }
     }
 
-    /// Whether there is no tick.
+    /// Whether no tick was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
@@ -237,7 +237,7 @@ impl Ticks {
         self.series.iter().flat_map(|(key, own)| own.stretches.iter().map(move |stretch| (key, stretch)))
     }
 
-    /// A run that goes on longer than it was planned: stretches become twice as long.
+    /// A run longer than planned: each stretch doubles its length.
     fn join_pairs(&mut self) {
         self.joined = self.joined.saturating_mul(2);
         for series in self.series.values_mut() {
@@ -258,8 +258,8 @@ fn joined(planned_ns: u64, tick_ns: u64) -> u64 {
     let most = u64::try_from(MOST_STRETCHES).unwrap_or(u64::MAX);
     let interval = ticks_per_interval(planned_ns, tick_ns);
     let least = ticks / (most + 1) + 1;
-    // From the other end: an interval has a handful of stretches, but a stretch of a row that says it takes a century, in
-    // ticks of a nanosecond, has ticks without end.
+    // The search goes from the other end. An interval has a handful of stretches, but a stretch may have endless ticks:
+    // for example in a row that claims a century in ticks of a nanosecond.
     let parts = (1..=interval / least).rev().find(|parts| interval.is_multiple_of(*parts));
     parts.map_or(interval, |parts| interval / parts)
 }
@@ -313,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        /// However long the row was planned, and whatever ticks are lost: what is kept adds up to what was there.
+        /// For any planned duration and any lost ticks, the stretches add up to the ticks.
         #[test]
         fn stretches_add_up_to_the_ticks(
             values in proptest::collection::vec((1..4_u64, 0..1_000_000_u64), 1..400), planned_s in 0..400_000_u64, factor in 1..200_u64,
@@ -345,7 +345,7 @@ mod tests {
 
     /// Tried one by one, these would not come to an end.
     #[test]
-    fn a_row_that_says_it_takes_a_century_of_nanoseconds_holds_nobody_up() {
+    fn a_row_that_claims_a_century_of_nanoseconds_causes_no_delay() {
         let mut all = Ticks::planned(LATEST_NS);
         assert!(all.add(&key(1), &TickScalars { at_ns: 1, ..tick(0, 7) }));
         assert!(all.joined > LATEST_NS / 10_000, "{}", all.joined);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_on_for_longer_than_planned_takes_no_more() {
+    fn a_run_longer_than_planned_takes_no_more_memory() {
         let mut all = Ticks::planned(0);
         let ticks = 3 * u64::try_from(MOST_STRETCHES).unwrap() + 5;
         for n in 0..ticks {

@@ -1,4 +1,4 @@
-//! What the kernel did on a CPU while a latency lasted: the events that a probe has kept of it.
+//! The kernel's activity on a CPU during a latency: the events that a probe has kept.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ pub const MOST_THREADS: usize = MOST_EVENTS;
 pub const LONGEST_THREAD: usize = 32;
 /// Longest name of a timer's function, in bytes.
 pub const LONGEST_FUNCTION: usize = 48;
-/// Most candidates that are told of one latency.
+/// Limit of the candidates that are reported of one latency.
 pub const MOST_CANDIDATES: usize = 16;
 /// Longest name of a candidate, in bytes: a line of /proc/interrupts is as long as its kernel likes.
 pub const LONGEST_CANDIDATE: usize = 64;
-/// What [`Trace::events`] has of each event.
+/// The number of values that [`Trace::events`] has for each event.
 pub const PER_EVENT: usize = 3;
 
-/// What an event is. Its number is the one that travels.
+/// The kind of an event. Its number is sent in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// What was between the event before and this moment was not kept.
+    /// The events between the previous one and this time were not kept.
     Lost = 0,
-    /// A thread leaves the CPU, it is not known why: a place in [`Trace::threads`].
+    /// A thread leaves the CPU, for an unknown reason: a place in [`Trace::threads`].
     Leaves = 1,
     /// The handler of a device's interrupt begins: its Linux number.
     InterruptBegins = 2,
@@ -36,7 +36,7 @@ pub enum EventKind {
     VectorBegins = 6,
     /// It ends.
     VectorEnds = 7,
-    /// A thread leaves the CPU of its own accord, to wait: a place in [`Trace::threads`].
+    /// A thread leaves the CPU by itself, to wait: a place in [`Trace::threads`].
     Sleeps = 8,
     /// A thread leaves the CPU because another one is to have it: a place in [`Trace::threads`].
     Preempted = 9,
@@ -56,8 +56,8 @@ pub enum EventKind {
 pub const SOFT_INTERRUPTS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
-/// Interrupts that are no device's, by the names of their tracepoints before `_entry` and `_exit` (`trace/irq_vectors.h`
-/// of x86). The first is the timer's.
+/// Interrupts without a device, by the names of their tracepoints before `_entry` and `_exit` (`trace/irq_vectors.h` of
+/// x86). The first is the timer's.
 pub const VECTORS: [&str; 5] =
     ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work"];
 
@@ -155,17 +155,18 @@ pub enum CandidateKind {
     Steal,
 }
 
-/// The events of a CPU while a latency lasted, in their order; or, where there are none to be had, what was counted.
+/// The events of a CPU during a latency, in their order; or counts, if events cannot be recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// Who says so.
+    /// The source of the events.
     #[serde(default, skip_serializing_if = "Source::is_first")]
     pub source: Source,
-    /// What was counted, where nobody keeps events.
+    /// Counts, if events were not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
-    /// Three numbers of each event: ns since the one before it, the first since what was due was due; its
-    /// [`EventKind`]; and which. The last may come after the latency: that thread leaves the CPU next, and had it at the end.
+    /// Three numbers for each event: ns since the one before it (for the first, since the due time), its [`EventKind`],
+    /// and its number. The last event may come after the latency: its thread leaves the CPU next, and had it at the
+    /// end.
     pub events: Vec<u64>,
     /// Threads that left the CPU, each as `NUMBER NAME`: the number that it has on the machine (0: none, the CPU idled).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -176,7 +177,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The events: when, in ns since what was due was due, and what. Those that are no such are left out.
+    /// The events: the time in ns since the due time, the kind and the number. Invalid ones are left out.
     pub fn events(&self) -> impl Iterator<Item = (u64, EventKind, u64)> {
         let mut at = 0_u64;
         self.events.chunks_exact(PER_EVENT).filter_map(move |event| {
@@ -185,8 +186,8 @@ impl Trace {
         })
     }
 
-    /// Leaves of it what a probe keeps of one latency, and no more memory than that takes. Returns whether there was more:
-    /// a trace may be somebody else's.
+    /// Shortens it to the size that a probe keeps of one latency, and frees the rest of its memory. Returns whether it
+    /// was larger: a trace may come from another source.
     pub fn limit(&mut self) -> bool {
         let Self { source: _, candidates, events, threads, timers } = self;
         let mut more = events.len() > MOST_EVENTS * PER_EVENT
@@ -211,7 +212,7 @@ impl Trace {
     }
 }
 
-/// Leaves so many bytes of a name, and no more memory than they take. Returns whether there were more.
+/// Shortens a name to this many bytes, and frees the rest of its memory. Returns whether it was longer.
 pub fn cut(name: &mut String, longest: usize) -> bool {
     let more = name.len() > longest;
     if more {

@@ -53,7 +53,7 @@ pub enum Unit {
     PerMessage,
 }
 
-/// What a unit is a unit of: quantities of one dimension can be compared.
+/// The dimension of a unit: quantities of one dimension can be compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dimension {
     Time,
@@ -174,7 +174,7 @@ pub struct Quantity {
 pub struct QuantityError(String);
 
 impl Quantity {
-    /// The number in another unit; none where that measures something else.
+    /// The number in another unit; `None` if that has another dimension.
     #[must_use]
     pub fn number_in(self, unit: Unit) -> Option<f64> {
         let ((dimension, from), (other, to)) = (self.unit.size(), unit.size());
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_one_dimension_are_held_against_each_other() {
+    fn units_of_one_dimension_are_compared() {
         let number = |text: &str, unit| text.parse::<Quantity>().unwrap().number_in(unit);
         assert_eq!(number("4us", Unit::Ns), Some(4000.0));
         assert_eq!(number("250ns", Unit::Us), Some(0.25));

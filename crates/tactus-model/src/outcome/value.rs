@@ -43,7 +43,7 @@ pub struct ValueResult {
     pub batch: u64,
 }
 
-/// What was measured of one item so far.
+/// The samples of one item so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Repeats {
     /// The value of each repeat that counts.
@@ -83,7 +83,7 @@ impl ValueResult {
         self.item == other.item && self.at == other.at
     }
 
-    /// The item and, where that is a curve, the point of it.
+    /// The item and, for a curve, its point.
     #[must_use]
     pub fn name(&self) -> String {
         self.at.map_or_else(|| self.item.clone(), |at| format!("{}, {at}", self.item))
@@ -99,7 +99,7 @@ pub fn in_order(values: &mut [ValueResult], items: &[Item]) {
     });
 }
 
-/// What each item came to as a whole, in their order.
+/// The whole value of each item, in their order.
 pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
     let mut last: BTreeMap<&str, Option<Point>> = BTreeMap::new();
     for value in values {
@@ -109,13 +109,13 @@ pub fn wholes(values: &[ValueResult]) -> impl Iterator<Item = &ValueResult> {
     values.iter().filter(move |value| last.get(value.item.as_str()) == Some(&value.at))
 }
 
-/// What an item came to as a whole: its value or, where it is a curve, that of its last point.
+/// The whole value of an item; for a curve, that of its last point.
 #[must_use]
 pub fn value_of<'a>(values: &'a [ValueResult], item: &str) -> Option<&'a ValueResult> {
     values.iter().filter(|value| value.item == item).max_by_key(|value| value.at)
 }
 
-/// The standard deviation over the mean; 0 where there is none.
+/// The standard deviation over the mean; 0 if that is not a number.
 fn variation(samples: &[f64]) -> f64 {
     let n = crate::number::float(samples.len() as u64);
     let mean = samples.iter().sum::<f64>() / n;
@@ -124,8 +124,8 @@ fn variation(samples: &[f64]) -> f64 {
     if variation.is_finite() { variation } else { 0.0 }
 }
 
-/// The number with nine digits: more than any measurement tells, and few enough for it to be the same number
-/// after it was written and read, as often as that may be.
+/// The number with nine digits: more than any measurement yields. Writing and reading it any number of times does not
+/// change it.
 fn nine_digits(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;

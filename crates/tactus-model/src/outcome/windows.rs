@@ -1,5 +1,5 @@
-//! The largest latency of every short window of time, and when disturbances were made: what tells whether one is seen
-//! when the other is made.
+//! The largest latency of every short window of time, and the times of disturbances. Together they show whether a
+//! disturbance is seen at the time it is made.
 
 use std::collections::BTreeMap;
 use std::num::ParseIntError;
@@ -54,7 +54,7 @@ impl Moments {
         })
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -92,7 +92,7 @@ impl Maxima {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.stretches.is_empty()
@@ -128,18 +128,18 @@ impl FromIterator<(u64, u32)> for Maxima {
     }
 }
 
-/// The windows of a row. A window's number says when it was: it begins at so many lengths on CLOCK_MONOTONIC of the
-/// kernel that the row was measured under.
+/// The windows of a row. A window's number gives its time: it begins at this many lengths on CLOCK_MONOTONIC of the
+/// kernel under which the row was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowWindows {
     /// When the measurement began, on that clock, in ns.
     pub began_ns: u64,
-    /// Those of each series.
+    /// The maxima of each series.
     pub series: BTreeMap<SeriesKey, Maxima>,
 }
 
 impl RowWindows {
-    /// Takes in successive windows of a series; what would be more than two hours' is left out.
+    /// Adds successive windows of a series; windows beyond two hours are left out.
     pub fn add(&mut self, key: &SeriesKey, began_ns: u64, first: u64, maxima: impl Iterator<Item = u64>) {
         self.began_ns = began_ns;
         if !self.series.contains_key(key) {

@@ -1,5 +1,5 @@
-//! Numbers of as many bytes as they need, as HdrHistogram's V2 encoding has its counts (its `ZigZagEncoding`): LEB128 of
-//! at most nine bytes, the ninth with all its bits; odd numbers are negative.
+//! Numbers of variable length, as for the counts in HdrHistogram's V2 encoding (its `ZigZagEncoding`). They are LEB128
+//! of at most nine bytes, with all eight bits of the ninth; odd numbers are negative.
 
 /// Takes a number off the front; `None` where they end within it.
 #[must_use]
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_taken_off_the_front_and_a_cut_one_is_none() {
+    fn numbers_are_taken_off_the_front_and_a_truncated_one_gives_nothing() {
         let mut bytes: &[u8] = &[&[0, 1, 2, 0x80, 0x01][..], &[0xff; 9], &[0x80]].concat();
         let mut numbers = Vec::new();
         while let Some(number) = zigzag(&mut bytes) {

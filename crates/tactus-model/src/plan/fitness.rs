@@ -44,7 +44,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// What it is called in a table.
+    /// Its name in a table.
     #[must_use]
     pub fn title(&self) -> &str {
         self.title.as_deref().unwrap_or(&self.name)
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_nothing_could_keep_or_nobody_could_name_is_refused() {
+    fn a_class_that_is_impossible_or_has_no_usable_name_is_refused() {
         for (class, said) in [
             (json!({ "name": "a b", "cycle": "1ms", "jitter": "1us" }), "is not a name of a class"),
             (json!({ "name": "", "cycle": "1ms", "jitter": "1us" }), "is not a name of a class"),

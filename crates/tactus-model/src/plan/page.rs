@@ -1,4 +1,4 @@
-//! What a document shows, and what it says of technologies.
+//! The contents of a document, and its statements on technologies.
 
 use std::collections::BTreeMap;
 

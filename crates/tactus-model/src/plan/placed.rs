@@ -11,7 +11,7 @@ use crate::cpus::CpuRequest;
 /// A load or fault of the shorthand, with where it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed<T> {
-    /// What it is.
+    /// The load or fault.
     pub what: T,
     /// The environment, when it is not the measurement's.
     pub environment: Option<String>,

@@ -1,4 +1,4 @@
-//! What a scenario requires of its results.
+//! The requirements of a scenario on its results.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ pub struct Require {
 }
 
 impl Require {
-    /// These limits, and for what they do not say those of another requirement.
+    /// These limits, completed by those of another requirement.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
         let both = self
@@ -82,7 +82,7 @@ impl Require {
         }
     }
 
-    /// The bounds on one kind of result; none where it has none.
+    /// The bounds on one kind of result; `None` if it has no bounds.
     #[must_use]
     pub fn on(&self, yields: Yields) -> Option<Self> {
         let warn = self.warn.as_ref().and_then(|warn| warn.on(yields)).map(Box::new);

@@ -1,5 +1,5 @@
-//! The JSON Schema of plans, where what is written is not what a derived one would say: words with their tables are as the
-//! catalogue has them, times and the like are text.
+//! The JSON Schema of plans, where a derived one would differ from the written form. Words with their tables are
+//! described as in the catalogue; times and similar values are text.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

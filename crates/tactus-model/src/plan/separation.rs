@@ -41,14 +41,14 @@ pub struct Separation {
 }
 
 impl Separation {
-    /// What disturbs in a scenario.
+    /// The disturbance of a scenario.
     #[must_use]
     pub fn disturbance(&self, scenario: &str) -> Option<&Disturbance> {
         let disturbed = self.disturbed.iter().find(|disturbed| disturbed.scenario == scenario)?;
         self.disturb.iter().find(|one| one.kind() == Some(disturbed.what.as_str()))
     }
 
-    /// The windows and the draws of a scenario; none: it has no disturbance, or one that comes too often for windows.
+    /// The windows and the draws of a scenario; `None`: it has no disturbance, or one that comes too often for windows.
     #[must_use]
     pub fn lock_in(&self, scenario: &str) -> Option<LockIn> {
         let every = self.disturbance(scenario)?.fault.as_ref().map_or(LOAD_ON_NS, |fault| fault.size().1);

@@ -1,10 +1,10 @@
-//! What taking back needs of a system, and which of its errors say that there is nothing to revert.
+//! The operations of a system that undoing needs, and those of its errors that mean that nothing is left to revert.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// What taking back needs of the system that it is done on.
+/// The operations that undoing needs from its system.
 pub trait Actions {
     /// Removes a file or a whole directory, as [`remove`] does.
     ///
@@ -32,10 +32,10 @@ pub trait Actions {
     /// # Errors
     /// When it cannot be started, or `TimedOut` when it was killed.
     fn run(&self, words: &[String], limit: Duration) -> io::Result<()>;
-    /// Whether only root and this user can have put what is there, and can change it.
+    /// Checks that only root and this user can have made the file, and can change it.
     ///
     /// # Errors
-    /// Those of the file system; `PermissionDenied` where somebody else could.
+    /// Those of the file system; `PermissionDenied` when another user could.
     fn is_believed(&self, path: &Path) -> io::Result<()>;
     /// The system's processes, without this one.
     ///
@@ -47,7 +47,7 @@ pub trait Actions {
     /// # Errors
     /// Those of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// At most so many bytes of its beginning.
+    /// The beginning of a file, up to `most` bytes.
     ///
     /// # Errors
     /// Those of the file system.
@@ -55,15 +55,15 @@ pub trait Actions {
     /// Holds the process that has this number now.
     ///
     /// # Errors
-    /// When there is none.
+    /// When no process has this number.
     fn hold(&self, pid: u32) -> io::Result<Box<dyn Held + '_>>;
-    /// The time since whenever.
+    /// The time since a fixed moment.
     fn now(&self) -> Duration;
     /// Waits.
     fn pause(&self, time: Duration);
 }
 
-/// A process that was found. What is done to it is never done to a later one of its number.
+/// A process that was found. Actions on it never reach a later process with the same number.
 pub trait Held {
     /// Kills it, without waiting for its end.
     ///
@@ -72,7 +72,7 @@ pub trait Held {
     fn kill(&self) -> io::Result<()>;
 }
 
-/// What is not there needs not be taken back.
+/// A missing file need not be reverted.
 pub(super) fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -80,7 +80,7 @@ pub(super) fn gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What is no mount (any more) needs not be detached.
+/// A path that is not a mount, or no longer one, need not be detached.
 pub(super) fn no_mount(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),

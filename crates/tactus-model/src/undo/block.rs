@@ -1,5 +1,5 @@
-//! What a `block`, and `timerlat`, change of a kernel that goes on without them, and how that is put back should the
-//! probe that does it not live to do so. A guest's own kernel ends with the guest.
+//! The changes that `block` and `timerlat` make to a kernel that stays when they end, and how they are reverted if
+//! their probe dies first. A guest's kernel ends with the guest.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use super::{Tool, Undo};
 use crate::catalogue::Fault;
 use crate::catalogue::fault::BlockWay;
 
-/// Where tracefs may be mounted; a probe mounts it at the first.
+/// The possible mount points of tracefs; a probe mounts it at the first.
 pub const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 pub use super::tool::BLOCK_MODULE as MODULE;
-/// What tells that it is loaded, and with what, each in a file.
+/// The directory that shows that it is loaded, with a file for each parameter.
 pub const PARAMETERS: &str = "/sys/module/preemptirq_delay_test/parameters/";
-/// Options of osnoise that a block sets, by what they do.
+/// Options of osnoise that a block sets, named by their effect.
 pub const IRQ_DISABLE: &str = "OSNOISE_IRQ_DISABLE";
 /// See [`IRQ_DISABLE`].
 pub const PREEMPT_DISABLE: &str = "OSNOISE_PREEMPT_DISABLE";
 /// See [`IRQ_DISABLE`].
 pub const WORKLOAD: &str = "OSNOISE_WORKLOAD";
 
-/// A file of tracefs that all instances share. Those that are named here are changed, and no other.
+/// A file of tracefs that all instances share. Only the files listed here are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared(&'static str);
 
@@ -36,11 +36,11 @@ impl Shared {
     pub const PERIOD: Self = Self("osnoise/period_us");
     /// How often timerlat arms its timer, in us.
     pub const TIMERLAT_PERIOD: Self = Self("osnoise/timerlat_period_us");
-    /// Where osnoise and timerlat run.
+    /// The CPUs of osnoise and timerlat.
     pub const CPUS: Self = Self("osnoise/cpus");
     /// Limits at which osnoise and timerlat stop.
     pub const STOPS: [Self; 2] = [Self("osnoise/stop_tracing_us"), Self("osnoise/stop_tracing_total_us")];
-    /// What osnoise does.
+    /// The options of osnoise.
     pub const OPTIONS: Self = Self("osnoise/options");
 
     /// Its path below the root of tracefs.
@@ -55,15 +55,15 @@ impl Shared {
 pub struct Tracer {
     /// Its name.
     pub name: &'static str,
-    /// How the instance of tracefs is called that it runs in, below the root; the run's id follows.
+    /// Name of its instance of tracefs, below the root; the run's id follows.
     instance: &'static str,
-    /// What its threads are called before the number of their CPU.
+    /// Name of its threads, before the number of their CPU.
     pub threads: &'static str,
 }
 
 impl Tracer {
-    /// The instance of tracefs that a run has it in, below the root: no other run's, so that what is taken back
-    /// is what this one made. A run without an id is a guest's only one.
+    /// The instance of tracefs that a run uses, below the root. No other run uses it, so that reverting only affects
+    /// this run's changes. A run without an id is the only one of its guest.
     #[must_use]
     pub fn instance(&self, run: &str) -> String {
         if run.is_empty() { self.instance.to_owned() } else { [self.instance, "-", run].concat() }
@@ -75,8 +75,8 @@ impl Tracer {
         self.instance.strip_prefix("instances/").is_some_and(|own| name.starts_with(own))
     }
 
-    /// How it is ended and its instance removed, after these values have come back. What shows that it is there goes last:
-    /// whoever begins again finds what is left.
+    /// The undo that ends it and removes its instance, after these values are restored. The instance, which shows that
+    /// the tracer is there, is removed last: a repeated undo then finds the rest.
     fn undo(&self, root: &str, run: &str, values: Values) -> Undo {
         let instance = Path::new(root).join(self.instance(run));
         let current = instance.join("current_tracer");
@@ -116,9 +116,9 @@ pub fn mode(modes: &str) -> Option<&str> {
     modes.split(['[', ']']).nth(1)
 }
 
-/// How a run takes a fault back, in the order in which it is promised: the last is taken back first. `read`
-/// is what a file of that kernel says. What is not there at that time was not made, and nothing is then
-/// written: by a BPF program nothing is changed, and another run's block is none of ours.
+/// The undos of a fault, in the order in which they are promised: the last is undone first. `read` returns the text of
+/// a file of that kernel. A change whose trace is missing was not made, and is not written back: a BPF program changes
+/// nothing, and another run's block must stay.
 #[must_use]
 pub fn undos(fault: &Fault, run: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Undo> {
     let Fault::Block(block) = fault else { return Vec::new() };
@@ -144,8 +144,8 @@ pub fn undos(fault: &Fault, run: &str, read: impl Fn(&str) -> Option<String>) ->
     undos
 }
 
-/// How a run takes back what `timerlat` sets, of which nobody else makes use where it was begun. `read` is what a file of
-/// that kernel says. Nothing is written where its instance is not there.
+/// The undo of the settings of `timerlat`, which is the only user of the tracer where it was begun. `read` returns the
+/// text of a file of that kernel. Nothing is written if its instance does not exist.
 #[must_use]
 pub fn undo_of_timerlat(run: &str, read: impl Fn(&str) -> Option<String>) -> Option<Undo> {
     let root = ROOTS.into_iter().find(|root| read(&[root, "/available_tracers"].concat()).is_some())?;
@@ -154,15 +154,15 @@ pub fn undo_of_timerlat(run: &str, read: impl Fn(&str) -> Option<String>) -> Opt
     Some(TIMERLAT.undo(root, run, osnoise(&text).into_iter().chain(period).collect()))
 }
 
-/// The instance of tracefs, below its root, in which a run keeps who had the CPU: no other run's. One without an id is a
-/// guest's only one.
+/// The instance of tracefs, below its root, in which a run records who had the CPU. No other run uses it. A run without
+/// an id is the only one of its guest.
 #[must_use]
 pub fn blame_instance(run: &str) -> String {
     const OWN: &str = "instances/tactus-blame";
     if run.is_empty() { OWN.to_owned() } else { [OWN, "-", run].concat() }
 }
 
-/// How a run takes that instance back, with which its events end; none: there is no tracefs to make one in.
+/// The undo that removes that instance, and with it its events; `None`: no tracefs to make one in.
 #[must_use]
 pub fn undo_of_blame(run: &str, read: impl Fn(&str) -> Option<String>) -> Option<Undo> {
     let root = ROOTS.into_iter().find(|root| read(&[root, "/available_tracers"].concat()).is_some())?;
@@ -212,7 +212,7 @@ mod tests {
 
     const RUN: &str = "r7";
 
-    /// What is taken back, and what must be there for it.
+    /// The undos, and the file that must exist for each.
     fn words(fault: &Fault, files: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let files: BTreeMap<String, &str> =
             files.iter().map(|(file, text)| (format!("/sys/kernel/tracing/{file}"), *text)).collect();

@@ -1,4 +1,4 @@
-//! How each kind of change is taken back: what is tried, how often, and what counts as done.
+//! How each kind of change is undone: the tries, their number, and the conditions of success.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path};
@@ -9,12 +9,12 @@ use super::actions::{Actions, gone, no_mount};
 use super::processes::kill_marked;
 use crate::change::Form;
 
-/// How often a change is tried to be taken back: what a dead process held is freed a little later.
+/// Number of tries to revert a change: resources of a dead process are freed a little later.
 pub(super) const TRIES: u32 = 20;
 /// Time between two tries.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes something back, however often it must be tried. Harmless when there is nothing to revert.
+/// Reverts a change, and tries several times if needed. Harmless when there is nothing to revert.
 ///
 /// # Errors
 /// Why something is left after that.
@@ -36,16 +36,16 @@ pub fn undo(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     }
 }
 
-/// Writes back the former values among all of this, those of threads too, each once and without waiting. Nothing that other users' processes show
-/// of themselves is looked at before this, so that none of them keeps a setting changed. It is no substitute for [`undo`]:
-/// a process of the run that is still alive may change them again.
+/// Writes back the former values among these undos, also those of threads, each once and without waiting. It runs
+/// before anything of other users' processes is read, so that they cannot keep a setting changed. It does not replace
+/// [`undo`]: a process of the run that is still alive may change the settings again.
 pub fn settings_first(open: &[(u64, Undo)], actions: &impl Actions) {
     open.iter().for_each(|(_, how)| write_back(how, actions));
 }
 
 fn write_back(how: &Undo, actions: &impl Actions) {
     match how {
-        // What cannot be written now is tried again in its turn, and said there.
+        // A failed write is tried again in its turn, and reported there.
         Undo::Write { .. } => drop(attempt(how, actions)),
         Undo::Tool(tool) if tool.is_setting() => drop(tool.take_back(actions)),
         Undo::Where { there, then } if actions.read(there).is_ok() => {
@@ -55,11 +55,11 @@ fn write_back(how: &Undo, actions: &impl Actions) {
     }
 }
 
-/// Takes back what one attempt can, for those who must not be kept waiting: everything but processes and
-/// what a program takes back.
+/// Undoes a change in one attempt, for callers that must not wait: everything except processes and the objects of
+/// programs.
 ///
 /// # Errors
-/// Those of the file system; `InvalidInput` for what is not done so.
+/// Those of the file system; `InvalidInput` for those.
 pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     if let Undo::Where { there, then } = how {
         return all(there, then, actions, |how| attempt(how, actions));
@@ -68,14 +68,14 @@ pub fn attempt(how: &Undo, actions: &impl Actions) -> io::Result<()> {
     else {
         return Err(ErrorKind::InvalidInput.into());
     };
-    // Those who undo are elsewhere than those who wrote it down: a path must be the same for all.
+    // Another process may undo this than the one that wrote it: a path must mean the same in all.
     if !path.is_absolute() || path.components().any(|part| part == Component::ParentDir) {
         return Err(ErrorKind::InvalidInput.into());
     }
     gone(match how {
         Undo::Remove(path) => actions.remove(path),
         Undo::RemoveEmpty(path) => actions.remove_empty(path),
-        // What nobody may write to, and is as it was, needs nothing.
+        // A file that cannot be written but has the right value is not an error.
         Undo::Write { path, value } => actions
             .write(path, value.as_bytes())
             .or_else(|error| if has(path, value, actions) { Ok(()) } else { Err(error) }),
@@ -103,7 +103,7 @@ fn all(
     then.iter().map(take_back).fold(Ok(()), io::Result::and)
 }
 
-/// What no further try would fix.
+/// Whether no further try can help.
 fn is_final(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, InvalidInput, PermissionDenied, ReadOnlyFilesystem, Unsupported};
     matches!(

@@ -1,4 +1,4 @@
-//! The journal of a run: what must be taken back, and what has been.
+//! The journal of a run: the changes that must be undone, and those that have been.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,20 +21,20 @@ pub enum Entry {
         /// How to take it back.
         how: Undo,
     },
-    /// This has been taken back.
+    /// This has been undone.
     Done {
         /// Number within the journal.
         id: u64,
     },
 }
 
-/// How something is taken back. Each is harmless when there is nothing to undo.
+/// How a change is undone. Each is harmless when there is nothing to undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undo {
     /// Kill every process whose environment has [`MARKER`] with this value.
     KillMarked(String),
-    /// Have a program take back what it made; its outcome is ignored.
+    /// Let a program undo its change; its result is ignored.
     Tool(Tool),
     /// Remove a file or a whole directory of ours.
     Remove(PathBuf),
@@ -46,19 +46,19 @@ pub enum Undo {
     Write {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The former value.
         value: String,
     },
     /// All of this in this order, where a file is there that this run alone makes; else nothing was changed.
     Where {
         /// The file.
         there: PathBuf,
-        /// What is then taken back.
+        /// The undos to run then.
         then: Vec<Undo>,
     },
 }
 
-/// Says what is done when it is taken back: `removing /x`.
+/// Names the action of the undo: `removing /x`.
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,8 +92,8 @@ pub fn outstanding(journal: &str) -> Vec<(u64, Undo)> {
     in_order(open)
 }
 
-/// Whole lines of a journal that this release cannot read and that nobody has marked as done: an earlier one, or a
-/// later one, wrote down something else than is taken back here.
+/// Whole lines of a journal that this release cannot read and that are not marked as done: an earlier or a later
+/// release wrote them.
 #[must_use]
 pub fn unknown(journal: &str) -> Vec<&str> {
     let whole = journal.rfind('\n').map_or("", |end| &journal[..end]);
@@ -109,8 +109,8 @@ pub fn unknown(journal: &str) -> Vec<&str> {
     whole.lines().filter(left).collect()
 }
 
-/// What was written down in this order, in the order in which it is undone: processes first, because they
-/// may hold, or make again, what is to be removed; then the newest first.
+/// The written undos in the order in which they are undone. Processes come first, because they may hold, or make again,
+/// the files to be removed; then the newest first.
 #[must_use]
 pub fn in_order(written: Vec<(u64, Undo)>) -> Vec<(u64, Undo)> {
     let is_mark = |(_, how): &(u64, Undo)| matches!(how, Undo::KillMarked(_));

@@ -1,12 +1,12 @@
-//! What a run must take back, written down before it is done, and how it is taken back.
+//! The changes that a run must undo, written down before they are made, and how they are undone.
 //!
-//! A run appends [`Entry`] lines to a journal file and sends the same lines to its guardian. An
-//! action's `undo` is written before the action; `done` after it was taken back. Whoever finds an
-//! entry that is not done (the guardian when the run's pipe closes, the next command after a power
-//! cut) undoes it: settings at once, then processes, then all the rest (and settings once more), the newest first.
+//! A run appends [`Entry`] lines to a journal file and sends the same lines to its guardian. An action's `undo` is
+//! written before the action, and `done` after it was undone. The guardian undoes the entries that are not done when
+//! the run's pipe closes; after a power cut the next command does. Settings come first, then processes, then all the
+//! rest (and settings once more), the newest first.
 //!
-//! The rules of undoing are here and nowhere else; those who undo (the guardian, a probe's session,
-//! the run, the next command) lend them their [`Actions`].
+//! All rules of undoing are in this module. The guardian, a probe's session, the run and the next command use them with
+//! their [`Actions`].
 
 mod actions;
 pub mod block;

@@ -1,13 +1,13 @@
-//! Which files and directories nobody else can have put in their place, or can change. Only these are believed when they
-//! say what is to be taken back, or do it.
+//! Checks files and directories that only root or this user can have made or can change. Only those are trusted to name
+//! undos or to carry them out.
 
 use std::io;
 use std::path::Path;
 
-/// Whether what lies at a path without links is root's or this user's alone, and stays there.
+/// Checks that only root or this user can have made or can exchange the file at a path without links.
 ///
 /// # Errors
-/// Those of `look`; `PermissionDenied` where somebody else could have put it there, or can change it.
+/// Those of `look`; `PermissionDenied` if another user could have put it there, or can change it.
 pub fn is_believed(real: &Path, user: u32, look: impl Fn(&Path) -> io::Result<Owned>) -> io::Result<()> {
     let refused = |path: &Path, why: String| {
         let words = format!("{} is not believed: {}: {why}", real.display(), path.display());
@@ -19,7 +19,7 @@ pub fn is_believed(real: &Path, user: u32, look: impl Fn(&Path) -> io::Result<Ow
     real.ancestors().try_for_each(|step| look(step)?.keeps_names(user).map_err(|why| refused(step, why)))
 }
 
-/// What fstat(2) says of one.
+/// The fields of fstat(2) for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// Its owner.

@@ -7,23 +7,23 @@ use std::time::Duration;
 use super::{Actions, Held, MARKER, Undo};
 use crate::process_files::{COMMAND_LINE, ENVIRONMENT, USUAL_ENVIRONMENT};
 
-/// The argument of a probe's process that undoes what it changed, once its session has gone.
+/// The argument of a probe's process that undoes its changes once its session has gone.
 pub const WORKER: &str = "worker";
 /// How long processes may take to die.
 pub(super) const DYING: Duration = Duration::from_secs(10);
-/// How long those who undo something themselves, once they hear of the end, may take for it.
+/// Time for processes that undo their changes themselves, once they hear of the end.
 pub(super) const SPARED: Duration = Duration::from_secs(3);
 /// Bytes of environments longer than usual that are read in one look.
 const ROOM: u64 = 64 << 20;
 /// Time between two looks at the processes.
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
-/// Kills every process that carries the mark, until a look finds none: one may fork while others are
-/// looked at. Those who undo something end with their session by themselves, and know best what they
-/// changed: they are killed last.
+/// Kills every process with the mark, until a look finds no more: one may fork during a look. Processes that undo
+/// changes end with their session by themselves, and know their changes best: they are killed last.
 ///
 /// # Errors
-/// When processes are not known, or some do not die; `TimedOut` where all that could be looked at have ended.
+/// When processes cannot be listed, or some do not die; `TimedOut` when all readable ones have ended, but others could
+/// not be read.
 pub fn kill_marked(marker: &str, actions: &impl Actions) -> io::Result<()> {
     let began = actions.now();
     loop {
@@ -60,11 +60,11 @@ pub fn marked(marker: &str, actions: &impl Actions) -> io::Result<Vec<u32>> {
     Ok(each_marked(marker, actions, |_, _| {})?.marked)
 }
 
-/// What one look at all processes has found.
+/// The result of one look at all processes.
 #[derive(Default)]
 struct Look {
     marked: Vec<u32>,
-    /// Those that did not show whether they are marked.
+    /// Processes for which it could not be read in time whether they are marked.
     late: Vec<u32>,
 }
 
@@ -85,7 +85,7 @@ impl Look {
 /// all are looked at.
 fn each_marked<A: Actions>(marker: &str, actions: &A, then: impl Fn(u32, &dyn Held)) -> io::Result<Look> {
     let wanted = format!("{MARKER}={marker}");
-    // A few environments that are longer than usual are somebody's; thousands are there to hold us up.
+    // A few long environments are harmless; thousands of them may be there to delay this.
     let mut room = ROOM;
     let mut environment = |pid: u32| {
         let beginning = read(pid, "environ", USUAL_ENVIRONMENT, actions)?;
@@ -98,7 +98,7 @@ fn each_marked<A: Actions>(marker: &str, actions: &A, then: impl Fn(u32, &dyn He
     };
     let mut look = Look::default();
     for pid in actions.processes()? {
-        // Held before it is looked at: what is then read is this process's, or it has ended.
+        // The process is held before it is looked at: what is read then belongs to it, or fails after its end.
         let process = match actions.hold(pid) {
             Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
             Err(_) => continue,

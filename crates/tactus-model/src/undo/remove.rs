@@ -1,6 +1,5 @@
-//! How files and directories of ours are removed, and never anybody else's: neither what a link points
-//! to, nor what is mounted inside, nor what lies at the same path in this process's root rather than in
-//! another one's.
+//! Removes files and directories of tactus, and no others. It never removes the target of a link or a file system
+//! mounted inside. If the path is in another process's root, it never removes the same path in this process's root.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -12,7 +11,7 @@ use super::actions::{gone, no_mount};
 /// The errno of a process that has ended, whose directory in /proc is still open.
 const ESRCH: i32 = 3;
 
-/// What removing needs of a file system.
+/// The operations of a file system that removing needs.
 pub trait Files {
     /// The path without links.
     ///
@@ -24,12 +23,12 @@ pub trait Files {
     /// # Errors
     /// Those of the file system.
     fn mountinfo(&self) -> io::Result<Vec<u8>>;
-    /// Whether it is a directory; a link is none.
+    /// Whether it is a directory; a link to one does not count.
     ///
     /// # Errors
     /// Those of lstat(2).
     fn is_directory(&self, path: &Path) -> io::Result<bool>;
-    /// Removes what is no directory.
+    /// Removes a file that is not a directory.
     ///
     /// # Errors
     /// Those of unlink(2).
@@ -46,15 +45,15 @@ pub trait Files {
     fn unmount(&self, path: &Path) -> io::Result<()>;
 }
 
-/// Removes a file, or a directory with all that is in it but never what is mounted there: its mount goes.
-/// What is not there is no error.
+/// Removes a file, or a directory with its contents. File systems mounted inside are unmounted, never emptied. A
+/// missing file is not an error.
 ///
 /// # Errors
 /// Those of the file system; `InvalidInput` for the root.
 pub fn remove(path: &Path, files: &impl Files) -> io::Result<()> {
     if path.starts_with("/proc") {
-        // The file system of another process (`/proc/PID/root/...`): its root is a link whose text is
-        // "/", so that what makes it canonical ends in ours. One file of it can be removed, and no more.
+        // The file system of another process (`/proc/PID/root/...`): its root is a link with the text "/", so that its
+        // canonical path would be in this process's file system. Only a single file can be removed there.
         return match gone(files.remove_file(path)) {
             Err(error) if error.raw_os_error() == Some(ESRCH) => Ok(()),
             result => result,

@@ -1,5 +1,5 @@
-//! What only a program of the system can take back, by name. Which words a program is given is decided here,
-//! when it is taken back: a journal names things that tactus makes, and can name no command.
+//! Changes that only a program of the system can undo, by name. The program's arguments are chosen here, at the time of
+//! the undo: a journal names objects that tactus makes, and cannot contain a command.
 
 use std::fmt;
 use std::io;
@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// The kernel's own test module that blocks.
 pub const BLOCK_MODULE: &str = "preemptirq_delay_test";
 
-/// A thing that a program made and takes back.
+/// An object that a program made and can remove.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tool {
@@ -51,7 +51,7 @@ pub enum Tool {
     OciContainer {
         /// The runtime.
         runtime: Runtime,
-        /// Where it keeps its state.
+        /// The directory of its state.
         state: PathBuf,
         /// Its name.
         name: String,
@@ -65,7 +65,7 @@ pub enum Tool {
         /// Its name.
         name: String,
     },
-    /// A device of somebody's domain.
+    /// A device of a user's domain.
     DomainDevice {
         /// The connection.
         uri: String,
@@ -83,14 +83,14 @@ pub enum Tool {
     },
     /// Jailhouse itself.
     Jailhouse {
-        /// See above.
+        /// The path of the program.
         program: PathBuf,
     },
     /// The settings of a terminal.
     Terminal {
         /// The device.
         path: PathBuf,
-        /// What `stty -g` said of it.
+        /// The output of `stty -g` for it.
         settings: String,
     },
     /// The kernel's own module that blocks ([`BLOCK_MODULE`]).
@@ -99,14 +99,14 @@ pub enum Tool {
     Affinity {
         /// The thread.
         thread: Thread,
-        /// Where it was allowed to run.
+        /// The CPUs on which it was allowed.
         cpus: CpuSet,
     },
     /// The policy and priority of a thread, as in `FIFO 4`.
     Scheduling {
         /// The thread.
         thread: Thread,
-        /// What it was.
+        /// The former scheduling.
         was: String,
     },
 }
@@ -133,7 +133,7 @@ impl Runtime {
 }
 
 impl Tool {
-    /// The command that takes it back; `None` where what it names is none of what tactus makes.
+    /// The command that undoes it; `None` if tactus makes no object of this name.
     #[must_use]
     pub fn words(&self) -> Option<Vec<String>> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -199,7 +199,8 @@ impl Tool {
         })
     }
 
-    /// What is run, or says what is run: a program by its path, and a runtime's state with its hooks.
+    /// The program that is run, or the file that decides it: a program by its path, and a runtime's state with its
+    /// hooks.
     fn believes(&self) -> Option<&Path> {
         match self {
             Self::Cell { program: path, .. } | Self::Jailhouse { program: path } => {
@@ -215,8 +216,8 @@ impl Tool {
         matches!(self, Self::Affinity { .. } | Self::Scheduling { .. })
     }
 
-    /// Takes it back, by its program. A program that is not there (any more) has nothing to take back, and a thread
-    /// that has ended needs nothing: its number may be somebody else's.
+    /// Undoes it, by its program. A missing program has nothing to undo. A thread that has ended needs no undo: its
+    /// number may belong to another process.
     pub(super) fn take_back(&self, actions: &impl Actions) -> io::Result<()> {
         if let Self::Affinity { thread, .. } | Self::Scheduling { thread, .. } = self {
             let stat = actions.read(Path::new(&format!("/proc/{}/stat", thread.tid))).unwrap_or_default();
@@ -245,7 +246,7 @@ impl Tool {
     }
 }
 
-/// Says what is done: `removing the container tactus-1`.
+/// Names the action: `removing the container tactus-1`.
 impl fmt::Display for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -269,13 +270,13 @@ impl fmt::Display for Tool {
     }
 }
 
-/// A command in a mount namespace of its own in which these mounts are not there.
+/// A command in a separate mount namespace without these mounts.
 #[must_use]
 pub fn without_mounts(hidden: &[PathBuf], command: Vec<String>) -> Vec<String> {
     if hidden.is_empty() {
         return command;
     }
-    // A shell does not look where root's programs are.
+    // A shell may lack the directories of root's programs in its PATH.
     let script = "while [ \"$1\" != -- ]; do umount -- \"$1\" || exit 125; shift; done; shift; \
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec \"$@\"";
     let mut words: Vec<String> = ["unshare", "-m", "sh", "-c", script, "sh"].map(str::to_owned).into();
@@ -291,7 +292,7 @@ fn plain(name: &str) -> Option<&str> {
     Some(name).filter(|name| name.starts_with("tactus") && name.bytes().all(good))
 }
 
-/// The value of an option, which is none itself.
+/// The value of an option; text that is itself an option is refused.
 fn option(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty() && !text.starts_with('-'))
 }

@@ -11,8 +11,9 @@ pub const MAX_CPU: u32 = 8191;
 
 /// A set of CPU numbers.
 ///
-/// It takes as much memory as its text (with a pattern, as the ranges of that), whoever wrote it: ranges from their first to their last CPU, in rising order,
-/// with at least one CPU that is missing between two of them.
+/// It takes only as much memory as its text (or as the ranges of its pattern), also if the text comes from another
+/// source. It holds ranges from their first to their last CPU, in rising order, with at least one missing CPU between
+/// two of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet(Vec<(u32, u32)>);
 
@@ -33,10 +34,10 @@ pub enum CpuSetError {
         /// The range.
         part: String,
     },
-    /// A number above the last: of the machine where that is known, else of all that Linux knows.
+    /// A number above the last CPU: of the machine if that is known, otherwise of all that Linux supports.
     #[error("CPU {0} is above the highest there is ({1})")]
     TooHigh(String, u32),
-    /// A word for the last CPU, where nobody knows which that is.
+    /// A word for the last CPU, when that is unknown.
     #[error("`{part}` depends on the machine's last CPU, which is unknown here: write its number")]
     NoLast {
         /// The part.
@@ -140,7 +141,7 @@ impl CpuSet {
     }
 
     fn insert_range(&mut self, first: u32, last: u32) {
-        // Those that it touches become one with it.
+        // Ranges that it touches are merged with it.
         let from = self.behind(first.saturating_sub(1));
         let to = self.0.partition_point(|(start, _)| *start <= last.saturating_add(1));
         let touched = &self.0[from..to.max(from)];
@@ -202,7 +203,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Adds what one part of a list names. `last` is the machine's last CPU, where that is known.
+    /// Adds the CPUs of one part of a list. `last` is the machine's last CPU, if known.
     fn add(&mut self, text: &str, part: &str, last: Option<u32>) -> Result<(), CpuSetError> {
         let bad = || CpuSetError::NotACpu { text: text.into(), part: part.into() };
         let end = || last.ok_or_else(|| CpuSetError::NoLast { part: part.into() });
@@ -286,7 +287,7 @@ pub enum CpuRequest {
     Auto,
     /// The first of the CPUs that `auto` gives.
     First,
-    /// The CPU beside `first`: the next of those that `auto` gives, else one that keeps house.
+    /// The CPU beside `first`: the next of those that `auto` gives, else a housekeeping one.
     Neighbour,
     /// Every CPU of the environment.
     All,

@@ -1,9 +1,8 @@
-//! When a disturbance is made: once in every period of the clock, in one of the period's equal parts, which is drawn
-//! by lot.
+//! The times of a disturbance: once in every period of the clock, in a randomly chosen one of the period's equal parts.
 //!
-//! That makes "is it seen when it is made?" an experiment: under the supposition that nothing reaches a place, what is
-//! measured there is the same whichever part was drawn, and each part was as likely as any other. Nothing has to be
-//! supposed of the noise (R. A. Fisher, "The Design of Experiments", 1935, chapter II).
+//! This makes "is it seen when it is made?" an experiment. If no disturbance reaches an environment, the measured
+//! values there do not depend on the chosen part, and each part was equally likely. No assumption about the noise is
+//! needed (R. A. Fisher, "The Design of Experiments", 1935, chapter II).
 
 use super::random::SplitMix64;
 
@@ -11,22 +10,22 @@ use super::random::SplitMix64;
 pub const PARTS: u64 = 10;
 /// A load is on for one second of every two, in ns.
 pub const LOAD_ON_NS: u64 = 1_000_000_000;
-/// The shortest window of time whose maximum is told, in ns; a fault that comes more often than ten of them has none.
+/// The shortest window of time whose maximum is reported, in ns. A fault more frequent than every ten windows has none.
 pub const SHORTEST_WINDOW_NS: u64 = 20_000_000;
-/// Most moments, and most seconds of windows, that are kept of a row: two hours of one a second. What happens at most
-/// once in two thousand injections is not seen with more of them in any time that somebody measures.
+/// Limit of the moments, and of the seconds of windows, that are kept of a row: two hours of one a second. An effect in
+/// at most one of two thousand injections is not seen with more of them in any practical time.
 pub const MOST_MOMENTS: usize = 7200;
 
-/// The draws: the same for everybody who knows the seed.
+/// The draws: the seed determines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lots {
-    /// The period, in ns. Periods begin at its multiples on the clock of whoever draws.
+    /// The period, in ns. Periods begin at its multiples on the clock of the drawing process.
     pub every_ns: u64,
     /// A part of the period, in ns.
     pub part_ns: u64,
     /// How many of its parts, from the first one on, are drawn from.
     pub places: u64,
-    /// What decides the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 

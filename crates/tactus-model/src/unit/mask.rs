@@ -3,11 +3,11 @@
 use crate::cpus::{CpuSet, CpuSetError, MAX_CPU};
 
 impl CpuSet {
-    /// Reads a mask as the kernel writes it (`%*pb`): hexadecimal words of 32 bits, the highest
-    /// first, with commas between them.
+    /// Reads a mask as the kernel writes it (`%*pb`): hexadecimal words of 32 bits, the highest first, with commas
+    /// between them.
     ///
     /// # Errors
-    /// When it is none, or names a CPU above [`MAX_CPU`].
+    /// When it is not a mask, or names a CPU above [`MAX_CPU`].
     pub fn from_mask(text: &str) -> Result<Self, CpuSetError> {
         let text = text.trim();
         let text = text.strip_prefix("0x").unwrap_or(text);
@@ -35,8 +35,8 @@ impl CpuSet {
         Ok(cpus.into_iter().collect())
     }
 
-    /// The mask as the kernel writes it for a machine of `width` CPUs, and as it reads it. The empty
-    /// set is `0` in as many digits.
+    /// The mask as the kernel writes it for a machine of `width` CPUs, and as it reads it. The empty set is `0` in the
+    /// same number of digits.
     #[must_use]
     pub fn mask(&self, width: u32) -> String {
         let width = width.max(self.last().map_or(1, |last| last + 1));

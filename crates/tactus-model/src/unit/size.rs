@@ -22,9 +22,9 @@ pub struct Sizes {
 /// The largest of a range of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Most {
-    /// It is named: `64MiB`.
+    /// A given size: `64MiB`.
     Size(Bytes),
-    /// So many times the last-level cache, as far as there is memory for it.
+    /// This many times the last-level cache, as far as memory allows.
     Caches {
         /// How many times.
         times: u32,
@@ -36,9 +36,9 @@ pub enum Most {
 /// The last-level cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// Whoever measures looks: `4xLLC`.
+    /// The measuring probe looks it up: `4xLLC`.
     Own,
-    /// It is so large: `4x32MiB`.
+    /// It has this size: `4x32MiB`.
     Size(Bytes),
     /// The machine does not say how large it is: `4xunknown`, which is [`Most::UNKNOWN`].
     Unknown,
@@ -47,7 +47,7 @@ pub enum Cache {
 const UNITS: [(&str, u64); 5] =
     [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// A text that is no size.
+/// A text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SizeError(String);
 
@@ -100,10 +100,10 @@ impl FromStr for Sizes {
 }
 
 impl Most {
-    /// How large it is where nobody says how large the caches are.
+    /// The size used when the machine does not report its caches.
     pub const UNKNOWN: Bytes = Bytes(64 << 20);
 
-    /// How large it is; none: whoever measures looks.
+    /// The size; `None`: the measuring probe looks it up.
     #[must_use]
     pub fn bytes(self) -> Option<Bytes> {
         match self {

@@ -6,29 +6,30 @@ use serde::{Deserialize, Serialize};
 
 use super::device_card::DeviceCard;
 
-/// What one end must know of the other. It travels as a text of words, as a link does.
+/// The data that one end must know of the other. It is sent as a text of words, like a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum CardEnd {
     /// It raises interrupts and times the answers.
     Card {
-        /// A CPU beside the card's own, for the thread that stands for a guest while the card's own part is measured.
+        /// Another CPU than the card's own, for the thread that stands for a guest while the card's own part is
+        /// measured.
         beside: Option<u32>,
-        /// Where the memory and the vector are handed out (QEMU's ivshmem protocol).
+        /// The socket that passes the memory and the vector (QEMU's ivshmem protocol).
         socket: String,
     },
     /// It answers them.
     Answers,
-    /// It raises interrupts of a device, and answers them, too.
+    /// It raises interrupts of a device, and also answers them.
     Device {
-        /// Whether it takes the device from whatever has it, and gives it to vfio-pci: in a machine that is the run's own.
+        /// Whether to take the device from its driver and give it to vfio-pci: on a machine that belongs to the run.
         binds: bool,
-        /// What it is.
+        /// The device.
         card: Box<DeviceCard>,
     },
 }
 
-/// A text that is no end of a card.
+/// The error for a text that does not name an end of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCardEnd;
 

@@ -1,15 +1,15 @@
-//! The page of memory in which a guest shows its clock to this machine: neither waits for a channel's interrupts there.
+//! The page of memory in which a guest shows its clock to this machine, without the delay of a channel's interrupts.
 //!
-//! This machine writes the number of a question, the guest when it saw it, and then, again and again, what its clock says
-//! now. Words are of 32 bits, [`APART`] bytes from each other and written in their machine's order, which is the same on both
-//! sides; what belongs together is written between two changes of [`SEQUENCE`], which is odd meanwhile.
+//! This machine writes the number of a question. The guest writes when it saw the question, and then, again and again,
+//! the time of its clock. Words have 32 bits, are [`APART`] bytes apart and in the machine's byte order, which is the
+//! same on both sides. Related words are written between two changes of [`SEQUENCE`], which is odd meanwhile.
 
 /// Its length in bytes.
 pub const BYTES: usize = 4096;
-/// Words are so far from each other, in bytes, that no two share what a processor fetches at once.
+/// Distance of two words, in bytes: large enough that a processor never fetches both at once.
 pub const APART: usize = 128;
 
-/// The number of the question: this machine's word. 0: there is none, and the guest ends.
+/// The number of the question: this machine's word. 0: no question; the guest ends.
 pub const QUESTION: usize = 0;
 /// Odd while the guest writes the words below.
 pub const SEQUENCE: usize = 1;
@@ -17,12 +17,12 @@ pub const SEQUENCE: usize = 1;
 pub const ANSWERED: usize = 2;
 /// When the guest saw it, in ns of its CLOCK_MONOTONIC: the lower half, and the upper one behind it.
 pub const HEARD: usize = 3;
-/// What its clock said when this was written, in the same way.
+/// The time of its clock when this was written, in the same form.
 pub const SAID: usize = 5;
 /// All of them.
 pub const WORDS: usize = 7;
 
-/// How long a guest shows its clock to somebody who does not say that it is enough, in ns.
+/// How long a guest shows its clock to a machine that does not end it, in ns.
 pub const LONGEST_NS: u64 = 1_000_000_000;
 /// The device that it is in: QEMU's `ivshmem-plain`.
 pub const DEVICE: &str = "1af4:1110";

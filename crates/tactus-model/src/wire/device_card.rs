@@ -1,4 +1,4 @@
-//! A card that is a PCI device, as its description says and as the probe is told.
+//! A card that is a PCI device, in its description and in messages to the probe.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub const MOST_VECTORS: u32 = 32;
 /// The longest name, in bytes.
 pub const LONGEST_NAME: usize = 60;
 
-/// What a device says it is: the numbers of its maker and of its kind.
+/// The identity of a device: the numbers of its maker and of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct PciId {
@@ -24,7 +24,7 @@ pub struct PciId {
     pub device: u16,
 }
 
-/// Where a device is: `0000:03:00.0`.
+/// The address of a device: `0000:03:00.0`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct PciAddress(String);
@@ -37,7 +37,7 @@ impl PciAddress {
     }
 }
 
-/// Whether a text is so many hexadecimal digits, and nothing else.
+/// Reads a text of exactly this many hexadecimal digits.
 fn hex(text: &str, digits: usize) -> Option<u16> {
     let all = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     all.then(|| u16::from_str_radix(text, 16).ok()).flatten()
@@ -113,16 +113,16 @@ choice! {
 }
 
 choice! {
-    /// What the register with a card's own time shows.
+    /// The meaning of the register with a card's own time.
     pub enum Shows {
         /// How long the last answer took: the card counts from raising to being answered.
         Elapsed = "elapsed",
-        /// What time it is: a counter that runs all the time, and goes round after 32 bits.
+        /// The time: a counter that always runs, and wraps around after 32 bits.
         Counter = "counter",
     }
 }
 
-/// What is written to have the card raise an interrupt.
+/// The write that makes the card raise an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trigger {
@@ -132,7 +132,7 @@ pub struct Trigger {
     pub write: u32,
 }
 
-/// What the handler writes.
+/// The register that the handler writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRegister {
@@ -141,7 +141,7 @@ pub struct AnswerRegister {
     /// The word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<u32>,
-    /// The register whose word is read and written: one that says what the interrupt was for.
+    /// The register whose word is read and written: one with the cause of the interrupt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<u32>,
 }
@@ -154,7 +154,7 @@ pub struct CardTime {
     pub at: u32,
     /// Its ticks in a microsecond.
     pub ticks_per_us: u32,
-    /// What it shows.
+    /// Its meaning.
     pub shows: Shows,
 }
 
@@ -170,11 +170,11 @@ impl CardTime {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceCard {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What it says it is.
+    /// The identity that it reports.
     pub pci: PciId,
-    /// Where it is, where there are several.
+    /// Its address, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<PciAddress>,
     /// The base address register behind which its registers are, 0 to 5.
@@ -187,11 +187,11 @@ pub struct DeviceCard {
     /// Whether it is taken where no IOMMU keeps it in. It may then write to all of the machine's memory.
     #[serde(default)]
     pub without_iommu: bool,
-    /// What raises an interrupt.
+    /// The write that raises an interrupt.
     pub trigger: Trigger,
-    /// What the handler does.
+    /// The action of the handler.
     pub answer: AnswerRegister,
-    /// Its own clock; none: the processor's is read.
+    /// Its clock; `None`: the processor's is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<CardTime>,
 }
@@ -200,14 +200,14 @@ const fn one() -> u32 {
     1
 }
 
-/// What is wrong in a description: the key, what is wrong with it, and what would be right.
+/// An error in a description: the key, the error, and the correct form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CardError {
     /// As `trigger.at`.
     pub key: &'static str,
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What would be right.
+    /// The correct form.
     pub hint: &'static str,
 }
 
@@ -220,10 +220,10 @@ impl DeviceCard {
             .chain(more.into_iter().filter_map(|(key, at)| Some((key, at?))))
     }
 
-    /// Whether what it says can be.
+    /// Checks the description for contradictions.
     ///
     /// # Errors
-    /// The first thing that cannot.
+    /// The first contradiction.
     pub fn check(&self) -> Result<(), CardError> {
         let wrong = |key, message, hint| Err(CardError { key, message, hint });
         if self.name.is_empty() || self.name.len() > LONGEST_NAME || self.name.chars().any(char::is_control) {
@@ -264,7 +264,7 @@ impl DeviceCard {
     }
 }
 
-/// `-` for what is not there.
+/// `-` for a missing value.
 fn or_none(value: Option<impl fmt::Display>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }
@@ -450,7 +450,7 @@ mod tests {
         }
 
         #[test]
-        fn any_other_text_is_none(text in ".{0,80}", cut in 0usize..80) {
+        fn any_text_can_be_read_and_a_truncated_one_gives_at_most_a_shorter_name(text in ".{0,80}", cut in 0usize..80) {
             let _ = text.parse::<DeviceCard>();
             let whole = card().to_string();
             let cut = cut.min(whole.len());

@@ -7,9 +7,9 @@
 //! {"q":18,"p":[0,3],"x":"...","c":"89abcdef"}  a part of one that is longer
 //! ```
 //!
-//! `q` counts frames from 0. `c` is the CRC-32 (IEEE, eight hex digits) of the line up to `,"c":`.
-//! Parts of a message have successive `q`. What is not a frame is foreign text; a gap in `q` is
-//! counted as lost frames, and a message that lost a part is lost as a whole.
+//! `q` counts frames from 0. `c` is the CRC-32 (IEEE, eight hex digits) of the line up to `,"c":`. Parts of a message
+//! have successive `q`. Other lines are foreign text. A gap in `q` counts as lost frames, and a message that lost a
+//! part is lost as a whole.
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use serde::Serialize;
@@ -21,9 +21,9 @@ static CRC32: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
 /// The longest frame, in bytes, with its newline.
 pub const MAX_FRAME: usize = 512;
 
-/// The longest message that is put together from parts, in bytes: more is refused as damage. The longest that a probe
-/// has is a tick whose samples are in every bucket of both histograms, some 800 KB; what reads it may take
-/// thirty times its length of memory on the way.
+/// The longest message that is put together from parts, in bytes; a longer one is refused as damaged. The longest that
+/// a probe sends is a tick with samples in every bucket of both histograms, some 800 KB. Its reader may temporarily
+/// take thirty times that memory.
 pub const MAX_MESSAGE: usize = 1024 * 1024;
 
 /// The longest line of foreign text that is kept, in bytes.
@@ -95,12 +95,12 @@ fn chunks(json: &str, room: usize) -> Vec<&str> {
     pieces
 }
 
-/// What a reader makes of the bytes it was given.
+/// The items that a reader finds in its bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item<M> {
     /// A message.
     Message(M),
-    /// A line that is no frame: the kernel's own words, or damage.
+    /// A line that is not a frame: a message of the kernel, or damage.
     Foreign(String),
     /// Frames that were sent and did not arrive.
     Lost(u64),
@@ -141,7 +141,7 @@ impl Decoder {
         Self { expected: Some(0), ..Self::default() }
     }
 
-    /// Takes in bytes and returns what they completed.
+    /// Takes in bytes and returns the items that they complete.
     pub fn feed<M: DeserializeOwned>(&mut self, bytes: &[u8]) -> Vec<Item<M>> {
         let mut items = Vec::new();
         let mut rest = bytes;
@@ -154,7 +154,7 @@ impl Decoder {
         items
     }
 
-    /// What is left when the stream has ended: a last line without its newline.
+    /// The rest when the stream has ended: a last line without its newline.
     pub fn finish<M: DeserializeOwned>(&mut self) -> Vec<Item<M>> {
         let mut items = Vec::new();
         if !self.line.is_empty() {

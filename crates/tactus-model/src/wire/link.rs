@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What one end must know of the way to the other. It travels as a text of words: what is JSON of its own makes the
-/// probe larger.
+/// The data that one end needs about the path to the other. It is sent as a text of words: another JSON type would make
+/// the probe larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Link {
@@ -15,11 +15,11 @@ pub struct Link {
     pub end: End,
     /// Its address.
     pub own: Ipv4Addr,
-    /// That of the other one.
+    /// The address of the other end.
     pub other: Ipv4Addr,
     /// The TCP port at which the far end awaits the near one.
     pub port: u16,
-    /// Which of the ends counts the CPU time of the machine that both lie on; none: neither does.
+    /// The end that counts the CPU time of the machine on which both are; `None`: neither does.
     pub machine: Option<End>,
 }
 
@@ -45,7 +45,7 @@ impl End {
     }
 }
 
-/// A text that is no link.
+/// The error for a text that is not a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoLink;
 

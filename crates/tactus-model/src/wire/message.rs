@@ -1,5 +1,4 @@
-//! What the host side and the probe say to each other. Every message travels in [`crate::wire`]
-//! frames.
+//! The messages between the host side and the probe. Every message travels in [`crate::wire`] frames.
 //!
 //! ```text
 //! probe  hello, facts            as soon as it runs
@@ -22,10 +21,11 @@
 //! host   greet                   at any time on a line that outlives its users: hello comes again
 //! ```
 //!
-//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]), and ask for its clock.
+//! At any time the host side may call for files and programs of the environment ([`crate::rpc`]), and ask for its
+//! clock.
 //!
-//! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the
-//! moment the measurement started.
+//! All times are nanoseconds of the environment's own CLOCK_MONOTONIC; `at_ns` counts from the moment the measurement
+//! started.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,21 +57,21 @@ pub const PROTOCOL: u32 = 5;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
 pub enum ToProbe {
-    /// What to do next.
+    /// The next job.
     Job(Job),
     /// Prove the instrument as the job says, and wait; or, when the job has ended, prove it once more.
     Prove,
-    /// Start what the job says.
+    /// Start the job.
     Go,
-    /// End the running job now and keep what it measured.
+    /// End the running job now and keep its results.
     Stop,
     /// End the probe (as PID 1 of a guest: power off).
     Quit,
-    /// Begin the conversation anew, with hello: somebody else has taken the line. A running job is ended.
+    /// Begin the conversation again, with hello: another user has taken the line. A running job is ended.
     Greet,
     /// Something to do with the system that the probe is on, at any time.
     Call(Call),
-    /// What its clock says, at any time; to those that [say](Hello::can) [`CLOCK`].
+    /// Ask for its clock, at any time; only for probes that [offer](Hello::can) [`CLOCK`].
     Clock(ClockQuestion),
 }
 
@@ -94,39 +94,39 @@ pub enum FromProbe {
     Proven(Proven),
     /// The job cannot be done here.
     Refused(Refusal),
-    /// What one measuring thread made of the control.
+    /// The values of one measuring thread in the control.
     Trial(Trial),
-    /// What one series measured in one tick.
+    /// The values of one series in one tick.
     Tick(Tick),
     /// The largest latencies of successive windows of time, where the job asks for them.
     Windows(Windows),
-    /// What one series has counted so far.
+    /// The counts of one series so far.
     Total(Total),
     /// One of the largest values of a series.
     Outlier(Outlier),
-    /// What an item came to so far; a later word on it takes its place.
+    /// The value of an item so far; a later message replaces it.
     Value(Value),
     /// Where the time of its CPUs went while values were measured.
     Breakdown(BreakdownOf),
-    /// What became of an interrupt card's interrupts; before `done`.
+    /// The counts of an interrupt card's interrupts; before `done`.
     Card(CardOf),
-    /// What a fault did; before `done`.
+    /// The result of a fault; before `done`.
     Injected(Injected),
     /// A side effect, an obstacle, something the reader must know.
     Note(Note),
     /// The job has ended.
     Done(Done),
-    /// What the clock says.
+    /// The reading of its clock.
     Clock(ClockAnswer),
     /// How a call went.
     Answer(Answer),
-    /// What a child of a call wrote.
+    /// The output of a child of a call.
     Output(Output),
     /// A child of a call has ended.
     Exited(Exited),
 }
 
-/// Who the probe is.
+/// The probe's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL`].
@@ -172,27 +172,27 @@ pub struct ClockAnswer {
     pub began_ns: u64,
 }
 
-/// What a probe is to do for one scenario.
+/// The work of a probe for one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// How long to measure, in ns.
     pub duration_ns: u64,
     /// How often to report, in ns.
     pub tick_ns: u64,
-    /// What proves the instrument before measuring.
+    /// The control that proves the instrument before measuring.
     #[serde(with = "crate::wire::row")]
     pub control: ControlBy,
     /// Leave the system as it is: do not hold cpu_dma_latency, use no counter of the processor, do not stop ftrace.
     pub no_side_effects: bool,
     /// CPUs for everything but measurements, loads and faults (the probe's session thread).
     pub housekeeping: CpuSet,
-    /// What runs together.
+    /// The activities that run together.
     pub activities: Vec<Activity>,
     /// Settings that are made before anything of the job starts, in this order. Files, scheduling and
     /// CPUs of threads; a job with others is refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "crate::wire::row::many")]
     pub changes: Vec<Change>,
-    /// Whether the former values are put back at the job's end, whatever the end is.
+    /// Whether the former values are restored at the job's end, whatever the end is.
     #[serde(default)]
     pub restore: bool,
     /// Bytes a second that the channel carries; 0: as many as there are. The probe then joins ticks and
@@ -202,26 +202,25 @@ pub struct Job {
     /// Whether the misses of the last-level cache are counted on the measured CPUs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache_misses: bool,
-    /// What is told, and how it is disturbed, where it is to be known whether disturbances are seen when they
-    /// are made.
+    /// The windows and random times, if the job must show whether disturbances are seen when they are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_in: Option<LockIn>,
-    /// Whether what the kernel does on the measured CPUs is kept of the largest latencies, and of every one above so many
-    /// ns; none: of none.
+    /// Whether to keep the kernel's activity on the measured CPUs during the largest latencies, and during every one
+    /// above this many ns; `None`: not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_above: Option<u64>,
-    /// Who is to say so, and nobody else; none: the first that can.
+    /// The only source to use for it; `None`: the first one that works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_by: Option<Source>,
 }
 
-/// Measurements tell the largest latency of every short window of time; faults are made, and loads are on, at
-/// moments that are drawn by lot and told ([`crate::lot`]).
+/// Measurements report the largest latency of every short window of time. Faults are made, and loads are on, at random
+/// times that are reported ([`crate::lot`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockIn {
     /// Length of a window, in ns.
     pub window_ns: u64,
-    /// What decides the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
@@ -243,10 +242,10 @@ pub struct Activity {
     /// The way to it, where one leads there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
-    /// Its end of an interrupt card, where it has to do with one.
+    /// Its end of an interrupt card, if it uses one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardEnd>,
-    /// What to do.
+    /// The activity's work.
     #[serde(with = "crate::wire::row")]
     pub what: What,
 }
@@ -263,9 +262,9 @@ impl Activity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
-    /// It sends there.
+    /// It sends to this environment.
     To(String),
-    /// What it measures comes from there.
+    /// It measures messages from this environment.
     From(String),
 }
 
@@ -312,7 +311,7 @@ impl What {
         }
     }
 
-    /// What it yields; none: it measures nothing.
+    /// The kind of its results; `None`: it does not measure.
     #[must_use]
     pub fn yields(&self) -> Option<Yields> {
         match self {
@@ -327,18 +326,18 @@ impl What {
 pub struct Refusal {
     /// The obstacle, with the system's own words.
     pub reason: String,
-    /// What the user can do.
+    /// An action that the user can take.
     pub hint: Option<String>,
 }
 
-/// What a fault did until the job's end.
+/// The result of a fault at the job's end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Injected {
     /// The fault's activity.
     pub activity: u32,
     /// The word of the plan.
     pub kind: String,
-    /// What carried it out: `hwlat tracer`, `SCHED_FIFO 99`, `ptrace`.
+    /// The way in which it was carried out: `hwlat tracer`, `SCHED_FIFO 99`, `ptrace`.
     pub way: String,
     /// CPUs of the environment that it was on.
     pub cpus: CpuSet,
@@ -346,10 +345,10 @@ pub struct Injected {
     pub length_ns: u64,
     /// How often, in ns.
     pub every_ns: u64,
-    /// How often it was carried out, on all CPUs together; none: what carries it out does not count.
+    /// How often it was carried out, on all CPUs together; `None`: its mechanism does not count.
     #[serde(default)]
     pub times: Option<u64>,
-    /// The longest that was really held, in ns; none: what carries it out does not say.
+    /// The longest time that was really held, in ns; `None`: its mechanism does not report it.
     #[serde(default)]
     pub longest_ns: Option<u64>,
     /// When each of them began, on CLOCK_MONOTONIC of the kernel that carried them out, where the job asks for it: at
@@ -358,7 +357,7 @@ pub struct Injected {
     pub at: Moments,
 }
 
-/// What one series measured in one tick.
+/// The values of one series in one tick.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tick {
     /// The measuring activity.
@@ -371,14 +370,14 @@ pub struct Tick {
     pub at_ns: u64,
     /// Counted in this tick, exact.
     pub now: Totals,
-    /// Counted since the start, exact: what a lost tick held is the difference.
+    /// Counted since the start, exact: the counts of a lost tick are the difference.
     pub total: Totals,
     /// Histogram of this tick.
     pub counts: Sparse,
     /// Latencies that the periods swallowed in this tick would have had.
     #[serde(default, skip_serializing_if = "Sparse::is_empty")]
     pub missed: Sparse,
-    /// What the thread went through since the start.
+    /// The counters of the thread since the start.
     pub thread: ThreadCounters,
 }
 
@@ -391,14 +390,14 @@ pub struct Windows {
     pub series: SeriesKey,
     /// When the measurement started, CLOCK_MONOTONIC in ns.
     pub began_ns: u64,
-    /// Number of the first of them: it begins at so many lengths on CLOCK_MONOTONIC.
+    /// Number of the first of them: it begins at this many lengths on CLOCK_MONOTONIC.
     pub first: u64,
-    /// The largest latency of a thread that woke in the window, in ns; 0: none did.
+    /// The largest latency of a thread that woke in the window, in ns; 0: no thread did.
     pub maxima: Vec<u64>,
 }
 
-/// What one series has counted since the start, exactly. One frame, so that it arrives where a tick of thirty loses
-/// one of them; the last one is said several times, and a series without it is not known to its end.
+/// The exact counts of one series since the start. It is one frame, so that it often arrives even if one of the thirty
+/// frames of a tick is lost. The last one is sent several times; without it, the end of a series is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// The measuring activity.
@@ -407,13 +406,13 @@ pub struct Total {
     pub series: SeriesKey,
     /// Until when was counted, in ns since the measurement started.
     pub at_ns: u64,
-    /// What.
+    /// The counts.
     pub total: Totals,
     /// Whether its thread has ended, and nothing more will come.
     pub last: bool,
 }
 
-/// What an item of a measurement came to so far.
+/// The value of an item of a measurement so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// The measuring activity.
@@ -428,12 +427,12 @@ pub struct Value {
 pub struct BreakdownOf {
     /// The measuring activity.
     pub activity: u32,
-    /// Where it went.
+    /// The times.
     #[serde(flatten)]
     pub breakdown: Breakdown,
 }
 
-/// What became of an interrupt card's interrupts.
+/// The counts of an interrupt card's interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardOf {
     /// The measuring activity.
@@ -457,7 +456,7 @@ pub enum NoteKind {
     Info,
 }
 
-/// What is injected where the thread that is held is a stand-in for a user's program.
+/// The name of the injected fault when the held thread is a stand-in for a user's program.
 pub const STAND_IN: &str = "hog of a stand-in";
 
 /// A remark of the probe or of the run.
@@ -525,7 +524,7 @@ pub enum End {
     Stopped,
     /// A latency exceeded the limit of `break`.
     Break,
-    /// It could not go on.
+    /// It could not continue.
     Failed,
 }
 
@@ -534,7 +533,7 @@ pub enum End {
 pub struct Done {
     /// Why it ended.
     pub end: End,
-    /// Where `end` is `break` or `failed`: what happened.
+    /// The reason, if `end` is `break` or `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long was measured, in ns.

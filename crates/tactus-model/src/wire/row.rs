@@ -1,20 +1,19 @@
-//! Values as rows of words, for the way to a probe: `key=value` for each field that is given.
+//! Values as rows of words, for messages to a probe: `key=value` for each given field.
 //!
-//! What travels to a probe as JSON of its own makes the probe larger by 120 KB. So a type that does is
-//! declared within [`row!`], [`choice!`] or the macros of [`crate::catalogue`]: they give the type and its row from one
-//! list of fields.
+//! Another type sent to a probe as JSON makes the probe larger by 120 KB. So such a type is declared within [`row!`],
+//! [`choice!`] or the macros of [`crate::catalogue`]: they make the type and its row from one list of fields.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::duration::Nanos;
 use crate::size::{Bytes, Cache, Most, Sizes};
 
-/// Something that is said in words of a row.
+/// A value that is written as words of a row.
 pub trait Row: Sized {
-    /// Adds its words. What has fields of its own says those, whatever its key.
+    /// Adds its words. A type with fields adds those, whatever its key.
     fn put(&self, key: &str, row: &mut Vec<String>);
 
-    /// Reads it; `None`: it is missing, or no value.
+    /// Reads it; `None`: it is missing, or invalid.
     fn take(key: &str, row: &[String]) -> Option<Self>;
 }
 
@@ -23,7 +22,7 @@ pub trait Word: Sized {
     /// The word.
     fn word(&self) -> String;
 
-    /// What a word says; `None`: nothing.
+    /// The value of a word; `None`: unknown.
     fn of(word: &str) -> Option<Self>;
 }
 
@@ -251,10 +250,10 @@ macro_rules! choice {
 
 pub(crate) use {choice, row};
 
-/// The key of what is a row by itself.
+/// The key of a value that is a row by itself.
 const ITSELF: &str = "what";
 
-/// What a row says; `None` where it says nothing that is known here.
+/// The value of a row; `None` if no known type matches.
 fn said<T: Row>(row: &[String]) -> Option<T> {
     T::take(ITSELF, row)
 }

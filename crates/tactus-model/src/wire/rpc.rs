@@ -1,5 +1,5 @@
-//! What the host side asks of the system that a probe is on: its files, its programs, promises that
-//! something is taken back. An environment that lies inside another one is started with these words.
+//! The host side's calls to a probe's system: for its files, its programs, and promises to undo changes. An environment
+//! inside another one is started with these calls.
 //!
 //! ```text
 //! host   call (id 7: spawn crun run ...)      grants 64 KiB of stdout and of stderr
@@ -9,8 +9,7 @@
 //! probe  exited (child 7)
 //! ```
 //!
-//! A call travels as a list of words rather than as a variant for each verb: what reads it in the probe
-//! is then small.
+//! A call is sent as a list of words rather than as a variant for each verb: its reader in the probe is then small.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +28,7 @@ pub enum Verb {
     /// The bytes of `path` from `number` on, at most [`READ`]. `number` of the answer: whether there is more.
     #[default]
     Read,
-    /// Writes `data` to `path`, made or emptied; `number`: its mode, 0 for what the umask leaves.
+    /// Writes `data` to `path`, made or emptied; `number`: its mode, 0 for the default of the umask.
     Create,
     /// Adds `data` to the end of `path`; `number` 1: it is on the disk when this is answered.
     Append,
@@ -45,20 +44,20 @@ pub enum Verb {
     Exists,
     /// Whether `path` opens for reading and writing.
     Opens,
-    /// Where the program `path` is.
+    /// Returns the path of the program `path`.
     Find,
     /// Starts the program `words`, of which the first `number` are variables (`NAME=value`). Answered with
     /// its process id.
     Spawn,
     /// Writes `data` to the stdin of `child`; nothing: closes it.
     Input,
-    /// Allows `child` `number` further bytes on the stream `words[0]` (1, 2); 0: closes that stream.
+    /// Allows `child` to send `number` further bytes on the stream `words[0]` (1, 2); 0: closes that stream.
     Grant,
     /// Kills `child`.
     Kill,
     /// `undo` is done at the session's end, under the number `child`.
     Promise,
-    /// The promise `child` needs not be kept any more.
+    /// The promise `child` need not be kept any more.
     Settle,
     /// Does `undo` now, once; not for commands and marks.
     Undo,
@@ -85,7 +84,7 @@ const VERBS: [(&str, Verb); 17] = [
     ("undo", Verb::Undo),
 ];
 
-/// A request of the host side. What a verb does not use is empty.
+/// A request of the host side. Fields that a verb does not use are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Packed", try_from = "Packed")]
 pub struct Call {
@@ -101,7 +100,7 @@ pub struct Call {
     pub path: String,
     /// Bytes, as [`encode`] writes them.
     pub data: String,
-    /// What is to be taken back.
+    /// The undo.
     pub undo: Option<Undo>,
     /// See [`Verb`].
     pub words: Vec<String>,
@@ -173,14 +172,14 @@ pub struct Answer {
     pub data: String,
 }
 
-/// What a child wrote.
+/// The output of a child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// The child.
     pub child: u64,
     /// 1 is stdout, 2 stderr.
     pub stream: u64,
-    /// Bytes, as [`encode`] writes them; none: the stream has ended.
+    /// Bytes, as [`encode`] writes them; empty: the stream has ended.
     pub data: String,
 }
 
@@ -189,7 +188,7 @@ pub struct Output {
 pub struct Exited {
     /// The child.
     pub child: u64,
-    /// Its exit code; none: a signal ended it.
+    /// Its exit code; `None`: a signal ended it.
     pub code: Option<i32>,
 }
 
@@ -220,7 +219,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// What [`encode`] wrote; `None` where it did not.
+/// Decodes the text of [`encode`]; `None` if it is not one.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);

@@ -1,4 +1,4 @@
-//! How an instrument proves itself: what its threads made of a known fault, and what is known of its clock.
+//! How an instrument proves itself: the values of its threads during a known fault, and the checks of its clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use crate::clock::ClockCheck;
 use crate::latency::{HIGHEST_NS, Latency, Sparse, Totals};
 use crate::series::SeriesKey;
 
-/// When a probe was told to prove its instrument and when it had, CLOCK_MONOTONIC in ns, and what it found of that
-/// clock. Whoever told it has a clock, too.
+/// The times at which a probe was told to prove its instrument and at which it had, CLOCK_MONOTONIC in ns, and its
+/// checks of that clock. The host side's clock gives these times as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proven {
     /// When it was told; 0: it does not say.
     pub told_ns: u64,
     /// When it had.
     pub proven_ns: u64,
-    /// What it found of its clock.
+    /// The checks of its clock.
     pub clock: ClockCheck,
 }
 
-/// What a series counted in a stretch of time, as a tick carries it.
+/// The counts of a series in a stretch of time, in the form of a tick's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// Exact.
@@ -28,7 +28,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The largest value of the histogram, in ns; none: it is empty, or is not all of what was counted.
+    /// The largest value of the histogram, in ns; `None`: it is empty, or lacks some of the counts.
     #[must_use]
     // Not copied to each of its callers: the probe is small.
     #[inline(never)]
@@ -40,8 +40,8 @@ impl Counted {
     }
 }
 
-/// What a measuring thread made of a known fault, counted and sent as what it measures is: whoever receives it judges by
-/// what he decoded.
+/// The values of a measuring thread during a known fault, counted and sent like measured ones: the receiver judges the
+/// decoded values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// The measuring activity.
@@ -50,15 +50,15 @@ pub struct Trial {
     pub series: SeriesKey,
     /// Which of the controls it is.
     pub stage: Stage,
-    /// What was injected: the word of the plan.
+    /// The word of the plan for the injected fault.
     pub by: String,
     /// How long the fault held the CPU while the thread was due, in ns.
     pub injected_ns: u64,
     /// How often it had to be tried.
     pub attempts: u32,
-    /// What the thread measured just before, without the fault.
+    /// The values of the thread just before, without the fault.
     pub quiet: Counted,
-    /// What it measured with it.
+    /// Its values with the fault.
     pub held: Counted,
 }
 
@@ -97,7 +97,7 @@ pub enum Stage {
     After,
 }
 
-/// A known fault, and what the instrument saw of it.
+/// A known fault, and the instrument's view of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// The measuring activity.
@@ -108,14 +108,14 @@ pub struct Control {
     pub injected_ns: u64,
     /// The largest latency that arrived of the thread then, in ns.
     pub seen_ns: u64,
-    /// The largest of the same thread just before, without the fault: the noise of the place, in ns; `u64::MAX` where it is
-    /// not known.
+    /// The largest latency of the same thread just before, without the fault: the noise, in ns; `u64::MAX` if it is
+    /// unknown.
     pub noise_ns: u64,
     /// Whether it was seen at its size ([`Control::is_seen`]).
     pub passed: bool,
     /// How often it had to be tried.
     pub attempts: u32,
-    /// What was injected: the word of the plan.
+    /// The word of the plan for the injected fault.
     #[serde(default = "hog")]
     pub by: String,
     /// Which of the controls it was.
@@ -124,38 +124,39 @@ pub struct Control {
 }
 
 impl Control {
-    /// How long the fault held the CPU; none: it was not made.
+    /// How long the fault held the CPU; `None`: it was not made.
     #[must_use]
     pub fn injected(&self) -> Option<u64> {
         known(self.injected_ns)
     }
 
-    /// What was seen of it; none: nothing arrived, or it was not made.
+    /// The latency seen from it; `None`: no value arrived, or it was not made.
     #[must_use]
     pub fn seen(&self) -> Option<u64> {
         known(self.seen_ns)
     }
 
-    /// The noise of the place; none: it is not known.
+    /// The noise; `None`: it is unknown.
     #[must_use]
     pub fn noise(&self) -> Option<u64> {
         (self.noise_ns <= HIGHEST_NS).then_some(self.noise_ns)
     }
 
-    /// Whether the place is so quiet that a fault of this size must stand out.
+    /// Whether the noise is so low that a fault of this size must stand out.
     #[must_use]
     pub const fn is_resolvable(&self) -> bool {
         self.noise_ns <= self.injected_ns / 4
     }
 
-    /// Whether the noise of the place is more than half of it, so that nothing that was seen would prove anything.
+    /// Whether the noise is more than half of the injected latency, so that the seen value proves nothing.
     #[must_use]
     pub const fn is_drowned(&self) -> bool {
         self.noise_ns > self.injected_ns / 2
     }
 
-    /// Whether what was seen is what was injected: never less than nine tenths of it, not more than a tenth or the noise
-    /// of the place above it, and at least twice that noise. Whoever judges asks this, not what was said of it.
+    /// Whether the seen latency matches the injected one. It must be at least nine tenths of it, and must not exceed it
+    /// by more than a tenth or the noise, whichever is more. The noise may be at most half of the injected latency. The
+    /// judge calls this instead of trusting `passed`.
     #[must_use]
     pub const fn is_seen(&self) -> bool {
         let tenth = self.injected_ns / 10;
@@ -167,7 +168,7 @@ impl Control {
     }
 }
 
-/// A length of a fault: what is 0 or longer than any histogram knows stands for one that nobody knows.
+/// A length of a fault: 0, or longer than any histogram holds, stands for an unknown length.
 fn known(ns: u64) -> Option<u64> {
     (1..=HIGHEST_NS).contains(&ns).then_some(ns)
 }

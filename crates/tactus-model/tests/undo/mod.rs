@@ -1,5 +1,5 @@
-//! What everybody's [`Actions`] must do on a real system. Each crate that has some takes these tests in
-//! beside a function `here()` that makes them.
+//! Tests that all [`Actions`] must pass on a real system. Each crate with an implementation includes these tests beside
+//! a function `here()` that makes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -45,7 +45,7 @@ impl Drop for Place {
 }
 
 fn sleeper(mark: &str) -> Child {
-    // Its child carries the mark, too.
+    // Its child also carries the mark.
     Command::new("sh").args(["-c", "sleep 601 & exec sleep 600"]).env(MARKER, mark).spawn().unwrap()
 }
 
@@ -108,7 +108,7 @@ fn a_directory_is_removed_as_an_empty_one_only_when_it_is() {
     let theirs = place.file("d/theirs");
     assert!(undo(&Undo::RemoveEmpty(dir.clone()), &here()).is_err());
     assert!(theirs.exists());
-    // Whoever is about to go is waited for.
+    // An entry that is about to disappear is waited for.
     let going = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(120));
         fs::remove_file(theirs).unwrap();
@@ -162,7 +162,7 @@ fn every_marked_process_is_killed_and_no_other() {
     other.wait().unwrap();
 }
 
-/// Makes the next process have this number, if nobody else starts one meanwhile; its process, where it has.
+/// Makes the next process have this number, if no other process starts meanwhile; returns the process on success.
 fn with_number(pid: u32) -> Option<Child> {
     fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).ok()?;
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
@@ -194,7 +194,7 @@ fn a_process_that_is_held_is_meant_and_no_later_one_of_its_number() {
     eprintln!("SKIPPED: no process could be given the number of another one");
 }
 
-/// Shows 1 TiB as its environment, which is a few pages of its own memory: prctl(2), PR_SET_MM_MAP. Any user may.
+/// Shows 1 TiB as its environment, which is a few pages of its memory: prctl(2), PR_SET_MM_MAP. Any user may do that.
 const ENDLESS: &str = r#"
 import ctypes, struct, sys
 libc = ctypes.CDLL(None)

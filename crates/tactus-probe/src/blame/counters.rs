@@ -1,9 +1,10 @@
-//! By /proc, where nothing keeps events: how often each interrupt and soft interrupt came to a CPU, what the hypervisor kept
-//! of it, and how long threads ran that were last seen on it, between a reading before a latency was due and one after it
-//! was seen. All of that time is longer than the latency: what is told are candidates, and no account.
+//! By /proc, where no events can be recorded. It takes three readings before a latency is due and again after it was
+//! seen. They are the counts of each interrupt and soft interrupt of a CPU, the time stolen by the hypervisor, and the
+//! run time of threads last seen on the CPU. The time between the readings is longer than the latency, so the result
+//! names candidates, not causes.
 //!
-//! A reading costs some system calls for each thread of the system; those of threads are made once a second, and more seldom
-//! where they take more than a hundredth of the time.
+//! A reading costs some system calls for each thread of the system. Threads are read once a second, and less often if
+//! that takes more than a hundredth of the time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -25,10 +26,10 @@ const THREADS_NS: u64 = 1_000_000_000;
 const PART: u64 = 100;
 /// Readings that are kept: latencies of a second and more have one from before.
 const KEPT: usize = 16;
-/// Threads, interrupts and soft interrupts that are told of one latency, each.
+/// Limit of the threads, interrupts and soft interrupts reported for one latency, each.
 const OF_A_KIND: usize = 4;
 
-/// What is counted as long as it lives.
+/// The counts, as long as it lives.
 pub struct Counters {
     cpus: Vec<u32>,
     readings: RefCell<Readings>,
@@ -42,7 +43,7 @@ struct Readings {
     next: u64,
 }
 
-/// What was counted until a moment.
+/// The counts up to a moment.
 struct Counted {
     at: u64,
     interrupts: Table,
@@ -73,12 +74,12 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Whose they are.
+    /// The counted CPUs.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// Reads what is to be read again.
+    /// Takes the readings that are due.
     pub fn look(&self) {
         let mut readings = self.readings.borrow_mut();
         let now = sys::now();
@@ -87,7 +88,7 @@ impl Counters {
         }
     }
 
-    /// What was counted of a CPU in a time that holds this one, by its place among them.
+    /// The counts of a CPU in a time that contains this one, by its place among the CPUs.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
         let mut readings = self.readings.borrow_mut();
         if readings.counters.back().is_none_or(|last| last.at < seen) {
@@ -137,7 +138,7 @@ impl Readings {
         ran.map(told).collect()
     }
 
-    /// What the kernel counted for the CPU, the most frequent of each kind first.
+    /// The kernel's counts for the CPU, the most frequent of each kind first.
     fn counted(&self, cpu: u32, due: u64, seen: u64) -> Vec<Candidate> {
         let Some((before, after)) = around(&self.counters, due, seen, |own| own.at) else {
             return Vec::new();
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_candidates_where_they_were_last_seen_and_this_process_is_none() {
+    fn threads_are_candidates_where_they_were_last_seen_except_this_process() {
         let own = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         let ran = |ns| Ran { at: ns, threads: [(own, (1, ns)), (1, (1, ns)), (2, (0, ns))].into() };
         let readings = Readings { threads: [ran(S), ran(2 * S)].into(), ..Readings::default() };

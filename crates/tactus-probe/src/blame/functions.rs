@@ -32,7 +32,7 @@ impl Functions {
         Ok(Self { program, text })
     }
 
-    /// The function that begins at an address; none: nothing does that has a name.
+    /// The name of the function that begins at an address; `None`: no named function begins there.
     pub fn name(&self, address: u64) -> Option<String> {
         bpf::run(&self.program, address).ok()?;
         let bytes = self.text.words().iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
@@ -40,7 +40,7 @@ impl Functions {
     }
 }
 
-/// `hrtimer_wakeup+0x0/0x20 [MODULE]`: its beginning, and no other place in it.
+/// `hrtimer_wakeup+0x0/0x20 [MODULE]`: the name if the address is the function's beginning, otherwise nothing.
 fn named(text: &[u8]) -> Option<String> {
     let (name, place) = std::str::from_utf8(text).ok()?.split_once('+')?;
     let mut name = name.to_owned();

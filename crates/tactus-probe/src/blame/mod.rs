@@ -1,6 +1,6 @@
-//! Who has the CPU while a wake-up is late: by BPF, else by an instance of tracefs, else what counters of /proc say, of
-//! which none is an account. The measuring thread does nothing for it: the session, which takes in its samples, asks where
-//! one of them is among the largest.
+//! Records who has the CPU while a wake-up is late: by BPF, else by an instance of tracefs, else by counters of /proc,
+//! which only give candidates. The measuring thread does nothing for it. The session, which takes in its samples, asks
+//! when one of them is among the largest.
 
 mod counters;
 mod functions;
@@ -30,7 +30,7 @@ const HINT: &str = "it needs BPF: a kernel with CONFIG_BPF_SYSCALL and CONFIG_BP
 container the capabilities BPF and PERFMON, and no seccomp filter that hides bpf(2). Or it needs a writable \
 tracefs";
 
-/// Who says so, as long as it lives.
+/// The source of the records, as long as it lives.
 pub enum Blame {
     /// The kernel's tracepoints, by BPF.
     Bpf(Tracepoints),
@@ -41,8 +41,8 @@ pub enum Blame {
 }
 
 impl Blame {
-    /// Begins for these CPUs, by this one alone, or the first that can. `wakes`: what is measured may sleep of its own accord,
-    /// so that it matters when it is woken. Also what there is to say of it: who cannot, and why.
+    /// Begins for these CPUs, with this source alone or with the first that works. `wakes`: the measured thread sleeps
+    /// by itself, so its wake-ups matter. Also returns a note on the sources that failed, and why.
     pub fn begin(cpus: &CpuSet, wakes: bool, by: Option<Source>) -> (Option<Rc<Self>>, Option<Note>) {
         let mut why = Vec::new();
         for source in [Source::Bpf, Source::Tracefs, Source::Proc] {
@@ -93,14 +93,14 @@ fn colon(why: &str) -> &'static str {
     if why.is_empty() { "" } else { ": " }
 }
 
-/// What is seen of one CPU.
+/// The records of one CPU.
 pub struct OfCpu {
     blame: Rc<Blame>,
     place: usize,
 }
 
 impl OfCpu {
-    /// None: it is not one of those CPUs.
+    /// `None`: it is not one of those CPUs.
     pub fn of(blame: &Rc<Blame>, cpu: u32) -> Option<Self> {
         let place = blame.cpu(cpu)?;
         Some(Self { blame: Rc::clone(blame), place })

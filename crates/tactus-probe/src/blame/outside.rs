@@ -1,5 +1,5 @@
-//! For how long the thread of a virtual CPU had its CPU and was out of its guest: what KVM did for it, and the program that
-//! runs the machine. A guest that halts sleeps, and has no CPU meanwhile: that is no such time.
+//! The time during which the thread of a virtual CPU had its CPU and was out of its guest. KVM and the program that
+//! runs the machine work then. A guest that halts sleeps and has no CPU meanwhile; that time does not count.
 
 use tactus_model::trace::EventKind;
 
@@ -14,7 +14,7 @@ pub struct Out {
     pub ns: u64,
 }
 
-/// A thread, and where it is.
+/// A thread, and its state.
 #[derive(Clone, Debug)]
 pub struct Outside {
     thread: u64,
@@ -32,7 +32,7 @@ impl Outside {
         Self { thread, left: None, off: None, came: 0 }
     }
 
-    /// What its CPU did next. `whole`: nothing is missing before it.
+    /// Takes in the next records of its CPU. `whole`: none is missing before them.
     pub fn take(&mut self, records: &[Record], whole: bool) -> Option<Out> {
         if !whole {
             *self = Self::new(self.thread);
@@ -61,7 +61,7 @@ impl Outside {
         longest
     }
 
-    /// It has the CPU again, since another one last left it.
+    /// It has the CPU again, since another thread last left it.
     fn comes(&mut self) {
         if let (Some(off), Some((_, all))) = (self.off.take(), &mut self.left) {
             *all += self.came.saturating_sub(off);
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn who_halts_or_is_preempted_outside_has_no_cpu_meanwhile() {
-        // It halts at 120; 0 idles until 800 and leaves to it.
+        // It halts at 120; the CPU idles until 800 and goes to it.
         let halts = [(100, GuestLeft, 7), (120, Sleeps, 7), (800, Preempted, 0), (850, GuestEntered, 7)];
         assert_eq!(longest(&halts), Some(Out { until: 850, ns: 70 }));
-        // Twice: 8 has it from 120 to 300, 9 from 400 to 500.
+        // Twice: 8 has the CPU from 120 to 300, 9 from 400 to 500.
         let kept = [
             (100, GuestLeft, 7),
             (120, Preempted, 7),

@@ -1,5 +1,5 @@
-//! The programs, as instructions: one for each tracepoint, which writes what it has seen into the ring of its CPU. On
-//! CPUs that have none it ends at once.
+//! The programs, as instructions: one for each tracepoint, which records its event in the ring of its CPU. On CPUs
+//! without a ring it ends at once.
 
 use std::ffi::CStr;
 
@@ -14,14 +14,14 @@ const CPU: i32 = 8;
 /// `bpf_get_current_comm`.
 const NAME: i32 = 16;
 
-/// What an address comes to: `hrtimer_wakeup+0x0/0x20`, and ` [MODULE]`.
+/// The format of an address: `hrtimer_wakeup+0x0/0x20`, and ` [MODULE]`.
 pub const SYMBOL: &CStr = c"%pS";
 
 /// Words before the records of a ring: the first is how many records were begun. A cache line.
 pub const HEAD: usize = 8;
 /// Words of a record: when; kind and number; the name of a thread.
 pub const RECORD: usize = 4;
-/// Where what the number is of stands in a record's second word; below it stands the kind.
+/// The position of the number in a record's second word; the kind is below it.
 pub const NUMBER_SHIFT: u32 = 8;
 
 /// Which argument of `sched_switch` is the state of the thread that leaves, since Linux 5.18. The first is whether it is
@@ -33,28 +33,28 @@ const READ: i32 = 113;
 /// `bpf_snprintf`, since Linux 5.13.
 const FORMAT: i32 = 165;
 
-/// What the number of a record is of. Offsets are those of the running kernel, in bytes.
+/// The source of a record's number. Offsets are those of the running kernel, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub enum Of {
     /// The thread that runs the program.
     Current,
     /// The tracepoint's first argument.
     Argument,
-    /// It is known.
+    /// A fixed number.
     Number(u32),
-    /// Nothing; the first argument is a timer. `function`: where its function stands, whose address is written where a
-    /// thread's name would stand. `expires`: where it says when it is due, which is written behind that.
+    /// No number; the first argument is a timer. `function`: the offset of its function, whose address is written in
+    /// the place of a thread's name. `expires`: the offset of its due time, which is written after that.
     Timer {
         /// In a timer.
         function: i32,
-        /// In a timer; none: it does not say so in ns.
+        /// In a timer; `None`: it has no time in ns.
         expires: Option<i32>,
     },
     /// The first argument is a thread: its number. The ring is that of the CPU that it was last on.
     Thread {
-        /// Where its number stands.
+        /// The offset of its number.
         pid: i32,
-        /// Where its CPU stands.
+        /// The offset of its CPU.
         cpu: i32,
     },
 }
@@ -64,9 +64,9 @@ fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// The program of a tracepoint that says `kind`. `cpus`: whose rings stand in the map one after the other, each of so
-/// many records (a power of two). [`EventKind::Sleeps`] is of one tracepoint with [`EventKind::Preempted`]: which of the
-/// two, it says itself.
+/// The program of a tracepoint that records `kind`. `cpus`: their rings follow each other in the map, each with
+/// `records` records (a power of two). [`EventKind::Sleeps`] and [`EventKind::Preempted`] share a tracepoint; the
+/// program chooses between them.
 pub fn program(map: i32, cpus: &[u32], records: usize, (kind, of): (EventKind, Of)) -> Vec<u64> {
     let ring = (HEAD + records * RECORD) * size_of::<u64>();
     let mut program = vec![copy(6, 1)];
@@ -151,7 +151,7 @@ pub fn program(map: i32, cpus: &[u32], records: usize, (kind, of): (EventKind, O
     program
 }
 
-/// So many bytes of what the first argument points at are read into the frame: zeros where they cannot be.
+/// Reads this many bytes from the address in the first argument into the frame: zeros if they cannot be read.
 fn read(offset: i32, bytes: i32) -> [u64; 6] {
     [
         copy(1, FRAME),

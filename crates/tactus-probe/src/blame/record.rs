@@ -1,4 +1,4 @@
-//! What was seen of a CPU, whoever saw it, and how it travels.
+//! The events of a CPU, from any source, and their form in a message.
 
 use tactus_model::trace::{EventKind, LONGEST_THREAD, MOST_EVENTS, Trace};
 
@@ -22,12 +22,12 @@ impl Record {
         Self { at, what: number << NUMBER_SHIFT | kind as u64, name }
     }
 
-    /// What it is.
+    /// The kind of the event.
     pub const fn kind(&self) -> Option<EventKind> {
         EventKind::of(self.what & 0xff)
     }
 
-    /// The thread that leaves, or what else it is of.
+    /// The thread that leaves the CPU, or the other number of the event.
     pub const fn thread(&self) -> u64 {
         self.what >> NUMBER_SHIFT
     }
@@ -42,8 +42,8 @@ impl Record {
     }
 }
 
-/// The timer whose function is on, by what came `before`, the last first: one that was called in the interrupt that is on,
-/// where that was seen to begin no later.
+/// The timer whose function runs, from the events `before`, the last one first. It must have been called in the current
+/// interrupt, and the beginning of that must be among them.
 fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
     let mut within = 0_u32;
     for record in before {
@@ -60,15 +60,15 @@ fn timer_of(before: impl Iterator<Item = Record>) -> Option<Record> {
     None
 }
 
-/// So many of too many events are kept at either end: beside them stand what was lost and what the measured thread did
-/// before and after.
+/// Of too many events, this many are kept at either end. The remaining places are for the gap and for the measured
+/// thread's actions before and after.
 const AT_EITHER_END: usize = MOST_EVENTS / 2 - 2;
 
-/// So many events before a latency are looked at for what its thread did last.
+/// Limit of the events before a latency in which its thread's last action is looked for.
 const MOST_EARLIER: usize = 4096;
 
-/// Whether a thread slept or could run before these events, by the `earlier` ones, the last of them first: as if it had
-/// gone to sleep or had been woken `at` that moment. None: it is not known.
+/// Whether a thread slept or could run before these events, by the `earlier` ones, the last one first. The result has
+/// the time `at`, as if the thread went to sleep or was woken then. `None`: unknown.
 fn before(thread: u64, at: u64, earlier: impl Iterator<Item = Record>) -> Option<Record> {
     for record in earlier.take(MOST_EARLIER) {
         let kind = record.kind()?;
@@ -95,9 +95,9 @@ fn waited(records: &[Record], place: usize) -> u64 {
     if due == 0 { 0 } else { records[place].at.saturating_sub(due) }
 }
 
-/// As it travels. Of too many the first and the last are kept. `earlier`: what came before, the last of it first. `next`: who
-/// leaves the CPU first when what is told is over; who has it until then is the thread that is measured. `function`: the
-/// name of a timer's function by what stands for it.
+/// The records in the form of a message. Of too many, the first and the last are kept. `earlier`: the records before,
+/// the last one first. `next`: the first thread to leave the CPU after these records; until then the measured thread
+/// has it. `function`: the name of a timer's function by its address.
 pub fn told(
     (due, seen): (u64, u64),
     earlier: impl Iterator<Item = Record> + Clone,
@@ -111,10 +111,10 @@ pub fn told(
     let is_stranger = |own: &Record| own.kind() == Some(EventKind::Woken) && Some(own.thread()) != measured;
     records.retain(|own| !is_stranger(own));
 
-    // What stands for each of its timers: to ask for a name is a system call.
+    // The address of each timer's function: asking for a name is a system call.
     let mut functions: Vec<u64> = Vec::new();
     let mut before = due;
-    // What lies before a gap says nothing.
+    // Records before a gap prove nothing.
     if whole {
         let on = timer_of(earlier.clone()).map(|on| Record { at: due, ..on });
         let was = measured.and_then(|thread| self::before(thread, due, earlier));

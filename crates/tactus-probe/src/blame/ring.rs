@@ -1,4 +1,4 @@
-//! What the programs have written of a CPU, read while they go on writing: the records of a window of time.
+//! Reads the records of a window of time that the programs wrote for a CPU, while they keep writing.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -19,7 +19,7 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// In memory of its own.
+    /// A ring over these words of memory.
     pub fn new(words: &'a [AtomicU64]) -> Self {
         let records = (words.len().saturating_sub(HEAD) / RECORD) as u64;
         Self { words, records }
@@ -37,14 +37,14 @@ impl<'a> Ring<'a> {
         Record { at: word(0), what: word(1), name: [word(2), word(3)] }
     }
 
-    /// What was between two moments of CLOCK_MONOTONIC, in ns. To be asked some ms after the later one at the earliest:
-    /// what was begun then is written. `function`: the name of one by its address.
+    /// The events between two moments of CLOCK_MONOTONIC, in ns. Call it at least some ms after the later moment:
+    /// records begun then are complete. `function`: the name of a function by its address.
     pub fn between(self, due: u64, seen: u64, function: impl Fn(u64) -> Option<String>) -> Trace {
         let (records, whole) = self.records(due, seen);
         told((due, seen), self.before(due), records, self.next(seen), whole, function)
     }
 
-    /// The first number of a record that is still there when so many were begun.
+    /// The first number of a record that still exists after `begun` records were begun.
     fn kept(self, begun: u64) -> u64 {
         begun.saturating_sub(self.records.saturating_sub(UNSETTLED))
     }
@@ -74,7 +74,7 @@ impl<'a> Ring<'a> {
         })
     }
 
-    /// Who is the first to leave the CPU after a moment; none: nobody has, or that is not kept any more.
+    /// The first thread to leave the CPU after a moment; `None`: none has left, or its record no longer exists.
     fn next(self, seen: u64) -> Option<Record> {
         let head = self.begun();
         let kept = self.kept(head);
@@ -98,7 +98,7 @@ impl<'a> Ring<'a> {
             if record.at > seen {
                 after += 1;
             } else if record.at >= due {
-                // What interrupted a program wrote a later record at an earlier time.
+                // An interrupt during a program wrote a later record with an earlier time.
                 let place = found.iter().rposition(|(_, own)| own.at <= record.at);
                 found.insert(place.map_or(0, |place| place + 1), (number, record));
             }
@@ -122,17 +122,19 @@ pub struct Kept {
     pub until: u64,
     /// For how long others had it before, in ns.
     pub ns: u64,
-    /// Who had it longest meanwhile, as `NUMBER NAME`.
+    /// The thread that had it longest meanwhile, as `NUMBER NAME`.
     pub by: String,
 }
 
 impl Ring<'_> {
-    /// The longest time, up to `most` ns, in which others had the CPU until `thread` came to it, of those that ended between
-    /// two moments. The thread may still have the CPU then; whose a time is that nobody has left yet is not known otherwise.
+    /// The longest time, up to `most` ns, during which other threads had the CPU before `thread` got it, of those that
+    /// ended between two moments. The thread may still have the CPU; a time without a record of its end belongs to an
+    /// unknown thread.
     pub fn kept_from(self, thread: u64, most: u64, from: u64, until: u64) -> Option<Kept> {
         let start = from.saturating_sub(most);
         let (records, whole) = self.records(start, until);
-        // A record ends the time of who leaves, which began with the record before it; that of the first before them all.
+        // A record ends the time of the thread that leaves, which began with the record before it; the first one began
+        // before them all.
         let start = if whole { start } else { records.first()?.at };
         let began = |place: usize| if place == 0 { start } else { records[place - 1].at };
         let comes = (0..records.len()).filter(|place| records[*place].thread() == thread).map(began);
@@ -141,7 +143,7 @@ impl Ring<'_> {
     }
 }
 
-/// Who had the CPU before this moment, back to when nobody or the thread itself had it.
+/// The threads that had the CPU before this moment, back to when it was idle or `thread` had it.
 fn before(records: &[Record], start: u64, thread: u64, until: u64, most: u64) -> Option<Kept> {
     let earliest = until.saturating_sub(most);
     let mut by: Vec<(Record, u64)> = Vec::new();
@@ -193,7 +195,7 @@ mod tests {
         }
         write(&words, 350, EventKind::InterruptBegins, 29);
         let trace = Ring::new(&words).between(200, 380, |_| None);
-        // The last says who has the CPU when the window is over.
+        // The last record shows who has the CPU at the end of the window.
         let told = [
             (0, EventKind::Leaves, 0),
             (100, EventKind::Leaves, 1),
@@ -252,7 +254,8 @@ mod tests {
     #[test]
     fn who_had_the_cpu_until_a_thread_came_to_it_is_told_and_for_how_long() {
         let words = memory(64);
-        // 7 has it until 100; then 8 until 400, 9 until 450; 7 again until 500, nobody until 900, 7 until 910, 8 until 920.
+        // 7 has it until 100; then 8 until 400, 9 until 450; 7 again until 500, idle until 900, 7 until 910, 8 until
+        // 920.
         for (at, thread) in [(100, 7), (400, 8), (450, 9), (500, 7), (900, 0), (910, 7), (920, 8)] {
             write(&words, at, EventKind::Preempted, thread);
         }
@@ -268,7 +271,7 @@ mod tests {
         assert_eq!(told(60, 50, 460).map(|kept| kept.by), Some("9 hog".into()));
         // After the last record it has the CPU, as far as is known.
         assert_eq!(told(10_000, 915, 2_000), Some(Kept { until: 920, ns: 10, by: "8 hog".into() }));
-        // Who had it since before all that is looked at.
+        // The thread that had it since before the examined time.
         assert_eq!(told(150, 350, 410), Some(Kept { until: 400, ns: 150, by: "8 hog".into() }));
         assert_eq!(told(10_000, 3_000, 4_000), None);
         assert_eq!(Ring::new(&memory(16)).kept_from(7, u64::MAX, 0, u64::MAX), None);

@@ -1,16 +1,16 @@
-//! Lines of the kernel's trace: the events of [`EventKind`] as `trace` of a CPU writes them. Whatever does not look like
-//! one is none, and is told as a gap.
+//! Lines of the kernel's trace: the events of [`EventKind`] as `trace` of a CPU shows them. A line of another form is
+//! not an event and is reported as a gap.
 
 use tactus_model::trace::{EventKind, VECTORS};
 
 use super::record::Record;
 
-/// Columns of the name of the thread that was there, which names itself as it likes; behind them all is the kernel's.
+/// Columns of the current thread's name, which the thread may choose freely; the kernel writes everything after them.
 const NAME_COLUMNS: usize = 16;
 /// The longest name of a thread, in bytes.
 const LONGEST_COMM: usize = 15;
 
-/// What a line says.
+/// The meaning of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said<'a> {
     /// An event.
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_called_as_it_likes_and_deceives_nobody() {
+    fn a_threads_name_cannot_imitate_another_event() {
         let line = |column: &str, comm: &str, next: &str| {
             format!(
                 "{column:>16}-7       [001] d..2.    54.029328: sched_switch: prev_comm={comm} prev_pid=7 prev_prio=120 \
@@ -248,7 +248,7 @@ mod tests {
             assert_eq!((own.at, own.thread()), (54_029_328_000, 7), "{comm}");
             assert!(spelled(7, own.name).starts_with("7 "));
         }
-        // One that has a line's end in its name: what is left of the line is no event, which is told.
+        // A name with a line break: the rest of the line is not an event and is reported as a gap.
         assert_eq!(
             read(b"b prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=x next_pid=0 next_prio=1"),
             Said::Gap

@@ -1,8 +1,8 @@
-//! By tracefs, where BPF is refused: an instance of its own, with the same events on the CPUs that are measured and nowhere
-//! else. It is read where a latency is one of the largest; the kernel gives its moments in microseconds.
+//! By tracefs, where BPF is refused: a separate instance records the same events, only on the measured CPUs. It is read
+//! when a latency is one of the largest. The kernel gives its times in microseconds.
 //!
-//! The instance goes when this is dropped. Where this process does not live to do that its [`Keeper`] does, and where that
-//! one is killed, too, the guardian of the run.
+//! The instance is removed when this value is dropped. If this process dies first, its [`Keeper`] removes it; if that
+//! is killed as well, the guardian of the run does.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -21,17 +21,18 @@ use crate::sys;
 use crate::tracefs::{at, read_first, wrong};
 use crate::tracer::write;
 
-/// What a CPU's events are kept in, in KiB: two tenths of a second at 200 us, and the session reads every tenth.
+/// Buffer for the events of a CPU, in KiB: two tenths of a second at 200 us. The session reads it every tenth.
 const BUFFER_KIB: &str = "512";
-/// The same for CPUs that nothing is kept of.
+/// The same for CPUs whose events are not recorded.
 const NO_BUFFER_KIB: &str = "4";
 /// Events that are kept of one reading.
 const MOST_RECORDS: usize = 1 << 14;
-/// What is read of a CPU at one go, at most, in bytes.
+/// Limit of the bytes that one look reads of a CPU.
 const MOST_BYTES: usize = 8 << 20;
 /// The longest line that is read.
 const LONGEST_LINE: usize = 1024;
-/// How a trace is written, whatever somebody has set for all: what a kernel does not have it does not need.
+/// The options of the trace's lines, set in any case because the defaults may have been changed. A kernel without an
+/// option does not need it.
 const OPTIONS: [&str; 9] = [
     "context-info",
     "noraw",
@@ -43,7 +44,7 @@ const OPTIONS: [&str; 9] = [
     "norecord-cmd",
     "nopause-on-trace",
 ];
-/// Events without which there is no account.
+/// Events that the account needs.
 const NEEDED: [&str; 5] = [
     "sched/sched_switch",
     "irq/irq_handler_entry",
@@ -51,7 +52,7 @@ const NEEDED: [&str; 5] = [
     "irq/softirq_entry",
     "irq/softirq_exit",
 ];
-/// How often the instance is removed that somebody still reads of, and the time between two tries.
+/// Number of tries to remove an instance that another process still reads, and the time between two tries.
 const TRIES: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -65,7 +66,7 @@ pub struct Instance {
     _keeper: Keeper,
 }
 
-/// What was read of a CPU.
+/// A reading of a CPU.
 struct Reading {
     /// When, CLOCK_MONOTONIC in ns.
     at: u64,
@@ -74,7 +75,7 @@ struct Reading {
     timers: Vec<String>,
     /// Nothing was written over before.
     whole: bool,
-    /// What the file's bytes are taken in with.
+    /// Buffer for the bytes of the file.
     buffer: Vec<u8>,
 }
 
@@ -82,7 +83,7 @@ impl Instance {
     /// Begins for these CPUs. `wakes`: also with the wake-ups that happen there.
     ///
     /// # Errors
-    /// Why it cannot be had; nothing is left of it then.
+    /// Why the instance cannot be made; no part of it is left then.
     pub fn begin(cpus: &CpuSet, wakes: bool) -> Result<Self, String> {
         read_first("available_events")?;
         let path = blame_instance(&std::env::var(MARKER).unwrap_or_default());
@@ -90,7 +91,7 @@ impl Instance {
         let keeper = Keeper::start(&[Undo::RemoveEmpty(full.clone().into())])
             .map_err(|error| wrong("the process that removes its instance if this one dies", &error))?;
         if let Err(error) = fs::create_dir(&full) {
-            // It is somebody else's.
+            // It belongs to another process.
             keeper.forget();
             return Err(wrong(&full, &error));
         }
@@ -138,12 +139,12 @@ impl Instance {
         own("tracing_on", "1")
     }
 
-    /// Whose events it keeps.
+    /// The CPUs whose events it keeps.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
 
-    /// What a CPU did between two moments, by its place among those that it was begun for.
+    /// The activity of a CPU between two moments, by its place among those for which it was begun.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
         let mut last = self.last[place].borrow_mut();
         // Several samples are asked for at once: one reading is enough for all that came before it.
@@ -153,7 +154,7 @@ impl Instance {
             let overrun = || overrun(&file("/stats"));
             let before = overrun();
             last.take(&file("/trace"));
-            // Where it cannot be read, it is not known that nothing is missing.
+            // If the statistics cannot be read, events may be missing.
             if before.is_none() || overrun() != before {
                 last.overtaken();
             }
@@ -168,7 +169,7 @@ impl Reading {
         let from = due / 1_000 * 1_000;
         let first = self.records.partition_point(|record| record.at < from);
         let end = self.records.partition_point(|record| record.at <= seen).max(first);
-        // A window beside a gap may lie in it.
+        // A window next to a gap may extend into it.
         let beside =
             |place: Option<usize>| place.and_then(|place| self.records.get(place)).is_some_and(is_lost);
         let whole = (self.whole || first > 0) && !beside(first.checked_sub(1)) && !beside(Some(end));
@@ -179,9 +180,9 @@ impl Reading {
         Trace { source: Source::Tracefs, ..told((due, seen), earlier, own, next, whole, function) }
     }
 
-    /// Marks where a reading has a hole. The kernel writes on while it is read: when it comes round to the page that is
-    /// read next, the reading goes from old events to those that were written since it began, and nothing in it says so
-    /// (`rb_inc_iter` in kernel/trace/ring_buffer.c takes the new page's time for its own).
+    /// Marks a hole in a reading. The kernel keeps writing during the reading. If it wraps around to the page that is
+    /// read next, the reading jumps from old events to those written since it began. The text does not show this:
+    /// `rb_inc_iter` in kernel/trace/ring_buffer.c takes over the new page's time.
     fn overtaken(&mut self) {
         let old = self.records.partition_point(|record| record.at <= self.at);
         let since = old.checked_sub(1).map_or(0, |last| self.records[last].at);
@@ -189,7 +190,7 @@ impl Reading {
         self.whole = false;
     }
 
-    /// Reads what there is.
+    /// Reads the available lines.
     fn take(&mut self, path: &str) {
         (self.at, self.whole) = (sys::now(), false);
         self.records.clear();
@@ -211,7 +212,7 @@ impl Reading {
                 lines.line(&self.buffer[begin..begin + end]);
                 begin += end + 1;
             }
-            // One that is longer than any is none: what is left of it is no event either.
+            // A line longer than any valid one is dropped, and the rest of it is not an event either.
             if held - begin > LONGEST_LINE {
                 begin = held;
                 lines.gap = true;
@@ -223,23 +224,23 @@ impl Reading {
     }
 }
 
-/// Whether what was before or after it is not known.
+/// Whether the events before or after it are unknown.
 fn is_lost(record: &Record) -> bool {
     record.kind() == Some(EventKind::Lost)
 }
 
-/// How many events of a CPU were written over, by its statistics; none: they cannot be read.
+/// The number of overwritten events of a CPU, from its statistics; `None`: they cannot be read.
 fn overrun(path: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| line.strip_prefix("overrun:"))?.trim().parse().ok()
 }
 
-/// What the lines of a reading have come to.
+/// The result of the lines of a reading.
 struct Lines<'a> {
     records: &'a mut Vec<Record>,
     timers: &'a mut Vec<String>,
     whole: bool,
-    /// What was since the event before is not known.
+    /// The events since the last one are unknown.
     gap: bool,
 }
 

@@ -1,4 +1,4 @@
-//! By BPF: programs at the kernel's tracepoints write down, for each CPU that is measured, which thread leaves it and which
+//! By BPF: programs at the kernel's tracepoints run on each measured CPU. They record which thread leaves it and which
 //! interrupts begin and end there, into memory that this process reads.
 //!
 //! Programs and memory live as long as their descriptors, which this process alone has; no file of tracefs is needed.
@@ -18,24 +18,24 @@ use super::types::Types;
 use crate::bpf::why::{self, Place, Step};
 use crate::sys::bpf::{self, Mapped};
 
-/// Records of a ring, at most: what a CPU does in half a second that is interrupted 15000 times in it. The session reads
-/// every 100 ms.
+/// Limit of the records of a ring: half a second of a CPU with 15000 interrupts in that time. The session reads every
+/// 100 ms.
 const MOST_RECORDS: usize = 1 << 15;
 /// The fewest that are of use.
 const FEWEST_RECORDS: usize = 1 << 10;
-/// CPUs that have a ring: so many comparisons are made at each event of the last one.
+/// Limit of the CPUs that have a ring: each event of the last one makes this many comparisons.
 const MOST_CPUS: usize = 64;
 
-/// What is written down as long as it lives.
+/// The records, written as long as it lives.
 pub struct Tracepoints {
     /// The first to go: nothing is written any more.
     _attached: Vec<OwnedFd>,
     memory: Mapped,
     cpus: Vec<u32>,
     words: usize,
-    /// It is written down when threads leave guests and enter them.
+    /// Whether threads that leave and enter guests are recorded.
     guests: bool,
-    /// Where timers are written down.
+    /// The names of functions, if timers are recorded.
     functions: Option<Functions>,
 }
 
@@ -60,18 +60,18 @@ impl Tracepoints {
         Self::try_begin(cpus, None, &GUESTS)
     }
 
-    /// Who had a CPU until a thread came to it: [`Ring::kept_from`].
+    /// The thread that had a CPU until another thread came to it: [`Ring::kept_from`].
     pub fn kept_from(&self, cpu: u32, thread: u32, most: u64, from: u64, until: u64) -> Option<Kept> {
         let place = self.cpus.iter().position(|own| *own == cpu)?;
         self.ring(place).kept_from(thread.into(), most, from, until)
     }
 
-    /// What a CPU did between two moments, by its place among those that it was begun for.
+    /// The activity of a CPU between two moments, by its place among those for which it was begun.
     pub fn between(&self, place: usize, due: u64, seen: u64) -> Trace {
         self.ring(place).between(due, seen, |address| self.functions.as_ref()?.name(address))
     }
 
-    /// Whose rings there are.
+    /// The CPUs that have rings.
     pub fn cpus(&self) -> &[u32] {
         &self.cpus
     }
@@ -80,15 +80,15 @@ impl Tracepoints {
         Ring::new(&self.memory.words()[place * self.words..][..self.words])
     }
 
-    /// What a thread did on a CPU between two moments, for [`Outside`]; none: nobody writes down when guests are left. To be
-    /// asked some ms after the later one.
+    /// The time of a thread outside of its guest on a CPU between two moments, for [`Outside`]; `None`: exits of guests
+    /// are not recorded. Call it some ms after the later moment.
     pub fn outside(&self, cpu: u32, outside: &mut Outside, from: u64, until: u64) -> Option<Out> {
         let place = self.cpus.iter().position(|own| *own == cpu).filter(|_| self.guests)?;
         let (records, whole) = self.ring(place).records(from, until);
         outside.take(&records, whole)
     }
 
-    /// `interrupts`: with interrupts and timers, and with wake-ups where it says so.
+    /// `interrupts`: with interrupts and timers, and with wake-ups if it says so.
     fn try_begin(
         cpus: &CpuSet,
         interrupts: Option<bool>,
@@ -126,8 +126,8 @@ impl Tracepoints {
                 Err(error) => Err(failed(Step::Attach, &error)),
             }
         };
-        // Without this one nothing is known; of the others each kernel has those that it has. One before 5.18 does not say
-        // why a thread leaves, and refuses who asks.
+        // This tracepoint is required; the others depend on the kernel. A kernel before 5.18 does not tell why a thread
+        // leaves, and refuses a program that asks.
         attach(c"sched_switch", (EventKind::Sleeps, Of::Current))
             .or_else(|_| attach(c"sched_switch", (EventKind::Leaves, Of::Current)))?;
         let pairs: &[_] = &[
@@ -139,11 +139,11 @@ impl Tracepoints {
         for (name, kind) in pairs.iter().filter(|_| interrupts) {
             attach(name, (*kind, Of::Argument))?;
         }
-        // What is read of the kernel's structures is read where this kernel says that it stands, or not at all.
+        // Fields of kernel structures are read only at the offsets that this kernel gives.
         let types = if interrupts { Types::of_kernel() } else { None };
         let offset = |structure: &str, path: &[&str]| types.as_ref()?.offset(structure, path);
-        // Timers only where they have names; else their time is that of the interrupt. Not when they return: each program
-        // makes a wake-up longer.
+        // Timers are recorded only if they have names; otherwise their time belongs to the interrupt. Their returns are
+        // not recorded: each program makes a wake-up longer.
         let functions = types.as_ref().and_then(|_| Functions::new().ok());
         let timers = [
             (c"hrtimer_expire_entry", "hrtimer", offset("hrtimer", &["node", "expires"])),
@@ -170,7 +170,7 @@ impl Tracepoints {
                 }
             }
         }
-        // Only where KVM is there, and both or none: of one alone nothing follows.
+        // Only with KVM, and only both together: one alone proves nothing.
         let guests =
             !interrupts && guests.iter().all(|(name, kind)| attach(name, (*kind, Of::Current)).is_ok());
         let words = HEAD + records * RECORD;
@@ -249,7 +249,7 @@ mod tests {
         let allowed = sys::affinity().unwrap();
         let cpu = allowed.first().unwrap();
         sys::set_affinity(&CpuSet::one(cpu)).unwrap();
-        // It leaves "the guest" at the end of a call, and enters it at the beginning of the next.
+        // The thread leaves "the guest" at the end of a call, and enters it at the beginning of the next.
         let calls = [(c"sys_exit", EventKind::GuestLeft), (c"sys_enter", EventKind::GuestEntered)];
         let tracepoints = match Tracepoints::try_begin(&CpuSet::one(cpu), None, &calls) {
             Ok(tracepoints) if tracepoints.guests => tracepoints,
@@ -264,10 +264,11 @@ mod tests {
         sys::sleep_until(sys::now() + 1_000_000);
         let until = sys::now();
         sys::sleep_until(until + 20_000_000);
-        // What one knows of the time that another thread would have to be outside is nothing.
+        // The time outside of a thread that does not exist is unknown.
         let mut nobody = Outside::new(u64::MAX >> 8);
         assert_eq!(tracepoints.outside(cpu, &mut nobody, from, until), None);
-        // The clock of its own time is a call, too: it is outside for the sum of what lies between.
+        // A reading of the thread's CPU clock is a call as well: the thread is outside for the sum of the times
+        // between.
         let mut outside = Outside::new(own.into());
         let out = tracepoints.outside(cpu, &mut outside, from, until);
         assert!(out.is_some_and(|out| out.ns > 0 && out.until <= until && out.ns < until - from), "{out:?}");

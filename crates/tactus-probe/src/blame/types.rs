@@ -1,10 +1,10 @@
-//! Where a field stands in a structure of the running kernel, as the kernel itself says (BTF,
-//! Documentation/bpf/btf.rst). Whatever is cut or is not as documented gives no offset.
+//! The offset of a field in a structure of the running kernel, from the kernel's own types (BTF,
+//! Documentation/bpf/btf.rst). Truncated or unexpected data gives no offset.
 
 use std::fs::File;
 use std::io::Read;
 
-/// Where the kernel keeps its types.
+/// The file of the kernel's types.
 const KERNEL: &str = "/sys/kernel/btf/vmlinux";
 /// Most bytes of types that are read: a kernel with all its drivers built in has some 10 MiB.
 const MOST_BYTES: u64 = 64 << 20;
@@ -18,7 +18,7 @@ const UNION: u32 = 5;
 /// The types of a kernel.
 pub struct Types {
     bytes: Vec<u8>,
-    /// Where types begin and end, and where names do.
+    /// The beginnings and ends of the types and of the names.
     types: (usize, usize),
     names: (usize, usize),
 }
@@ -34,12 +34,12 @@ struct Type {
     has_sizes: bool,
     /// The type that it is another name of.
     of: u32,
-    /// Where its parts begin.
+    /// The beginning of its parts.
     at: usize,
 }
 
 impl Types {
-    /// Those of the running kernel; none: it does not say.
+    /// The types of the running kernel; `None`: it does not give them.
     pub fn of_kernel() -> Option<Self> {
         let mut bytes = Vec::new();
         File::open(KERNEL).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
@@ -65,8 +65,8 @@ impl Types {
         Some(Self { types, names, ..own })
     }
 
-    /// The offset of a field, in bytes: `["node", "expires"]` is that of `node.expires`. None: the structure or the field is
-    /// not there, or there are several of that name that differ.
+    /// The offset of a field, in bytes: `["node", "expires"]` is that of `node.expires`. `None`: the structure or the
+    /// field does not exist, or several of that name differ.
     pub fn offset(&self, structure: &str, path: &[&str]) -> Option<i32> {
         let mut found = None;
         for own in self.all().filter(|own| own.kind == STRUCT && self.is_called(own.name, structure)) {

@@ -45,7 +45,7 @@ pub fn add(to: u8, from: u8) -> u64 {
 
 /// The end of a function.
 pub const EXIT: u64 = 0x95;
-/// The frame's address, which is no register to be written.
+/// The register with the frame's address, which must not be written.
 pub const FRAME: u8 = 10;
 
 /// `to =` the address of the one value of a map, by its descriptor. A second instruction, of zeros, belongs to it.

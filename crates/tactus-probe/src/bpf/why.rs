@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 
-/// What is asked of the kernel, one after the other.
+/// The requests to the kernel, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The memory that the program and the worker share.
@@ -12,7 +12,7 @@ pub enum Step {
     Types,
     /// The program.
     Program,
-    /// What interrupts the CPU.
+    /// The event that interrupts the CPU.
     Clock,
     /// That the one runs at the other.
     Attach,
@@ -22,7 +22,7 @@ pub enum Step {
     Tracepoint,
 }
 
-/// What the kernel says of itself and of this process.
+/// The properties of the kernel and of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// `6.1.0-56-rt-amd64`.
@@ -66,7 +66,7 @@ impl Place {
         lacks.map(|(name, _)| name).collect()
     }
 
-    /// The kernel is older than what is needed.
+    /// Whether the kernel is older than required.
     fn is_old(&self) -> bool {
         let mut numbers = self.release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
         matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) < FIRST)
@@ -113,7 +113,7 @@ fn denied(place: &Place) -> String {
     }
 }
 
-/// What the verifier says last but for its statistics.
+/// The last message of the verifier before its statistics.
 fn last_line(said: &str) -> &str {
     let mut lines =
         said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("processed "));
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_kernel_that_is_too_old_is_told_from_a_program_that_is_refused() {
-        // What a kernel says of a helper that it does not have: EINVAL, whatever the helper is.
+        // The kernel's message for a missing helper: EINVAL for any helper.
         let said =
             "0: (85) call unknown#9999\ninvalid func unknown#9999\nprocessed 1 insns (limit 1000000)\n";
         for release in ["5.16.20", "5.10.0-28-amd64", "4.19.0"] {

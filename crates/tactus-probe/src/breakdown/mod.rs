@@ -1,5 +1,5 @@
-//! Where the time of this kernel's CPUs goes while values are measured: by CPU and kind, by thread, and what
-//! interrupted. The records of the kernel are read before and after; between the two nothing is done.
+//! Where the time of this kernel's CPUs goes while values are measured: by CPU and kind, by thread, and by interrupt.
+//! The kernel's counts are read before and after, never during the measurement.
 
 mod stat;
 mod threads;
@@ -16,15 +16,15 @@ use threads::{Threads, Who};
 
 /// The argument that makes a process one that counts until its stdin ends.
 pub const ARGUMENT: &str = "breakdown";
-/// Threads, and kinds of interrupts, that are told.
+/// Limit of the threads, and of the kinds of interrupts, that are reported.
 const MOST: usize = 16;
 
-/// What was counted so far, phase by phase.
+/// The counts so far, phase by phase.
 #[derive(Default)]
 pub struct Tally {
     phases: Vec<Sum>,
     began: Option<Snapshot>,
-    /// The CPUs, when what is counted was over.
+    /// The state of the CPUs at the end of the counted time.
     halted: Option<Stat>,
 }
 
@@ -33,11 +33,11 @@ struct Snapshot {
     threads: Threads,
     interrupts: Table,
     softirqs: Table,
-    /// The last that is read at the beginning, and the first at the end: reading is work, too.
+    /// Read last at the beginning, and first at the end: reading also takes time.
     stat: Stat,
 }
 
-/// What came in a phase.
+/// The counts of a phase.
 #[derive(Default)]
 struct Sum {
     phase: Option<&'static str>,
@@ -48,7 +48,7 @@ struct Sum {
 }
 
 impl Tally {
-    /// What comes from now on counts.
+    /// Begins the count.
     pub fn begin(&mut self) {
         self.halted = None;
         self.began = Some(Snapshot {
@@ -59,7 +59,7 @@ impl Tally {
         });
     }
 
-    /// What comes from now on does not: [`Tally::end`] may then take its time.
+    /// Stops the count: [`Tally::end`] may then take its time.
     pub fn halt(&mut self) {
         self.halted = Some(Stat::now());
     }
@@ -129,7 +129,7 @@ mod tests {
     use crate::sys;
 
     #[test]
-    fn what_a_thread_does_between_begin_and_end_is_its_phases_and_what_it_does_between_phases_nobodys() {
+    fn time_between_begin_and_end_belongs_to_the_phase_and_time_between_phases_to_none() {
         let mut tally = Tally::default();
         let busy = |ns| {
             let until = sys::own_time() + ns;

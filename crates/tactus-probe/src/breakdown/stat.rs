@@ -1,8 +1,8 @@
-//! What came between two readings of /proc/stat, and their sums.
+//! The differences between two readings of /proc/stat, and their sums.
 
 use tactus_measure::stat::Stat;
 
-/// What came after `before`. A CPU that was taken off meanwhile, or came, is left out.
+/// The counts after `before`. A CPU that went offline or online meanwhile is left out.
 pub fn since(stat: &Stat, before: &Stat) -> Stat {
     let cpus = stat.cpus.iter().filter_map(|(cpu, times)| {
         let before = before.cpus.get(cpu)?;

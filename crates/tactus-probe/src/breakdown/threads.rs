@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 
-/// Who ran. Threads of a process that have the same name are one.
+/// A thread that ran. Threads of a process with the same name count as one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
     pub pid: u32,
@@ -12,11 +12,11 @@ pub struct Who {
     pub name: String,
 }
 
-/// What the threads had up to a moment, by process and thread, in ns.
+/// The time that the threads had up to a moment, by process and thread, in ns.
 pub struct Threads(BTreeMap<(u32, u32), u64>);
 
 impl Threads {
-    /// Those that there are.
+    /// All threads of the system.
     pub fn now() -> Self {
         let mut all = BTreeMap::new();
         for pid in numbers("/proc") {
@@ -27,7 +27,7 @@ impl Threads {
         Self(all)
     }
 
-    /// Who has run since then, and for how long, in ns. Of those that have ended meanwhile nobody knows.
+    /// The threads that have run since then, and for how long, in ns. Threads that have ended meanwhile are missing.
     pub fn ran(&self) -> Vec<(Who, u64)> {
         let mut all = Vec::new();
         for ((pid, thread), ns) in Self::now().0 {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_runs_is_named_with_its_process_and_one_that_has_gone_is_nobody() {
+    fn a_running_thread_is_named_with_its_process_and_one_that_has_ended_is_left_out() {
         let before = Threads::now();
         let named = std::thread::Builder::new().name("busy: one".into());
         let (stop, stopped) = std::sync::mpsc::channel::<()>();

@@ -41,7 +41,7 @@ pub fn fifo(
     once: &Rc<dyn Fn() -> u64>,
 ) -> Result<Disturbance, Refusal> {
     let highest = priorities.first().copied().unwrap_or_default();
-    // Tried here, where it can still be refused with its reason.
+    // Tried here, because it can still be refused with its reason.
     let before = sys::affinity().unwrap_or_default();
     for cpu in cpus.iter() {
         make_fifo(cpu, highest)?;

@@ -18,8 +18,8 @@ macro_rules! faults {
         /// Every fault of this probe.
         pub const NAMES: &[&str] = &[$(fault::$word::NAME),+];
 
-        /// What a fault does on `cpus`; `above` is a priority above the measuring threads. `seed`: when it is made is
-        /// drawn by lot, and told.
+        /// Prepares a fault on `cpus`; `above` is a priority above the measuring threads. `seed`: its times are random,
+        /// and reported.
         ///
         /// # Errors
         /// When a parameter is out of its range or the system refuses it. Nothing is then changed.
@@ -38,39 +38,39 @@ macro_rules! faults {
     };
 }
 
-// What is done to a guest from outside is in the watch.
+// The watch, outside of the guest, injects the faults that act on a guest from outside.
 faults! { hog: Hog, block: Block, overcommit: Overcommit; from outside: HoldVcpu }
 
 /// A fault that is ready to begin.
 pub struct Disturbance {
-    /// What carries it out.
+    /// The way in which it is carried out.
     pub way: String,
     /// Its workers, a process each.
     pub works: Vec<Work>,
     /// The longest that each worker held its CPU, in ns, where workers know.
     pub longest: &'static [Shared],
-    /// What disturbs by itself, in the kernel.
+    /// The disturbance that runs by itself, in the kernel.
     pub held: Option<Box<dyn Held>>,
     /// When it was made, where a worker keeps that.
     pub made: Option<Made>,
 }
 
-/// Something of the kernel's that disturbs by itself, and what it changed.
+/// An object of the kernel that disturbs by itself, and the changes that it needed.
 pub trait Held {
     /// Lets it begin.
     ///
     /// # Errors
-    /// In words, where it does not.
+    /// In words, when it does not begin.
     fn begin(&mut self) -> Result<(), String>;
 
-    /// Ends it, puts everything back and says what it did. Called again it does nothing.
+    /// Ends it, restores everything and returns its counts. A second call does nothing.
     ///
     /// # Errors
-    /// In words, what could not be put back.
+    /// In words, the changes that could not be restored.
     fn end(&mut self) -> Result<Count, String>;
 }
 
-/// What a fault did, as far as what carried it out says so.
+/// The counts of a fault, as far as its mechanism reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// How often, on all CPUs together.
@@ -79,7 +79,7 @@ pub struct Count {
     pub longest_ns: Option<u64>,
     /// When each began, CLOCK_MONOTONIC in ns.
     pub at: Vec<u64>,
-    /// What carried it out, where that is known at the end only.
+    /// The way in which it was carried out, if that is only known at the end.
     pub way: Option<String>,
 }
 
@@ -115,7 +115,7 @@ pub struct Rhythm {
 }
 
 impl Rhythm {
-    /// Once in `every` ns, for `length` ns; with a seed at a moment that is drawn by lot and kept.
+    /// Once in `every` ns, for `length` ns; with a seed, at a random moment that is recorded.
     fn new(length: u64, every: u64, seed: Option<u64>) -> Result<Self, Refusal> {
         let lots = seed.map(|seed| Lots::of_fault(length, every, seed));
         let made = lots
@@ -125,12 +125,12 @@ impl Rhythm {
         Ok(Self { every: every.max(1), lots, made })
     }
 
-    /// Whether its moments are drawn by lot.
+    /// Whether its moments are random.
     pub const fn is_drawn(&self) -> bool {
         self.lots.is_some()
     }
 
-    /// Where the moments are kept.
+    /// The record of the moments.
     pub const fn made(&self) -> Option<Made> {
         self.made
     }
@@ -148,7 +148,7 @@ impl Rhythm {
         }
     }
 
-    /// The next moment after one that was made at `at`: what has passed meanwhile is left out, and each period has one.
+    /// The next moment after the one at `at`: moments that have passed are skipped, and each period has one.
     pub fn after(&self, at: u64, now: u64) -> u64 {
         match self.lots {
             Some(lots) => lots.next(now.max((at / self.every + 1) * self.every)),
@@ -175,14 +175,14 @@ impl Made {
         }
     }
 
-    /// Those that were kept.
+    /// The recorded moments.
     pub fn times(self) -> Vec<u64> {
         let count = usize::try_from(self.0[0].load(Ordering::Acquire)).unwrap_or(0);
         self.0.iter().skip(1).take(count).map(|at| at.load(Ordering::Relaxed)).collect()
     }
 }
 
-/// Does `once` again and again, for ever, and keeps the longest that it says it held its CPU, in ns.
+/// Calls `once` again and again, for ever, and keeps the longest time that it held its CPU, in ns.
 fn repeat(rhythm: Rhythm, longest: &Shared, rounds: &AtomicU64, once: &dyn Fn() -> u64) {
     // Not at once: the others are to come so far.
     let mut due = rhythm.next(sys::now() + rhythm.every);

@@ -1,9 +1,8 @@
-//! `overcommit`: more real-time threads than CPUs. On each CPU as many SCHED_FIFO threads as asked
-//! for, the first above the measuring ones, each further one a priority lower; each takes `length` of
-//! CPU time every `every`.
+//! `overcommit`: more real-time threads than CPUs. Each CPU gets the requested number of SCHED_FIFO threads: the first
+//! one above the measuring threads, each further one a priority lower. Each takes `length` of CPU time every `every`.
 //!
-//! All become due at the same moments, on all CPUs: the worst case of rate-monotonic analysis, in which
-//! the lowest waits for the sum of the others. Staggered they would hide from each other.
+//! All become due at the same moments, on all CPUs: the worst case of rate-monotonic analysis, in which the lowest
+//! waits for the sum of the others. Staggered threads would not wait for each other.
 
 use std::rc::Rc;
 
@@ -30,7 +29,7 @@ pub fn prepare(
     }
     let (length, _) = size(Overcommit::NAME, (table.length, table.every), u64::from(threads))?;
     let priorities: Vec<u32> = (0..threads).map(|thread| above - thread).collect();
-    // Its own time: what a higher one took of the stretch does not count.
+    // The thread's CPU time: time taken by a higher thread does not count.
     let once: Rc<dyn Fn() -> u64> = Rc::new(move || busy(length, sys::own_time));
     fifo(cpus, &priorities, rhythm, &once)
 }

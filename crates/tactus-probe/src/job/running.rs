@@ -38,20 +38,20 @@ pub struct Running {
     job: Prepared,
     series: Vec<Series>,
     began: u64,
-    /// Where loads are let run and stopped in turn.
+    /// The times at which loads run and stop in turn.
     toggle: Option<Toggle>,
     failed: Option<String>,
     jumps: Jumps,
-    /// What there is to say of counters that did not begin.
+    /// The note on counters that did not start.
     refused: Option<Note>,
 }
 
 impl Running {
     /// Starts loads and faults, and then the measuring threads.
     ///
-    /// Threads are due one after the other: the first due time of number `i` of `n` lies `i/n` of an
-    /// interval after the first one's, so that their wake-ups do not disturb each other by being one
-    /// event (cyclictest spreads its threads by different intervals instead).
+    /// Threads are due one after the other: the first due time of number `i` of `n` lies `i/n` of an interval after the
+    /// first one's. So their wake-ups do not coincide and disturb each other. cyclictest uses different intervals
+    /// instead.
     pub fn start(mut job: Prepared) -> Self {
         let failed = job.workers.iter_mut().find_map(|worker| worker.go().err());
         let mut failed = failed;
@@ -106,8 +106,8 @@ impl Running {
         Self { job, series, began, toggle, failed, jumps, refused }
     }
 
-    /// Measures until the end; returns how the conversation ended, where it ended with it, and else what is left of the
-    /// job for the control after it.
+    /// Measures until the end. Returns the job for the control after it, or how the conversation ended if it ended
+    /// meanwhile.
     ///
     /// # Errors
     /// When the stream breaks.
@@ -129,7 +129,7 @@ impl Running {
             if now >= end_at {
                 break End::Complete;
             }
-            // Nobody would end what was begun over a line that was pulled out.
+            // If the line was pulled out, no message would end this job.
             if channel.is_deserted() {
                 break End::Stopped;
             }
@@ -144,7 +144,7 @@ impl Running {
             }
             // A tick that coincides with the end is the last one, which is sent below.
             if now >= next_tick {
-                // What waits for a narrow channel is said first: the next tick is then a longer one.
+                // Data that waits for a narrow channel is sent first; the next tick then covers more time.
                 if !channel.is_busy() {
                     self.report(channel, None)?;
                 }
@@ -225,8 +225,8 @@ impl Running {
         Ok(end_of_session.map_or(Ok(self.job), Err))
     }
 
-    /// At the end of the duration the threads end by themselves; else they are told to. One that does not end is
-    /// kept from its CPU: the latency that it is in is the largest of all, and nobody will know it.
+    /// At the end of the duration the threads end by themselves; otherwise they are told to. A thread that does not end
+    /// is kept from its CPU: its current latency is the largest of all, and remains unknown.
     fn end_threads(&mut self, by_themselves: bool) {
         if !by_themselves {
             self.job.common.stop.store(true, Ordering::Release);
@@ -263,7 +263,7 @@ impl Running {
             let cpu = series.lane.spec.series.cpu;
             let of_cpu = counted.as_ref().map(|counted| counted.get(&cpu).copied().unwrap_or_default());
             let (tick, outliers) = series.tick(at_ns, &stat, of_cpu);
-            // Where frames are few and dear, others write on the line, too.
+            // Other programs may also write on a narrow channel's line: a total survives the loss of ticks.
             if channel.is_narrow() || end.is_some() {
                 channel.say(&FromProbe::Total(
                     series.total(at_ns, end.is_some() && series.lane.is_finished()),
@@ -345,7 +345,7 @@ impl Running {
     }
 }
 
-/// Says what the items of an activity came to.
+/// Reports the values of an activity's items.
 fn say_values(channel: &mut Channel, activity: u32, values: Vec<ValueResult>) -> io::Result<()> {
     values.into_iter().try_for_each(|value| channel.say(&FromProbe::Value(Value { activity, value })))
 }

@@ -8,10 +8,10 @@ use crate::tracer::tracers;
 use crate::work::Pace;
 use crate::worker::Worker;
 
-/// Starts the worker that has the tracer for all activities that read of it; none: there are none.
+/// Starts the worker that runs the tracer for all activities that read from it; `None`: no activity does.
 ///
 /// # Errors
-/// Why it cannot be had.
+/// Why the tracer cannot be used.
 pub fn start(activities: &[Activity], pace: Pace, notes: &mut Vec<Note>) -> Result<Option<Worker>, Refusal> {
     let mut all = activities.iter().filter(|activity| traces(activity));
     let Some(mut one) = all.next().cloned() else { return Ok(None) };
@@ -28,7 +28,7 @@ pub fn start(activities: &[Activity], pace: Pace, notes: &mut Vec<Note>) -> Resu
         }
         one.cpus = one.cpus.iter().chain(other.cpus.iter()).collect::<CpuSet>();
     }
-    // Where nobody has mounted it this process reads of it, too.
+    // If tracefs is not mounted yet, this mounts it; this process reads it as well.
     tracers().map_err(|why| refusal(&why.into()))?;
     let mut worker = Worker::start(&one, 0, pace)?;
     notes.append(&mut worker.take_notes());

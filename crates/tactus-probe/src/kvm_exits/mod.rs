@@ -34,7 +34,7 @@ use crate::sys::{self, bpf, perf};
 /// The argument that makes a process one that counts exits.
 pub const ARGUMENT: &str = "exits";
 
-/// What counts until it is dropped, between two tracepoints.
+/// Counts the times between two tracepoints until it is dropped.
 struct Counter {
     /// When, in ns.
     began: u64,
@@ -42,7 +42,7 @@ struct Counter {
     threads: Vec<(u32, Record)>,
 }
 
-/// Those of all exits, and of those to user space where the kernel tells of them.
+/// The counters of all exits, and of those to user space if the kernel reports them.
 struct Counters {
     all: Counter,
     users: Option<Counter>,
@@ -88,8 +88,9 @@ fn begin(words: &[String]) -> Result<Counters, String> {
     Ok(Counters { all: count(threads, (&exit, Says::Exit { reason, isa }), &entry)?, users })
 }
 
-/// The tracepoints between which a virtual CPU is in user space. The second comes with each change of a processor's
-/// registers from user space's to the guest's and back, and the first behind the way back: the next one is the way there.
+/// The tracepoints between which a virtual CPU is in user space. The second fires when a processor's registers change
+/// from user space's to the guest's, and when they change back. The first follows the change to user space, so the next
+/// second one is the change to the guest.
 fn to_user() -> Option<(Tracepoint, Says, Tracepoint)> {
     let exit = Tracepoint::of("kvm/kvm_userspace_exit").ok()?;
     let says = Says::ToUser { reason: exit.field("reason", 4)?, error: exit.field("errno", 4)? };
@@ -140,7 +141,7 @@ fn runs_by_kvm(thread: u32) -> bool {
 }
 
 impl Counters {
-    /// Ends it and says what was counted.
+    /// Ends it and prints the counts.
     fn end(self) {
         let began = self.all.began;
         let (all, users) = (self.all.end(), self.users.map(Counter::end));
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!((cpu, record.isa()), (7, 1));
         assert!(kind.count >= TIMES && kind.count < 2 * TIMES, "{}", kind.count);
         assert!(kind.ns > 0 && kind.longest_ns <= kind.ns && kind.ns <= kind.count * kind.longest_ns);
-        // It was late once, or slept: at least one of them was as long as it should be.
+        // A pause may be shorter once: at least one of them was as long as planned.
         assert!(kind.longest_ns > PAUSE / 2 && kind.ns <= sys::now() - counter.began);
         // Nothing is counted once it has ended.
         drop(counter.events);

@@ -1,5 +1,5 @@
-//! The two programs, as instructions. Both run in the thread of a virtual CPU, which alone writes its record: nothing is
-//! shared, and a thread that is moved from one CPU to another between exit and entry is counted all the same.
+//! The two programs, as instructions. Both run in the thread of a virtual CPU, which alone writes its record. No memory
+//! is shared, and a thread that moves to another CPU between exit and entry is still counted.
 
 use super::record::{AT, ISA, LAST_REASON, SLOT, SLOT_WORDS, SLOTS, WORDS};
 use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, map_value, set, store, word};
@@ -7,13 +7,13 @@ use crate::bpf::instruction::{EXIT, THREAD, TIME, add, call, code, copy, load, m
 /// The set of instructions of VMX, whose reasons are the lower half of a word with flags.
 const VMX: i32 = 1;
 
-/// A number that instructions have room for.
+/// A number as the operand of an instruction; 0 if it does not fit.
 fn value(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// The beginning of both: register 6 has what the tracepoint says, register 8 the address of the thread's record. What
-/// is no thread of ours ends here.
+/// The beginning of both: register 6 has the arguments of the tracepoint, register 8 the address of the thread's
+/// record. For other threads the program ends here.
 fn find(map: i32, threads: &[u32]) -> Vec<u64> {
     let mut found = vec![copy(6, 1), call(THREAD), code(0xbc, 7, 0, 0, 0)];
     for (number, thread) in threads.iter().enumerate() {
@@ -26,7 +26,7 @@ fn find(map: i32, threads: &[u32]) -> Vec<u64> {
     found
 }
 
-/// Where a tracepoint says why, and what else it says of that.
+/// The fields of a tracepoint with the reason and a second number.
 #[derive(Clone, Copy, Debug)]
 pub enum Says {
     /// `kvm_exit`: the reason, and the set of instructions that it is of.
@@ -35,8 +35,8 @@ pub enum Says {
     ToUser { reason: i16, error: i16 },
 }
 
-/// KVM's number for an exit to user space for a signal, or because that asked for it: the one error that a guest that goes
-/// on has (EINTR).
+/// KVM's number for an exit to user space for a signal, or because user space asked for it. It has the error EINTR, the
+/// only error after which a guest continues.
 pub const INTERRUPTED: usize = 10;
 
 /// At `kvm_exit` or `kvm_userspace_exit`: when, and why.
@@ -64,7 +64,7 @@ pub fn left(map: i32, threads: &[u32], says: Says) -> Vec<u64> {
     program
 }
 
-/// At `kvm_entry`, or at `kvm_fpu` where it has been in user space: how long it was outside.
+/// At `kvm_entry`, or at `kvm_fpu` after user space: how long it was outside.
 pub fn entered(map: i32, threads: &[u32]) -> Vec<u64> {
     let mut program = find(map, threads);
     let [count, ns, longest] = [SLOTS, SLOTS + 1, SLOTS + 2].map(word);
@@ -98,7 +98,7 @@ pub fn entered(map: i32, threads: &[u32]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Where the jumps of a program lead.
+    /// The targets of a program's jumps.
     fn jumps(program: &[u64]) -> Vec<(usize, usize)> {
         let jump = |(at, instruction): (usize, &u64)| {
             let bytes = instruction.to_ne_bytes();

@@ -1,4 +1,4 @@
-//! What the programs write of a thread: words that they know by their numbers.
+//! The record that the programs write for a thread: they know its words by their numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,12 +8,12 @@ pub const AT: usize = 0;
 pub const SLOT: usize = 1;
 /// The set of instructions that reasons are of.
 pub const ISA: usize = 2;
-/// Where the slots are.
+/// The first word of the slots.
 pub const SLOTS: usize = 3;
 /// Words of a slot: how often, for how long together, the longest.
 pub const SLOT_WORDS: usize = 3;
-/// The last reason that has a slot of its own. The numbers of VMX (Intel SDM, volume 3, appendix C) end far below, and
-/// those of SVM (AMD APM, volume 2, appendix C) are up to 0x403 but for a few that are negative.
+/// The last reason with a separate slot. The numbers of VMX (Intel SDM, volume 3, appendix C) end far below. Those of
+/// SVM (AMD APM, volume 2, appendix C) are up to 0x403, except a few negative ones.
 pub const LAST_REASON: usize = 0x407;
 /// Words of a thread; the last slot is for all other reasons.
 pub const WORDS: usize = SLOTS + (LAST_REASON + 2) * SLOT_WORDS;
@@ -24,7 +24,7 @@ pub const MOST_THREADS: usize = 128;
 #[derive(Clone, Copy)]
 pub struct Record(&'static [AtomicU64]);
 
-/// What came of a reason.
+/// The counts of a reason.
 pub struct Kind {
     /// How often it left the guest for it, and came back.
     pub count: u64,
@@ -59,7 +59,7 @@ impl Record {
         }
     }
 
-    /// What came of a reason; that after [`LAST_REASON`] stands for all others.
+    /// The counts of a reason; the number after [`LAST_REASON`] stands for all others.
     pub fn of(self, reason: usize) -> Kind {
         let at = SLOTS + reason * SLOT_WORDS;
         Kind { count: self.word(at), ns: self.word(at + 1), longest_ns: self.word(at + 2) }

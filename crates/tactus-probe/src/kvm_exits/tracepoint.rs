@@ -10,10 +10,10 @@ pub struct Tracepoint {
 }
 
 impl Tracepoint {
-    /// The one of that name: `kvm/kvm_exit`.
+    /// The tracepoint of this name, such as `kvm/kvm_exit`.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// Why it cannot be used, in words.
     pub fn of(name: &str) -> Result<Self, String> {
         let format = tracefs::read_first(&["events/", name, "/format"].concat())?;
         Self::parse(format).ok_or_else(|| ["the tracefs description of ", name, " cannot be read"].concat())
@@ -24,7 +24,7 @@ impl Tracepoint {
         Some(Self { id, format })
     }
 
-    /// Where a field of so many bytes is; none: there is no such.
+    /// The offset of a field of this size, in bytes; `None`: no such field.
     pub fn field(&self, name: &str, size: i16) -> Option<i16> {
         let parts = |line: &'_ str| {
             let mut parts = line.trim().split(';').map(str::trim);

@@ -1,8 +1,7 @@
-//! `command`: a program of the environment, as the plan gives it. A round is a tenth of a second that it
-//! ran.
+//! `command`: a program of the environment, as the plan gives it. A round is a tenth of a second of its run time.
 //!
-//! Where the kernel allows it (root), the program runs in a process namespace of its own: whatever it
-//! starts ends with it, however it was started. Elsewhere it ends with its process group.
+//! Where the kernel allows it (root), the program runs in a separate process namespace: all processes that it starts
+//! end with it. Otherwise its process group ends with it.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -23,7 +22,7 @@ use crate::work::{Work, over, reset_scheduling};
 
 /// The length of a round.
 const ROUND: Duration = Duration::from_millis(100);
-/// Where programs are if nothing says so.
+/// The default PATH.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 pub fn works(table: &Command, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {

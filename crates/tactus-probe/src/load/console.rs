@@ -15,7 +15,7 @@ use crate::work::{Work, reset_scheduling};
 
 /// The consoles that the kernel writes to, by name.
 const CONSOLES: &str = "/sys/class/tty/console/active";
-/// What serial lines are called: 8250 and its like, ARM's PL011, i.MX, Freescale, Xilinx.
+/// Names of serial lines: 8250 and its like, ARM's PL011, i.MX, Freescale, Xilinx.
 const SERIAL: [&str; 5] = ["ttyS", "ttyAMA", "ttymxc", "ttyLP", "ttyPS"];
 /// How often it writes, in ns.
 const EVERY_NS: u64 = 10_000_000;
@@ -48,9 +48,9 @@ fn serial(consoles: &str) -> Option<&str> {
     consoles.split_whitespace().find(|name| SERIAL.iter().any(|kind| name.starts_with(kind)))
 }
 
-/// Writes so many bytes a second, until the line breaks.
+/// Writes this many bytes a second, until the line breaks.
 fn write(mut line: &File, rate: u64, rounds: &AtomicU64) {
-    // As much as the highest rate writes at once; `rest` is what the last writes left of a byte.
+    // The text of one write at the highest rate; `rest` is the fraction of a byte that earlier writes left.
     let text: Vec<u8> =
         b"tactus writes this line to a serial console, as a load of the machine.\r\n".repeat(160);
     let (mut due, mut rest) = (sys::now(), 0);

@@ -1,7 +1,7 @@
-//! `disk`: writes a file, brings it to the disk (fsync) and reads it back from there, for ever. A round
-//! is 64 KiB written or read.
+//! `disk`: writes a file, brings it to the disk (fsync) and reads it back from there, for ever. A round is 64 KiB
+//! written or read.
 //!
-//! The file has no name: nothing stays, whatever ends the load.
+//! The file has no name, so it is gone when the load ends in any way.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use tactus_model::size::Bytes;
 use super::{length, next, pinned, refuse};
 use crate::work::{Work, over};
 
-/// Where a file is made if nobody says: an image that holds the probe alone has nothing but its root.
+/// The default directories for the file, in order: an image with the probe alone has only its root.
 const DIRECTORIES: [&str; 3] = ["/var/tmp", "/tmp", "/"];
 /// Bytes of a round.
 const ROUND: u64 = 64 << 10;
@@ -76,7 +76,7 @@ fn usable(directory: &str, total: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A file without a name; if there can be none: why.
+/// A file without a name, or the reason why it cannot be made.
 #[inline(never)]
 fn unnamed(directory: &str) -> Result<File, String> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
@@ -110,7 +110,7 @@ fn churn(file: &File, bytes: u64, rounds: &AtomicU64, enough: impl Fn() -> bool)
             }
             rounds.fetch_add(1, Ordering::Relaxed);
         }
-        // What was written is read from the disk, as far as the kernel agrees.
+        // Drops the written data from the page cache, as far as the kernel agrees, so that it is read from the disk.
         let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
         for at in (0..bytes).step_by(length(ROUND)) {
             file.read_exact_at(&mut block[..length(ROUND.min(bytes - at))], at)?;

@@ -1,5 +1,5 @@
-//! `memory`: streams through a buffer that no cache holds, by copying one half to the other and adding
-//! it back (STREAM's copy and triad). A round is a MiB of the buffer gone through.
+//! `memory`: streams through a buffer larger than any cache, by copying one half to the other and adding it back
+//! (STREAM's copy and triad). A round is a MiB of the buffer gone through.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::work::Work;
 
 /// Words of 64 bits of either half that are one round: together a MiB.
 const ROUND: usize = (1 << 20) / 16;
-/// The size of a buffer where that of the caches is not known.
+/// The size of a buffer when the size of the caches is unknown.
 const DEFAULT: u64 = 64 << 20;
 
 pub fn works(table: &Memory, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {

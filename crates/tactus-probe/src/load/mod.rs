@@ -17,7 +17,7 @@ macro_rules! loads {
         /// Every load of this probe.
         pub const NAMES: &[&str] = &[$(load::$word::NAME),+];
 
-        /// What the workers of a load do on `cpus`, a process each.
+        /// The work of a load's workers on `cpus`, one process each.
         ///
         /// # Errors
         /// When a parameter is out of its range or the system lacks something.
@@ -53,7 +53,7 @@ fn pinned(cpu: u32, work: Work) -> Work {
     })
 }
 
-/// A refusal; an empty hint is none.
+/// A refusal; an empty hint is left out.
 #[inline(never)]
 fn refuse(reason: String, hint: &str) -> Refusal {
     Refusal { reason, hint: (!hint.is_empty()).then(|| hint.to_owned()) }
@@ -72,7 +72,7 @@ fn room(name: &str, total: u64) -> Result<(), Refusal> {
     }
 }
 
-/// Memory that can be taken without taking it from others, in bytes; none: the kernel does not say.
+/// Memory that can be taken without taking it from other processes, in bytes; `None`: the kernel does not say.
 pub fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

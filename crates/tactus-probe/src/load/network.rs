@@ -13,7 +13,7 @@ use super::{length, pinned, refuse};
 use crate::sys;
 use crate::work::{Work, over};
 
-/// What IPv4 leaves of 64 KiB to a datagram.
+/// The largest datagram of IPv4, in bytes: 64 KiB without the headers.
 const MOST: u64 = 65_507;
 
 pub fn works(table: &Network, cpus: &CpuSet) -> Result<Vec<Work>, Refusal> {
@@ -53,8 +53,8 @@ fn loopback() -> io::Result<()> {
     })
 }
 
-/// What needs the loopback. Where this environment was made for the probe and ends with it, that is
-/// brought up.
+/// Runs an operation that needs the loopback. If this environment was made for the probe and ends with it, the loopback
+/// is brought up.
 pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
     what().or_else(|error| {
         // The session is PID 1, and so the whole environment.
@@ -66,7 +66,7 @@ pub fn with_loopback<T>(what: impl Fn() -> io::Result<T>) -> io::Result<T> {
     })
 }
 
-/// A receiving and a sending end, each of which hears the other and nobody else.
+/// A receiving and a sending end; each receives only from the other.
 #[inline(never)]
 fn ends() -> io::Result<(UdpSocket, UdpSocket)> {
     let any = || UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
@@ -112,7 +112,7 @@ mod tests {
     fn what_others_send_is_not_heard() {
         let (from, to) = ends().unwrap();
         let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        // Whether the kernel tells that nobody hears it is the kernel's affair.
+        // The kernel may or may not report that no socket receives it.
         let _ = other.send_to(&[], from.local_addr().unwrap());
         to.send(&[1, 2]).unwrap();
         assert_eq!(from.recv(&mut [0; 8]).unwrap(), 2);

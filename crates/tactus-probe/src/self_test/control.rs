@@ -1,9 +1,9 @@
 //! The default control: a known disturbance that every measuring thread must see at its size, before anything is
 //! measured, and once more after it.
 //!
-//! On each measuring CPU a hog holds the CPU until a known time after its threads were due, which must then wake that much
-//! late. What they measure is counted and sent as all that they measure is ([`Trial`]); the host side judges by what it
-//! decodes. The same rule is asked here, to know whether to try again: others disturb, too.
+//! A hog holds each measuring CPU until a known time after its threads were due. The threads must then wake late by
+//! that time. Their values are counted and sent like all others ([`Trial`]), and the host side judges the decoded
+//! values. The probe applies the same rule to decide whether to try again, because other disturbances may interfere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +21,16 @@ use crate::sys;
 const SIZES_NS: [u64; 4] = [1_000_000, 4_000_000, 16_000_000, 64_000_000];
 /// The same of the fine control.
 const FINE_NS: u64 = 50_000;
-/// How much before a due time it starts, in ns, by attempt: where a hog itself wakes late it must set out earlier, or it
-/// comes when the thread has already been served.
+/// How long before a due time the hog starts, in ns, by attempt. A hog that itself wakes late must start earlier, or it
+/// runs after the thread has already been served.
 const LEADS_NS: [u64; 8] = [100_000, 100_000, 200_000, 200_000, 300_000, 300_000, 400_000, 400_000];
-/// How long the threads go on being due after the hog should have ended, in ns, by attempt: on a machine under load (an
-/// emulated guest above all) it is the hog that comes late, and then nothing was due any more while it ran.
+/// How long the threads stay due after the hog should have ended, in ns, by attempt. On a loaded machine, above all in
+/// an emulated guest, the hog itself may be late, and then no thread was due while it ran.
 const TAILS_NS: [u64; 8] =
     [2_000_000, 4_000_000, 8_000_000, 16_000_000, 32_000_000, 64_000_000, 128_000_000, 256_000_000];
 /// The longest interval of a control, in ns: a thread that is to wake once a second need not be waited for.
 const LONGEST_NS: u64 = 1_000_000;
-/// Undisturbed time before the hog, in ns: the noise of the place.
+/// Undisturbed time before the hog, in ns, to measure the noise.
 const QUIET_NS: u64 = 8_000_000;
 /// From an order to the first due time, in ns: time for the threads to hear of it.
 const HEAD_START_NS: u64 = 3_000_000;
@@ -103,7 +103,7 @@ impl CpuControl {
         }
     }
 
-    /// Waits for the threads and takes what they counted.
+    /// Waits for the threads and takes their counts.
     fn collect(&mut self, series: Vec<Series>, end: u64) -> Vec<Counted> {
         let patience = Duration::from_nanos(end.saturating_sub(sys::now())) + PATIENCE;
         self.stuck |= !self.lanes.iter().all(|lane| lane.wait_finished(patience));
@@ -114,7 +114,7 @@ impl CpuControl {
         self.lanes.iter().map(|lane| Series::uncounted(Arc::clone(lane))).collect()
     }
 
-    /// When the threads are due whom the hog is to hold, after a beginning.
+    /// The due time of the threads that the hog is to hold, after `start`.
     fn due(&self, start: u64, lead: u64) -> u64 {
         start + (lead + self.interval()).next_multiple_of(self.interval())
     }
@@ -124,7 +124,7 @@ impl CpuControl {
         self.hog.hold(Hold { number: self.number, from: due - lead, until: due + size_ns, size_ns });
     }
 
-    /// Takes an attempt where it is better than those before.
+    /// Takes an attempt if it is better than those before.
     fn take(
         &mut self,
         start: u64,
@@ -216,7 +216,7 @@ pub fn run(cpus: &mut [CpuControl], stage: Stage) -> (Vec<Trial>, Vec<Note>) {
     (trials, notes)
 }
 
-/// What a control cannot show of SCHED_DEADLINE threads.
+/// A note on the limits of a control of SCHED_DEADLINE threads.
 pub fn deadline_note<'a>(mut lanes: impl Iterator<Item = &'a Arc<Lane>>) -> Option<Note> {
     lanes.any(|lane| lane.spec.policy == Policy::Deadline).then(|| {
         Note::info(format!(

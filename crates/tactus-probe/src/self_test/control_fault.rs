@@ -1,9 +1,9 @@
-//! The control by a fault that the plan names: it is injected on all measuring CPUs, and every
-//! measuring thread must see it at its size.
+//! The control by a fault that the plan names: it is injected on all measuring CPUs, and every measuring thread must
+//! see it at its size.
 //!
-//! Nobody tells when the kernel began a block, as the default control's hog can: what is seen is the
-//! largest value of a time in which one was whole. So it must stand out: where the noise of the place,
-//! measured just before over as long a time, is more than half of it, nothing is proven.
+//! The kernel does not report when it began a block, as the default control's hog does. The result is the largest value
+//! of a time that contains a whole block. So it must stand out: the noise is measured just before over an equally long
+//! time, and if it is more than half of the block, the control proves nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::sys;
 use crate::work::Pace;
 use crate::worker::{Ended, Worker};
 
-/// Rounds until a thread is said not to have seen it: others disturb, too.
+/// Rounds until a thread counts as not having seen it: other disturbances may interfere.
 const ATTEMPTS: u32 = 4;
 /// The least time from one injection to the next, in ns: the plan's `every` need not be waited for.
 const LEAST_EVERY_NS: u64 = 20_000_000;
 /// The least time between two wake-ups, in ns.
 const LEAST_INTERVAL_NS: u64 = 20_000;
-/// What every ring holds of wake-ups.
+/// The number of wake-ups that every ring can hold.
 const SAMPLES: u64 = 1_000;
 
 /// Injects `fault` on the CPUs of all `lanes` at once; `above` is a priority above theirs.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_size_of_its_own_is_no_control() {
+    fn a_fault_without_a_size_cannot_be_a_control() {
         let over = Overcommit { threads: None, length: Nanos(MS), every: Nanos(100 * MS) };
         let (results, notes) = run(&Fault::Overcommit(over), &[], 99, Stage::Before);
         assert!(results.is_empty());

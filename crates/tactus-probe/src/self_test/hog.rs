@@ -1,5 +1,5 @@
-//! The thread that holds a CPU for a control: SCHED_FIFO above the measuring ones (at 99: beside them, and then already
-//! running when they become due), reading the clock as it does so.
+//! The thread that holds a CPU for a control: it reads the clock in a loop with SCHED_FIFO, above the measuring
+//! threads. If they have priority 99, it has the same, and already runs when they become due.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -35,8 +35,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// How much of it a thread waited that was due at `start` and then every `interval_ns`: from its first due time within;
-    /// none: it was not due. A thread that polls (0) waited all of it.
+    /// The part of it that a thread waited which was due at `start` and then every `interval_ns`: from its first due
+    /// time within. `None`: it was not due. A polling thread (0) waited all of it.
     pub const fn injected(self, start: u64, interval_ns: u64) -> Option<u64> {
         let due = match self.from.saturating_sub(start).checked_next_multiple_of(interval_ns) {
             Some(into) => start + into,
@@ -96,7 +96,7 @@ impl Hog {
         }
     }
 
-    /// What it held for an order. What comes late of an earlier one is of that one.
+    /// The hold of this order. A late answer to an earlier order does not count.
     pub fn held(&self, number: u32, patience: Duration) -> Option<Held> {
         of(&self.held, number, patience)
     }

@@ -17,12 +17,12 @@ use crate::clock_check::Look;
 
 use control::{CpuControl, no_control};
 
-/// What is to be done of it.
+/// The controls of a job.
 pub struct SelfTest {
     by: ControlBy,
     /// The hogs of the default control, until it is run.
     hogs: Vec<CpuControl>,
-    /// Which control is the next; none: there is none, or no more.
+    /// The next control; `None`: no control is left, or none was asked for.
     pub stage: Option<Stage>,
     /// A priority above the measuring threads.
     above: u32,

@@ -35,8 +35,8 @@ pub fn run_at(event: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
 /// bpf(2) with a command that makes a descriptor.
 ///
 /// # Safety
-/// What the attributes point at must be live and as long as they say, and what they let the kernel write be
-/// nobody else's.
+/// The memory behind the pointers in the attributes must be live and as long as they say. Memory that the kernel may
+/// write must not be borrowed elsewhere.
 unsafe fn bpf<T>(command: u32, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: the attributes are live and of the size that is named; the rest is the caller's.
     descriptor(unsafe {
@@ -57,7 +57,8 @@ fn length(length: usize) -> io::Result<u32> {
 /// # Safety
 /// As for [`bpf`].
 unsafe fn bpf_only<T>(command: u32, mut attributes: T) -> io::Result<()> {
-    // SAFETY: the attributes are live, of the size that is named and nobody else's; the rest is the caller's.
+    // SAFETY: the attributes are live, of the given size, and only this function has them; the rest is up to the
+    // caller.
     let result =
         unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(&mut attributes), size_of::<T>()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -144,10 +145,10 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// So many words, and the map that they are the one value of.
+    /// A map with one value of this many words, and the value's memory.
     ///
     /// # Errors
-    /// EPERM without CAP_BPF, E2BIG or ENOMEM where a map is not as large; those of mmap(2).
+    /// EPERM without CAP_BPF, E2BIG or ENOMEM when a map cannot be that large; those of mmap(2).
     pub fn new(words: usize) -> io::Result<(OwnedFd, Self)> {
         use rustix::mm::{MapFlags, ProtFlags};
         const MMAPABLE: u32 = 1 << 10;
@@ -161,23 +162,23 @@ impl Mapped {
         Ok((map, Self { start, words }))
     }
 
-    /// What is in them.
+    /// Its words.
     pub const fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is as long as the map's value (up to the end of a page), zero at first, which is a valid
-        // word, and aligned to a page; it lives as long as `self`, and the kernel writes words.
+        // SAFETY: the mapping is as long as the map's value (up to the end of a page) and aligned to a page. It is zero
+        // at first, which is a valid word, and the kernel writes words. It lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.words) }
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: it is what was mapped, and no reference into it outlives `self`.
+        // SAFETY: `new` made this mapping, and no reference into it lives longer than `self`.
         let _ = unsafe { rustix::mm::munmap(self.start, self.words * size_of::<AtomicU64>()) };
     }
 }
 
-/// So many words that programs share with this process, and the map that they are the one value of. The memory
-/// lives as long as the process.
+/// A map with one value of this many words, and its memory, which programs share with this process. The memory lives as
+/// long as the process.
 ///
 /// # Errors
 /// Those of [`Mapped::new`].
@@ -206,7 +207,7 @@ pub fn types(types: &[u32]) -> io::Result<OwnedFd> {
     unsafe { bpf(18, &attributes) }
 }
 
-/// What runs a program (`enum bpf_prog_type`).
+/// The event that runs a program (`enum bpf_prog_type`).
 #[derive(Clone, Copy)]
 pub enum Kind {
     /// A tracepoint.
@@ -217,7 +218,7 @@ pub enum Kind {
     RawTracepoint = 17,
 }
 
-/// Has a tracepoint run a program on every CPU, as long as what is returned lives. Needs no tracefs.
+/// Attaches a program to a tracepoint on every CPU, until the returned descriptor is closed. Needs no tracefs.
 ///
 /// # Errors
 /// ENOENT without such a tracepoint; EPERM without CAP_BPF and CAP_PERFMON.
@@ -235,8 +236,8 @@ pub fn run_at_tracepoint(name: &std::ffi::CStr, program: &OwnedFd) -> io::Result
     unsafe { bpf(17, &attributes) }
 }
 
-/// Loads a program. `functions`: its types, and where each function begins, with the number of its type. Of what the
-/// verifier says as much is written to `log` as goes there.
+/// Loads a program. `functions`: its types, and the beginning of each function with the number of its type. The
+/// verifier's messages are written to `log`, as far as they fit.
 ///
 /// # Errors
 /// Those of bpf(2).

@@ -1,4 +1,4 @@
-//! Loads of which each waits for the one before: what is read is the address of the next.
+//! Loads that depend on each other: the value of each is the address of the next.
 #![expect(unsafe_code, reason = "an address is followed without asking where it leads")]
 
 use std::cell::Cell;
@@ -9,25 +9,25 @@ use tactus_model::random::SplitMix64;
 
 use super::pages::Pages;
 
-/// Bytes of what is loaded at once.
+/// Bytes of a line, which are loaded at once.
 pub const LINE: usize = 64;
 /// Words of a line.
 const WORDS: usize = LINE / size_of::<u64>();
 
-/// Of so many lines one is loaded to have their page tables warm: four loads for eight pages of 4 KiB.
+/// One line of this many is loaded to warm up their page tables: four loads for eight pages of 4 KiB.
 const LINES_A_LOAD: usize = 8 * 4096 / LINE / 4;
 
-/// How often an array is read at most to have it where it would be had its ring never stopped.
+/// Limit of the readings of an array that bring it to where an endless ring would keep it.
 const READINGS: usize = 5;
-/// Bytes that are read for that at most, but for one reading: arrays that no cache holds are read once.
+/// Limit of the bytes read for that, except in the first reading: arrays larger than any cache are read once.
 const READ_BYTES: usize = 160 << 20;
 
 /// In which order the lines of an array are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// That of their addresses.
+    /// The order of their addresses.
     Sequential,
-    /// None: a random one of all cycles through all of them (S. Sattolo, *An algorithm to generate a random cyclic
+    /// Random: one of all cycles through all of them (S. Sattolo, *An algorithm to generate a random cyclic
     /// permutation*, 1986).
     Random,
 }
@@ -72,7 +72,7 @@ pub fn words(lines: &[usize]) -> usize {
     lines.iter().step_by(WORDS).map(|lines| lines * WORDS).sum()
 }
 
-/// How often an array of so many bytes is read.
+/// The number of readings of an array of this size.
 fn readings(bytes: usize) -> usize {
     (READ_BYTES / bytes.max(1)).clamp(1, READINGS)
 }
@@ -110,12 +110,12 @@ impl Chain {
         self.lines * LINE
     }
 
-    /// Goes on for so many loads, and returns the number of the line that it has come to.
+    /// Follows the ring for this many loads, and returns the number of the line that it reaches.
     pub fn walk(&self, loads: u64) -> usize {
         let mut at = self.at.get();
         for _ in 0..loads {
-            // SAFETY: every word of the ring is the address of a word of the ring, `at` is one of them, and the memory,
-            // which nobody changes any more, lives as long as this.
+            // SAFETY: every word of the ring is the address of a word of the ring, and `at` is one of them. The memory
+            // lives as long as `self`, and no code changes it any more.
             let next = unsafe { *at };
             at = std::ptr::with_exposed_provenance(usize::try_from(next).unwrap_or(0));
         }
@@ -123,11 +123,11 @@ impl Chain {
         self.line()
     }
 
-    /// Reads the whole array, the line that it is at first: what was read longest ago is then what is visited first, as if
-    /// the ring had been gone through before. Several times, since a cache that other arrays went through takes a half of
-    /// it at the first (docs/design/values.md). Then it goes on in the ring, since that reading has left the
-    /// entries of page tables in the order of the addresses and not of the ring: eight of them share a line, and four
-    /// loads for each such line reach all but two in a hundred (e^-4).
+    /// Reads the whole array, the current line first. The line read longest ago is then visited first, as if the ring
+    /// had been walked before. It reads several times, since a cache that held other arrays takes only half of the
+    /// array the first time (docs/design/values.md). Then it follows the ring, because the readings left the page table
+    /// entries in the order of the addresses rather than of the ring. Eight entries share a line, and four loads for
+    /// each such line reach all but two in a hundred (e^-4).
     pub fn warm(&self) {
         let (line, words) = (self.line(), self.memory.words());
         let of = |from: usize, to: usize| {

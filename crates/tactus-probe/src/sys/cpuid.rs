@@ -1,4 +1,4 @@
-//! What the processor says of itself.
+//! The processor's description of itself (CPUID).
 
 /// Answers of CPUID by the names of their readings: eax, ebx, ecx, edx; `None` for a leaf that this
 /// processor does not have.
@@ -44,7 +44,7 @@ pub fn ask_cpuid() {
     std::hint::black_box(core::arch::x86_64::__cpuid(0));
 }
 
-/// Whether this is a cell of Jailhouse, by what that says of itself.
+/// Whether this is a cell of Jailhouse, by the hypervisor's signature.
 #[cfg(target_arch = "x86_64")]
 pub fn is_cell() -> bool {
     use core::arch::x86_64::__cpuid;

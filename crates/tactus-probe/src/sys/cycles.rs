@@ -6,13 +6,14 @@ use std::arch::asm;
 /// Additions in one turn of the loop.
 const UNROLLED: u64 = 64;
 
-/// Executes about so many additions, each of which needs the result of the one before: one cycle each, on every processor
-/// that is about today. Returns how many they were.
+/// Executes about this many additions, each of which needs the result of the one before: one cycle each, on every
+/// current processor. Returns the exact number.
 pub fn additions(about: u64) -> u64 {
     let turns = (about / UNROLLED).max(1);
     let (mut sum, one) = (0_u64, 1_u64);
     for _ in 0..turns {
-        // Of a register and not of a constant: newer processors do those while they rename registers, in no time.
+        // From a register rather than a constant: newer processors execute additions of constants while they rename
+        // registers, in no time.
         // SAFETY: it changes the register that it is given, and flags.
         #[cfg(target_arch = "x86_64")]
         unsafe {

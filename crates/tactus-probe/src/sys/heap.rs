@@ -1,9 +1,9 @@
-//! The heap of the probe: what it has taken from the kernel it keeps.
+//! The heap of the probe: it keeps all memory that the kernel gave it.
 //!
-//! To take a page from a process the kernel interrupts every CPU that runs one of its threads (a TLB
-//! shootdown), and the session makes its ticks in the measuring threads' address space: an allocator that
-//! unmaps what is free, as musl's does, disturbs what is measured. This one is dlmalloc, with pages that it can
-//! get and cannot give back, so that whatever the session does with its memory is no system call.
+//! To take a page from a process, the kernel interrupts every CPU that runs one of its threads (a TLB shootdown). The
+//! session makes its ticks in the measuring threads' address space. So an allocator that unmaps free memory, as musl's
+//! does, disturbs the measurement. This one is dlmalloc with pages that it never gives back: freeing memory makes no
+//! system call.
 #![expect(unsafe_code, reason = "an allocator is unsafe by its traits")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -23,8 +23,8 @@ const PIECE: usize = 256 * 1024;
 /// Pages of the kernel, and how many bytes of them were taken.
 struct Pages(AtomicU64);
 
-// SAFETY: a new anonymous mapping is memory that nobody else has, of the size that is answered and readable and
-// writable for ever, since nothing here moves or frees it.
+// SAFETY: a new anonymous mapping is memory without another user, of the returned size. It stays readable and writable
+// for ever, since nothing here moves or frees it.
 unsafe impl Allocator for Pages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let (any, access) = (std::ptr::null_mut(), ProtFlags::READ | ProtFlags::WRITE);
@@ -63,8 +63,8 @@ unsafe impl Allocator for Pages {
     }
 }
 
-/// The allocator of the program. Its lock sleeps: a thread of high priority that waits for it lets the one go
-/// on that holds it. Measuring threads do not allocate.
+/// The allocator of the program. Its lock sleeps: a thread of high priority that waits for the lock lets its holder
+/// run. Measuring threads do not allocate.
 pub struct Heap(Mutex<Dlmalloc<Pages>>);
 
 impl Heap {
@@ -87,9 +87,9 @@ impl Heap {
     }
 }
 
-// SAFETY: dlmalloc keeps the contract of an allocator, each call has it to itself, and nothing in it unwinds
-// (its pages come without a panic). Sizes and alignments are handed on as they were given. Not inlined: allocations
-// are in a thousand places.
+// SAFETY: dlmalloc keeps the contract of an allocator, each call has it to itself, and nothing in it unwinds (its pages
+// come without a panic). Sizes and alignments are handed on as they were given. Not inlined, because a thousand places
+// allocate.
 unsafe impl GlobalAlloc for Heap {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -105,14 +105,14 @@ unsafe impl GlobalAlloc for Heap {
 
     #[inline(never)]
     unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        // SAFETY: the caller got `block` here, and does not use it any more. dlmalloc knows its size: what need not be
-        // told is not computed, which is a fiftieth of the program.
+        // SAFETY: the caller got `block` here, and does not use it any more. dlmalloc knows its size. Code that
+        // computes sizes for it would be a fiftieth of the program.
         unsafe { self.lock().c_free(block) }
     }
 
     #[inline(never)]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller got `block` here with this very layout, and goes on with what is answered.
+        // SAFETY: the caller got `block` here with this layout, and continues with the returned block.
         unsafe { self.lock().realloc(block, layout.size(), layout.align(), size) }
     }
 }

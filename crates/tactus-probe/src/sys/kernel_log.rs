@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// What the kernel's log holds, with levels and times, at most the last 16 MiB.
+/// The contents of the kernel's log, with levels and times, up to the last 16 MiB.
 ///
 /// # Errors
 /// EPERM when this user may not read it.

@@ -4,11 +4,11 @@
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-/// A counter on a cache line of its own, in memory that is shared with forked children.
+/// A counter on a separate cache line, in memory that is shared with forked children.
 #[repr(C, align(128))]
 pub struct Shared(pub AtomicU64);
 
-/// What is valid where all its bytes are zero, and may be changed by several at once.
+/// Types that are valid when all bytes are zero, and that several threads may change at once.
 pub trait Zeroed {}
 impl Zeroed for Shared {}
 impl Zeroed for AtomicU64 {}

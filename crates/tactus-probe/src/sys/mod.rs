@@ -1,7 +1,7 @@
-//! The one room of the probe that may be unsafe, beside that of `tactus-measure`, which has the clocks and the
-//! scheduling of threads: raw system calls, `fork`, BPF, the heap.
+//! The only module of the probe with unsafe code: raw system calls, `fork`, BPF, the heap. The unsafe code for clocks
+//! and thread scheduling is in `tactus-measure`.
 //!
-//! Everything else goes through the safe functions here, or through rustix.
+//! All other code uses the safe functions here, or rustix.
 
 pub mod bpf;
 pub mod chain;

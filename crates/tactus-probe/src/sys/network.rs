@@ -19,7 +19,7 @@ const SET_MASK: Request = 0x891c;
 /// Brings an interface up.
 ///
 /// # Errors
-/// EPERM without the right to it, ENODEV when there is none of this name.
+/// EPERM without the right to it, ENODEV when no interface has this name.
 pub fn raise(interface: &str) -> io::Result<()> {
     /// IFF_UP, as wide as the field.
     const UP: libc::c_short = 1;
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_that_is_not_there_is_said_and_a_name_that_is_too_long_is_none() {
+    fn a_missing_interface_is_an_error_and_so_is_a_name_that_is_too_long() {
         assert_eq!(raise("no-such-if").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         assert!(give_address("no-such-if", Ipv4Addr::LOCALHOST).is_err());
         assert_eq!(raise("sixteen-letters!").unwrap_err().kind(), io::ErrorKind::InvalidInput);

@@ -38,15 +38,15 @@ pub struct Pages {
     /// Aligned to a page of its size.
     start: *mut u64,
     words: usize,
-    /// What was mapped.
+    /// The mapping.
     mapped: (*mut core::ffi::c_void, usize),
 }
 
 impl Pages {
-    /// At least so many bytes, all of them there and 0.
+    /// At least this many bytes, all present and 0.
     ///
     /// # Errors
-    /// Where there are no such pages, or not so many.
+    /// When the system has no such pages, or too few.
     pub fn map(bytes: usize, size: PageSize) -> io::Result<Self> {
         let bytes = bytes.next_multiple_of(size.bytes());
         let flags = MapFlags::PRIVATE
@@ -77,8 +77,8 @@ impl Pages {
             PageSize::Transparent => advise(Advice::LinuxHugepage)?,
             PageSize::Any | PageSize::Large | PageSize::Huge => {}
         }
-        // Where there are not enough after all, this is an error and the first access is a signal. Kernels before 5.14
-        // do not know it.
+        // If too few pages are left after all, this returns an error; the first access would get a signal. Kernels
+        // before 5.14 do not know it.
         match advise(Advice::LinuxPopulateWrite) {
             Err(error) if error != rustix::io::Errno::INVAL => Err(error.into()),
             _ => Ok(own),
@@ -90,27 +90,28 @@ impl Pages {
     /// # Errors
     /// Those of madvise(2).
     pub fn forget(&mut self) -> io::Result<()> {
-        // SAFETY: it is this mapping's own memory, nobody has a reference into it, and 0 is valid in it.
+        // SAFETY: this value owns the mapping, no reference into it exists, and 0 is valid in it.
         unsafe { madvise(self.start.cast(), self.words * size_of::<u64>(), Advice::LinuxDontNeed)? }
         Ok(())
     }
 
-    /// What is in it.
+    /// Its words.
     pub fn words(&self) -> &[u64] {
-        // SAFETY: the mapping has so many words from `start`, which any bytes are valid for; it lives as long as `self`.
+        // SAFETY: the mapping has this many words from `start`, and any bytes are valid words; it lives as long as
+        // `self`.
         unsafe { std::slice::from_raw_parts(self.start, self.words) }
     }
 
-    /// What is in it, to be changed.
+    /// Its words, to be changed.
     pub fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as for `words`; nobody else has it.
+        // SAFETY: as for `words`; the borrow of `self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.words) }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: it is what was mapped, and no reference into it outlives `self`.
+        // SAFETY: `map` made this mapping, and no reference into it lives longer than `self`.
         let _ = unsafe { munmap(self.mapped.0, self.mapped.1) };
     }
 }

@@ -39,8 +39,8 @@ pub fn count_cache_misses(cpu: u32) -> io::Result<OwnedFd> {
     open(cpu, &Attr { config: CACHE_MISSES, flags: PINNED, ..Attr::default() })
 }
 
-/// What interrupts a CPU every `period` ns once it is enabled, whatever runs there: the kernel's own clock of
-/// performance events, which is a timer in hard interrupt context.
+/// An event that interrupts a CPU every `period` ns once it is enabled, whatever runs there. It is the kernel's clock
+/// of performance events, a timer in hard interrupt context.
 ///
 /// # Errors
 /// EACCES or EPERM without CAP_PERFMON.

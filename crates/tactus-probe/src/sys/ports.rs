@@ -14,7 +14,7 @@ impl Port {
     /// # Errors
     /// When the kernel does not give it (CAP_SYS_RAWIO, lockdown).
     pub fn open() -> io::Result<Self> {
-        // SAFETY: a system call that lets this process write to one port, behind which nothing is.
+        // SAFETY: a system call that lets this process write to one port, which has no device.
         match unsafe { libc::ioperm(PORT.into(), 1, 1) } {
             0 => Ok(Self(())),
             _ => Err(io::Error::last_os_error()),

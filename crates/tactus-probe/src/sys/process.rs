@@ -17,8 +17,8 @@ use rustix::thread::{
 /// # Errors
 /// Those of fork(2).
 pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
-    // SAFETY: the process has one thread (`worker` is a program of its own), so that no lock can
-    // be held by a thread that the child does not have.
+    // SAFETY: the process has one thread (`worker` is a separate program), so that no lock can be held by a thread that
+    // the child does not have.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
@@ -30,8 +30,7 @@ pub fn fork(work: impl FnOnce()) -> io::Result<i32> {
     }
 }
 
-/// Becomes the program that is open there, with these words and this environment and nothing more. Returns only where that
-/// fails, with why.
+/// Executes an open program, with only these arguments and this environment. Returns only on failure, with the reason.
 pub fn execute(program: &File, words: &[CString], environment: &[CString]) -> io::Error {
     let list = |of: &[CString]| -> Vec<*const libc::c_char> {
         of.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
@@ -59,17 +58,18 @@ pub fn close_others_on_exec() -> io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fd")? {
         let number = entry?.file_name().to_str().and_then(|name| name.parse::<libc::c_int>().ok());
         if let Some(number) = number.filter(|number| *number > libc::STDERR_FILENO) {
-            // SAFETY: sets a flag of a descriptor, and fails where there is none; no memory is handed over.
+            // SAFETY: sets a flag of a descriptor, and fails if the descriptor does not exist; no memory is handed
+            // over.
             unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
         }
     }
     Ok(())
 }
 
-/// Names this thread, by its first 15 bytes; a process is called as its first thread is.
+/// Names this thread, by the first 15 bytes; a process has the name of its first thread.
 pub fn set_name(name: &str) {
     if let Ok(name) = CString::new(name) {
-        // What it is called changes nothing of what it does.
+        // The name has no effect on the thread, so a failure does not matter.
         let _ = rustix::thread::set_name(&name);
     }
 }
@@ -88,14 +88,14 @@ pub fn children_time() -> u64 {
     ns(usage.ru_utime) + ns(usage.ru_stime)
 }
 
-/// Gives the children forked from now on a process namespace of their own: all of it ends with its
-/// first process. `false` where that is not allowed.
+/// Gives the children forked from now on a separate process namespace, which ends with its first process. `false` if
+/// that is not allowed.
 pub fn separate_processes() -> bool {
     // SAFETY: changes what later forks of this process do and nothing else; no memory is handed over.
     unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 }
 }
 
-/// Gives this process mounts of its own. Only for a process with one thread.
+/// Gives this process a separate mount namespace. Only for a process with one thread.
 ///
 /// # Errors
 /// EPERM without CAP_SYS_ADMIN.
@@ -105,8 +105,9 @@ pub fn own_mounts() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets what `process` starts be killed when this process dies, and gives it none of the capabilities that a file of ours
-/// was given: whoever ends what it leaves behind may not look into a process that has more than he.
+/// Ties a child to this process: the kernel kills it when this process dies. The child also gets none of the
+/// capabilities that this program's file was given. A user without capabilities must be able to end it, and may not
+/// look into a process that has more capabilities.
 pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process::Command {
     use std::os::unix::process::CommandExt;
     let tie = || {
@@ -117,9 +118,9 @@ pub fn die_with_parent(process: &mut std::process::Command) -> &mut std::process
     unsafe { process.pre_exec(tie) }
 }
 
-/// Leaves to what this thread becomes by exec no capabilities but those of its file, or of root.
+/// Leaves this thread only the capabilities of its new file, or of root, after exec.
 fn hand_on_nothing() -> io::Result<()> {
-    // Where the kernel says nothing of capabilities, or has no ambient ones, there are none to hand on.
+    // A kernel that reports no capabilities, or has no ambient ones, passes none on.
     let Ok(sets) = capabilities(None) else { return Ok(()) };
     match clear_ambient_capability_set() {
         Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => {}

@@ -43,7 +43,7 @@ fn trace(request: TraceRequest, thread: u32, data: libc::c_int) -> io::Result<()
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What the C library calls a request.
+/// The C library's type of a request.
 #[cfg(target_env = "musl")]
 type TraceRequest = libc::c_int;
 #[cfg(not(target_env = "musl"))]

@@ -1,11 +1,11 @@
-//! Names of threads. The C library's `pthread_setname_np` (musl) names other threads, too, by a path that it makes with
-//! `snprintf`: with that come all of printf, floating point and all, which nothing else here needs (10 KB). The standard
-//! library, which calls it, names the thread that runs alone.
+//! Names of threads. The C library's `pthread_setname_np` (musl) also names other threads, by a path that it makes with
+//! `snprintf`. That links all of printf with its floating point code, 10 KB that no other part needs. The standard
+//! library, which calls it, only names the calling thread.
 #![expect(unsafe_code, reason = "the name is the C library's")]
 
 use core::ffi::{c_char, c_int};
 
-/// Names the thread that runs; of another one it is refused.
+/// Names the calling thread; naming another thread is refused.
 // SAFETY: no other definition of the name is linked, and this one does what pthread_setname_np(3) says of the calling
 // thread.
 #[unsafe(no_mangle)]

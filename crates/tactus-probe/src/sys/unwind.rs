@@ -1,10 +1,10 @@
-//! No unwinder. The probe aborts when it panics and has no unwind tables (`small.ld`), so that nothing could be walked
-//! along; but the standard library would bring all that walks (libunwind) and all that reads debug information for a
-//! backtrace (gimli, addr2line, miniz), a fifth of the program. Here are the functions of the unwinder that it names
-//! (Itanium C++ ABI: Exception Handling, level I), so that no other one is linked; as the walk calls nobody back, link-time
-//! optimization leaves out what it would have been for. The message of a panic and its place in the source stay.
+//! No unwinder. The probe aborts when it panics and has no unwind tables (`small.ld`), so a stack walk is impossible.
+//! The standard library would still link an unwinder (libunwind) and readers of debug information (gimli, addr2line,
+//! miniz): a fifth of the program. This module defines the functions of the unwinder that the standard library uses
+//! (Itanium C++ ABI: Exception Handling, level I), so that no others are linked. The walk never calls its callback, so
+//! link-time optimization removes the code for backtraces. The message of a panic and its place in the source stay.
 //!
-//! Should a standard library name more of them, the linker says `duplicate symbol`: that name belongs into the list.
+//! If a standard library uses more of them, the linker says `duplicate symbol`: add that name to the list.
 #![expect(unsafe_code, reason = "these names are the unwinder's")]
 
 /// Walks the stack: its end is reached at once.
@@ -16,10 +16,10 @@ extern "C" fn _Unwind_Backtrace() -> core::ffi::c_int {
     END_OF_STACK
 }
 
-/// What only somebody who unwinds would call.
+/// Functions that only an unwinding program would call.
 macro_rules! never {
     ($($name:ident)+) => { $(
-        // SAFETY: no other definition of the name is linked. Nobody unwinds, so that nobody calls it.
+        // SAFETY: no other definition of the name is linked. No code unwinds, so this function is never called.
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> ! {
             std::process::abort()

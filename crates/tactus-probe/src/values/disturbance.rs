@@ -1,5 +1,5 @@
-//! Whether something came between that the CPU time of a batch does not show: a hypervisor that kept the CPU from this
-//! system, a move to another CPU, or another clock of the processor.
+//! Detects disturbances that the CPU time of a batch does not show: time stolen by a hypervisor, a move to another CPU,
+//! or a changed clock rate of the processor.
 
 use std::hint::black_box;
 
@@ -8,17 +8,17 @@ use tactus_model::message::Note;
 
 use crate::sys;
 
-/// How often it is looked, in ns: the kernel counts what was stolen in hundredths of a second, and reading that takes
-/// longer than a batch where there are many CPUs.
+/// Time between two checks, in ns: the kernel counts stolen time in hundredths of a second, and reading it takes longer
+/// than a batch on a system with many CPUs.
 const EVERY_NS: u64 = 20_000_000;
-/// A part of the clock by which it may differ: beside other work single readings were a thirtieth too low.
+/// The clock may differ by one part in this many: beside other work, single readings were a thirtieth too low.
 const CHANGED: u64 = 20;
 /// Additions that tell the clock: some microseconds.
 const ADDITIONS: u64 = 16_384;
-/// How often they are done: what comes in between makes one of them longer, and none shorter.
+/// How often they are done: a disturbance makes one of them longer, never shorter.
 const TRIES: u32 = 5;
 
-/// What is known of a CPU.
+/// The state of a CPU at the last check.
 pub struct Watch {
     cpu: u32,
     looked: u64,
@@ -32,7 +32,7 @@ impl Watch {
         Self { cpu, looked: now, stolen: Stat::now().stolen(cpu), clock }
     }
 
-    /// Looks, if it is time to: whether what was measured since the last look was disturbed. None: it is not known yet.
+    /// Checks, if it is time to, whether the batches since the last check were disturbed. `None`: unknown yet.
     pub fn look(&mut self, now: u64) -> Option<bool> {
         if now < self.looked + EVERY_NS {
             return None;
@@ -53,7 +53,7 @@ impl Watch {
         usize::try_from(self.cpu).is_ok_and(|cpu| cpu == rustix::thread::sched_getcpu())
     }
 
-    /// What its clock did, if anything.
+    /// A note on its clock, if that changed.
     pub fn note(&self) -> Option<Note> {
         self.clock.note()
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn either_of_the_two_is_a_disturbance_and_none_of_them_is_none() {
+    fn either_of_the_two_is_a_disturbance_and_without_both_there_is_none() {
         assert!(!watch(Some(5)).differs(Some(5), 3_000));
         assert!(watch(Some(5)).differs(Some(6), 3_000));
         assert!(watch(Some(5)).differs(Some(5), 2_000));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_changes_is_seen_at_once_or_little_by_little_and_what_a_reading_misses_is_none() {
+    fn a_changing_clock_is_seen_at_once_or_gradually_and_the_error_of_a_reading_is_ignored() {
         // As they were read on a machine with a load of 5, and then as a governor goes down and up again.
         let read = [3238, 3238, 3120, 3225, 3238, 2400, 2410, 2395, 2700, 2800, 3000, 3238];
         let mut clock = Clock::of(3238);

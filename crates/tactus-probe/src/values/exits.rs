@@ -23,7 +23,7 @@ static OF_A_KERNEL: [Item; 5] = [MMIO_READ, HYPERCALL, TIMER_WRITE, IPI, HALT];
 
 /// How often the cost of reading the clock is tried.
 const TRIES: usize = 1000;
-/// From now to when the timer is to fire: sooner than a kernel's tick, and later than it is told the next time.
+/// From now until the timer is due: sooner than a kernel's tick, and later than the next time it is set.
 const SOON_NS: i64 = 100_000;
 
 impl Measurement for Exits {
@@ -105,7 +105,7 @@ mod tests {
 
     static FINISH: AtomicU64 = AtomicU64::new(0);
 
-    /// The shortest time of so many operations.
+    /// The shortest time of `batch` operations.
     fn shortest(bench: &mut Bench, batch: u64) -> u64 {
         (0..50).filter_map(|_| (bench.run)(batch).unwrap()).min().unwrap()
     }

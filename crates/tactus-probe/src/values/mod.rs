@@ -1,5 +1,5 @@
-//! Measurements that yield values: one file each, one line in the table. They run in a [`crate::worker`], as
-//! loads do, and never on a lane: what they do allocates, forks and takes signals.
+//! Measurements that yield values: one file each, one line in the table. They run in a [`crate::worker`], as loads do,
+//! and never on a lane: they allocate, fork and take signals.
 
 mod disturbance;
 mod repeat;
@@ -24,34 +24,34 @@ pub trait Measurement: Sync {
     /// The word of the plan.
     fn name(&self) -> &'static str;
 
-    /// What is to be done before the process is forked that measures: the session is then its parent's parent.
+    /// Prepares the measurement before its process is forked: the session is then its parent's parent.
     fn prepare(&self) {}
 
-    /// Whether an item of it uses every CPU of the activity, and not the first alone.
+    /// Whether an item of it uses every CPU of the activity, rather than the first alone.
     fn uses_all_cpus(&self) -> bool {
         false
     }
 
-    /// What its process does where that is no repeating of [`Measurement::items`]: it says its values itself.
+    /// The work of its process, if it does not repeat [`Measurement::items`]: it then reports its values itself.
     fn own_work(&self, _: &Activity, _: Pace, _: &'static Shared) -> Option<Result<Work, Refusal>> {
         None
     }
 
-    /// Its items, in the order of the catalogue, and how each is made ready. That happens in the process which
-    /// then measures, on its CPU.
+    /// Its items, in the order of the catalogue, with the function that prepares each. The measuring process calls it,
+    /// on its CPU.
     fn items(&self) -> &'static [(Item, Make)];
 
-    /// Whether the plan asks for an item: what takes a program of the user's is not missed where none is named.
+    /// Whether the plan asks for an item: an item that needs a program of the user is left out if the plan names none.
     fn asks_for(&self, _: &Item, _: &Measure) -> bool {
         true
     }
 
-    /// Items behind all others that no program can measure, and why.
+    /// Items after all others that no program can measure, and why.
     fn elsewhere(&self) -> (&'static [Item], &'static str) {
         (&[], "")
     }
 
-    /// Those behind them that are curves.
+    /// Its items that are curves, after the others.
     fn curves(&self) -> &'static [(Item, Curve)] {
         &[]
     }
@@ -63,7 +63,7 @@ pub type Make = fn(&Place<'_>) -> io::Result<Bench>;
 /// Makes an item ready that has a value for each of several points, in their order.
 pub type Curve = fn(&Place<'_>) -> io::Result<Vec<(Point, Bench)>>;
 
-/// What is measured, and where.
+/// The measurement, its CPUs and its end.
 pub struct Place<'a> {
     /// The plan's table.
     pub measure: &'a Measure,
@@ -71,7 +71,7 @@ pub struct Place<'a> {
     pub cpus: &'a CpuSet,
     /// Not 0: the measurement is over.
     pub finish: &'static AtomicU64,
-    /// Memory that may be taken, in bytes, once somebody has asked: what the items take does not change what they may take.
+    /// Memory that may be taken, in bytes, once it has been asked for: the items' memory does not change this limit.
     pub free: OnceCell<u64>,
 }
 
@@ -83,36 +83,36 @@ impl<'a> Place<'a> {
 
 /// An item that is ready.
 pub struct Bench {
-    /// Does the operation so often, and says how long that took in ns, as far as it belongs to the value; none: it was
-    /// disturbed elsewhere than on its own CPU.
+    /// Runs the operation this many times and returns the time in ns that belongs to the value; `None`: it was
+    /// disturbed on another CPU.
     pub run: Box<dyn FnMut(u64) -> io::Result<Option<u64>>>,
-    /// What is done before each batch and is no part of it.
+    /// Work before each batch that is not part of it.
     pub warm: Option<Box<dyn FnMut()>>,
-    /// What one operation is.
+    /// The meaning of one operation.
     pub of: Operation,
-    /// The processes that take part on the same CPU, whose time is the item's, too.
+    /// Other processes on the same CPU whose time also counts for the item.
     pub partners: Vec<u32>,
-    /// Of its time others may have the CPU for one part in so many: more, and the batch is dropped.
+    /// Other processes may have the CPU for one part in this many of its time; above that, the batch is dropped.
     pub taken: u64,
     /// How long a batch is to take, in ns.
     pub batch_ns: u64,
-    /// One operation takes seconds: it is a batch, nothing is warmed up, the other items have half of the time at
-    /// least, and go on where it fails.
+    /// One operation takes seconds: it is a batch without a warm-up. The other items get at least half of the time, and
+    /// continue if it fails.
     pub long: bool,
 }
 
-/// What the time of an operation says.
+/// The meaning of an operation's time.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
-    /// It is the value of so many equal parts.
+    /// It is the value of this many equal parts.
     Parts(u32),
-    /// It carries so many bytes.
+    /// It carries this many bytes.
     Bytes(u32),
-    /// The value is how often it is done in a second.
+    /// The value is the number of operations in a second.
     Count,
-    /// It takes so many cycles of the processor's clock, which is the value.
+    /// It takes this many cycles of the processor's clock; the clock rate is the value.
     Cycles(u32),
-    /// It says its value itself, in thousandths, and no time.
+    /// It returns its value, in thousandths, instead of a time.
     Said,
 }
 
@@ -123,8 +123,8 @@ impl Bench {
         }
     }
 
-    /// Whether a batch is long enough that reading the clocks is nothing of it. That is told by the CPU time that it had:
-    /// what others had meanwhile makes none longer. Where the kernel tells too little of that, it is the time that it took.
+    /// Whether a batch is so long that reading the clocks does not matter. Its CPU time decides: time of other tasks
+    /// makes it no longer. If the kernel reports too little CPU time, the elapsed time decides.
     const fn is_enough(&self, took: u64, had: u64) -> bool {
         had >= self.batch_ns / 2 || took >= self.batch_ns * LONGEST
     }
@@ -145,14 +145,14 @@ fn alone(mut run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
 
 /// How long a batch takes where nothing says otherwise.
 const BATCH_NS: u64 = 1_000_000;
-/// So many times what it is to take a batch is not made longer, whatever CPU time it had.
+/// A batch that takes this many times its planned time is not made longer, whatever CPU time it had.
 const LONGEST: u64 = 16;
-/// How long one takes of an operation that gives the CPU away: each time something else may come, and a batch of
-/// twenty would be lost with one of them. Reading the clock is still less than a thousandth of it.
+/// Planned time of a batch of an operation that gives the CPU away, in ns. Each time another task may run, and a batch
+/// of twenty would be lost with one of them. Reading the clock is still less than a thousandth of it.
 const SHORT_BATCH_NS: u64 = 50_000;
-/// Part of a batch that something else may have the CPU.
+/// Other tasks may have the CPU for one part in this many of a batch.
 const TAKEN: u64 = 50;
-/// The same where the kernel does a part of the work in interrupts, the time of which is no process's on many kernels.
+/// The same if the kernel does a part of the work in interrupts, whose time many kernels count for no process.
 const TAKEN_BY_INTERRUPTS: u64 = 2;
 
 /// How long something takes, in ns.
@@ -186,15 +186,15 @@ macro_rules! measurements {
 
 measurements! { os::Os, exits::Exits, cpu::Cpu, memory::Memory, network::Network }
 
-/// The one of a plan's table; none: it yields latencies, or is not known here.
+/// The measurement of a plan's table; `None`: it yields latencies, or is unknown here.
 pub fn find(measure: &Measure) -> Option<&'static dyn Measurement> {
     MEASUREMENTS.iter().copied().find(|entry| entry.name() == measure.kind())
 }
 
-/// What the process of a measurement does, until `finish` is not 0.
+/// The work of the process of a measurement, until `finish` is not 0.
 ///
 /// # Errors
-/// When this probe does not have it, or may not schedule it as is asked for.
+/// When this probe lacks the measurement, or may not schedule it as requested.
 pub fn work(activity: &Activity, pace: Pace, finish: &'static Shared) -> Result<Work, Refusal> {
     let found = match &activity.what {
         What::Measure { measure, priority, policy, .. } => {
@@ -272,7 +272,7 @@ mod tests {
 
     static FINISH: AtomicU64 = AtomicU64::new(0);
 
-    /// The shortest of several times of so many operations.
+    /// The shortest of several times of `batch` operations.
     fn shortest(bench: &mut Bench, batch: u64) -> f64 {
         let times = (0..10).filter_map(|_| {
             bench.warm();
@@ -303,7 +303,8 @@ mod tests {
                 );
             }
             for (name, mut bench) in benches {
-                // One says how long it would take at 1 MHz: a thousand times as long, and more, on any processor.
+                // One item says how long it would take at 1 MHz: at least a thousand times longer than on any real
+                // processor.
                 let enough = if name == measure::cpu::MIX_PER_MHZ.name { 50_000_000.0 } else { 50_000.0 };
                 let mut batch = 1;
                 while shortest(&mut bench, batch) < enough {

@@ -1,7 +1,7 @@
-//! The repeats of which a value is the median: batches of about a millisecond, so that reading the clock costs
-//! less than a thousandth of one and a scheduler rarely finds the time to come in between.
+//! The repeats of a value, which is their median: batches of about a millisecond. Reading the clock then costs less
+//! than a thousandth of a batch, and a scheduler rarely interrupts one.
 //!
-//! The items take turns, so that all of them have seen the same minute and each has a value from the beginning.
+//! The items take turns, so that all of them are measured over the same time and each has a value from the beginning.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,14 +25,14 @@ const MOST_IN_A_BATCH: u64 = 1 << 30;
 /// The most repeats of an item; where there would be more, they keep a distance.
 const MOST: u64 = 100_000;
 
-/// An item and what was measured of it.
+/// An item and its repeats.
 struct Measured {
     item: &'static Item,
     /// The point, of a curve.
     at: Option<Point>,
     bench: Bench,
     repeats: Repeats,
-    /// The last so many count, and it is not known yet whether they were disturbed.
+    /// The last repeats of this number count, but it is still unknown whether they were disturbed.
     fresh: usize,
     /// Repeats that counted when it was said last.
     said: usize,
@@ -42,7 +42,7 @@ struct Measured {
     given_up: bool,
 }
 
-/// Measures until it is told to finish, and says each tick, and at the end, what the values are.
+/// Measures until it is told to finish, and reports the values at each tick and at the end.
 pub fn run(entry: &dyn Measurement, place: &Place<'_>, pace: Pace, rounds: &AtomicU64) {
     let (mut all, finish) = (Vec::new(), place.finish);
     for (item, make) in entry.items().iter().filter(|(item, _)| entry.asks_for(item, place.measure)) {
@@ -162,7 +162,7 @@ impl Measured {
         self.repeats.kept.is_empty() && self.repeats.dropped == 0
     }
 
-    /// Whether it is the others' turn for now: what takes long has half of the time at most.
+    /// Whether the other items have their turn now: a long item gets at most half of the time.
     const fn has_had_its_share(&self, elapsed_ns: u64) -> bool {
         self.given_up || self.bench.long && self.spent_ns > elapsed_ns / 2
     }
@@ -176,12 +176,13 @@ impl Measured {
     fn repeat(&mut self) -> io::Result<bool> {
         let start = sys::now();
         if self.is_new() && !self.bench.long {
-            // What it does for the first time is done once; one that fills a batch would else have that in its first repeat.
+            // The operation runs once before: a batch of one operation would otherwise include first-time costs in its
+            // first repeat.
             (self.bench.run)(1)?;
         }
         self.bench.warm();
         let (ns, took, had) = loop {
-            // Reading what it has had is a hundredth of a short batch: it is not in the time that this took.
+            // Reading the CPU time takes a hundredth of a short batch: it is not in `took`.
             let (had, begin) = (self.cpu_ns(), sys::now());
             let ns = (self.bench.run)(self.repeats.batch)?;
             let (took, had) = (sys::now() - begin, self.cpu_ns() - had);
@@ -196,7 +197,8 @@ impl Measured {
             Some(value) => self.repeats.kept.push(value),
             None => self.repeats.dropped += 1,
         }
-        // Of seconds a hundredth that was stolen is nothing: what had the CPU meanwhile has been looked at.
+        // Stolen time of a hundredth of a second does not matter to an operation of seconds; other tasks on the CPU
+        // have been checked for.
         self.fresh += usize::from(value.is_some() && !self.bench.long);
         self.spent_ns += sys::now() - start;
         Ok(value.is_some())
@@ -211,7 +213,7 @@ impl Measured {
         }
     }
 
-    /// What was measured since the last look was disturbed, or not.
+    /// Records whether the repeats since the last check were disturbed.
     fn settle(&mut self, disturbed: bool) {
         while disturbed && self.fresh > 0 {
             self.drop_last();
@@ -229,14 +231,14 @@ impl Measured {
         self.at.map_or_else(|| self.item.name.to_owned(), |at| format!("{}, {at}", self.item.name))
     }
 
-    /// Whether there are half as many repeats again as when it was said last: the fewer there are the more a further one
-    /// changes, and a hundred points would fill a serial line.
+    /// Whether the number of repeats has grown by half since the last report: the fewer there are, the more a further
+    /// one changes the value. More frequent reports of a hundred points would fill a serial line.
     const fn has_more_to_say(&self) -> bool {
         self.said == 0 || self.repeats.kept.len() >= self.said + self.said.div_ceil(2)
     }
 
     fn say(&mut self) {
-        // It orders them: none is the last any more.
+        // Reporting sorts the repeats, so the last one is no longer known.
         self.fresh = 0;
         if let Some(value) = ValueResult::of(self.item, &mut self.repeats) {
             self.said = self.repeats.kept.len();
@@ -245,8 +247,8 @@ impl Measured {
     }
 }
 
-/// Whether something else had the CPU for more than one part in `taken` of a batch that took so many ns, of which it had
-/// the CPU for `had`.
+/// Whether other tasks had the CPU for more than one part in `taken` of a batch that took `took` ns and had the CPU for
+/// `had`.
 pub const fn was_disturbed(took: u64, had: u64, taken: u64) -> bool {
     took.saturating_sub(had) > took / taken
 }

@@ -1,4 +1,4 @@
-//! Who had the CPU while a wake-up was late, on the real kernel of this machine.
+//! The threads that had the CPU while a wake-up was late, on the real kernel of this machine.
 
 use tactus_model::catalogue::Fault;
 use tactus_model::catalogue::fault::Hog;
@@ -21,7 +21,7 @@ fn outliers(heard: Vec<FromProbe>) -> Vec<Outlier> {
     heard.into_iter().filter_map(|m| if let FromProbe::Outlier(own) = m { Some(own) } else { None }).collect()
 }
 
-/// For how long whoever is called this had the CPU of a latency, in ns, where nothing interrupted it.
+/// For how long the thread of this name had the CPU of a latency, in ns, if it was not interrupted.
 fn had(outlier: &Outlier, name: &str) -> u64 {
     let trace = outlier.trace.as_ref().unwrap();
     let (mut before, mut had) = (0, 0);

@@ -31,7 +31,7 @@ fn blocked(probe: &Probe, duration_ns: u64) -> Job {
     Job { duration_ns, no_side_effects: true, ..job }
 }
 
-/// Whether this machine has what it takes; if not it is said aloud.
+/// Whether this machine can do it; if not, it prints the reason.
 fn can(refused: &Result<(), Refusal>) -> bool {
     if let Err(refusal) = refused {
         skipped(&refusal.reason);
@@ -124,7 +124,7 @@ fn the_instrument_is_proven_by_a_block_with_the_length_that_it_really_had() {
 }
 
 #[test]
-fn preemption_alone_is_none_of_a_bpf_programs() {
+fn a_bpf_program_cannot_turn_off_preemption_alone() {
     let mut probe = Probe::start();
     let fault = Activity::new(1, probe.cpu(), What::Fault(block(Off::Preemption)));
     let job = job(&probe, vec![timer(0, probe.cpu(), Timer::default()), fault]);
@@ -147,7 +147,7 @@ fn a_probe_without_the_capabilities_says_which() {
 #[test]
 fn whoever_is_killed_no_program_and_no_clock_is_left() {
     let before = held().len();
-    // The worker: the probe goes on, and says so.
+    // The worker: the probe continues, and reports its end.
     let mut probe = Probe::start_as(&[PROBE], "block-worker");
     if !can(&probe.prepare(blocked(&probe, 600_000 * MS))) {
         return;

@@ -111,7 +111,7 @@ fn signals_that_end_a_run_do_not_end_its_guardian() {
     fs::write(&journal, undo(0, Undo::Remove(file.clone()))).unwrap();
     let mut guardian = guardian(&journal, "signals");
     let pid = rustix::process::Pid::from_child(&guardian);
-    // It ignores them from some moment on: its `status` tells when.
+    // It ignores the signals from some moment on: its `status` shows when.
     let ignores = || {
         let status = fs::read_to_string(format!("/proc/{}/status", guardian.id())).unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");

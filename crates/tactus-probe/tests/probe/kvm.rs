@@ -1,4 +1,4 @@
-//! Exits of a guest that KVM really runs: as many are counted as the guest has made.
+//! Exits of a guest that KVM really runs: the count must match the guest's exits.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 
 use crate::common::{PROBE, skipped};
 
-/// A port behind which nothing is.
+/// A port without a device.
 const PORT: u8 = 0xe0;
 /// The port by which the guest ends its machine (QEMU's isa-debug-exit).
 const END: u8 = 0xf4;
 
-/// What a PC begins with: 64 KiB below 4 GiB, whose last 16 bytes are where the processor starts, in 16 bits. It writes so many
-/// bytes to a port, one by one, and ends.
+/// The first code of a PC: 64 KiB below 4 GiB, whose last 16 bytes are where the processor starts, in 16 bits. It
+/// writes `times` bytes to a port, one by one, and ends.
 fn rom(times: u32) -> Vec<u8> {
     let mut rom = vec![0; 0x1_0000];
     let mut code = vec![0x66, 0xb9]; // mov ecx, times
@@ -75,7 +75,7 @@ impl Drop for Guest {
     }
 }
 
-/// What the probe says it has counted of a guest that writes so often; none: why not.
+/// The counts that the probe reports of a guest with this many writes; an error: why it cannot count.
 fn counted(times: u32) -> Result<String, String> {
     let dir = std::env::temp_dir().join(format!("tactus-kvm-{}-{times}", std::process::id()));
     fs::create_dir_all(&dir).unwrap();
@@ -104,7 +104,7 @@ fn counted(times: u32) -> Result<String, String> {
     }
     assert_eq!(first, "counting\n");
     guest.ask(&mut answers, "cont");
-    // It ends its machine, and with the byte that it writes for that it does not come back.
+    // It ends its machine: after the byte that it writes for that, it does not come back.
     guest.0.wait().unwrap();
     drop(probe.stdin.take());
     let mut rest = String::new();
@@ -120,7 +120,7 @@ fn numbers(said: &str, beginning: &str) -> Option<Vec<u64>> {
 }
 
 #[test]
-fn a_guest_that_writes_to_a_port_so_often_leaves_for_user_space_so_often() {
+fn each_port_write_of_a_guest_is_an_exit_to_user_space() {
     if fs::File::open("/dev/kvm").is_err() {
         return skipped("there is no /dev/kvm, or this is not root");
     }
@@ -144,7 +144,8 @@ fn a_guest_that_writes_to_a_port_so_often_leaves_for_user_space_so_often() {
         let [count, ns, longest] = io[..] else { panic!("{said}") };
         assert_eq!(count, u64::from(times), "{said}");
         assert!(longest > 0 && longest <= ns && ns <= count * longest && ns <= whole, "{said}");
-        // Where the processor carries the guest out, each of them left it for that reason, too: VMX (30) or SVM (0x7b).
+        // If the processor runs the guest itself, each of them also left the guest for that reason: VMX (30) or SVM
+        // (0x7b).
         for reason in ["exit 0 1 30 ", "exit 0 2 123 "] {
             if let Some(left) = numbers(&said, reason) {
                 assert_eq!(left[0], u64::from(times), "{said}");

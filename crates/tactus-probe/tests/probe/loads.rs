@@ -40,7 +40,7 @@ fn ran_on(pid: u32) -> Option<u32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
 }
 
-/// Workers: what is marked, without the probe and its worker.
+/// Workers: all marked processes except the probe and its worker.
 fn workers(probe: &Probe, mark: &str) -> Vec<u32> {
     let session = probe.child.id();
     let parent = |pid| status(pid, "PPid:").and_then(|parent| parent.parse::<u32>().ok());
@@ -89,7 +89,7 @@ fn a_killed_probe_takes_every_load_with_it() {
 }
 
 #[test]
-fn what_a_program_started_ends_with_it_even_in_a_session_of_its_own() {
+fn processes_that_a_program_started_end_with_it_even_in_a_separate_session() {
     if status(std::process::id(), "Uid:").is_none_or(|uids| !uids.starts_with('0')) {
         return skipped("only root may make a process namespace");
     }

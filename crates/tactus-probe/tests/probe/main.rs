@@ -1,4 +1,4 @@
-//! The probe as a process: what it says to who starts it, and what it leaves on this machine.
+//! The probe as a process: its messages to the process that starts it, and the traces that it leaves on this machine.
 #![expect(clippy::disallowed_methods, reason = "these tests look at the machine from outside the door")]
 
 mod blame;

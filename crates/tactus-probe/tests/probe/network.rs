@@ -29,7 +29,7 @@ fn link(end: LinkEnd, port: u16, machine: Option<LinkEnd>) -> Link {
     Link { end, own: HERE, other: HERE, port, machine }
 }
 
-/// A port that nobody has at the moment.
+/// A port that is free at the moment.
 fn port() -> u16 {
     TcpListener::bind((HERE, 0)).unwrap().local_addr().unwrap().port()
 }
@@ -125,7 +125,7 @@ fn an_end_that_goes_in_the_middle_ends_the_measurement_with_the_reason_and_what_
         words.contains("\"far ")
     };
     for pid in marked(mark).into_iter().filter(is_far) {
-        // Those that end with the first one are gone already.
+        // Processes that end with the first one may be gone already.
         let _ = kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL);
     }
     let (_, done) = probe.finish();

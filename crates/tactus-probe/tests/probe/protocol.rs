@@ -27,7 +27,7 @@ fn controls(heard: &[FromProbe], stage: Stage) -> Vec<Control> {
     heard.iter().filter_map(trial).collect()
 }
 
-/// Tells a probe to prove itself and hears what it says until it has.
+/// Tells a probe to prove itself, and returns its messages until it has.
 fn prove(probe: &mut Probe) -> (Vec<FromProbe>, Proven) {
     probe.say(&ToProbe::Prove);
     let mut heard = Vec::new();
@@ -63,7 +63,7 @@ fn small() -> Load {
 fn hello_and_facts_come_without_being_asked_for() {
     let probe = Probe::start();
     let hello = probe.hello.clone().unwrap();
-    // What is done to a guest from outside is no work of a probe inside.
+    // The watch injects `hold-vcpu` from outside of a guest; a probe inside cannot.
     let inside = entries().map(|entry| entry.name).filter(|name| *name != "hold-vcpu");
     let inside = inside.chain(["clock"]);
     assert_eq!(hello.can, inside.collect::<Vec<_>>());

@@ -1,5 +1,5 @@
-//! The probe disturbs nothing: between two ticks it neither maps nor unmaps a page beside the measuring threads, and
-//! what it changes of its own process for the measurement is not changed for others.
+//! The probe disturbs nothing: between two ticks it neither maps nor unmaps a page beside the measuring threads. Its
+//! changes to its process for the measurement do not affect other processes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,8 +15,8 @@ use tactus_model::rpc::{Call, Verb};
 
 use crate::common::{PROBE, Probe, eventually, job, marked, skipped, spin, timer};
 
-/// What changes an address space, or takes memory from it: strace's own list, by name, so that a new name in it does
-/// not change what is tested.
+/// System calls that change an address space, or take memory from it: strace's list, by name, so that a new name in it
+/// does not change the test.
 const CALLS: &str =
     "mmap,munmap,mprotect,mremap,brk,madvise,mlock,mlock2,munlock,mlockall,munlockall,membarrier";
 
@@ -33,8 +33,8 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// The calls of the session's process from its first tick to the end of the measurement; none (said aloud) where it cannot be
-/// traced.
+/// The calls of the session's process from its first tick to the end of the measurement; `None`, with a printed reason,
+/// if it cannot be traced.
 fn calls_between_ticks(name: &str, make: impl Fn(&Probe) -> Job) -> Option<Vec<String>> {
     let log = Scratch(std::env::temp_dir().join(format!("tactus-quiet-{}-{name}", std::process::id())));
     let words =
@@ -55,7 +55,7 @@ fn calls_between_ticks(name: &str, make: impl Fn(&Probe) -> Job) -> Option<Vec<S
         return None;
     }
     probe.say(&ToProbe::Go);
-    // What is measured ends later than this, and with it the threads.
+    // The measurement ends later than this, and with it the threads.
     let end = now() + Duration::from_nanos(duration).as_secs_f64();
     let session = probe.hello.as_ref().unwrap().pid;
     let (mut own, mut ticks) = (BTreeSet::new(), Vec::new());
@@ -141,13 +141,13 @@ fn huge_pages(pid: u32) -> Option<bool> {
 }
 
 #[test]
-fn the_probe_forbids_itself_huge_pages_while_it_measures_and_nobody_else() {
+fn the_probe_disables_huge_pages_while_it_measures_only_for_itself() {
     let mut probe = Probe::start_as(&[PROBE], "thp");
     let session = probe.child.id();
     if huge_pages(session) != Some(true) {
         return skipped("this kernel does not say, or somebody has forbidden huge pages");
     }
-    // The second time shows what the first one left.
+    // The second round shows traces of the first one.
     for round in 1..=2 {
         let load = Activity::new(1, probe.house(), What::Load(Load::Cpu(Cpu::default())));
         let job = job(&probe, vec![timer(0, probe.cpu(), Timer::default()), load]);
@@ -158,7 +158,7 @@ fn the_probe_forbids_itself_huge_pages_while_it_measures_and_nobody_else() {
         let beside: Vec<u32> = marked("thp").into_iter().filter(|pid| *pid != session).collect();
         assert!(!beside.is_empty());
         assert!(beside.iter().all(|pid| huge_pages(*pid) == Some(true)), "round {round}: {beside:?}");
-        // What the host side starts meanwhile.
+        // A program that the host side starts meanwhile.
         let words = ["sleep", "60"].map(str::to_owned).to_vec();
         probe.say(&ToProbe::Call(Call { id: round, verb: Verb::Spawn, words, ..Call::default() }));
         let child = loop {

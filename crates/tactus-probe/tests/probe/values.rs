@@ -1,5 +1,5 @@
-//! Measurements that yield values as the host side meets them: every item, in a worker beside the session, and
-//! nothing left of it.
+//! Measurements that yield values, as the host side sees them: every item runs in a worker beside the session and
+//! leaves no process behind.
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::measure::{Cpu, Exits, Memory, Os, Timer};
@@ -20,7 +20,7 @@ fn values_of(measure: Measure, id: u32, cpus: CpuSet) -> Activity {
     Activity::new(id, cpus, What::Measure { measure, interval_ns: 0, priority: 80, policy: Policy::Other })
 }
 
-/// Where the time went.
+/// The messages on where the time went.
 fn breakdowns(heard: &[FromProbe]) -> Vec<&Breakdown> {
     let mut all = Vec::new();
     for message in heard {
@@ -58,7 +58,7 @@ fn check(value: &ValueResult) {
 }
 
 #[test]
-fn every_item_has_a_value_while_it_goes_on_and_a_better_one_at_the_end() {
+fn every_item_has_a_value_during_the_measurement_and_a_better_one_at_the_end() {
     let first = |probe: &Probe| os(3, probe.cpu());
     every_item_has_a_value("os", first, Os::ITEMS);
     let exits = |probe: &Probe| values_of(Measure::Exits(Exits::default()), 3, probe.cpu());
@@ -127,7 +127,8 @@ fn a_killed_probe_takes_the_worker_and_its_partners_with_it() {
     probe.prepare(Job { duration_ns: 3_600_000_000_000, ..job }).unwrap();
     probe.say(&ToProbe::Go);
     while !matches!(probe.hear(), FromProbe::Value(_)) {}
-    // The session, the worker, who measures, seven partners and three rings of fifteen; a child that is just forked.
+    // The session, the worker, the measuring process, seven partners and three rings of fifteen; and a child that is
+    // just forked.
     let all = marked(mark).len();
     assert!((55..=56).contains(&all), "{all}");
     probe.child.kill().unwrap();

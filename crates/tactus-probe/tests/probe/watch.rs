@@ -27,7 +27,7 @@ impl Busy {
         self.field(0)
     }
 
-    /// Whether it runs: its state says so, and its time on a CPU (field 14 of all) goes on.
+    /// Whether it runs: its state says so, and its time on a CPU (field 14 of all) grows.
     fn runs_again(&self) {
         let until = Instant::now() + PATIENCE;
         let before: u64 = self.field(11).parse().unwrap();
@@ -108,7 +108,7 @@ fn a_thread_that_is_held_by_ptrace_runs_on_when_the_watch_is_killed_with_9() {
 }
 
 #[test]
-fn a_thread_that_is_held_runs_on_when_the_watch_is_told_to_end_and_when_nobody_tells_it_any_more() {
+fn a_held_thread_continues_when_the_watch_is_told_to_end_and_when_its_caller_has_gone() {
     let busy = Busy::start();
     let mut watch = Watch::start(&busy, "ptrace", 2_000, 2_010);
     await_state(&busy, "t");

@@ -6,7 +6,7 @@ use rustix::process::geteuid;
 
 use super::*;
 
-/// A directory to read and write in, beside a file that is none of its business.
+/// A directory to read and write in, and a file outside it that must not change.
 fn place() -> (tempfile::TempDir, Directory, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("in")).unwrap();

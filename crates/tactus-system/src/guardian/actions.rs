@@ -1,4 +1,4 @@
-//! What taking back needs of a machine, through the door.
+//! The operations of a machine that undoing needs, through the door.
 
 use std::io;
 use std::path::Path;

@@ -16,7 +16,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Makes a journal that nobody else may read, and locks it.
+    /// Makes a journal that only this user may read, and locks it.
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = own::open(path, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
@@ -33,7 +33,7 @@ impl Journal {
         }
     }
 
-    /// Where it lies.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

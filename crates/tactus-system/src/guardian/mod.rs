@@ -1,6 +1,6 @@
-//! The guardian: whatever a run changes on a machine is written down before it is done, and taken
-//! back when the run ends in any way. A small process holds the other end of a pipe and takes back
-//! what a dead run could not; the next command takes back what even the guardian could not.
+//! The guardian: every change of a run on a machine is written down before it is made, and undone when the run ends in
+//! any way. A small process holds the other end of a pipe and undoes the changes of a dead run. The next command undoes
+//! what is left if the guardian has failed as well.
 
 mod actions;
 mod journal;

@@ -1,4 +1,4 @@
-//! After a power cut, or the death of a guardian: what the dead left behind is taken back.
+//! Recovery after a power cut or the death of a guardian: undoes the changes that a dead run left behind.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::{System, own, state_dir};
 /// How long the guardian of a run that has just died may take.
 const GUARDIAN: Duration = Duration::from_secs(20);
 
-/// Takes back what dead runs left behind. Returns a sentence about each thing that was taken back,
-/// or could not be. Runs that are alive are left alone.
+/// Undoes the changes that dead runs left behind. Returns a sentence about each change that was undone, or could not
+/// be. Runs that are alive are left alone.
 #[must_use]
 pub fn recover(system: &dyn System) -> Vec<String> {
-    // Where there is no place for journals, nobody has written one.
+    // Without a directory for journals there is no journal.
     let Some(dir) = state_dir(system).ok().filter(|dir| system.exists(dir)) else { return Vec::new() };
     if let Err(error) = system.make_own_dir(&dir) {
         return vec![format!(
@@ -64,17 +64,18 @@ fn recover_dead(path: &Path, system: &dyn System) -> io::Result<Vec<String>> {
     Ok(undone.chain(left).chain(unknown).collect())
 }
 
-/// What became of what a journal still promised.
+/// The result for the open promises of a journal.
 pub struct Rest {
-    /// What was taken back.
+    /// The changes that were undone.
     pub undone: Vec<String>,
-    /// What could not be, and why. The journal is left where another try could do it.
+    /// The changes that could not be undone, and why. The journal is kept if another try may succeed.
     pub left: Vec<String>,
     /// Lines of another release.
     pub unknown: Vec<String>,
 }
 
-/// Takes back what a journal still promises, and removes it where nothing is left. Whoever calls has it locked.
+/// Undoes the promises that are still open in a journal, and removes the journal when none is left. The caller must
+/// hold its lock.
 pub fn undo_rest(journal: &mut Journal, system: &dyn System) -> io::Result<Rest> {
     let text = String::from_utf8_lossy(&system.read_own(journal.path())?).into_owned();
     let mut rest = Rest {
@@ -113,7 +114,7 @@ pub fn undo_rest(journal: &mut Journal, system: &dyn System) -> io::Result<Rest>
     Ok(rest)
 }
 
-/// Whether taking this back changes nothing, so that nobody need hear of it.
+/// Whether undoing this changes nothing, so that it need not be reported.
 fn nothing_to_do(how: &Undo, system: &dyn System) -> bool {
     match how {
         Undo::KillMarked(id) => marked(id, &SystemActions(system)).is_ok_and(|alive| alive.is_empty()),
@@ -142,7 +143,8 @@ fn guarded(journal: &Path, system: &dyn System) -> bool {
         })
 }
 
-/// Whether a process is root's or this user's: what others, and the root of a container, call theirs holds nobody up.
+/// Whether a process belongs to root or this user. Processes that belong to other users, or to the root of a container,
+/// must not delay a recovery.
 fn is_of(process: &Path, system: &dyn System) -> bool {
     let status = system.text(&process.join("status").to_string_lossy()).unwrap_or_default();
     own::effective_user(&status).is_some_and(own::is_ours) && !has_many_numbers(&status)

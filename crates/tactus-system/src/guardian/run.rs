@@ -63,13 +63,13 @@ pub fn has_gone(error: &io::Error) -> bool {
 /// How a guardian ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The warnings that nobody has taken, and what the guardian could not take back.
+    /// The warnings that have not been taken yet, and the changes that the guardian could not undo.
     pub notes: Vec<Note>,
-    /// It was killed, and the run itself took back what it could.
+    /// It was killed, and the run itself undid its changes.
     pub killed: Option<io::Error>,
 }
 
-/// Who remembers what was promised.
+/// The place where promises are recorded.
 enum Ledger {
     /// A file of this machine, for its guardian.
     Journal(Journal),
@@ -87,7 +87,7 @@ impl Guardian {
         let dir = state_dir(system)?;
         system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         let path = dir.join(format!("{id}.jsonl"));
-        // Before the journal: who is killed between that and the guardian leaves one to the next command.
+        // Before the journal: a run killed between journal and guardian would leave a journal to the next command.
         let program = probe::installed(system)?;
         let journal = Journal::create(&path).map_err(|error| at(&path, &error))?;
         let words = [
@@ -124,13 +124,13 @@ impl Guardian {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The name of this run, which is part of the names of what it makes.
+    /// The name of this run, which is part of the names of all objects that it makes.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.inner.id
     }
 
-    /// For what this run must say and nobody is there to be told.
+    /// Collects warnings of this run that cannot be reported at once.
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
         &self.inner.warnings
@@ -142,10 +142,10 @@ impl Guardian {
         (MARKER, &self.inner.id)
     }
 
-    /// Writes down how something is taken back; to be called before it is done.
+    /// Writes down how a change is undone; call it before the change is made.
     ///
     /// # Errors
-    /// When it cannot be written down. It must then not be done.
+    /// When it cannot be written down. The change must then not be made.
     pub fn promise(&self, how: Undo) -> io::Result<Promise> {
         let id = self.inner.write_down(&how)?;
         debug!("promised to undo: {how}");
@@ -161,12 +161,12 @@ impl Guardian {
         let system = &*self.inner.system;
         let dir = cache_dir(system)?.join("work").join(self.id());
         let promise = self.promise(Undo::Remove(dir.clone()))?;
-        // Kernels and sockets lie there: nobody else may exchange them.
+        // Kernels and sockets lie there: no other user may exchange them.
         system.make_own_dir(&dir).map_err(|error| at(&dir, &error))?;
         Ok(Workspace { dir, _promise: promise })
     }
 
-    /// Ends the run: the guardian takes back whatever is left, and goes.
+    /// Ends the run: the guardian undoes all changes that are left, and ends.
     pub fn finish(self) -> Ended {
         let (pipe, process) = {
             let mut state = self.inner.state();
@@ -180,13 +180,13 @@ impl Guardian {
         Ended { notes: self.warnings().take(), killed }
     }
 
-    /// Waits for its end. Where somebody killed it, the run takes back what is left.
+    /// Waits for its end. If it was killed, the run undoes the changes that are left.
     fn was_killed(&self, mut process: Box<dyn Child>) -> bool {
         let until = Instant::now() + STOP_TIMEOUT;
         let code = loop {
             match process.try_wait() {
                 Ok(None) if Instant::now() > until => {
-                    // It goes on without us rather than dying with its work half done.
+                    // The guardian continues: killing it would leave its work half done.
                     std::mem::forget(process);
                     let words = format!("after {} s the guardian still undoes", STOP_TIMEOUT.as_secs());
                     self.warnings().add(Note::obstacle(words, "it continues; the next command checks on it"));
@@ -212,13 +212,13 @@ impl Guardian {
         code.is_none()
     }
 
-    /// The guardian was killed: the run itself takes back what is left.
+    /// The guardian was killed: the run undoes the changes that are left.
     fn take_over(&self) {
         let mut state = self.inner.state();
         let Ledger::Journal(journal) = &mut state.ledger else { return };
         let left = match undo_rest(journal, &*self.inner.system) {
             Ok(rest) => rest.left,
-            // It had done its work but for its own end.
+            // The guardian had removed the journal, and only its end was missing.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => vec![error.to_string()],
         };
@@ -233,7 +233,7 @@ impl Guardian {
 }
 
 impl Inner {
-    /// Whether it is this machine whose changes are taken back.
+    /// Whether the changes are made on this machine.
     fn is_here(&self) -> bool {
         matches!(self.state().ledger, Ledger::Journal(_))
     }
@@ -269,7 +269,7 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // Dropped without `finish`: the guardian must outlive its run, not be killed with it.
+        // Dropped without `finish`: the guardian must not be killed, because it undoes the run's changes.
         drop(self.pipe.take());
         if let Some(process) = self.process.take() {
             std::mem::forget(process);
@@ -277,7 +277,7 @@ impl Drop for State {
     }
 }
 
-/// A promise that something will be taken back. Dropping it takes it back now.
+/// A promise that a change will be undone. Dropping it undoes the change now.
 #[must_use = "dropping a promise takes back what it is about"]
 pub struct Promise {
     inner: Arc<Inner>,
@@ -294,14 +294,15 @@ impl Promise {
         self.how.take().map_or(Ok(()), |how| self.take_back(&how))
     }
 
-    /// Nothing is left to take back: what it is about has gone by itself.
+    /// Nothing is left to undo: the changed object has disappeared.
     pub fn forget(mut self) {
         if self.how.take().is_some() {
             self.done();
         }
     }
 
-    /// Who changed it says that it is as it was. A file that holds something else is written back all the same.
+    /// The code that made the change says that it has been undone. A file with other contents is written back all the
+    /// same.
     pub fn confirm(self) {
         match &self.how {
             Some(Undo::Write { path, value }) if self.inner.is_here() => {
@@ -314,7 +315,7 @@ impl Promise {
         }
     }
 
-    /// It is taken back when the run has ended, whoever else has gone by then.
+    /// Leaves the undoing to the end of the run, whatever else has ended by then.
     pub fn defer(mut self) {
         self.how = None;
     }
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_whoever_changed_it_did_not_put_back_is_put_back_all_the_same() {
+    fn a_value_that_was_not_restored_by_its_changer_is_restored_all_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let value = dir.path().join("value");
         let guardian = Guardian::start(&Real).unwrap();

@@ -1,11 +1,11 @@
-//! What a run must say that no measurement says.
+//! Notes of a run that belong to no measurement.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tactus_model::message::Note;
 
-/// Notes of those who have nobody to tell them to (a promise that is dropped, an environment that ends):
-/// the run takes them from here and tells them as its own. Clones are the same collection.
+/// Notes from code that cannot report them itself, such as a dropped promise or an environment that ends. The run takes
+/// the notes and reports them. Clones share one collection.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings(Arc<Mutex<Vec<Note>>>);
 
@@ -15,7 +15,7 @@ impl Warnings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
-    /// Takes all that nobody has taken yet.
+    /// Takes all notes that have not been taken yet.
     #[must_use]
     pub fn take(&self) -> Vec<Note> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

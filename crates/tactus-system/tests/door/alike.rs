@@ -1,4 +1,4 @@
-//! What holds on every system.
+//! Properties that hold on every system.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

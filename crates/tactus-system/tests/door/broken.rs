@@ -1,4 +1,4 @@
-//! What can go wrong on the way through a probe.
+//! Failures on the way through a probe.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -45,7 +45,7 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
     let kept = within.promise(before(&kept_as_it_is)).unwrap();
     kept.forget();
     remote.system.install(&made.join("x/y"), b"", 0o600).unwrap();
-    // A grandchild in a group of its own, which only its mark betrays.
+    // A grandchild in a separate group: only its mark identifies it.
     let words = ["sh", "-c", "setsid sleep 61 & echo $!; exec sleep 62"];
     let mut child = remote.system.spawn(&Invocation::new(words).with_env(within.marker())).unwrap();
     let mut line = String::new();
@@ -72,7 +72,7 @@ fn the_end_of_the_session_ends_its_children_and_keeps_its_promises() {
 }
 
 #[test]
-fn a_killed_probe_takes_its_children_along_and_nobody_waits_for_it() {
+fn a_killed_probe_takes_its_children_along_and_all_callers_return() {
     let mut remote = RemoteProbe::begin();
     let mut child = remote.system.spawn(&Invocation::new(["sleep", "60"])).unwrap();
     let mut stdout = child.take_stdout().unwrap();
@@ -107,7 +107,7 @@ fn scripted(answer: impl Fn(u64) -> Vec<FromProbe> + Send + 'static) -> Remote {
     scripted_by(move |call| answer(call.id))
 }
 
-/// The same, by what is called for.
+/// The same, with answers that depend on the call.
 fn scripted_by(answer: impl Fn(&Call) -> Vec<FromProbe> + Send + 'static) -> Remote {
     struct Wire(std::sync::mpsc::Sender<Vec<u8>>);
     impl Write for Wire {
@@ -128,7 +128,7 @@ fn scripted_by(answer: impl Fn(&Call) -> Vec<FromProbe> + Send + 'static) -> Rem
             for item in decoder.feed(&bytes) {
                 let Item::Message(ToProbe::Call(call)) = item else { continue };
                 for message in answer(&call) {
-                    // What nobody asked for comes back: here nobody counts it.
+                    // Messages without a call come back; this test does not count them.
                     let _ = ear.take(message);
                 }
             }
@@ -167,7 +167,7 @@ fn only_what_was_asked_for_is_taken_and_all_else_comes_back_to_be_counted() {
     let connection = Arc::new(Connection::new(Some(Box::new(io::sink()))));
     let caller = Arc::clone(&connection);
     let spawning = std::thread::spawn(move || caller.spawn(vec!["x".into()], 0).unwrap().0);
-    // Until the call is made, nobody awaits its answer.
+    // Until the call is made, its answer has no receiver.
     while connection.take(FromProbe::Answer(Answer { id: 1, ..Answer::default() })).is_some() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -199,7 +199,7 @@ fn a_probe_that_sends_more_than_it_may_is_not_believed() {
 
 #[test]
 fn what_a_program_writes_through_a_probe_is_read_up_to_a_length() {
-    // As much as it is allowed, for ever; it ends when nobody allows it any more.
+    // The program writes all it is allowed, for ever; it ends when it is allowed no more.
     let system = scripted_by(|call| {
         let answer = FromProbe::Answer(Answer { id: call.id, number: 5, ..Answer::default() });
         let more = || FromProbe::Output(Output { child: 1, stream: 1, data: encode(&[b'x'; 16 << 10]) });

@@ -1,5 +1,5 @@
-//! Runs that continue after their terminal closes: started with `--detach`, followed with `attach`, ended with
-//! `stop`.
+//! Runs that continue after their terminal closes: started with `--detach`, followed with `watch`, ended with
+//! `watch --stop`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

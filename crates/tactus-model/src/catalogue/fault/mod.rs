@@ -1,4 +1,4 @@
-//! What disturbs, by a known size.
+//! Disturbances of a known size.
 
 pub use block::{BlockWay, Off};
 pub use hold_vcpu::HoldBy;

@@ -1,4 +1,4 @@
-//! What a probe can do beside a measurement.
+//! Loads that a probe can run beside a measurement.
 
 super::declare::family! {
     /// A load.

@@ -1,4 +1,4 @@
-//! What a probe can measure.
+//! The measurements of a probe.
 
 pub use application::MarkedValue;
 pub use interrupt::AnswerBy;
@@ -16,7 +16,7 @@ macro_rules! measures {
         }
 
         impl Measure {
-            /// Whether what it measures comes in periods, which can be missed.
+            /// Whether it measures periods, which can be missed.
             #[must_use]
             pub fn has_periods(&self) -> bool {
                 match self {
@@ -26,15 +26,15 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether its thread measures nothing itself, and reads what a program or the kernel writes: it is no real-time
-            /// thread.
+            /// Whether its thread measures nothing itself, but reads the output of a program or the kernel: it is not a
+            /// real-time thread.
             #[must_use]
             pub const fn only_reads(&self) -> bool {
                 matches!(self, Self::Application(_) | Self::Timerlat(_))
             }
 
-            /// What it yields: values where it names their items. Asked of the words and not of the entries,
-            /// so that a probe need not carry those.
+            /// The kind of its results: values if it names items. It depends on the words rather than the entries, so
+            /// that a probe need not contain those.
             #[must_use]
             pub const fn yields(&self) -> Yields {
                 let items = match self {

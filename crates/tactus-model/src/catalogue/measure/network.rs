@@ -1,4 +1,4 @@
-//! `network`: a stream of datagrams to a peer and back, and what it costs.
+//! `network`: a stream of datagrams to a peer and back, and its cost.
 
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
@@ -124,7 +124,7 @@ pub const ROUND_TRIP: Item = Item::lower(
     "a message of 64 bytes goes to the peer, which sends it back at once: the mean of a turn",
 );
 
-/// What others do.
+/// The load of other processes.
 pub const LOAD_AT_REST: Item = Item::lower(
     "load at rest",
     Unit::Threads,

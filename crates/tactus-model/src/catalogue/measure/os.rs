@@ -31,14 +31,14 @@ processes cost" {
 pub const SYSTEM_CALL: Item =
     Item::lower("system call", Unit::Ns, "getppid(2), which does nothing but enter and leave the kernel");
 
-/// What time it is.
+/// Reading the clock.
 pub const CLOCK_READ: Item = Item::lower(
     "clock read",
     Unit::Ns,
     "clock_gettime(CLOCK_MONOTONIC): no system call where the clock can be read without the kernel",
 );
 
-/// What is to be done with a signal.
+/// Setting the handler of a signal.
 pub const SIGNAL_INSTALL: Item =
     Item::lower("signal install", Unit::Ns, "sigaction(2) with a handler (`lat_sig install` of lmbench)");
 

@@ -120,7 +120,7 @@ fn an_invalid_partition_isolates_nothing() {
     assert_eq!(Tree::of(&invalid).isolated("0-3").0, Isolated::default());
 }
 
-/// Cpusets of v1 whose first one is not balanced: what stands behind a name is its flag and its CPUs.
+/// Cpusets of v1 whose first one is not balanced: each name comes with its flag and its CPUs.
 fn v1(groups: &[(&str, &str, &str)]) -> Tree {
     let mut tree = Tree::of(&[
         ("/proc/self/cgroup", "4:cpu,cpuacct:/x\n3:cpuset:/house\n0::/\n"),

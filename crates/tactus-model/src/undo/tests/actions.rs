@@ -1,4 +1,4 @@
-//! What is tried, how often and in which order, on a system that writes down what is asked of it.
+//! The tries, their number and their order, on a system that records all calls.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,13 +24,13 @@ struct Process {
     /// When it ends by itself.
     ends: Option<Duration>,
     dies: bool,
-    /// What it forks when it is killed.
+    /// The process that it forks when it is killed.
     child: Option<u32>,
     /// Which one of its number it is.
     started: u32,
 }
 
-/// A system that has troubles with some paths, and writes down what is asked of it.
+/// A system that fails on some paths, and records all calls.
 #[derive(Default)]
 struct Recorded {
     said: RefCell<Vec<String>>,
@@ -40,20 +40,20 @@ struct Recorded {
     texts: BTreeMap<PathBuf, &'static str>,
     /// Bytes that were asked for, of the beginnings of files.
     taken: Cell<u64>,
-    /// What stands before a process's mark.
+    /// The words before a process's mark.
     before_marks: usize,
-    /// Who does not show his environment, until what happens then.
+    /// Processes whose environment cannot be read, with an action that ends this.
     locked: BTreeMap<u32, fn(&mut BTreeMap<u32, Process>)>,
 }
 
 impl Recorded {
-    /// What a file says.
+    /// The text of a file.
     fn text(mut self, path: &str, text: &'static str) -> Self {
         self.texts.insert(path.into(), text);
         self
     }
 
-    /// The path is in the way so often.
+    /// Accesses to the path fail this many times.
     fn trouble(self, path: &str, kind: ErrorKind, times: u32) -> Self {
         self.troubles.borrow_mut().insert(path.into(), (0..times).map(|_| kind).collect());
         self
@@ -308,7 +308,7 @@ fn a_path_that_is_another_one_for_those_who_undo_is_not_touched() {
 }
 
 #[test]
-fn one_attempt_waits_for_nobody() {
+fn one_attempt_never_waits() {
     let system = Recorded::default().trouble("/b", ErrorKind::ResourceBusy, 1).process(7, &OURS);
     assert!(attempt(&Undo::Remove("/b".into()), &system).is_err());
     assert!(attempt(&Undo::KillMarked("ours".into()), &system).is_err());
@@ -338,7 +338,7 @@ fn a_number_that_changes_hands_while_others_are_looked_at_is_not_killed() {
     system.locked.insert(8, changes_hands);
     let _ = undo(&Undo::KillMarked("ours".into()), &system);
     assert_eq!(system.said(), ["kill 7 at 0 s"], "at once, before 8 is looked at");
-    // Between what is read of a process and the signal.
+    // A change between reading a process and sending the signal.
     let system = Recorded::default().process(7, &OURS);
     let held = system.hold(7).unwrap();
     changes_hands(&mut system.processes.borrow_mut());
@@ -436,7 +436,7 @@ proptest! {
         let result = undo(&how, &system);
         prop_assert_eq!(result.is_ok(), !is_path || times < TRIES);
         prop_assert!(system.said().len() <= TRIES as usize && system.now() < PAUSE * TRIES);
-        // Whoever comes next may do it again, and again.
+        // A later undo may run again, any number of times.
         while undo(&how, &system).is_err() {}
         prop_assert!(undo(&how, &system).is_ok());
     }

@@ -17,7 +17,7 @@ struct Disk {
     links: BTreeMap<PathBuf, PathBuf>,
     /// In the order in which they were mounted.
     mounts: RefCell<Vec<PathBuf>>,
-    /// What was removed although it is somebody else's.
+    /// Removed paths that belong to another user.
     harm: RefCell<Vec<PathBuf>>,
     untouchable: Option<ErrorKind>,
     errno: Option<i32>,
@@ -133,7 +133,7 @@ fn a_path_through_a_link_is_looked_up_where_its_mounts_are() {
 #[test]
 fn of_another_root_one_file_is_removed_and_nothing_of_our_own() {
     let mut disk = Disk::with(&["/run/", "/run/x", "/proc/7/root/run/x"]).mounted(&["/run"]);
-    // As realpath(3) has it: the other root is ours.
+    // As realpath(3) returns it: the other root looks like this process's.
     disk.links = BTreeMap::from([("/proc/7/root".into(), "/".into())]);
     remove(Path::new("/proc/7/root/run/x"), &disk).unwrap();
     assert_eq!(disk.left(), ["/run/", "/run/x"]);

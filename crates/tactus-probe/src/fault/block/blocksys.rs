@@ -1,6 +1,5 @@
-//! A block by /dev/blocksys, OSADL's module: what is written there is a number of cycles for which the
-//! writing CPU stays in the kernel with interrupts and preemption off. How long a cycle is nobody says,
-//! so that it is measured first.
+//! A block by /dev/blocksys, OSADL's module. A write of a number keeps the writing CPU in the kernel for that many
+//! cycles, with interrupts and preemption off. The length of a cycle is unknown, so it is measured first.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -48,8 +47,8 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     Ok(Disturbance { way: DEVICE.to_owned(), ..prepared })
 }
 
-/// How many cycles block for `length` ns, if any number does. `block` blocks for so many and says for
-/// how many ns it did.
+/// The number of cycles that block for `length` ns, if there is one. `block` blocks for a number of cycles and returns
+/// the time in ns.
 fn calibrate(length: u64, block: &dyn Fn(u64) -> u64) -> Option<u64> {
     let shortest = |cycles| (0..MEASURED).map(|_| block(cycles)).min().unwrap_or(0);
     let (mut cycles, mut held) = (1, shortest(1));

@@ -20,7 +20,7 @@ const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 /// How long loading may take.
 const LOADING: Duration = Duration::from_secs(20);
 
-/// The module, loaded, until it is told to go.
+/// The module, loaded until it is dropped.
 struct Loaded;
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
@@ -40,10 +40,10 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     promise(&unload());
     let mut words = vec!["modprobe".to_owned(), MODULE.to_owned()];
     words.extend(values.iter().map(|(name, value)| [*name, value].concat()));
-    // What has come of it is seen below.
+    // The result is checked below.
     let _ = LocalSystem.run(&words, LOADING);
     let loaded = Loaded;
-    // Where it is not there, or is an older one that passes over what it does not know.
+    // The module may be missing, or an older one that ignores unknown parameters.
     for (name, value) in &values {
         let is = fs::read_to_string([PARAMETERS, name.trim_end_matches('=')].concat()).unwrap_or_default();
         if is.trim() != value {

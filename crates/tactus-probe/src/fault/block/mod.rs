@@ -1,5 +1,5 @@
-//! `block`: interrupts or preemption are off for a known time. Only the kernel can do that: the first
-//! of its ways that is to be had is used, or the one that the plan names.
+//! `block`: interrupts or preemption are off for a known time. Only the kernel can do that. The first way that works is
+//! used, or the one that the plan names.
 
 mod blocksys;
 mod bpf;
@@ -17,7 +17,7 @@ use crate::tracer::{NotToBeHad, tracers};
 
 /// The shortest pause between two blocks, in ns: the tracers know none that is shorter.
 const PAUSE_NS: u64 = 1_000_000;
-/// How often a way that somebody else uses is tried again, and the time between two tries.
+/// Number of tries of a way that another process uses, and the time between two tries.
 const TRIES: u32 = 70;
 const AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -40,9 +40,9 @@ struct Wanted<'a> {
 struct No {
     /// In words.
     why: String,
-    /// It could be gone later: somebody else goes it now.
+    /// It may work later: another process uses it now.
     busy: bool,
-    /// What would help.
+    /// A hint that would help.
     hint: Option<&'static str>,
 }
 
@@ -85,10 +85,10 @@ pub fn prepare(table: &Block, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Resu
     }
 }
 
-/// Puts back what a killed worker changed: what it made goes first, then former values come back, the
-/// last that was changed first. Returns the exit code.
+/// Restores the changes of a killed worker: objects that it made are removed first, then former values come back, the
+/// last change first. Returns the exit code.
 pub fn put_back(changed: &[Undo]) -> u8 {
-    // Where the killed one had mounted it for itself.
+    // The killed worker may have mounted tracefs only for itself.
     let _ = tracers();
     let is_value = |how: &&Undo| matches!(how, Undo::Write { .. });
     let newest = || changed.iter().rev();
@@ -114,8 +114,8 @@ fn refusal(no: &No) -> Refusal {
     refused(format!("block: {}", no.why), hint)
 }
 
-/// What carries a block out, in the order in which it is tried: what leaves no trace and says what it did
-/// comes first, what changes settings that all share comes last.
+/// The ways to block, in the order in which they are tried. Ways that leave no trace and report what they did come
+/// first; ways that change shared settings come last.
 type Prepare = fn(&Wanted<'_>) -> Result<Disturbance, No>;
 const ENGINES: [(BlockWay, Prepare); 5] = [
     (BlockWay::Bpf, bpf::prepare),

@@ -1,11 +1,11 @@
-//! A block by one of the kernel's tracers. hwlat looks for what firmware takes from a CPU and for that
-//! keeps interrupts off for `width` of every `window`; osnoise does the same for `runtime` of every
-//! `period`, with interrupts or preemption off where its options say so.
+//! A block by one of two kernel tracers. The tracer hwlat looks for time that firmware takes from a CPU, and for that
+//! keeps interrupts off for `width` of every `window`. The tracer osnoise does the same for `runtime` of every
+//! `period`, with interrupts or preemption off as its options say.
 //!
-//! The tracer runs in an instance of tracefs of its own, which has its own CPUs and is gone at the end;
-//! what is common to all instances is put back. Where another hwlat, osnoise or timerlat runs its
-//! settings are not touched. The kernel's threads are of ordinary priority: they are put above the
-//! measuring ones, else a busy CPU would never be blocked.
+//! The tracer runs in a separate instance of tracefs with its own CPUs, which is removed at the end. Settings shared by
+//! all instances are restored. If another hwlat, osnoise or timerlat runs, its settings are not changed. The kernel's
+//! threads have ordinary priority. They are raised above the measuring threads, because otherwise a busy CPU would
+//! never be blocked.
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;
@@ -107,7 +107,7 @@ impl Blocking {
         write(inner.path(), &(wanted.length / 1_000).to_string())
     }
 
-    /// What osnoise wrote down: a line for each time.
+    /// The samples of osnoise: a line for each time.
     fn samples(&self) -> Option<Count> {
         let (mut times, mut lost) = (0, 0);
         for cpu in self.cpus.iter() {
@@ -118,7 +118,7 @@ impl Blocking {
         }
         let trace = read(&self.tracer.path("trace")).ok()?;
         let longest = trace.lines().filter_map(runtime).max();
-        // What was overwritten may have been longer, and is not told when it was.
+        // An overwritten sample may have been longer, and its time is unknown.
         let at = if lost == 0 && self.timed { began(&trace) } else { Vec::new() };
         Some(Count { times: Some(times + lost), longest_ns: longest.filter(|_| lost == 0), at, way: None })
     }
@@ -155,7 +155,7 @@ fn began(trace: &str) -> Vec<u64> {
 impl Held for Blocking {
     fn begin(&mut self) -> Result<(), String> {
         self.tracer.own("tracing_on", "1")?;
-        // Where it is refused, blocks come late on a busy CPU, and are blocks all the same.
+        // If this fails, blocks come late on a busy CPU, but still come.
         let _ = self.tracer.schedule(&self.cpus, self.above);
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Held for Blocking {
             return Ok(Count::default());
         }
         let stopped = self.tracer.own("tracing_on", "0");
-        // hwlat only writes down what it found, and counts nothing.
+        // hwlat only records its findings, and has no count.
         let count = if self.tracer.which.name == OSNOISE.name { self.samples() } else { None };
         let ended = self.tracer.end();
         stopped.and(ended).map(|()| count.unwrap_or_default())

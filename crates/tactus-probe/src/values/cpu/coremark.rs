@@ -16,14 +16,14 @@ use super::super::alone;
 use super::{Bench, Operation, Place};
 use crate::sys;
 
-/// The most that is read of what it says.
+/// Limit of its output that is read, in bytes.
 const LONGEST: usize = 65_536;
 /// How long it may take, in ns. It chooses its iterations so that it runs for 10 to 20 s.
 const PATIENCE_NS: u64 = 120_000_000_000;
 /// How often it is looked whether the measurement is over.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
-/// The program that the plan names, where this environment has it.
+/// The program that the plan names, if this environment has it.
 pub fn coremark(place: &Place<'_>) -> io::Result<Bench> {
     let named = if let Measure::Cpu(cpu) = place.measure { cpu.coremark.as_deref() } else { None };
     let program = named.ok_or(ErrorKind::NotFound)?.to_owned();
@@ -41,7 +41,7 @@ pub fn coremark(place: &Place<'_>) -> io::Result<Bench> {
     Ok(Bench { of: Operation::Said, long: true, ..alone(run) })
 }
 
-/// What the program says until it has ended.
+/// The output of the program, up to its end.
 fn transcript(program: &str, finish: &AtomicU64) -> io::Result<String> {
     let mut process = Command::new(program);
     process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -154,8 +154,8 @@ CoreMark 1.0 : 24301.336574 / GCC12.2.0 -O2   -lrt / Heap
         assert_eq!(rate(&parallel), Ok(24_301_336));
     }
 
-    /// As ports of it print on boards: an older form of the last line but one, a score behind the result, a validation run
-    /// behind that, and no result where the port counts whole seconds.
+    /// Output of ports to boards: an older form of the last line but one, a score after the result, and a validation
+    /// run after that. A port that counts whole seconds gives no result.
     #[test]
     fn what_ports_add_behind_the_result_does_not_change_it() {
         let older = GOOD.replace("See README.md for", "See readme.txt for");
@@ -229,7 +229,7 @@ CoreMark 1.0 : 24301.336574 / GCC12.2.0 -O2   -lrt / Heap
         path
     }
 
-    /// What a run of a program comes to.
+    /// The result of a run of a program.
     fn run(program: &str, finish: &'static AtomicU64) -> io::Result<Option<u64>> {
         let measure = Measure::Cpu(Cpu { coremark: Some(program.to_owned()) });
         let cpus = CpuSet::one(0);

@@ -1,12 +1,12 @@
-//! What a processor is given to compute: four kernels of the kind that CoreMark made usual, each with the same work and
-//! the same result in every iteration. None is CoreMark's own, and no number of theirs is one of CoreMark's.
+//! Computations for a processor: four kernels of the kind that CoreMark made usual, each with the same work and the
+//! same result in every iteration. The code is not CoreMark's, and the results cannot be compared with CoreMark's.
 
 use std::hint::black_box;
 use std::io;
 
 /// Nodes of the list.
 const NODES: usize = 64;
-/// What follows the last.
+/// The successor of the last node.
 const END: u16 = u16::MAX;
 /// Rows and columns of a matrix.
 const SIDE: usize = 12;
@@ -20,7 +20,7 @@ pub enum Kernel {
     List,
     /// Matrices are multiplied.
     Matrix,
-    /// Numbers in text are told apart.
+    /// Kinds of numbers in a text are distinguished.
     States,
     /// A CRC-16 bit by bit.
     Crc,
@@ -28,7 +28,7 @@ pub enum Kernel {
     Mix,
 }
 
-/// What the kernels work on.
+/// The data of the kernels.
 pub struct Kernels {
     data: [u16; NODES],
     next: [u16; NODES],
@@ -65,7 +65,7 @@ impl Kernels {
         own
     }
 
-    /// Does so many iterations.
+    /// Runs this many iterations.
     ///
     /// # Errors
     /// When one has another result than it must have: this processor does not compute.
@@ -130,7 +130,7 @@ impl Kernels {
         behind
     }
 
-    /// Merge sort without memory of its own: runs of one, two, four nodes and so on are merged.
+    /// Merge sort without extra memory: runs of one, two, four nodes and so on are merged.
     fn sort(&mut self, mut head: u16) -> u16 {
         let mut length = 1;
         while length < NODES {
@@ -205,7 +205,7 @@ impl Kernels {
 }
 
 impl Kernel {
-    /// What each iteration comes to: worked out once, and the same on every processor.
+    /// The result of each iteration: computed once, and the same on every processor.
     const fn result(self) -> u16 {
         match self {
             Self::List => 0xb7c8,
@@ -217,7 +217,7 @@ impl Kernel {
     }
 }
 
-/// Where a number in text is.
+/// The position within a number in text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Start,

@@ -38,7 +38,7 @@ static ITEMS: [(Item, Make); 12] = [
     (COREMARK, coremark::coremark),
 ];
 
-/// What another CPU says of a batch during which something else had it.
+/// The answer of another CPU for a batch that was disturbed there.
 const DISTURBED: u64 = u64::MAX;
 /// Divisions in one turn of the loop.
 const UNROLLED: u64 = 16;
@@ -116,7 +116,7 @@ fn mix_on_all(place: &Place<'_>) -> io::Result<Bench> {
     Ok(Bench { run: Box::new(run), of: Operation::Count, ..alone(|_| Ok(0)) })
 }
 
-/// What the process on another CPU does: a batch whenever it is told how many iterations that is.
+/// The work of the process on another CPU: it runs a batch for each number of iterations that it receives.
 fn answer(mut orders: UnixStream, cpu: u32) -> io::Result<()> {
     sys::set_affinity(&CpuSet::one(cpu))?;
     let (mut kernels, mut count) = (Kernels::new(), [0; 8]);

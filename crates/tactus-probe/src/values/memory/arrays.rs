@@ -22,7 +22,7 @@ pub struct Arrays {
 }
 
 impl Arrays {
-    /// Those that were asked for; on this CPU, where so much memory is free.
+    /// The requested sizes, on this CPU and with this much free memory.
     ///
     /// # Errors
     /// When they do not fit, in words.
@@ -77,10 +77,10 @@ impl Arrays {
         self.sizes.first().copied().unwrap_or(0)
     }
 
-    /// The largest, for what has no size beside its value: it is the same everywhere, or there is none.
+    /// The largest size, for items whose value is shown without a size: it must be the same on every system.
     ///
     /// # Errors
-    /// When there is no memory for it, in words.
+    /// When the memory for it is missing, in words.
     pub fn whole(&self) -> Result<u64, String> {
         let Some(cut) = self.cut else { return Ok(self.most()) };
         Err(format!(
@@ -91,7 +91,7 @@ impl Arrays {
     }
 }
 
-/// Memory that may be taken here, in bytes: what is free, and what the control groups of this process leave of it.
+/// Memory that may be taken here, in bytes: the free memory, as far as the control groups of this process allow.
 pub fn free() -> u64 {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
@@ -153,7 +153,7 @@ mod tests {
         let refused = whole("1KiB..4x32MiB", 700 << 20).unwrap_err();
         assert!(refused.contains("needs an array of 128MiB, but only 32MiB are allowed"), "{refused}");
         assert!(refused.contains("20 times 128MiB"), "{refused}");
-        // Not known is no leave to take another.
+        // With an unknown cache size, the default array must fit as well.
         assert!(whole("1KiB..4xunknown", 700 << 20).is_err());
     }
 

@@ -39,7 +39,7 @@ static CURVES: [(Item, Curve); 6] = [
 const BLOCK: u32 = 16 << 10;
 /// The words of one.
 const WORDS: usize = BLOCK as usize / size_of::<u64>();
-/// The part of an array that may be in other pages than those that it was to be in: one in so many.
+/// One part in this many of an array may be in other pages than requested.
 const STRAY: usize = 64;
 
 impl Measurement for Memory {
@@ -71,7 +71,7 @@ fn ones(place: &Place<'_>) -> io::Result<Pages> {
     Ok(pages)
 }
 
-/// The blocks of an array, for ever, one after the other.
+/// The blocks of an array, one after the other, for ever.
 struct Turn {
     next: usize,
     blocks: usize,
@@ -89,7 +89,7 @@ impl Turn {
     }
 }
 
-/// How much of something goes on in a time.
+/// The bandwidth of an operation.
 fn bandwidth(run: impl FnMut(u64) -> io::Result<u64> + 'static) -> Bench {
     Bench { of: Operation::Bytes(BLOCK), ..alone(run) }
 }
@@ -149,7 +149,7 @@ fn copy(place: &Place<'_>) -> io::Result<Bench> {
     }))
 }
 
-/// Memory that does not keep what was written is an error and no value.
+/// Memory that does not keep written values is an error, and gives no value.
 fn as_written(sum: u64, expected: u64) -> io::Result<()> {
     if sum == expected {
         return Ok(());

@@ -18,7 +18,7 @@ pub fn read(words: &[u64]) -> u64 {
 
 /// Writes one value into all words.
 pub fn write(words: &mut [u64], value: u64) {
-    // What it is must not be known: the loop would become memset.
+    // The value must be unknown to the compiler: otherwise the loop would become memset.
     let value = black_box(value);
     for line in words.as_chunks_mut::<WORDS>().0 {
         *line = [value; WORDS];

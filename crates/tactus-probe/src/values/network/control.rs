@@ -1,4 +1,4 @@
-//! What both ends say to each other, over TCP: orders, and what came of them. Lines of numbers.
+//! The conversation of both ends, over TCP: orders and their results, as lines of numbers.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,17 +10,17 @@ use crate::sys;
 
 /// The longest line: sixty-four ports.
 const LONGEST: u64 = 1024;
-/// How often somebody who waits for the other end looks whether he still should.
+/// How often a waiting end checks whether to continue.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long an answer may take before the other end counts as gone, in ns.
 const PATIENCE_NS: u64 = 5_000_000_000;
 
-/// What the near end orders; a number says which.
+/// An order of the near end, sent as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// The ports of its flows.
     Ports,
-    /// Count CPU time for so many ns.
+    /// Count CPU time for this many ns.
     Rest,
     /// Send to it.
     Send,
@@ -28,7 +28,7 @@ pub enum Word {
     Receive,
     /// Send back what comes.
     Echo,
-    /// End what has no end of its own.
+    /// Stop an order without a set end.
     Stop,
 }
 
@@ -45,12 +45,12 @@ impl Word {
     }
 }
 
-/// What an order came to.
+/// The result of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What the flows did.
+    /// The counts of the flows.
     pub did: Did,
-    /// What the machine did meanwhile.
+    /// The machine's time meanwhile.
     pub spent: Spent,
 }
 
@@ -61,7 +61,7 @@ impl Answer {
         [&[messages, bits_per_second, reordered][..], &self.spent.numbers()].concat()
     }
 
-    /// What travelled.
+    /// From the numbers of a message.
     pub fn of(numbers: &[u64]) -> Option<Self> {
         let ([messages, bits_per_second, reordered], rest) = numbers.split_first_chunk()?;
         let spent: [u64; NUMBERS] = rest.try_into().ok()?;
@@ -99,14 +99,14 @@ impl Control {
         self.0.get_mut().write_all(line.as_bytes())
     }
 
-    /// What the other end says next; none: it is to be waited for no longer.
+    /// The next message of the other end; `None`: the wait is over.
     ///
     /// # Errors
-    /// When it has gone, or says what nobody understands.
+    /// When it has gone, or its message cannot be read.
     pub fn hear(&mut self, mut goes_on: impl FnMut() -> bool) -> io::Result<Option<Vec<u64>>> {
         let mut line = String::new();
         while goes_on() {
-            // What came before a pause counts, too: a line that comes slowly has an end as well.
+            // The part of a line before a pause counts as well: a slow line also has an end.
             let left = LONGEST.saturating_sub(line.len() as u64);
             match self.0.by_ref().take(left).read_line(&mut line) {
                 Ok(_) if line.ends_with('\n') => return numbers(&line).map(Some),
@@ -119,7 +119,7 @@ impl Control {
         Ok(None)
     }
 
-    /// Gives an order that takes so many ns, and waits for what comes of it.
+    /// Gives an order that takes `takes_ns`, and waits for its answer.
     ///
     /// # Errors
     /// When the other end has gone, or does not answer.
@@ -134,7 +134,7 @@ impl Control {
 /// The ports that the other end has said.
 ///
 /// # Errors
-/// When a number is none.
+/// When a number is not a port.
 pub fn ports(numbers: &[u64]) -> io::Result<Vec<u16>> {
     let ports: Option<_> = numbers.iter().map(|port| u16::try_from(*port).ok()).collect();
     ports.ok_or_else(|| ErrorKind::InvalidData.into())
@@ -176,7 +176,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut peer = listener.accept().unwrap().0;
         let talking = std::thread::spawn(move || {
-            // Pauses, in which who listens looks around.
+            // In the pauses the listener checks whether to continue.
             while peer.write_all(&[b'1'; 300]).is_ok() {
                 std::thread::sleep(2 * LOOK);
             }

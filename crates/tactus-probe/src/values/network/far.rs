@@ -13,7 +13,7 @@ use super::machine::Spent;
 use crate::breakdown::Tally;
 use crate::sys;
 
-/// How often it is looked whether somebody has come, and whether it is to be waited for.
+/// How often to check for a connection, and whether to continue waiting.
 const LOOK: Duration = Duration::from_millis(5);
 /// The longest turn that is ordered, in ns.
 const LONGEST_NS: u64 = 10_000_000_000;
@@ -23,9 +23,9 @@ pub struct Far {
     link: Link,
     listener: TcpListener,
     flows: Flows,
-    /// Those that go on until they are told to stop.
+    /// Flows that run until they are told to stop.
     open: usize,
-    /// What its kernel spends: where the near end is on the same one, that counts.
+    /// The time that its kernel spends: it counts if the near end is on the same kernel.
     tally: Option<Tally>,
 }
 
@@ -33,7 +33,7 @@ impl Far {
     /// Opens everything; from then on the other end may come.
     ///
     /// # Errors
-    /// When the port is taken, or the address is none of this environment's.
+    /// When the port is taken, or the address does not belong to this environment.
     pub fn open(link: Link, flows: Flows) -> Result<Self, Refusal> {
         let failed = |error: io::Error| {
             let Link { own, port, .. } = link;
@@ -52,7 +52,7 @@ impl Far {
         Ok(Self { link, listener, flows, open: 0, tally })
     }
 
-    /// Where it waits.
+    /// The port at which it waits.
     ///
     /// # Errors
     /// Those of getsockname(2).
@@ -60,7 +60,7 @@ impl Far {
         Ok(self.listener.local_addr()?.port())
     }
 
-    /// Does what the other end orders, until `finish` is not 0.
+    /// Carries out the other end's orders, until `finish` is not 0.
     ///
     /// # Errors
     /// When its flows cannot be started.
@@ -68,7 +68,7 @@ impl Far {
         self.flows.start()?;
         while finish.load(Ordering::Relaxed) == 0 {
             match self.listener.accept() {
-                // Nobody else is answered.
+                // Other addresses get no answer.
                 Ok((stream, from)) if from.ip() == self.link.other => {
                     // How a conversation ended is known to the end that measures.
                     let _ = Control::new(stream).and_then(|mut control| self.converse(&mut control, finish));
@@ -103,7 +103,7 @@ impl Far {
             if matches!(word, Word::Rest | Word::Send) {
                 before = Spent::until_now()?;
             }
-            // What is stopped is a stream to here, or one message after the other.
+            // The order that is stopped is a stream to this end, or single messages.
             let phase = match word {
                 Word::Send => Some("RX"),
                 Word::Stop if receiving => Some("TX"),

@@ -1,4 +1,4 @@
-//! The streams of one end: a socket and a process each. They do what they are ordered to, and count.
+//! The streams of one end: a socket and a process each. They carry out orders, and count.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::super::partner;
 use crate::sys::{self, Shared};
 
-/// How long a receiver waits before it looks whether it is to go on.
+/// How long a receiver waits before it checks whether to continue.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// How long a message is awaited that should have come back at once, in ns.
 const LOST_NS: u64 = 200_000_000;
@@ -21,28 +21,28 @@ const HEAD: usize = 16;
 const ECHO: usize = 64;
 /// The longest pause of a receiver that has taken all there was, in ns.
 const LONGEST_PAUSE_NS: u64 = 100_000;
-/// What may come into its queue meanwhile: this part of the queue. A message takes up to four times its bytes there.
+/// The part of its queue that may fill meanwhile. A message takes up to four times its bytes there.
 const PART_OF_QUEUE: u64 = 8;
-/// Messages that a receiver still takes once it is told to end: others may flood it.
+/// Limit of the messages that a receiver still takes once it is told to end: others may flood it.
 const AFTERWARDS: u32 = 1 << 20;
 
-/// What streams are to do.
+/// Orders for streams.
 #[derive(Clone, Copy, Debug)]
 pub enum Order {
-    /// Send for so many ns, a message every so many ns; 0: as fast as it goes.
+    /// Send for `ns`, one message every `every_ns`; 0: as fast as possible.
     Send { ns: u64, every_ns: u64 },
     /// Receive until [`Flows::stop`].
     Receive,
     /// Send back what comes until [`Flows::stop`].
     Echo,
-    /// Send a message and wait until it comes back, for so many ns.
+    /// Send a message and wait for its return, repeatedly for this many ns.
     Ping { ns: u64 },
 }
 
-/// What streams did.
+/// The results of streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Did {
-    /// Messages sent, received, or come back.
+    /// Messages sent, received, or returned.
     pub messages: u64,
     /// Payload a second that was received, in bits.
     pub bits_per_second: u64,
@@ -52,7 +52,7 @@ pub struct Did {
     pub under_way_ns: u64,
 }
 
-/// What one stream says: shared with its process.
+/// The data that one stream shares with its process.
 struct Told {
     messages: &'static AtomicU64,
     bytes: &'static AtomicU64,
@@ -82,8 +82,8 @@ impl Told {
 pub enum Wait {
     /// In the kernel: each that finds it waiting wakes it.
     Blocked,
-    /// It pauses for as long as its queue surely takes in what comes: at full speed a wake-up for each message would be
-    /// the sender's time, and what is measured.
+    /// It pauses while its queue can surely take in the messages. At full speed, a wake-up for each message would take
+    /// the sender's time and disturb the measurement.
     Paused,
 }
 
@@ -106,7 +106,7 @@ impl Flows {
     /// Opens their sockets.
     ///
     /// # Errors
-    /// Those of bind(2), and when there is no memory to share.
+    /// Those of bind(2), and when shared memory cannot be made.
     pub fn open(own: Ipv4Addr, count: u32, message: u64, wait: Wait) -> io::Result<Self> {
         let sockets = (0..count).map(|_| {
             let socket = UdpSocket::bind((own, 0))?;
@@ -169,7 +169,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Orders all of them to do something; where it has an end of its own, [`Flows::finished`] waits for it.
+    /// Gives all of them an order; if the order has a set end, [`Flows::finished`] waits for it.
     ///
     /// # Errors
     /// When their processes are gone.
@@ -189,15 +189,15 @@ impl Flows {
         Ok(())
     }
 
-    /// Ends what has no end of its own.
+    /// Ends an order without a set end.
     pub fn stop(&self) {
         self.over.0.store(self.turn, Ordering::Release);
     }
 
-    /// Waits until `count` of them have done what they were ordered to.
+    /// Waits until `count` of them have carried out their orders.
     ///
     /// # Errors
-    /// What went wrong with one of them.
+    /// The failure of one of them.
     pub fn finished(&self, count: usize) -> io::Result<Did> {
         let done = self.done.as_ref().ok_or(ErrorKind::NotConnected)?;
         for _ in 0..count {
@@ -222,7 +222,7 @@ impl Flows {
     }
 }
 
-/// What the process of a stream does, until its orders end.
+/// The work of a stream's process, until its orders end.
 fn serve(
     socket: &UdpSocket,
     (message, wait): (usize, Wait),
@@ -257,8 +257,8 @@ fn serve(
     Ok(())
 }
 
-/// What is no failure of a stream: nothing came in time, queues are full, or the other end's process has gone, which its
-/// control connection says better.
+/// Errors that are not a failure of a stream: no message came in time, queues are full, or the other end's process has
+/// gone, which the control connection reports better.
 fn is_nothing(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), WouldBlock | TimedOut | Interrupted | ConnectionRefused)
@@ -330,7 +330,7 @@ fn receive(
             }
             None if is_over() => break,
             None if is_idle => {}
-            // Where nothing came during a pause it waits in the kernel.
+            // If nothing came during a pause, it waits in the kernel.
             None => {
                 is_idle = paused_at == count.messages;
                 paused_at = count.messages;
@@ -391,7 +391,7 @@ fn read_head(message: &[u8]) -> Option<(u64, u64)> {
     Some((u64::from_be_bytes(*turn), u64::from_be_bytes(*number)))
 }
 
-/// What was received of a turn.
+/// The counts of the messages received in a turn.
 #[derive(Debug, Default)]
 struct Count {
     messages: u64,
@@ -405,14 +405,14 @@ struct Count {
 }
 
 impl Count {
-    /// For how many ns its queue of so many bytes takes in what comes, at the rate that it came at so far.
+    /// For how many ns a part of a queue of this many bytes takes in messages, at the average rate so far.
     fn pause(&self, queue: u64) -> u64 {
         let took = u128::from(self.last_ns.saturating_sub(self.first_ns));
         let ns = u128::from(queue / PART_OF_QUEUE) * took / u128::from(self.bytes.max(1));
         u64::try_from(ns).unwrap_or(u64::MAX).min(LONGEST_PAUSE_NS)
     }
 
-    /// Messages of an earlier turn are late, and those of somebody else are none.
+    /// Messages of an earlier turn are late, and other senders' messages do not count.
     fn take(&mut self, message: &[u8], turn: u64, now: u64) {
         let Some((own, number)) = read_head(message) else { return };
         if own != turn {

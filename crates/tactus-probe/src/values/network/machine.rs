@@ -1,10 +1,10 @@
-//! What this kernel's CPUs did: /proc/stat.
+//! The work of this kernel's CPUs: /proc/stat.
 
 use std::io;
 
 use tactus_measure::stat::Stat;
 
-/// What was counted up to a moment, or between two of them.
+/// The counts up to a moment, or between two of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// CLOCK_MONOTONIC, in ns, or the time between.
@@ -12,7 +12,7 @@ pub struct Spent {
     /// Time that all CPUs were busy, in ns: in user mode, in system mode, with interrupts, with soft interrupts, and
     /// with guests.
     pub busy_ns: [u64; KINDS],
-    /// What a hypervisor took from them, in ns.
+    /// The time that a hypervisor took from them, in ns.
     pub stolen_ns: u64,
     /// How many CPUs these are.
     pub cpus: u64,
@@ -20,13 +20,13 @@ pub struct Spent {
     pub switches: u64,
 }
 
-/// What a CPU may be busy with.
+/// The kinds of work of a CPU.
 pub const KINDS: usize = 5;
-/// As many numbers as it travels in.
+/// The number of words in its message.
 pub const NUMBERS: usize = KINDS + 4;
 
 impl Spent {
-    /// What was counted until now.
+    /// The counts until now.
     ///
     /// # Errors
     /// When the kernel does not say.
@@ -46,7 +46,7 @@ impl Spent {
         })
     }
 
-    /// What came after `before`.
+    /// The counts after `before`.
     pub fn since(self, before: Self) -> Self {
         let mut busy_ns = self.busy_ns;
         for (kind, before) in busy_ns.iter_mut().zip(before.busy_ns) {
@@ -67,7 +67,7 @@ impl Spent {
         [self.ns, self.stolen_ns, self.cpus, self.switches, user, system, hardirq, softirq, guest]
     }
 
-    /// What travelled.
+    /// From the numbers of a message.
     pub const fn from_numbers(numbers: [u64; NUMBERS]) -> Self {
         let [ns, stolen_ns, cpus, switches, user, system, hardirq, softirq, guest] = numbers;
         Self { ns, busy_ns: [user, system, hardirq, softirq, guest], stolen_ns, cpus, switches }

@@ -1,7 +1,7 @@
-//! `network`: streams of datagrams between two probes, and what they cost.
+//! `network`: streams of datagrams between two probes, and their cost.
 //!
-//! Both ends are workers: [`near`] measures, [`far`] does what it orders over a TCP connection on the same way. Each
-//! has [`flows`], a socket and a process for each stream. docs/design/network.md says why.
+//! Both ends are workers: [`near`] measures, and [`far`] carries out its orders, which come over a TCP connection on
+//! the same path. Each has [`flows`], a socket and a process for each stream. docs/design/network.md gives the reasons.
 
 mod control;
 mod far;
@@ -126,7 +126,7 @@ fn open(table: &Table, link: Link) -> Result<Flows, Refusal> {
         .map_err(|error| refuse(format!("network: sockets at {own}: {error}"), ""))
 }
 
-/// Gives this environment its address, where it was made for the probe and ends with it: a guest.
+/// Gives this environment its address, if the environment was made for the probe and ends with it: a guest.
 fn address(own: Ipv4Addr, error: io::Error) -> io::Result<()> {
     // The session is PID 1, and so the whole environment.
     if std::os::unix::process::parent_id() != 1 || error.kind() != io::ErrorKind::AddrNotAvailable {

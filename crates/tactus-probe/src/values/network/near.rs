@@ -27,7 +27,7 @@ const SHORT: u64 = 4;
 /// How long the other end may take to be there.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Where the items of each direction begin, and the others are.
+/// The places of the first items of each direction, and of the others.
 const TX: usize = 0;
 const RX: usize = 12;
 const ROUND_TRIP: usize = 24;
@@ -58,7 +58,7 @@ impl Near {
     /// Finds the far end, and connects the flows of both.
     ///
     /// # Errors
-    /// When it does not answer, or is no probe.
+    /// When it does not answer, or is not a probe.
     pub fn connect(link: Link, mut flows: Flows, table: &Network, pace: Pace) -> io::Result<Self> {
         flows.start()?;
         let stream = TcpStream::connect_timeout(&(link.other, link.port).into(), CONNECTING)?;
@@ -78,10 +78,10 @@ impl Near {
         })
     }
 
-    /// Measures until `finish` is not 0, and says each tick, and at the end, what the values are.
+    /// Measures until `finish` is not 0, and reports the values at each tick and at the end.
     ///
     /// # Errors
-    /// What went wrong with the other end, or with the way to it.
+    /// The failure of the other end, or of the connection to it.
     pub fn run(mut self, pace: Pace, finish: &AtomicU64, rounds: &AtomicU64) -> io::Result<()> {
         let mut tick = sys::now() + pace.tick_ns;
         while finish.load(Ordering::Relaxed) == 0 {
@@ -198,7 +198,7 @@ impl Near {
         Ok(())
     }
 
-    /// What the machine spent on which both ends lie.
+    /// The time spent by the machine on which both ends are.
     const fn of_the_machine(&self, near: Spent, far: Spent) -> Option<Spent> {
         match self.link.machine {
             Some(LinkEnd::Near) => Some(near),
@@ -262,7 +262,7 @@ fn arrived(received: &Did, offered: f64) -> f64 {
 
 /// Hardware threads that were busy.
 fn load(spent: Spent) -> f64 {
-    // The other end says what it likes.
+    // The other end's numbers are not trusted.
     threads(spent.busy_ns.into_iter().fold(0, u64::saturating_add), spent.ns)
 }
 

@@ -1,9 +1,9 @@
 //! `os`: system call, clock, signals, page fault, select, processes, context switches, and bytes between processes.
 //!
-//! Each is done as lmbench 3 does it, where lmbench has it: the signal's value is that of sending and catching
-//! less that of sending alone (`lat_sig catch`), select asks for duplicates of one connected socket, all of
-//! which can be written (`lat_select tcp`), pipe and socket carry 64 KiB at a time (`bw_pipe`, `bw_unix`). The context
-//! switch is half of a round trip through two pipes with its reads and writes, which lmbench takes off.
+//! Each is done as in lmbench 3, if lmbench has it. The signal's value is that of sending and catching less that of
+//! sending alone (`lat_sig catch`). The call select asks for duplicates of one connected socket, all of them writable
+//! (`lat_select tcp`). Pipe and socket carry 64 KiB at a time (`bw_pipe`, `bw_unix`). The context switch is half of a
+//! round trip through two pipes with its reads and writes, which lmbench subtracts.
 
 mod process;
 mod ring;
@@ -61,7 +61,7 @@ impl Measurement for Os {
     }
 
     fn prepare(&self) {
-        // Where there is none, the item says so.
+        // Without a connection, the item reports it.
         let _ = with_loopback(stream::connection);
     }
 
@@ -143,7 +143,7 @@ fn select(place: &Place<'_>) -> io::Result<Bench> {
     let copies = (0..sockets).map(|_| ours.try_clone()).collect::<io::Result<Vec<_>>>()?;
     let set = Writable::of(copies.iter().map(AsFd::as_fd))?;
     Ok(alone(move |batch| {
-        // They live as long as they are asked for.
+        // They must live as long as they are used.
         black_box((&copies, &theirs));
         timed(|| {
             (0..batch).try_for_each(|_| match set.select()? {

@@ -16,7 +16,7 @@ pub fn fork(_: &Place<'_>) -> io::Result<Bench> {
 pub fn fork_exec(_: &Place<'_>) -> io::Result<Bench> {
     born(|| {
         let mut same = Command::new("/proc/self/exe");
-        // Only where it fails does it return.
+        // It returns only on failure.
         let _ = same.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).exec();
         std::process::abort();
     })

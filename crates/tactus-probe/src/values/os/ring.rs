@@ -43,9 +43,9 @@ impl Ring {
         Ok(Self { to, back, others, memory: vec![1; bytes] })
     }
 
-    /// Once around so many processes.
+    /// Once around this many processes.
     fn around(&self, processes: u8) -> io::Result<()> {
-        // This one has it, and the first of the others is told how many come behind it.
+        // This process has it, and tells the first of the others how many come after it.
         rustix::io::write(&self.to, &[processes.saturating_sub(2)])?;
         take(&self.back, &self.memory).map(drop)
     }

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 
 use super::super::{Bench, Operation, Place, alone, partner, timed};
 
-/// Bytes of one write, where it is bandwidth that counts.
+/// Bytes of one write, for bandwidth.
 const BLOCK: u32 = 64 * 1024;
 
-/// One of two ends: what it reads from and writes to.
+/// One of two ends, with the file that it reads and the one that it writes.
 pub struct End {
     from: OwnedFd,
     to: OwnedFd,
@@ -31,7 +31,7 @@ pub fn unix() -> io::Result<Ends> {
 
 pub fn tcp() -> io::Result<Ends> {
     let (ours, theirs) = connection()?;
-    // What is written goes at once: a byte would wait for the next one.
+    // Written data is sent at once: a byte would otherwise wait for the next one.
     ours.set_nodelay(true)?;
     theirs.set_nodelay(true)?;
     Ok((End::of(ours.into())?, End::of(theirs.into())?))
@@ -79,7 +79,7 @@ impl End {
     }
 }
 
-/// At least one byte: that there will be none is an error.
+/// Reads at least one byte: the end of the stream is an error.
 fn read(from: impl AsFd, bytes: &mut [u8]) -> io::Result<usize> {
     match rustix::io::read(from, bytes)? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -114,8 +114,8 @@ pub fn bandwidth((ours, theirs): Ends) -> io::Result<Bench> {
     let length = usize::try_from(BLOCK).map_err(io::Error::other)?;
     let partner = partner(|| {
         let (block, mut count) = (vec![1; length], [0; 8]);
-        // It is told how much to write: what it did beyond would be done while others are measured. What is said arrives
-        // whole, as it is short and nothing is before it.
+        // It is told how much to write: more would be written while other items are measured. The message arrives
+        // whole, because it is short and nothing comes before it.
         while read(&theirs.from, &mut count)? == count.len() {
             for _ in 0..u64::from_ne_bytes(count) {
                 theirs.write_all(&block)?;

@@ -17,14 +17,14 @@ const MISSING: u64 = 1;
 /// How many are looked at together.
 const OF: u64 = 8;
 
-/// A thread that looks, block by block, until it is told to end.
+/// A thread that checks the blocks, one by one, until it is told to end.
 pub struct Lookout {
     over: Tell<()>,
     thread: JoinHandle<CpuSet>,
 }
 
 impl Lookout {
-    /// Starts it beside blocks that are due every `every` ns and take `length` ns.
+    /// Starts it for blocks that are due every `every` ns and take `length` ns.
     ///
     /// # Errors
     /// When the system refuses the thread.
@@ -52,7 +52,7 @@ fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Told<()>) -
             if !since.are_missing(record.count(), due) {
                 return true;
             }
-            // Where it is refused, the count of the blocks says what was not made.
+            // If this fails, the count of the blocks shows the missing ones.
             if let Ok(thread) = Awake::start(*cpu) {
                 awake.push(thread);
                 kept.insert(*cpu);
@@ -60,12 +60,12 @@ fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Told<()>) -
             false
         });
     }
-    // Those that keep awake do so until the end.
+    // The threads that keep CPUs awake do so until the end.
     let _ = over.hear();
     kept
 }
 
-/// How many blocks had come, and how many were due, when the ones that are looked at together began.
+/// The numbers of blocks that had come and that were due when the current group of blocks began.
 #[derive(Clone, Copy, Default)]
 struct Since {
     times: u64,
@@ -73,7 +73,7 @@ struct Since {
 }
 
 impl Since {
-    /// Whether too many are missing, now that so many have come and so many are due.
+    /// Whether too many blocks are missing, given the numbers that have come and that are due.
     const fn are_missing(&mut self, times: u64, due: u64) -> bool {
         let missing = (due - self.due).saturating_sub(times.saturating_sub(self.times));
         if due - self.due >= OF {

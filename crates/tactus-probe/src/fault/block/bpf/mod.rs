@@ -1,9 +1,9 @@
-//! A block by a BPF program at the clock of performance events of each CPU: a timer of the kernel that goes
-//! off in hard interrupt context, with interrupts off, on PREEMPT_RT too. The program stays there until the
-//! length is over, and writes down when each block began and how long it was.
+//! A block by a BPF program at the clock of performance events of each CPU: a kernel timer that fires in hard interrupt
+//! context, with interrupts off, also on PREEMPT_RT. The program stays there until the length is over, and records when
+//! each block began and how long it was.
 //!
-//! No module, no tracer and no setting of the kernel is touched. Program, memory and clock live as long as
-//! their descriptors, which this process alone has: whatever ends it ends the block.
+//! It uses no module and no tracer, and changes no setting of the kernel. Program, memory and clock live as long as
+//! their descriptors, which this process alone has: when the process ends, so does the block.
 
 mod awake;
 mod lost;
@@ -26,7 +26,7 @@ use crate::bpf::why::{Place, Step, reason};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{bpf, perf};
 
-/// What the verifier says of a program, at most, in bytes.
+/// Limit of the verifier's messages on a program, in bytes.
 const SAID: usize = 64 * 1_024;
 
 const HINT: &str = "run it as root; a container needs two more capabilities, which its table in the plan \
@@ -71,7 +71,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
             bpf::program(bpf::Kind::PerfEvent, &instructions, Some((&types, &functions)), said)
         };
         let program = load(&mut []).map_err(|error| {
-            // Again, for the reason: the verifier says it only to those who ask.
+            // Loaded again for the reason: the verifier only gives it on request.
             let mut said = vec![0; SAID];
             let _ = load(&mut said);
             failed(Step::Program, error, said.split(|byte| *byte == 0).next().map_or("", utf8))
@@ -114,7 +114,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     })
 }
 
-/// What carries it out, where these CPUs are kept from idling.
+/// The way in which it is carried out, with the CPUs that are kept from idling.
 fn way(kept: &CpuSet) -> String {
     match kept.len() {
         0 => "BPF program".to_owned(),

@@ -1,17 +1,17 @@
-//! The program that blocks, as instructions: it runs in the hard interrupt of a CPU's clock of performance
-//! events, with interrupts off, and reads the time until the length is over. It writes each hit into its
-//! record, whose words [`super::record`] names.
+//! The program that blocks, as instructions. It runs in the hard interrupt of a CPU's clock of performance events, with
+//! interrupts off, and reads the time until the length is over. It writes each hit into its record, whose words
+//! [`super::record`] names.
 //!
-//! The loop is the kernel's own (`bpf_loop`, Linux 5.17): of a loop by jumps the verifier follows every round,
-//! a million instructions at most, which is some 4 ms. What `bpf_loop` calls must be a function with a type,
-//! so that the program comes with types (BTF) of its own.
+//! The loop is a helper of the kernel (`bpf_loop`, Linux 5.17). The verifier follows every round of a loop made of
+//! jumps, up to a million instructions, which is some 4 ms. The callback of `bpf_loop` must be a function with a type,
+//! so the program brings its types (BTF).
 //!
 //! Formats: Documentation/bpf/standardization/instruction-set.rst and Documentation/bpf/btf.rst.
 
 use super::record::{COUNT, HITS, KEPT, LENGTH, LONGEST};
 use crate::bpf::instruction::{EXIT, FRAME, TIME, add, call, code, copy, load, map_value, set, store, word};
 
-/// Rounds of `bpf_loop`: the most that it takes.
+/// Rounds of `bpf_loop`: its maximum.
 const ROUNDS: i32 = 1 << 23;
 /// How often a round reads the time: at the 8 ns that a reading takes at least, all are longer than the longest block.
 const READINGS: i16 = 16;
@@ -25,7 +25,7 @@ const END: i16 = -8;
 pub struct Program {
     /// Its instructions.
     pub instructions: Vec<u64>,
-    /// Where each function begins, and its type.
+    /// The beginning of each function, and its type.
     pub functions: [[u32; 2]; 2],
 }
 
@@ -82,7 +82,7 @@ const SPIN: u32 = 11;
 const I: u32 = 16;
 const X: u32 = 18;
 
-/// What kind of type it is, and how many members it has.
+/// The word with a type's kind and its number of members.
 const fn kind(kind: u32, members: u32) -> u32 {
     kind << 24 | members
 }
@@ -119,7 +119,7 @@ pub fn program(map: i32) -> Program {
         store(2, 7, word(HITS)),
         store(2, 1, word(HITS + 1)),
         set(1, 1), // the next one.
-        // Added with a barrier before: whoever sees the count sees the hit.
+        // The addition is a barrier: a reader that sees the count also sees the hit.
         code(0xdb, 6, 1, word(COUNT), 0x01),
         set(0, 0),
         EXIT,
@@ -144,7 +144,7 @@ pub fn program(map: i32) -> Program {
 mod tests {
     use super::*;
 
-    /// Where every jump of the program leads stays within its function.
+    /// The target of every jump stays within its function.
     #[test]
     fn no_jump_leaves_its_function() {
         let Program { instructions, functions } = program(3);

@@ -1,5 +1,5 @@
-//! What the program did on one CPU, hit by hit: memory that it writes and the worker reads. The program knows
-//! these words by their numbers.
+//! The record of the program on one CPU, hit by hit: memory that the program writes and the worker reads. The program
+//! knows these words by their numbers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ pub const COUNT: usize = 0;
 pub const LONGEST: usize = 1;
 /// How long each is to be, in ns: written by the worker.
 pub const LENGTH: usize = 2;
-/// Where the hits are: two words each, when it began and how long it was, both in ns.
+/// The first word of the hits. Each has two words: when it began and how long it was, both in ns.
 pub const HITS: usize = 4;
 /// How many of them are kept, the first ones: two hours of one a second.
 pub const KEPT: usize = 8_192;
@@ -30,7 +30,7 @@ impl Record {
         self.0[number].load(Ordering::Relaxed)
     }
 
-    /// Says how long each is to be, in ns, and forgets what was recorded so far.
+    /// Sets the length of each block, in ns, and drops earlier hits.
     pub fn begin(self, length: u64) {
         self.0.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.0[LENGTH].store(length, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Whether the programs run: that one was attached does not say that its clock has it run. Under a filter of system
-//! calls it was seen not to, and on a kernel that hands on no sample while the CPU idles.
+//! Checks whether the programs run: an attached program may still not be run by its clock. This happens under a filter
+//! of system calls, and on a kernel that passes on no sample while the CPU idles.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ const AWAKE: u64 = 2_000_000_000;
 const ENOUGH: u64 = 10;
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Tries every CPU, whose clocks run. Returns what keeps those from idling whose programs do not run else, and which
-/// these are.
+/// Tries every CPU, with the clocks running. Returns the threads that keep CPUs from idling if their programs do not
+/// run otherwise, and these CPUs.
 ///
 /// # Errors
 /// The first CPU where it runs neither way, and how often it did.
@@ -30,7 +30,7 @@ pub fn run(records: &[(u32, Record)]) -> Result<(Vec<Awake>, CpuSet), (u32, u64)
         awake.push(Awake::start(*cpu).map_err(|_| (*cpu, record.count()))?);
         cpus.insert(*cpu);
     }
-    // Somebody runs there now: what comes late comes because the place is slow.
+    // The CPU is kept awake now: a program that still runs late does so because the system is slow.
     match wait(&silent, AWAKE, |times, _| times >= ENOUGH).first() {
         Some((cpu, record)) => Err((*cpu, record.count())),
         None => Ok((awake, cpus)),
@@ -52,8 +52,8 @@ fn wait(records: &[(u32, Record)], limit: u64, runs: fn(u64, u64) -> bool) -> Ve
     left.into_iter().map(|(cpu, record, _)| (cpu, record)).collect()
 }
 
-/// Whether so many times within so many ns are those of a clock that has its program run: a quarter of what was due,
-/// since others may keep the CPU from taking more.
+/// Whether this many runs within this many ns show that the clock runs its program: a quarter of the due runs, since
+/// other code may keep the CPU from more.
 const fn runs(times: u64, waited: u64) -> bool {
     times >= ENOUGH && times >= waited / EVERY / 4
 }
