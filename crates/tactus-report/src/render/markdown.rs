@@ -180,9 +180,11 @@ fn card(out: &mut String, card: &Card) {
 pub(crate) fn text(raw: &str) -> String {
     let mut safe = String::new();
     let mut in_word = false;
-    for c in clean(raw).chars() {
-        // A name behind it would be told that somebody mentioned it.
-        if c == '@' && !in_word {
+    let raw = clean(raw);
+    for (at, c) in raw.char_indices() {
+        let is_before_a_name = || raw[at + 1..].starts_with(char::is_alphanumeric);
+        // GitHub and GitLab tell a user of that name that the text mentions him.
+        if c == '@' && !in_word && is_before_a_name() {
             safe.push_str("&#64;");
             continue;
         }
@@ -199,4 +201,15 @@ pub(crate) fn text(raw: &str) -> String {
         }
     }
     safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_a_bundle_mentions_a_user() {
+        assert_eq!(text("@boss see (@org/team), @@boss"), "&#64;boss see (&#64;org/team), @&#64;boss");
+        assert_eq!(text("Gold 6338N CPU @ 2.20GHz, boss@example.com"), "Gold 6338N CPU @ 2.20GHz, boss@example.com");
+    }
 }

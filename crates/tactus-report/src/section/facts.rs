@@ -97,7 +97,10 @@ const MOST: usize = 1 << 20;
 
 /// Longest reading on a page, in characters: a list of all threads is too long to read there, and three of
 /// them are a tenth of a page.
-const LONGEST: usize = 100;
+const LONGEST: usize = 80;
+
+/// Characters that a cut must save: about those of its remark.
+const SAVED: usize = 60;
 
 /// Every reading of every environment, within the length of a page. A reading equal to the machine's is shown
 /// there only: a container shares nearly everything with the machine.
@@ -108,7 +111,7 @@ fn readings(contents: &Contents) -> Vec<Readings> {
             Read::Text(text) | Read::Cut(text) if text.len().min(LONGEST) > left => {
                 (format!("{} bytes, which are in the bundle (facts)", text.len()), true)
             }
-            Read::Text(text) if text.len() > LONGEST => {
+            Read::Text(text) if text.len() > LONGEST + SAVED => {
                 let first = lines(&beginning(text, LONGEST));
                 (format!("{first}\n({} bytes; the rest is in the bundle, in facts)", text.len()), true)
             }
