@@ -16,7 +16,7 @@ TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
 
 .DEFAULT_GOAL := help
-.PHONY: help build run format check test nightly crash cluster aarch64 simulate bench sbom install package packagetest freshtest clean
+.PHONY: help build run format check test nightly crash cluster aarch64 simulate bench book sbom install package packagetest freshtest clean
 
 help: ## This list
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,6 +66,9 @@ bench: ## Compare with cyclictest; start-up of a guest; overhead of a run; size 
 	$(MAKE) --no-print-directory build
 	scripts/setup.sh kernel
 	scripts/bench.sh
+
+book: ## Build the documentation as a site that can be searched, in target/book (the first time 4 minutes)
+	scripts/book.sh
 
 SBOM := $(or $(CARGO_TARGET_DIR),target)/tactus.cdx.json
 
