@@ -21,7 +21,7 @@ mod ring;
 pub mod series;
 pub mod stat;
 pub mod sys;
-pub mod tell;
+pub mod channel;
 pub mod thread;
 pub mod trace;
 mod windows;

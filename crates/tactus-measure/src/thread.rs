@@ -13,7 +13,7 @@ use tactus_model::scheduling::Policy;
 
 use crate::lane::{Lane, Order};
 use crate::sys::{self, SchedAttr};
-use crate::tell;
+use crate::channel;
 use crate::{Measurement, refuse};
 
 /// A thread needs little: the deepest call of a measuring loop is one into the vDSO.
@@ -46,7 +46,7 @@ impl Measuring {
     /// # Errors
     /// Why it cannot run as asked.
     pub fn start(lane: Arc<Lane>, measurement: &'static dyn Measurement) -> Result<Self, Refusal> {
-        let (tell, told) = tell::ends();
+        let (sender, receiver) = channel::channel();
         let mine = Arc::clone(&lane);
         let handle = std::thread::Builder::new()
             .name(format!("{}-{}", measurement.name(), lane.spec.cpu()))
@@ -54,8 +54,8 @@ impl Measuring {
             .spawn(move || {
                 let prepared = prepare(&mine);
                 let ready = prepared.is_ok();
-                tell.tell(prepared);
-                drop(tell);
+                sender.send(prepared);
+                drop(sender);
                 if ready {
                     carry_out(&mine, measurement);
                 }
@@ -64,7 +64,7 @@ impl Measuring {
                 reason: format!("no thread could be started: {error}"),
                 hint: None,
             })?;
-        match told.hear() {
+        match receiver.receive() {
             Some(Ok(())) => Ok(Self { lane, handle: Some(handle) }),
             Some(Err(refusal)) => {
                 let _ = handle.join();

@@ -249,7 +249,7 @@ impl Hold {
 
     /// Starts the thread that carries it out, for as long as this process lives.
     fn start(self) -> Result<(), String> {
-        let (tell, told) = tactus_measure::tell::ends();
+        let (sender, receiver) = tactus_measure::channel::channel();
         let carry = move || {
             let ready = if self.traced {
                 sys::stop_thread(self.thread).and_then(|stopped| sys::resume_thread(self.thread, stopped))
@@ -257,7 +257,7 @@ impl Hold {
                 make_fifo(self.on, ABOVE_ALL).map_err(|refusal| io::Error::other(refusal.reason))
             };
             let fit = ready.is_ok();
-            tell.tell(ready);
+            sender.send(ready);
             if fit {
                 self.carry_out();
             }
@@ -267,7 +267,7 @@ impl Hold {
             .stack_size(128 * 1024)
             .spawn(carry)
             .map_err(|error| format!("no thread could be started: {error}"))?;
-        let ready = told.hear().unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()));
+        let ready = receiver.receive().unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()));
         ready.map_err(|error| error.to_string())
     }
 

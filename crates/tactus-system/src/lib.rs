@@ -2,7 +2,7 @@
 //! whatever else of tactus needs a machine goes through the trait [`System`], so that it can be tested on machines
 //! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
 
-mod again;
+mod respawn;
 mod boot;
 mod capabilities;
 mod capped;
@@ -15,7 +15,7 @@ mod facts;
 mod file_lock;
 pub mod guardian;
 mod held;
-mod holes;
+mod sparse;
 mod house;
 mod hypervisor;
 pub mod ivshmem;
@@ -47,7 +47,7 @@ use tactus_model::size::Bytes;
 use tactus_model::threads::Policy;
 use tactus_model::undo::Held;
 
-pub use again::{Again, again, leave_terminal};
+pub use respawn::{Again, again, leave_terminal};
 pub use boot::{BOOT_ID, boot_id};
 pub use capabilities::are_handed_on;
 pub use capped::at_most;
@@ -56,7 +56,7 @@ pub use connection::Connection;
 pub use directory::{Directory, Entry, Kind};
 pub use facts::facts;
 pub use file_lock::FileLock;
-pub use holes::{allocate, has_hole};
+pub use sparse::{allocate, has_hole};
 pub use hypervisor::virtualized;
 pub use machine_lock::MachineLock;
 pub use memory::Memory;
@@ -285,7 +285,7 @@ pub trait System: Send + Sync {
     fn place(&self, thread: u32, cpus: &CpuSet) -> io::Result<()>;
     /// Keeps this thread, and the threads that it starts, on these CPUs until the returned value is dropped on it.
     /// Processes that they start are not affected. Returns `None` when that is not possible.
-    fn keep_house(&self, _cpus: &CpuSet) -> Option<Box<dyn Any>> {
+    fn pin_to_housekeeping(&self, _cpus: &CpuSet) -> Option<Box<dyn Any>> {
         None
     }
     /// Gives a thread SCHED_FIFO with this priority (1 to 99).

@@ -347,7 +347,7 @@ impl System for Real {
         log::changed(HERE, format_args!("thread {thread} may run only on CPUs {cpus}"), placed)
     }
 
-    fn keep_house(&self, cpus: &CpuSet) -> Option<Box<dyn Any>> {
+    fn pin_to_housekeeping(&self, cpus: &CpuSet) -> Option<Box<dyn Any>> {
         house::keep(cpus).ok().map(|house| Box::new(house) as Box<dyn Any>)
     }
 

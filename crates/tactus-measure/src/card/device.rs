@@ -21,7 +21,7 @@ use super::pci::{self, DEVICES, Rights, Taken};
 use super::{Answering, Card, Doorbell, Ring};
 use crate::refuse;
 use crate::sys::{self, Page, Registers, SchedAttr};
-use crate::tell;
+use crate::channel;
 
 /// The handler's stack, in bytes: its deepest call is a system call.
 const STACK: usize = 128 * 1024;
@@ -93,13 +93,13 @@ impl Handler {
     ) -> Result<Self, Refusal> {
         let (vector, over) = (Arc::new(vector), Arc::<AtomicBool>::default());
         let (mine, ends) = (Arc::clone(&vector), Arc::clone(&over));
-        let (tell, told) = tell::ends();
+        let (sender, receiver) = channel::channel();
         let thread =
             std::thread::Builder::new().name(format!("handler-{cpu}")).stack_size(STACK).spawn(move || {
                 let ready = prefer(cpu, priority);
                 let is_ready = ready.is_ok();
-                tell.tell(ready);
-                drop(tell);
+                sender.send(ready);
+                drop(sender);
                 let mut count = [0; 8];
                 while is_ready
                     && rustix::io::read(&*mine, &mut count).is_ok()
@@ -113,7 +113,7 @@ impl Handler {
             });
         let thread = thread.map_err(|error| failed("no thread for its handler", &error))?;
         let handler = Self { cpu, vector, over, thread: Some(thread) };
-        match told.hear() {
+        match receiver.receive() {
             Some(ready) => ready.map(|()| handler),
             None => Err(refusal("the handler ended before it was ready".into(), "this is a bug in tactus")),
         }

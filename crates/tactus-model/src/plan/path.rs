@@ -91,7 +91,7 @@ impl NetworkPath {
 
     /// Whether something is set on its interfaces.
     #[must_use]
-    pub const fn sets(&self) -> bool {
+    pub const fn changes_settings(&self) -> bool {
         self.gro.is_some() || self.gso.is_some() || self.rps.is_some()
     }
 

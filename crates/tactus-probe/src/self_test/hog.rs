@@ -4,7 +4,7 @@
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tactus_measure::tell::{self, Heard, Tell, Told};
+use tactus_measure::channel::{self, Received, Receiver, Sender};
 use tactus_measure::thread::make_fifo;
 use tactus_model::message::Refusal;
 
@@ -51,8 +51,8 @@ impl Held {
 
 /// The thread.
 pub struct Hog {
-    orders: Option<Tell<Hold>>,
-    held: Told<Held>,
+    orders: Option<Sender<Hold>>,
+    held: Receiver<Held>,
     handle: Option<JoinHandle<()>>,
 }
 
@@ -62,9 +62,9 @@ impl Hog {
     /// # Errors
     /// When SCHED_FIFO is refused to it.
     pub fn start(cpu: u32, priority: u32) -> Result<Self, Refusal> {
-        let (orders, to_hold) = tell::ends::<Hold>();
-        let (tell, held) = tell::ends();
-        let (ready, is_ready) = tell::ends();
+        let (orders, to_hold) = channel::channel::<Hold>();
+        let (sender, held) = channel::channel();
+        let (ready, is_ready) = channel::channel();
         let failed = |why: String| Refusal { reason: why, hint: None };
         let handle = std::thread::Builder::new()
             .name(format!("hog-{cpu}"))
@@ -72,8 +72,8 @@ impl Hog {
             .spawn(move || {
                 let made = make_fifo(cpu, priority);
                 let fit = made.is_ok();
-                ready.tell(made);
-                while let Some(hold) = fit.then(|| to_hold.hear()).flatten() {
+                ready.send(made);
+                while let Some(hold) = fit.then(|| to_hold.receive()).flatten() {
                     sys::sleep_until(hold.from);
                     let from = sys::now();
                     let until = hold.until.max(from + hold.size_ns);
@@ -81,18 +81,18 @@ impl Hog {
                     while to < until {
                         to = sys::now();
                     }
-                    tell.tell(Held { number: hold.number, from, to });
+                    sender.send(Held { number: hold.number, from, to });
                 }
             })
             .map_err(|error| failed(format!("no thread could be started: {error}")))?;
-        is_ready.hear().unwrap_or_else(|| Err(failed("the hog ended before it was ready".into())))?;
+        is_ready.receive().unwrap_or_else(|| Err(failed("the hog ended before it was ready".into())))?;
         Ok(Self { orders: Some(orders), held, handle: Some(handle) })
     }
 
     /// Gives it an order.
     pub fn hold(&self, hold: Hold) {
         if let Some(orders) = &self.orders {
-            orders.tell(hold);
+            orders.send(hold);
         }
     }
 
@@ -102,13 +102,13 @@ impl Hog {
     }
 }
 
-fn of(told: &Told<Held>, number: u32, patience: Duration) -> Option<Held> {
+fn of(receiver: &Receiver<Held>, number: u32, patience: Duration) -> Option<Held> {
     let until = Instant::now() + patience;
     loop {
-        match told.hear_within(until.saturating_duration_since(Instant::now())) {
-            Heard::News(held) if held.number == number => return Some(held),
-            Heard::News(_) => {}
-            Heard::Nothing | Heard::Over => return None,
+        match receiver.receive_within(until.saturating_duration_since(Instant::now())) {
+            Received::Item(held) if held.number == number => return Some(held),
+            Received::Item(_) => {}
+            Received::Nothing | Received::Closed => return None,
         }
     }
 }
@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn what_is_told_late_of_one_attempt_is_not_taken_for_the_next() {
-        let (tell, told) = tell::ends();
-        [1, 2, 3].into_iter().for_each(|number| tell.tell(held(number)));
-        assert_eq!(of(&told, 2, Duration::ZERO), Some(held(2)));
-        assert_eq!(of(&told, 4, Duration::ZERO), None);
-        tell.tell(held(4));
-        assert_eq!(of(&told, 5, Duration::from_millis(1)), None);
+        let (sender, receiver) = channel::channel();
+        [1, 2, 3].into_iter().for_each(|number| sender.send(held(number)));
+        assert_eq!(of(&receiver, 2, Duration::ZERO), Some(held(2)));
+        assert_eq!(of(&receiver, 4, Duration::ZERO), None);
+        sender.send(held(4));
+        assert_eq!(of(&receiver, 5, Duration::from_millis(1)), None);
     }
 }

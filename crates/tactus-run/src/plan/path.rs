@@ -27,7 +27,7 @@ pub(super) fn check(plan: &Plan, source: &Source) -> Result<(), PlanError> {
             let message = format!("a path of the kind {} has no guest device", path.kind);
             return complaint("device", message, "use it with `tap` or `macvtap`");
         }
-        if path.sets() && matches!(path.kind, PathKind::Loopback | PathKind::Nic) {
+        if path.changes_settings() && matches!(path.kind, PathKind::Loopback | PathKind::Nic) {
             let keys = [("gro", path.gro.is_some()), ("gso", path.gso.is_some()), ("rps", true)];
             let key = keys.into_iter().find(|(_, given)| *given).map_or("rps", |(key, _)| key);
             let message = format!(

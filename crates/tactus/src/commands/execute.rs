@@ -52,7 +52,7 @@ pub fn watched(
 ) -> Result<Executed, Failure> {
     let machine = topology(&Real);
     // Before any thread starts: threads that record and show the run inherit the housekeeping CPUs.
-    let _house = Real.keep_house(&resolved.housekeeping(&machine));
+    let _house = Real.pin_to_housekeeping(&resolved.housekeeping(&machine));
     watching.serve()?;
     let interrupt = Interrupt::listen()?;
     let marks = Marks::default();

@@ -53,7 +53,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         _ => None,
     };
     let (mut plan, source) = match (asked, &resumed) {
-        (None, Some(resumed)) if !asks(arguments) => {
+        (None, Some(resumed)) if !names_a_measurement(arguments) => {
             if !arguments.trust && !is_study(resumed) {
                 nothing_foreign(&resumed.plan)?;
             }
@@ -252,7 +252,7 @@ fn is_first_look(arguments: &Run) -> bool {
 }
 
 /// Whether the command line says what is measured.
-fn asks(arguments: &Run) -> bool {
+fn names_a_measurement(arguments: &Run) -> bool {
     !arguments.places.is_empty() || arguments.cpus.is_some() || !arguments.load.is_empty()
 }
 

@@ -85,7 +85,7 @@ fn size(stratum: &Stratum, place: usize) -> usize {
 /// The chance that the random choice alone makes the values with a disturbance this large. They may be larger
 /// by [`SLACK`], so it is divided out first (the test of a shifted value; J. L. Hodges and E. L. Lehmann,
 /// 1963).
-fn by_lot(strata: &[Stratum]) -> f64 {
+fn randomization_test(strata: &[Stratum]) -> f64 {
     let less = |stratum: &Stratum| {
         let mut less = stratum.clone();
         if let Some(with) = less.values.get_mut(less.drawn) {
@@ -103,7 +103,7 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     let says = latency(float(length));
     let reaches = |least: u64| drawn(strata, |stratum, place| stratum.values[place] >= least);
     let out = drawn(strata, |stratum, place| stratum.stands_out(place, SLACK));
-    let larger = by_lot(strata);
+    let larger = randomization_test(strata);
     let (half, full) = (reaches(length / 2), reaches(size.whole()));
     let by_chance = |least: u64| -> f64 {
         let share = |stratum: &Stratum| {

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tactus_measure::tell;
+use tactus_measure::channel;
 use tactus_model::CpuSet;
 
 use crate::sys::{self, SchedAttr};
@@ -23,17 +23,17 @@ impl Awake {
     /// When the CPU is refused to it, or the policy.
     pub fn start(cpu: u32) -> io::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
-        let (seen, (ready, is_ready)) = (Arc::clone(&over), tell::ends());
+        let (seen, (ready, is_ready)) = (Arc::clone(&over), channel::channel());
         std::thread::Builder::new().name(format!("awake-{cpu}")).stack_size(STACK).spawn(move || {
             let made =
                 sys::set_affinity(&CpuSet::one(cpu)).and_then(|()| sys::set_scheduler(SchedAttr::idle()));
             let fit = made.is_ok();
-            ready.tell(made);
+            ready.send(made);
             while fit && !seen.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         })?;
-        is_ready.hear().unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))?;
+        is_ready.receive().unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))?;
         Ok(Self(over))
     }
 }

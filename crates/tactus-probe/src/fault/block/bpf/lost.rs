@@ -5,7 +5,7 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tactus_measure::tell::{self, Heard, Tell, Told};
+use tactus_measure::channel::{self, Received, Receiver, Sender};
 use tactus_model::CpuSet;
 
 use super::awake::Awake;
@@ -19,7 +19,7 @@ const OF: u64 = 8;
 
 /// A thread that checks the blocks, one by one, until it is told to end.
 pub struct Lookout {
-    over: Tell<()>,
+    over: Sender<()>,
     thread: JoinHandle<CpuSet>,
 }
 
@@ -29,7 +29,7 @@ impl Lookout {
     /// # Errors
     /// When the system refuses the thread.
     pub fn start(records: Vec<(u32, Record)>, every: u64, length: u64) -> io::Result<Self> {
-        let (over, is_over) = tell::ends();
+        let (over, is_over) = channel::channel();
         let look = move || look(records, every, length, &is_over);
         let thread = std::thread::Builder::new().name("lookout".into()).spawn(look)?;
         Ok(Self { over, thread })
@@ -42,11 +42,11 @@ impl Lookout {
     }
 }
 
-fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Told<()>) -> CpuSet {
+fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<()>) -> CpuSet {
     let (mut awake, mut kept) = (Vec::new(), CpuSet::default());
     let began = sys::now();
     let mut left: Vec<_> = records.into_iter().map(|(cpu, record)| (cpu, record, Since::default())).collect();
-    while !left.is_empty() && over.hear_within(Duration::from_nanos(every)) == Heard::Nothing {
+    while !left.is_empty() && over.receive_within(Duration::from_nanos(every)) == Received::Nothing {
         let due = sys::now().saturating_sub(began).saturating_sub(length) / every;
         left.retain_mut(|(cpu, record, since)| {
             if !since.are_missing(record.count(), due) {
@@ -61,7 +61,7 @@ fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Told<()>) -
         });
     }
     // The threads that keep CPUs awake do so until the end.
-    let _ = over.hear();
+    let _ = over.receive();
     kept
 }
 
