@@ -105,10 +105,10 @@ pub struct Session {
     pub finished: Option<String>,
     /// The machine as it was then.
     pub machine: Machine,
-    /// The job that it was, where an engine started it.
+    /// The job that started it, if an engine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Job>,
-    /// The state that the machine was in, where the plan declares states.
+    /// The state that the machine was in, if the plan declares states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Present>,
 }
@@ -129,21 +129,22 @@ pub struct Present {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// What the user calls it, else its host name.
+    /// Its name: the one its user gave it, else its host name.
     pub name: String,
     /// Processor model.
     pub processor: String,
-    /// CPUs that are on.
+    /// CPUs that are online.
     pub cpus: String,
     /// Kernel release and version.
     pub kernel: String,
     /// Distribution.
     pub system: String,
-    /// The same for as long as its system is installed: made from machine-id(5), which is not told itself.
+    /// Key of its installed system, made from machine-id(5), which itself is not stored. It stays the same until the
+    /// system is installed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The same for as long as its mainboard lives: made from what the firmware says it is (DMI), where root may read
-    /// that.
+    /// Key of its mainboard, made from the firmware's data (DMI), if root may read them. It stays the same as long as
+    /// the mainboard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
     /// Maker, version and date of its firmware.

@@ -21,7 +21,7 @@ pub enum Severity {
     Blocker,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -32,7 +32,7 @@ pub enum State {
     Finding,
     /// It does not concern this system.
     NotApplicable,
-    /// It cannot be known from here: a guest cannot see the machine below it.
+    /// It is not visible from here: a guest cannot see the machine below it.
     Unknowable,
     /// It could not be read; the reason says why.
     Unreadable,
@@ -70,13 +70,13 @@ pub enum Role {
 pub struct Isolation {
     /// CPUs for real-time work.
     pub isolated: CpuSet,
-    /// All others that are on.
+    /// All other CPUs that are online.
     pub housekeeping: CpuSet,
-    /// Who says so.
+    /// The source of this division.
     pub by: By,
 }
 
-/// Who says which CPUs are for real-time work.
+/// The source of the CPUs for real-time work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -86,7 +86,7 @@ pub enum By {
     Boot,
     /// A cpuset (a partition of cgroup v2, or balancing that is off in v1), and perhaps the kernel's command line.
     Cpuset,
-    /// What is asked for at boot and not in effect: a profile of TuneD, a misspelt parameter, a file of the next boot.
+    /// Boot settings that are not in effect: a profile of TuneD, a misspelt parameter, a file of the next boot.
     Intended,
     /// No source: it is the value that tactus would choose.
     #[default]
@@ -99,19 +99,19 @@ pub enum By {
 pub struct Read {
     /// The path; several of a kind are written together: `/sys/devices/system/cpu/cpu{2-7}/online`.
     pub path: String,
-    /// The value, or why there is none.
+    /// The value, or why it is missing.
     pub value: String,
 }
 
-/// What one check says of one system.
+/// The result of one check on one system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Id of the check.
     pub id: String,
-    /// What it came to.
+    /// Its result.
     pub state: State,
-    /// How bad it is where `state` is `finding`, else how bad it would be.
+    /// Its severity if `state` is `finding`, else the severity of a possible finding.
     pub severity: Severity,
     /// The group that it is shown in.
     #[serde(default)]
@@ -121,10 +121,10 @@ pub struct Finding {
     pub title: String,
     /// One sentence about this system: what is wrong, or why it is no finding.
     pub message: String,
-    /// What was read.
+    /// The values that were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<Read>,
-    /// What was expected.
+    /// The expected value.
     #[serde(default)]
     pub expected: String,
     /// Why it matters. Only for findings, as the following.
@@ -133,21 +133,21 @@ pub struct Finding {
     /// How to fix it on this system.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fix: String,
-    /// What the fix risks.
+    /// The risk of the fix.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub risk: String,
 }
 
-/// What fixes one finding or several.
+/// A fix of one finding or several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Action {
-    /// What is done: "Boot with these parameters".
+    /// The action: "Boot with these parameters".
     pub title: String,
-    /// The one line that does it; empty where each finding says how.
+    /// The line that does it; empty if the fix is in each finding.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub command: String,
-    /// The worst of what it fixes.
+    /// The worst severity of its findings.
     pub severity: Severity,
     /// Ids of the checks whose findings it fixes, the worst first.
     pub fixes: Vec<String>,
@@ -193,13 +193,13 @@ fn tunes_plainly(rest: &str) -> bool {
 /// The audit of one system: `audit/<environment>.json` of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Audit {
-    /// The part that it plays.
+    /// The role of the system.
     pub role: Role,
     /// The intended isolation.
     pub isolation: Isolation,
     /// All checks, worst findings first.
     pub findings: Vec<Finding>,
-    /// What fixes the findings: those that fix several first, by how many; then the worst.
+    /// The fixes: those of several findings first, by their number; then the worst.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
 }

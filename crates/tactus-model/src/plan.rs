@@ -42,28 +42,28 @@ pub struct Plan {
     /// One line for lists and headings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does and where it comes from.
+    /// Its purpose and its source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// The lot that decides the order in which repeated scenarios are measured; left out: drawn anew for each run.
+    /// The random seed for the order in which repeated scenarios are measured. Left out: a new one for each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Values for scenarios that do not say otherwise.
+    /// Values for scenarios that do not set them.
     #[serde(default, skip_serializing_if = "Scenario::says_nothing")]
     pub defaults: Scenario,
-    /// Values that `--quick` puts in their place.
+    /// Values that `--quick` uses instead.
     #[serde(default, skip_serializing_if = "Scenario::says_nothing")]
     pub quick: Scenario,
     /// The places where code runs, by name.
     #[serde(default)]
     pub environment: BTreeMap<String, Environment>,
-    /// The ways between them, by name.
+    /// The paths between them, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub path: BTreeMap<String, NetworkPath>,
     /// States of the machine that scenarios are for, by name.
     #[serde(default, rename = "host-state", skip_serializing_if = "BTreeMap::is_empty")]
     pub host_state: BTreeMap<String, HostState>,
-    /// What is done there, in this order.
+    /// The scenarios, in this order.
     #[serde(default)]
     pub scenario: Vec<Scenario>,
     /// Published figures, shown beside the measured ones.
@@ -84,10 +84,10 @@ pub struct Plan {
     /// Technologies that are compared in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technology: Vec<Technology>,
-    /// The document page by page: what the report shows first, in this order.
+    /// The document page by page: the first part of the report, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub page: Vec<Page>,
-    /// Classes of applications that the report judges by, and what the document says of fitness itself.
+    /// Classes of applications that the report judges by, and the document's own statement on fitness.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<Fitness>,
 }
@@ -104,7 +104,7 @@ pub struct Environment {
     /// CPUs of the machine that it runs on: those to measure on, or those for the vCPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuRequest>,
-    /// Name of the environment that it lies in; none: the host.
+    /// Name of the environment that it lies in; left out: the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<String>,
     /// Name of a running one to attach to.
@@ -115,10 +115,10 @@ pub struct Environment {
     pub options: BTreeMap<String, serde_json::Value>,
 }
 
-/// The state of a machine that is in none of the states that a plan declares.
+/// The state of a machine that is in no state of the plan.
 pub const OTHER_STATE: &str = "other";
 
-/// A state of the machine that a reboot leads to: it is told by what holds, not started.
+/// A state of the machine that needs a reboot. tactus recognizes it by the settings in effect, and does not start it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -153,21 +153,23 @@ pub struct Scenario {
     /// How long it measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Nanos>,
-    /// How many runs of it are made: rounds of all repeated scenarios, each in randomised order, so that
-    /// effects can be told from what differs from run to run by itself. Default 1.
+    /// Number of runs. All repeated scenarios run in rounds, each in randomised order. This separates effects from the
+    /// usual differences between runs. Default 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
-    /// How long it is measured at one go before it is another scenario's turn: rounds of slices, each in randomised
-    /// order, so that what drifts or comes and goes falls on all scenarios alike. Its slices are one measurement. Left
-    /// out: all of it at one go.
+    /// Length of a slice. Scenarios with slices are measured in rounds of slices, each in randomised order. Drift and
+    /// temporary disturbances then affect all scenarios alike. The slices of a scenario are one measurement. Left out:
+    /// it is measured without interruption.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interleave: Option<Nanos>,
-    /// How often an environment that dies while it is measured, or makes load, is started again: the measurement goes on
-    /// with what is left of it, and the time between is a gap. Of latencies alone. Default 0: it ends with the reason.
+    /// Number of times that an environment is started again if it dies while it is measured or makes load. The
+    /// measurement continues with the remaining duration, and the time between is a gap. For latencies only. Default 0:
+    /// the measurement ends with the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<u32>,
-    /// How long an environment may say nothing while it is measured before it is taken for dead. One that is paused is
-    /// waited for, where who runs it says that it is. Default 30s, and five ticks.
+    /// Longest time without a message from an environment while it is measured. After it the environment counts as
+    /// dead. If the program that runs the environment reports that it is paused, tactus waits for it. Default 30s, and
+    /// five ticks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_after: Option<Nanos>,
     /// Time between two wake-ups.
@@ -189,47 +191,48 @@ pub struct Scenario {
     /// Leave the system as it is while measuring. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_side_effects: Option<bool>,
-    /// Count the misses of the last-level cache on the measured CPUs, by a performance counter of each. Default: where
-    /// a page shows them of it (`show = ["caches"]`).
+    /// Count the misses of the last-level cache on the measured CPUs, with a performance counter of each. Default: only
+    /// if a page shows them (`show = ["caches"]`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_misses: Option<bool>,
-    /// Count why the virtual CPUs of a guest leave it, and for how long, by BPF programs at KVM's tracepoints, which make
-    /// each exit of every guest on the machine longer. Default false.
+    /// Count why the virtual CPUs of a guest leave it, and for how long. BPF programs at KVM's tracepoints do it. They
+    /// make each exit of every guest on the machine longer. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kvm_exits: Option<bool>,
-    /// Keep who had the CPU while the ten largest latencies of each thread lasted, and every one above this that is among
-    /// its 32 largest, by BPF programs at the kernel's tracepoints of switches and interrupts. Default: nothing is kept.
+    /// Record the threads and interrupts that had the CPU during the largest latencies. These are the ten largest of
+    /// each thread, and every one above this value among its 32 largest. BPF programs at the kernel's tracepoints of
+    /// switches and interrupts record them, else tracefs or the counters of /proc. Default: nothing is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame_above: Option<Nanos>,
-    /// The same, and a `timer` ends with the first latency above this (its `break`, unless that is another one).
+    /// The same; in addition a `timer` ends with the first latency above this value (its `break`, unless that has
+    /// another value).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_above: Option<Nanos>,
-    /// Parts of the machine's cache and memory bandwidth that are kept for the measured CPUs while it
-    /// lasts.
+    /// Parts of the machine's cache and memory bandwidth that are reserved for the measured CPUs during the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<Partition>,
-    /// What the result must satisfy.
+    /// The requirements on the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub require: Option<Require>,
-    /// Settings that are made for this scenario and reverted after it, by the ids of their checks:
-    /// `thp` as the audit wants it, `!thp` as the kernel has it by itself. For environments that are
-    /// measured.
+    /// Settings that are made for this scenario and reverted after it, by the ids of their checks. `thp` is the setting
+    /// that the audit recommends, and `!thp` is the kernel's default. For environments that are measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// The state of the machine that it is for: a name of `[host-state]`, or `other` for a machine in
-    /// none of them. Left out: any.
+    /// The state of the machine that it is for: a name of `[host-state]`, or `other` for a machine in no state of the
+    /// plan. Left out: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Environments that are started for it and left alone: nothing is done in them.
+    /// Environments that are started for it and stay idle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<String>,
-    /// Why it is never made: a row of a document that stands empty, with this reason beside what was published.
+    /// Why it is never measured. It is a row of a document that stays empty, with this reason beside the published
+    /// figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<String>,
-    /// Shorthand: where.
+    /// Shorthand: the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// Shorthand: what is measured.
+    /// Shorthand: the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
     pub measurement: Option<Measure>,
     /// Shorthand: CPUs of the environment that are measured.
@@ -239,7 +242,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     #[cfg_attr(feature = "schema", schemars(with = "schema::OneOrMany<Load>"))]
     pub load: Vec<Placed<Load>>,
-    /// Shorthand: faults injected meanwhile.
+    /// Shorthand: faults injected during it.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "one_or_many")]
     #[cfg_attr(feature = "schema", schemars(with = "schema::OneOrMany<Fault>"))]
     pub fault: Vec<Placed<Fault>>,
@@ -259,13 +262,13 @@ impl Scenario {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
-    /// What is measured.
+    /// The measurement.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
     pub measure: Option<Measure>,
-    /// What load is made.
+    /// The load.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
     pub load: Option<Load>,
-    /// What fault is injected.
+    /// The fault.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_word_or_table")]
     pub fault: Option<Fault>,
     /// The environment.
@@ -277,10 +280,10 @@ pub struct Activity {
     /// The environment that it sends to, for words that have such a peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The environment from which comes what it measures, for words that have such a peer.
+    /// The environment that sends what it measures, for words that have such a peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The way to that environment: a name of `[path]`.
+    /// The path to that environment: a name of `[path]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Instead of the scenario's.
@@ -322,7 +325,7 @@ pub struct Reference {
     /// The measurement's environment, where a scenario has several; left out: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
-    /// Where in the document.
+    /// The place in the document.
     pub source: String,
 }
 
@@ -349,7 +352,7 @@ pub const MOST_DISTURBED: usize = 512;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
-    /// What the claim is about, as a heading.
+    /// The subject of the claim, as a heading.
     pub name: String,
     /// The scenario without.
     pub base: String,
@@ -369,7 +372,7 @@ pub struct Proof {
     pub setting: String,
     /// Name of the environment.
     pub environment: String,
-    /// What is compared, in words: `/sys/...: compares never (tuned) with madvise (now)`.
+    /// The comparison, in words: `/sys/...: compares never (tuned) with madvise (now)`.
     pub what: String,
     /// Names of the scenarios with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

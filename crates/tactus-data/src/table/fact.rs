@@ -17,14 +17,14 @@ pub const TABLE: Table = Table {
     rows: Some(|_, _| Ok(())),
 };
 
-/// Why a reading is told.
+/// Why a reading has a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is the first of its machine.
     First,
-    /// It is another than before.
+    /// It differs from the one before.
     Changed,
-    /// A later run was there before, or its clock is wrong.
+    /// A later run was collected before, or its clock is wrong.
     Late,
 }
 
@@ -38,22 +38,22 @@ impl Change {
     }
 }
 
-/// A reading that is told.
+/// A reading that has a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// The environment.
     pub environment: String,
     /// The reading.
     pub path: String,
-    /// What it says, or why it says nothing.
+    /// Its content, or why it could not be read.
     pub value: Option<String>,
     /// Its state: `text`, `cut`, `unreadable`, `absent`, or `gone` if it is no longer among the readings.
     pub state: &'static str,
-    /// Why it is told.
+    /// Why it has a row.
     pub change: Change,
 }
 
-/// The rows of what is told of a run.
+/// The rows of a run.
 #[must_use]
 pub fn fact_rows(run: &str, facts: &[Fact]) -> Vec<Vec<Cell<'static>>> {
     facts.iter().map(|fact| cells(&Own { run, fact }).iter().map(owned).collect()).collect()
@@ -67,14 +67,15 @@ struct Own<'a> {
 columns! { row: Own<'_>;
     /// The run.
     run: Text = row.run;
-    /// The environment, with the state of the machine where the plan declares states.
+    /// The environment, with the state of the machine if the plan declares states.
     environment: Text = &row.fact.environment;
-    /// What was read: a path, or a word with a colon for what is no file.
+    /// The reading: a path, or a word with a colon for readings that are not files.
     path: Text = &row.fact.path;
-    /// What it said, or why it could not be read; null where there is nothing.
+    /// Its content, or why it could not be read; null if there is nothing.
     value: Text = row.fact.value.as_deref();
     /// `text`; `cut` (the beginning of a longer one); `unreadable`; `absent`; `gone` (no longer among the readings).
     state: Text = row.fact.state;
-    /// Why it is told: `first` (of the machine's first run), `changed`, or `late` (collected after a later run of its machine, or before it began, as a wrong clock has it).
+    /// Why it has a row: `first` (of the machine's first run), `changed`, or `late`. A run is late if it was collected
+    /// after a later run of its machine, or if it begins after it was collected because of a wrong clock.
     change: Text = row.fact.change.word();
 }

@@ -126,19 +126,20 @@ columns! { row: Own<'_>;
     scenario: Whole = row.scenario;
     /// The series.
     series: Text = row.series.as_str();
-    /// When the interval began, since the measurement did, in ns.
+    /// Beginning of the interval, in ns since the beginning of the measurement.
     at_ns: Whole = row.number.saturating_mul(row.length_ns);
-    /// How long it is, in ns; the last one may have ended sooner.
+    /// Length of the interval, in ns; the last one may have ended sooner.
     length_ns: Whole = row.length_ns;
     /// Wake-ups.
     cycles: Whole = row.cycles;
-    /// Periods that late wake-ups missed; null where nobody counted them.
+    /// Periods that late wake-ups missed; null if they were not counted.
     overruns: Whole = row.overruns;
-    /// Smallest latency, exact; null where there was no wake-up, or the instrument tells none.
+    /// Smallest latency, exact; null if there was no wake-up, or the tool does not report it.
     min_ns: Whole = row.min_ns;
     /// Mean latency, to the ns.
     mean_ns: Real = ratio_mean(row.sum_ns, row.summed).map(f64::round);
-    /// The largest 99th percentile of its ticks (a second each, unless the measurement was shorter): that of the interval is at most this.
+    /// The largest 99th percentile of its ticks. A tick is a second, unless the measurement was shorter. The interval's
+    /// 99th percentile is at most this.
     p99_most_ns: Whole = row.p99_ns;
     /// Largest latency, exact.
     max_ns: Whole = row.max_ns;

@@ -40,8 +40,8 @@ columns! { row: Seen;
     machine: Text = &row.machine;
     /// Its name.
     name: Text = &row.name;
-    /// Its installed system, made from machine-id(5); null where it did not tell.
+    /// Its installed system, made from machine-id(5); null if the machine did not report it.
     installation: Text = row.installation.as_deref();
-    /// Its mainboard, made from what firmware says (DMI); null where nobody might read that.
+    /// Its mainboard, made from the firmware's data (DMI); null if that was not readable.
     hardware: Text = row.hardware.as_deref();
 }

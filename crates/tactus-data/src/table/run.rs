@@ -39,23 +39,26 @@ fn counted(of: &Taken<'_>, status: RowStatus) -> usize {
 }
 
 columns! { row: Taken<'_>;
-    /// Key of the run: the same for a bundle wherever it is collected, made of its machine, plan and beginning.
+    /// Key of the run, made of its machine, plan and beginning. It is the same for a bundle, wherever the bundle is
+    /// collected.
     run: Text = row.run;
-    /// Key of the machine: made of the number of its mainboard (DMI), else of its installed system (machine-id), which `machine` has; else `name:` and its name.
+    /// Key of the machine. It is made of the number of its mainboard (DMI), else of its installed system (machine-id),
+    /// as in table `machine`; else it is `name:` and its name.
     machine: Text = row.machine;
-    /// What it was told from others by: `hardware`, `installation`, or `name`, which others may have, too.
+    /// The property that identifies the machine: `hardware`, `installation`, or `name`. Other machines may have the
+    /// same name.
     identity: Text = row.identity;
-    /// The machine's name: what its user calls it, else its host name. Several machines may have one.
+    /// The machine's name: the one its user gave it, else its host name. Several machines may have the same name.
     name: Text = &of_machine(row).name;
     /// When the run began.
     started: Moment = Moment(Some(&manifest(row).started));
     /// When it ended.
     finished: Moment = Moment(manifest(row).finished.as_deref());
-    /// `complete`, or `interrupted`: it was ended before its plan was, and what it has is good.
+    /// `complete`, or `interrupted`: it ended before its plan was complete, and its numbers are valid.
     status: Text = super::series::word(&manifest(row).status);
-    /// How often somebody sat down to it: more than once where it was gone on with.
+    /// Number of sessions: more than one if the run was resumed.
     sessions: Whole = manifest(row).sessions.len().max(1);
-    /// Scenarios of its plan, a row for each measurement.
+    /// Scenarios of its plan, one row for each measurement.
     scenarios: Whole = row.source.contents.rows.len();
     /// How many of them were measured.
     measured: Whole = counted(row, RowStatus::Measured);
@@ -63,9 +66,9 @@ columns! { row: Taken<'_>;
     failed: Whole = counted(row, RowStatus::Failed);
     /// The plan's name.
     plan: Text = &manifest(row).plan;
-    /// SHA-256 of the plan as it was done, with every value filled in for this machine.
+    /// SHA-256 of the plan as it was run, with every value filled in for this machine.
     plan_sha256: Text = manifest(row).files.get("plan.toml");
-    /// The engine that started it (`slurm`, `kubernetes`, ...), where one did.
+    /// The engine that started it (`slurm`, `kubernetes`, ...), if one did.
     engine: Text = manifest(row).sessions.iter().find_map(|own| own.job.as_ref()).map(|job| &job.engine);
     /// The job, as the engine names it.
     job: Text = manifest(row).sessions.iter().find_map(|own| own.job.as_ref()).map(|job| &job.id);
@@ -73,11 +76,12 @@ columns! { row: Taken<'_>;
     tactus: Text = &manifest(row).tactus;
     /// The version of the bundle's format.
     format: Text = format!("{}.{}", manifest(row).format.major, manifest(row).format.minor);
-    /// What the numbers of the machine itself are worth: `bare metal`, `virtual host`, `emulated` or `imported`; null where nothing was measured on it.
+    /// The kind of evidence of the numbers of the machine itself: `bare metal`, `virtual host`, `emulated` or
+    /// `imported`; null if nothing was measured on it.
     evidence: Text = host(row.source.contents).and_then(|(own, _)| own.result.evidence).map(|evidence| evidence.key().to_owned());
     /// Its processor.
     processor: Text = Some(&of_machine(row).processor).filter(|text| !text.is_empty());
-    /// Its CPUs that are on.
+    /// Its CPUs that are online.
     cpus: Text = Some(&of_machine(row).cpus).filter(|text| !text.is_empty());
     /// Its kernel: release and version.
     kernel: Text = Some(of_machine(row).kernel.trim()).filter(|text| !text.is_empty());
@@ -89,6 +93,7 @@ columns! { row: Taken<'_>;
     microcode: Text = of_machine(row).microcode.as_deref();
     /// The TuneD profile that was active.
     profile: Text = of_host(row, "/etc/tuned/active_profile");
-    /// What it is told from another bundle of the same run by: the first 64 bits of SHA-256 of what its manifest says.
+    /// Key that distinguishes it from another bundle of the same run: the first 64 bits of SHA-256 of its manifest's
+    /// content.
     content: Text = row.content;
 }

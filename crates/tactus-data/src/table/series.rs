@@ -101,7 +101,7 @@ static ALL: LazyLock<Vec<Column>> = LazyLock::new(|| {
     COLUMNS.iter().copied().chain(EXPORTED.columns()).chain(ADDED).map(told).collect()
 });
 
-/// Where the mean is in a row.
+/// Position of the mean in a row.
 static MEAN: LazyLock<usize> =
     LazyLock::new(|| ALL.iter().position(|column| column.name == "mean_ns").unwrap_or(usize::MAX));
 
@@ -153,18 +153,20 @@ columns! { row: Own<'_>;
     name: Text = &row.one.entry.name;
     /// The environment in which it was measured.
     environment: Text = row.one.row.result.environment_key();
-    /// The kind of that: `host`, `podman`, `qemu`, ...; `imported`: tactus did not measure.
+    /// The kind of environment: `host`, `podman`, `qemu`, ...; `imported`: tactus did not measure.
     environment_kind: Text = &row.one.entry.kind;
-    /// What the numbers are worth: `bare metal`, `virtual host`, `emulated` (nothing about hardware) or `imported`.
+    /// The kind of evidence: `bare metal`, `virtual host`, `emulated` (nothing about hardware) or `imported`.
     evidence: Text = row.one.entry.evidence.map(|evidence| evidence.key().to_owned());
-    /// What was measured: `timer`, `spin`, ...
+    /// The measurement: `timer`, `spin`, ...
     measurement: Text = &row.one.entry.measurement;
-    /// Time between two wake-ups, in ns; null where there is none, or it is not known.
+    /// Time between two wake-ups, in ns; null if unknown, or if the measurement is not periodic.
     interval_ns: Whole = Some(row.one.row.result.interval_ns).filter(|ns| *ns > 0);
-    /// The loads that ran beside it: a list of the plan's tables, as JSON; null where that is longer than 4096 bytes.
+    /// The loads that ran beside it: a list of the plan's tables, as JSON; null if that is longer than 4096 bytes.
     load: Text = load(&row.one);
-    /// Whether every measuring thread of the scenario passed its self-test, a known fault that must be seen; null where there was none.
+    /// Whether every measuring thread of the scenario passed its self-test, a known fault that it must see; null
+    /// without a self-test.
     self_test_passed: Flag = row.one.entry.self_test.as_ref().map(|test| test.passed);
-    /// What the plan's requirements say of the scenario: `pass`, `warn`, `fail` or `inconclusive`; null where there are none.
+    /// Verdict of the plan's requirements on the scenario: `pass`, `warn`, `fail` or `inconclusive`; null without
+    /// requirements.
     verdict: Text = row.one.entry.verdict.as_ref().map(|verdict| verdict.outcome.word());
 }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Evidence;
 
-/// The answer of a run: whether a deadline was held; without one, what settings gain; without those, what was held, or what environments cost.
+/// The answer of a run: whether a deadline was met. Without a deadline, the gain of settings. Without settings, the
+/// measured latencies or the costs of environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnswerEntry {
@@ -15,9 +16,9 @@ pub struct AnswerEntry {
     pub tone: AnswerTone,
     /// The answer in a sentence.
     pub sentence: String,
-    /// The kinds of evidence that it rests on, the best first; empty where it rests on none.
+    /// The kinds of evidence that it rests on, the best first; empty without evidence.
     pub evidence: Vec<Evidence>,
-    /// What would help most; `null` where nothing is known that would.
+    /// The step that would help most; `null` if no such step is known.
     pub next: Option<NextEntry>,
 }
 
@@ -30,7 +31,7 @@ pub enum AnswerTone {
     Good,
     /// As it should not be.
     Bad,
-    /// Not known, or not all of it.
+    /// Unknown, or partly unknown.
     Doubt,
     /// Nothing was asked.
     Quiet,
@@ -40,10 +41,10 @@ pub enum AnswerTone {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NextEntry {
-    /// What is to be done.
+    /// The step.
     pub title: String,
-    /// What is to be typed or booted with; `null` where it is neither.
+    /// The command to type or the parameters to boot with; `null` if it is neither.
     pub command: Option<String>,
-    /// What is known of its gain, and how to know more.
+    /// The known gain of this step, and how to know more.
     pub why: String,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::evidence::Evidence;
 use crate::partition::Phase;
 
-/// Latencies of the CPUs of one environment, with a load on some of them and without, by the caches that they share.
+/// Latencies of the CPUs of one environment with and without a load on some of them, by the caches that they share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CachesEntry {
@@ -19,7 +19,7 @@ pub struct CachesEntry {
     pub loaded: String,
     /// The kind of evidence.
     pub evidence: Option<Evidence>,
-    /// Why CPUs that share a cache cannot be held against CPUs that do not; `null`: they can.
+    /// Why CPUs that share a cache cannot be compared with CPUs that do not; `null`: they can.
     #[serde(rename = "limitation")]
     pub obstacle: Option<String>,
     /// Why there are no numbers, in sentences.
@@ -34,7 +34,7 @@ pub struct CachesEntry {
 pub struct CacheCpuEntry {
     /// Its number.
     pub cpu: u32,
-    /// What it shares with the load, in words; `null`: not known.
+    /// The cache that it shares with the load, in words; `null`: unknown.
     pub shares: Option<String>,
     /// Largest latency without the load, in ns.
     pub rest_max_ns: Option<u64>,
@@ -48,24 +48,24 @@ pub struct CacheCpuEntry {
     pub published_max_ns: Option<u64>,
 }
 
-/// What a group of CPUs held of the cache before, with or after a partition.
+/// The part of the cache that a group of CPUs held before, with or after a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheHeldEntry {
     /// Name of the scenario.
     pub scenario: String,
-    /// When.
+    /// The phase of the partition.
     pub phase: Phase,
-    /// Whose: `all`, `measured`, `others`.
+    /// The group: `all`, `measured`, `others`.
     pub group: String,
     /// The CPUs, as a cpulist.
     pub cpus: String,
-    /// How often it was looked at.
+    /// Number of readings.
     pub looks: usize,
     /// The least that it held, in bytes; `null`: not counted here.
     pub least_bytes: Option<u64>,
     /// The most.
     pub most_bytes: Option<u64>,
-    /// Bytes moved to and from memory meanwhile; `null`: not counted here, or looked at once.
+    /// Bytes moved to and from memory meanwhile; `null`: not counted here, or read only once.
     pub memory_bytes: Option<u64>,
 }

@@ -9,7 +9,7 @@ use crate::outcome::{Better, Unit};
 /// The version of this contract.
 pub const COMPARE_FORMAT: Format = Format { major: 1, minor: 0 };
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -44,26 +44,26 @@ pub struct CompareDocument {
     pub outcome: Judgement,
     /// Why, in a sentence.
     pub reason: String,
-    /// The error that all regressions may have together: with one less this, nothing that is called a regression is none.
+    /// Largest probability that any reported regression is false, over all of them together.
     pub error: f64,
-    /// How many quantities are judged together.
+    /// Number of quantities that are judged together.
     pub gated: usize,
-    /// What is compared; the first is the base.
+    /// The conditions that are compared; the first is the base.
     pub conditions: Vec<ConditionEntry>,
-    /// What else differs between the base and the others.
+    /// Other differences between the base and the others.
     pub changes: Vec<ChangeEntry>,
     /// Each scenario of the base against that of each other condition.
     pub scenarios: Vec<ComparedEntry>,
-    /// Scenarios that one side alone has.
+    /// Scenarios that only one side has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmatched: Vec<UnmatchedEntry>,
-    /// What halves of the base say of each other; `null`: it has too few runs for halves.
+    /// Comparison of halves of the base with each other; `null`: it has too few runs for halves.
     pub baseline: Option<BaselineEntry>,
-    /// What differs at all, whatever its size: a search, whose finds are candidates and no verdicts. Only where it was
+    /// Quantities that differ by any amount. This is a search: its finds are candidates, not verdicts. Only if it was
     /// asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explored: Vec<ExploredEntry>,
-    /// What this comparison cannot say, a sentence each.
+    /// Limits of this comparison, a sentence each.
     pub limits: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct CompareDocument {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConditionEntry {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its bundles, in the order of their time.
     pub bundles: Vec<ComparedBundle>,
@@ -91,7 +91,7 @@ pub struct ComparedBundle {
     pub tactus: String,
 }
 
-/// Something that differs between the base and another condition, and may be why their results do.
+/// Something that differs between the base and another condition, and may explain different results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeEntry {
@@ -101,9 +101,9 @@ pub struct ChangeEntry {
     pub what: String,
     /// The environment; `null`: the machine or the run as a whole.
     pub environment: Option<String>,
-    /// What it is in the base; several values where its bundles differ.
+    /// Its value in the base; several values if its bundles differ.
     pub base: Vec<String>,
-    /// What it is in the other.
+    /// Its value in the other condition.
     pub now: Vec<String>,
 }
 
@@ -129,7 +129,7 @@ pub struct ComparedEntry {
     pub quantities: Vec<QuantityEntry>,
 }
 
-/// Why two scenarios are not held against each other.
+/// Why two scenarios are not compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RefusalEntry {
@@ -154,40 +154,41 @@ pub struct QuantityEntry {
     pub base_runs: Vec<f64>,
     /// Its value in each run of the other.
     pub now_runs: Vec<f64>,
-    /// Median of the base's runs; `null`: none has it.
+    /// Median of the base's runs; `null`: no run has this quantity.
     pub base: Option<f64>,
     /// Median of the other's.
     pub now: Option<f64>,
-    /// How many times worse the other is (Hodges-Lehmann): the other over the base, and where more is better the base over
-    /// the other. Below 1 it is better. `null`: there is none.
+    /// How many times worse the other is (Hodges-Lehmann): the other divided by the base. If more is better, it is the
+    /// base divided by the other. Below 1 it is better. `null`: unknown.
     pub ratio: Option<f64>,
-    /// It is certainly at least so many times worse: above `limit` it is a regression. Holds for everything that is judged
-    /// together (Holm). `null`: nothing bounds it.
+    /// Lower bound of that ratio. A bound above `limit` is a regression. It holds for everything that is judged
+    /// together (Holm). `null`: no lower bound.
     pub low: Option<f64>,
-    /// It is at most so many times worse (95 %, of this quantity): below `limit` it passes. `null`: nothing bounds it.
+    /// Upper bound of that ratio (95 %, for this quantity). A bound below `limit` passes. `null`: no upper bound.
     pub high: Option<f64>,
-    /// How many times worse it may be: one and the margin, or what the floor comes to.
+    /// Largest ratio that is allowed: one plus the margin, or the ratio that follows from the floor.
     pub limit: f64,
-    /// The chance of such values where it is not worse than `limit`; `null`: not tested.
+    /// Probability of such values if the other is not worse than `limit`; `null`: not tested.
     pub p: Option<f64>,
     /// The same, adjusted for everything that is judged together (Holm).
     pub p_adjusted: Option<f64>,
-    /// What it comes to; `null`: it is not judged.
+    /// The judgement; `null`: it is not judged.
     pub outcome: Option<Judgement>,
-    /// Whether its runs are too short for it, so that nothing is asked of it.
+    /// Whether its runs are too short for this quantity, which is then not judged.
     #[serde(default)]
     pub left_out: bool,
-    /// Whether it is certainly better by more than the margin: a family of its own, as certain as regressions are.
+    /// Whether it is certainly better by more than the margin. Improvements are tested as a separate family, with the
+    /// same certainty as regressions.
     pub improved: bool,
     /// Why, in a sentence.
     pub reason: String,
-    /// How much runs of one condition differ by themselves: the standard deviation of the logarithm, of both together.
+    /// Difference between runs of one condition: the standard deviation of the logarithm, of both conditions together.
     /// `null`: too few runs.
     pub run_to_run: Option<f64>,
-    /// Where it is inconclusive, how many runs of each condition would decide with 80 %, if what was seen is so. `null`:
-    /// no number of runs that anybody would make.
+    /// If it is inconclusive: runs of each condition that would decide with a probability of 80 %, if the observed
+    /// difference is real. `null`: no practical number of runs would.
     pub runs_needed: Option<usize>,
-    /// Where it is inconclusive, the margin with which these runs would pass. `null`: no margin.
+    /// If it is inconclusive: the margin with which these runs would pass. `null`: no margin.
     pub margin_needed: Option<f64>,
 }
 
@@ -199,7 +200,7 @@ pub struct UnmatchedEntry {
     pub name: String,
     /// Its environment.
     pub environment: String,
-    /// What was measured.
+    /// The kind of measurement.
     pub measurement: String,
     /// The condition that has it.
     pub only_in: String,
@@ -207,27 +208,27 @@ pub struct UnmatchedEntry {
     pub not_in: String,
 }
 
-/// What a condition says of itself: whether it may be a baseline, and what it can tell.
+/// A check of a condition: whether it can be a baseline, and which differences it can show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineEntry {
-    /// Runs of the scenario that has fewest.
+    /// Runs of the scenario with the fewest runs.
     pub runs: usize,
-    /// How often it was split into halves, at random.
+    /// Number of random splits into halves.
     pub splits: usize,
-    /// In how many of them one half was a regression of the other.
+    /// Number of splits in which one half was a regression of the other.
     pub regressions: usize,
     /// Whether its later half differs from its earlier one by more than the margin, one way or the other.
     pub drifted: bool,
-    /// Whether halves of so few runs could show a regression at all.
+    /// Whether halves with so few runs could show a regression at all.
     pub tells: bool,
-    /// Why it may be no baseline; `null`: nothing speaks against it.
+    /// Why it cannot be a baseline; `null`: it can.
     pub refused: Option<String>,
-    /// What each of its quantities can tell.
+    /// The differences that each of its quantities can show.
     pub quantities: Vec<ResolutionEntry>,
 }
 
-/// What a quantity of a baseline can tell.
+/// The differences that a quantity of a baseline can show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResolutionEntry {
@@ -237,12 +238,13 @@ pub struct ResolutionEntry {
     pub environment: String,
     /// The quantity.
     pub quantity: String,
-    /// How much runs differ by themselves: the standard deviation of the logarithm.
+    /// Difference between runs: the standard deviation of the logarithm.
     pub run_to_run: f64,
-    /// The smallest ratio that as many new runs as the baseline has show with 80 %; `null`: none.
+    /// Smallest ratio that the baseline and the same number of new runs show with a probability of 80 %; `null`: no
+    /// ratio.
     pub detectable: Option<f64>,
-    /// How many runs of each condition show a ratio of 1.3 with 80 %; `null`: no number that anybody would make, or the
-    /// margin allows it.
+    /// Runs of each condition that show a ratio of 1.3 with a probability of 80 %; `null`: no practical number of runs,
+    /// or the margin allows that ratio.
     pub runs_needed: Option<usize>,
 }
 
@@ -260,6 +262,7 @@ pub struct ExploredEntry {
     pub quantity: String,
     /// How many times worse the other is (Hodges-Lehmann).
     pub ratio: Option<f64>,
-    /// The share of false finds among all whose own is at most this (Benjamini and Hochberg), at the most.
+    /// Upper bound of the share of false finds, among all finds with this value or a smaller one (Benjamini and
+    /// Hochberg).
     pub q: f64,
 }

@@ -14,25 +14,26 @@ pub struct ProofEntry {
     pub setting: String,
     /// Name of the environment.
     pub environment: String,
-    /// What differed.
+    /// The difference between the two.
     pub what: String,
     /// The kind of evidence; `null` when nothing was measured.
     pub evidence: Option<Evidence>,
-    /// Pairs that were measured whole.
+    /// Pairs that were measured completely.
     pub pairs: usize,
     /// Pairs that were planned.
     #[serde(default)]
     pub planned: usize,
-    /// Pairs of which a half broke, with the setting or without it: that half counts as worse than any that did not.
+    /// Pairs with a half that broke, with the setting or without it. That half counts as worse than any complete one.
     #[serde(default)]
     pub broken: usize,
     /// Why it is not tested; `null`: it is.
     pub reason: Option<String>,
-    /// What is to be known of it: which pairs do not count and why, or that it mattered which half of a pair came first.
+    /// Cautions: pairs that do not count and why, or an effect of which half of a pair came first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cautions: Vec<String>,
-    /// Effects on `p99`, `p99.9` (corrected for missed periods) and `maximum`; the intervals of all settings hold
-    /// together at 95 %. Where it is not tested they are medians of what was measured, and no effect is shown.
+    /// Effects on `p99`, `p99.9` (corrected for missed periods) and `maximum`. The intervals of all settings hold
+    /// together at 95 %. If the setting is not tested, the effects are medians of the measured values, and no effect is
+    /// shown.
     pub effects: Vec<EffectEntry>,
 }
 
@@ -42,24 +43,24 @@ pub struct ProofEntry {
 pub struct ClaimEntry {
     /// Its name in the plan.
     pub name: String,
-    /// The scenario that the other is held against.
+    /// The scenario to compare with.
     pub base: String,
     /// The other one.
     pub with: String,
-    /// What the document of the study says.
+    /// The claim of the study's document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Pairs of runs; `null` for one run each, of which is said what differs between the two, and no more.
+    /// Pairs of runs; `null` for one run each. For one run each, only the difference between the two is reported.
     pub pairs: Option<usize>,
-    /// Of these, pairs in which a run was cut short, which counts as worse than any that was not; absent: none.
+    /// Of these, pairs with a run that was cut short. It counts as worse than any complete run. Absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_pairs: Option<usize>,
     /// The answer in a few words.
     pub answer: String,
-    /// Effects on `p50`, `p99.9` (corrected for missed periods) and `maximum` (of one run each: the median of the
-    /// maxima of intervals of time); the intervals of a report hold together at 95 %.
+    /// Effects on `p50`, `p99.9` (corrected for missed periods) and `maximum`. For one run each, the maximum is the
+    /// median of the maxima of intervals of time. The intervals of a report hold together at 95 %.
     pub effects: Vec<EffectEntry>,
-    /// Of scenarios that yield values: by how much each item is worse; the intervals of all claims of a report hold
+    /// For scenarios that yield values: by how much each item is worse. The intervals of all claims of a report hold
     /// together at 95 %.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<DegradationEntry>,
@@ -75,17 +76,17 @@ pub struct EffectEntry {
     pub without_ns: Option<f64>,
     /// Median of the runs with it that were not cut short; `null`: all were.
     pub with_ns: Option<f64>,
-    /// Estimate of the difference (Hodges-Lehmann, of pairs); `null`: too many runs were cut short, which count as worse
-    /// than any number.
+    /// Estimate of the difference (Hodges-Lehmann, of pairs); `null`: too many runs were cut short. These count as
+    /// worse than any number.
     pub effect_ns: Option<f64>,
-    /// Lower end of its interval; `null`: nothing bounds it.
+    /// Lower end of its interval; `null`: no lower bound.
     pub low_ns: Option<f64>,
-    /// Upper end of its interval; `null`: nothing bounds it.
+    /// Upper end of its interval; `null`: no upper bound.
     pub high_ns: Option<f64>,
-    /// Its p-value, adjusted for all that the report tests (Holm); `null` where nothing can be said.
+    /// Its p-value, adjusted for all tests of the report (Holm); `null`: unknown.
     #[serde(default)]
     pub p: Option<f64>,
-    /// Whether there is an effect: all that are shown hold together at 95 %.
+    /// Whether there is an effect. All effects that are shown hold together at 95 %.
     pub shown: bool,
 }
 
@@ -99,11 +100,11 @@ pub struct MatrixEntry {
     pub cells: Vec<CellEntry>,
 }
 
-/// A cell of a table of maxima. It has no verdict: `evidence` says what the number allows to conclude.
+/// A cell of a table of maxima. It has no verdict; `evidence` limits what can be concluded from the number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellEntry {
-    /// The state of the machine; `other`: in none of the plan's; `null`: the plan declares none.
+    /// The state of the machine; `other`: no state of the plan; `null`: the plan declares no states.
     pub host: Option<String>,
     /// The environment.
     pub environment: String,
@@ -117,8 +118,8 @@ pub struct CellEntry {
     pub max_ns: Option<u64>,
     /// Largest latency in the document, in ns.
     pub published_max_ns: Option<u64>,
-    /// Why it has no number, or one of less than planned.
+    /// Why it has no number, or one from less than planned.
     pub reason: Option<String>,
-    /// CPUs of the environment that were not measured, as a cpulist; empty where it is not known.
+    /// CPUs of the environment that were not measured, as a cpulist; empty if unknown.
     pub left_out: String,
 }

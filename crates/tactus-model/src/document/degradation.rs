@@ -13,13 +13,13 @@ pub struct DegradationEntry {
     pub measurement: String,
     /// The item.
     pub item: String,
-    /// Where on its curve; `null`: it has none.
+    /// The point on its curve; `null`: it has no curve.
     pub at: Option<Point>,
     /// Unit of the values.
     pub unit: Unit,
-    /// What it is held against.
+    /// The place to compare with.
     pub base: PlaceEntry,
-    /// What is held against it.
+    /// The place that is compared.
     pub with: PlaceEntry,
     /// The difference.
     pub degradation: Degradation,
@@ -37,7 +37,7 @@ pub struct PlaceEntry {
     pub evidence: Option<Evidence>,
     /// The value; of several runs the median.
     pub value: f64,
-    /// What the study's document has in its place.
+    /// The figure of the study's document.
     pub published: Option<f64>,
 }
 
@@ -45,15 +45,17 @@ pub struct PlaceEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Degradation {
-    /// What is worse over what is better, less one: 0.1 is 10 % worse, and below 0 is better. Of repeated runs the
-    /// geometric mean of their pairs, of one run each the quotient.
+    /// How much worse it is than the base, as a ratio minus one: 0.1 is 10 % worse, and below 0 is better. For repeated
+    /// runs it is the geometric mean of their pairs, for one run each the quotient.
     pub value: f64,
-    /// Lower end of its interval; `null`: too few runs, or too few repeats within them. Of repeated runs it holds together
-    /// with all others of the report (95 %), of one run each it is what these two runs' intervals allow.
+    /// Lower end of its interval; `null`: too few runs, or too few repeats within them. For repeated runs it holds
+    /// together with all others of the report (95 %). For one run each it is the bound that the intervals of the two
+    /// runs allow.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// Pairs of runs that it is judged from. Of one pair it is never called a degradation: runs of the same thing differ, too.
+    /// Pairs of runs behind this value. One pair is never called a degradation, because runs of the same thing also
+    /// differ.
     pub rounds: u64,
     /// Whether there is a difference: the interval of repeated runs excludes zero.
     pub seen: bool,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Role};
 
-/// What interrupts and timers of one environment run on.
+/// The interrupts and timers of one environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemEntry {
@@ -18,7 +18,7 @@ pub struct SystemEntry {
     pub microcode: Option<String>,
     /// The devices whose interrupts wake its CPUs; `lapic-deadline` is the TSC-deadline timer.
     pub clockevent: Option<String>,
-    /// What the kernel's messages say of TSC-deadline.
+    /// The kernel's messages about TSC-deadline.
     pub tsc_deadline: Option<String>,
     /// Microseconds of a second that real-time threads may run; `-1`: all.
     pub sched_rt_runtime_us: Option<String>,
@@ -44,17 +44,17 @@ pub struct ThreadEntry {
     pub name: String,
 }
 
-/// What the audit found in one environment.
+/// The findings of the audit in one environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditEntry {
     /// Name of the environment.
     pub environment: String,
-    /// The part that it plays.
+    /// Its role.
     pub role: Role,
     /// CPUs for real-time work, as a cpulist.
     pub isolated: String,
-    /// Checks that could not be known from there or not be read.
+    /// Number of checks that could not be known or read from there.
     pub unknown: usize,
     /// The findings, worst first: those of `tactus audit --json` whose state is `finding`.
     pub findings: Vec<Finding>,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
 
-/// Latencies of one kind in one measurement (all runs of it together), or the figures that a document published of
-/// it, and what they suffice for.
+/// Latencies of one kind in one measurement (all runs of it together), or figures that a document published for it,
+/// with the classes of applications that they are enough for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FitnessEntry {
@@ -19,21 +19,20 @@ pub struct FitnessEntry {
     pub host: Option<String>,
     /// Name of the scenario.
     pub scenario: String,
-    /// Which latency: `thread` (wake-up of a thread), `irq` (an interrupt), `interrupt` (from
-    /// an interrupt to its handler), `gap` (of a polling loop); `null` for a
-    /// document's, which says it itself.
+    /// The kind of latency: `thread` (wake-up of a thread), `irq` (an interrupt), `interrupt` (from an interrupt to its
+    /// handler), `gap` (of a polling loop). `null` for a document's figures; the document names the kind.
     pub latency: Option<String>,
-    /// Where in the document; `null`: measured here.
+    /// The place in the document; `null`: measured here.
     pub published: Option<String>,
     /// The kind of evidence; `null` for a document's.
     pub evidence: Option<Evidence>,
-    /// How many runs were made.
+    /// Number of runs.
     pub runs: usize,
-    /// How long it was looked, in seconds, all runs together; `null` for a document's.
+    /// Measured time, in seconds, of all runs together; `null` for a document's figures.
     pub duration_s: Option<f64>,
-    /// How many latencies were measured.
+    /// Number of measured latencies.
     pub cycles: Option<u64>,
-    /// Time between two of them, in ns; `null` where they are not periodic.
+    /// Time between two of them, in ns; `null` if they are not periodic.
     pub interval_ns: Option<u64>,
     /// Smallest latency, in ns.
     pub best_ns: u64,
@@ -41,14 +40,14 @@ pub struct FitnessEntry {
     pub worst_ns: u64,
     /// The difference of the two, in ns.
     pub jitter_ns: u64,
-    /// Of the time that was not measured: so many larger latencies a second may there be at the most (95 %, if seconds
-    /// are independent); `null` for a document's.
+    /// Upper bound on larger latencies per second, for time that was not measured (95 %, if seconds are independent);
+    /// `null` for a document's figures.
     pub worse_per_s: Option<f64>,
     /// Each class.
     pub classes: Vec<ClassEntry>,
 }
 
-/// What latencies mean for a class.
+/// The answer of latencies for a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClassEntry {
@@ -59,14 +58,14 @@ pub struct ClassEntry {
     /// Whether that holds for its most demanding applications as well: their jitter, and the shortest cycle of the
     /// class.
     pub demanding: bool,
-    /// The shortest cycle that the numbers allow, in ns; `null`: none of the class.
+    /// The shortest cycle that the numbers allow, in ns; `null`: no cycle of the class.
     pub shortest_cycle_ns: Option<u64>,
-    /// What is left, as a part: of the jitter that the class allows, or of what a response may take of its longest cycle,
-    /// whichever is less. Below 0 where it is not kept.
+    /// The remaining margin, as a fraction: of the jitter that the class allows, or of the time that a response may
+    /// take in its longest cycle. The smaller of the two counts. Below 0: the limit is not kept.
     pub margin: f64,
-    /// What the numbers lack; empty where they keep all that the class allows.
+    /// Limits of the class that the numbers do not keep; empty if they keep all.
     pub lacks: Vec<String>,
-    /// Why nothing is said, whatever the numbers are; `null` where the answer is `fit` or `unfit`.
+    /// Why there is no answer for any numbers; `null` if the answer is `fit` or `unfit`.
     pub reason: Option<String>,
 }
 
@@ -79,7 +78,7 @@ pub enum Fit {
     Fit,
     /// It does not keep what even the least demanding of them needs.
     Unfit,
-    /// The evidence does not carry an answer.
+    /// The evidence is not enough for an answer.
     Unknowable,
     /// The processor was emulated: that says nothing about hardware.
     Emulated,

@@ -12,7 +12,7 @@ pub struct InterruptsEntry {
     pub measured: String,
     /// The devices' interrupts that a driver handles, by number.
     pub devices: Vec<InterruptEntry>,
-    /// What is known of posted interrupts; `null` where KVM does not run.
+    /// Posted interrupts; `null` if KVM does not run.
     pub posted: Option<PostedEntry>,
 }
 
@@ -28,13 +28,14 @@ pub struct InterruptEntry {
     pub chip: String,
     /// Its handlers; several share it.
     pub handlers: Vec<String>,
-    /// CPUs on which it may arrive, as a cpulist; `null`: not known.
+    /// CPUs on which it may arrive, as a cpulist; `null`: unknown.
     pub allowed: Option<String>,
-    /// CPUs on which it does arrive, as a cpulist; `null`: the kernel does not say.
+    /// CPUs on which it does arrive, as a cpulist; `null`: the kernel does not report them.
     pub effective: Option<String>,
-    /// How often it arrived.
+    /// Number of arrivals.
     pub count: u64,
-    /// Policy and priority of the threads that handle it: `FIFO 50`; empty: it is handled where it arrives.
+    /// Policy and priority of the threads that handle it: `FIFO 50`; empty: no thread handles it, the CPU on which it
+    /// arrives does.
     pub threads: Vec<String>,
 }
 

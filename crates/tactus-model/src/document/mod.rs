@@ -47,19 +47,20 @@ pub use tail::{TailEntry, TailLevel, TailProvisional, TailRefused, TailTest};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
-    /// Version of this contract: that of the bundles which this tactus writes, whatever the one that is shown is of.
+    /// Version of this contract. It is that of the bundles which this tactus writes, even if the bundle has another
+    /// version.
     pub format: Format,
     /// Whether the run came to its end.
     pub status: RunStatus,
-    /// What was run where, by what and when.
+    /// The run: its plan, machine, tools and times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunEntry>,
-    /// What a person reads first; absent in documents of older versions.
+    /// The summary that a person reads first; absent in documents of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerEntry>,
     /// One entry per measurement; several of one scenario share its name.
     pub scenarios: Vec<Entry>,
-    /// What the runs of each repeated measurement say together; only where the plan repeats any.
+    /// The joint result of the runs of each repeated measurement; only if the plan repeats any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<RepeatedEntry>,
     /// The faults of a bundle that was read although it is damaged, a sentence each.
@@ -74,7 +75,7 @@ pub struct Document {
     /// Maxima by state of the machine and environment; only where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matrices: Vec<MatrixEntry>,
-    /// What interrupts and timers of each environment run on; only where the plan asks for it.
+    /// The interrupts and timers of each environment; only if the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub systems: Vec<SystemEntry>,
     /// Which environments the disturbances reach; only where the plan asks for it.
@@ -83,24 +84,24 @@ pub struct Document {
     /// The technologies in words; only where the plan compares any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub technologies: Vec<TechnologyEntry>,
-    /// What groups of CPUs held of the cache; only where a scenario divides it and the processor counts.
+    /// The cache that groups of CPUs held; only if a scenario divides the cache and the processor counts its use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partitions: Vec<CacheHeldEntry>,
     /// Latencies by shared cache; only where the plan asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<CachesEntry>,
-    /// What each environment costs against the first; only where values were measured in several.
+    /// The cost of each environment compared with the first; only if values were measured in several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub degradations: Vec<DegradationEntry>,
-    /// What streams over network paths cost; only where they were measured.
+    /// The cost of streams over network paths; only if they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<NetworkEntry>,
     /// Which classes of control applications each environment is fit for; only where latencies were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fitness: Vec<FitnessEntry>,
-    /// How the interrupts of each environment with a kernel of its own arrive.
+    /// How the interrupts of each environment arrive. Only environments with a separate kernel have an entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupts: Vec<InterruptsEntry>,
-    /// What the audit found in each environment.
+    /// The findings of the audit in each environment.
     pub audits: Vec<AuditEntry>,
 }

@@ -15,7 +15,7 @@ pub struct NetworkEntry {
     pub environment: String,
     /// The path, by the plan's name for it; `null`: the environment's own loopback.
     pub path: Option<String>,
-    /// What it is made of: `veth`, `bridge`, ...
+    /// The kind of path: `veth`, `bridge`, ...
     pub kind: String,
     /// Whether its ends are namespaces of one machine, which stand for two machines.
     pub one_machine: bool,
@@ -23,9 +23,9 @@ pub struct NetworkEntry {
     pub evidence: Option<Evidence>,
     /// `TX`: to the peer; `RX`: from it.
     pub direction: String,
-    /// What was offered, in Mb/s; `null`: as much as the sender could.
+    /// Payload that was offered, in Mb/s; `null`: as fast as the sender could.
     pub offered_mbps: Option<u32>,
-    /// What arrived, in Mb/s.
+    /// Payload that arrived, in Mb/s.
     pub throughput_mbps: Option<f64>,
     /// Messages that did not arrive, in per cent.
     pub loss_percent: Option<f64>,
@@ -35,6 +35,6 @@ pub struct NetworkEntry {
     pub load_per_gbps: Option<f64>,
     /// Context switches for each message that arrived.
     pub switches_per_message: Option<f64>,
-    /// The load for each Gb/s over that of the first path in this direction, less one; `null` for the first.
+    /// The load for each Gb/s divided by that of the first path in this direction, minus one; `null` for the first.
     pub degradation: Option<Degradation>,
 }

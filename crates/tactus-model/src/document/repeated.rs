@@ -25,22 +25,22 @@ pub struct RepeatedEntry {
     pub measurement: String,
     /// The weakest evidence of a run.
     pub evidence: Option<Evidence>,
-    /// How many runs there are.
+    /// Number of runs.
     pub runs: usize,
-    /// How many of them have numbers.
+    /// Number of runs with numbers.
     pub measured: usize,
     /// How the worst run ended.
     pub status: RowStatus,
-    /// Why runs have no numbers, or fewer than planned.
+    /// Why runs lack numbers, or have fewer than planned.
     pub reason: Option<String>,
-    /// All that was measured in the runs together: counts add up, the maximum is that of the worst run, quantiles are those
-    /// of all periods and `null` where a histogram is not whole.
+    /// The runs together: counts add up, and the maximum is that of the worst run. Quantiles are those of all periods;
+    /// `null` if a histogram is incomplete.
     pub all: Option<Summary>,
     /// The median of each figure of the runs.
     pub median: Option<Summary>,
-    /// The median of each value of the runs; nothing for latencies.
+    /// The median of each value of the runs; empty for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueResult>,
-    /// What the requirement says: each run is judged, and the worst counts, limit by limit.
+    /// The verdict of the requirement: each run is judged, and the worst counts, limit by limit.
     pub verdict: Option<Verdict>,
 }

@@ -20,11 +20,11 @@ pub struct RunEntry {
     pub started: String,
     /// When it ended; `null` while it runs, or after it died.
     pub finished: Option<String>,
-    /// How often it was begun or gone on with.
+    /// Number of sessions: the start of the run, and each time that it was resumed.
     pub sessions: usize,
     /// The machine, as it was at first.
     pub machine: Machine,
-    /// The job that it was, where an engine started it.
+    /// The job that started it, if an engine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Job>,
     /// Remarks about the run as a whole, with the environment that each is about.

@@ -22,7 +22,7 @@ pub struct Entry {
     pub name: String,
     /// Name of the measurement's environment.
     pub environment: String,
-    /// State of the machine that it is for, where the plan declares states; `other`: none of them.
+    /// State of the machine that it is for, if the plan declares states; `other`: no state of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Which run of its scenario it is, from 1, where the plan repeats it.
@@ -44,21 +44,21 @@ pub struct Entry {
     pub load: Vec<Value>,
     /// Faults of the scenario, as the plan's tables with their `in`.
     pub fault: Vec<Value>,
-    /// What is known of it in one word.
+    /// Its status in one word.
     pub status: RowStatus,
     /// How it ended.
     pub ended: RowEnd,
-    /// Why it has no numbers, or fewer than planned.
+    /// Why numbers are missing, or fewer than planned.
     pub reason: Option<String>,
-    /// When it began to measure, RFC 3339; `null` where it never did.
+    /// When it began to measure, RFC 3339; `null`: it did not begin.
     #[serde(default)]
     pub started: Option<String>,
-    /// How long it measured, in seconds; `null` where that is not known, as of a file that does not say it.
+    /// How long it measured, in seconds; `null`: unknown, for example if an imported file does not say it.
     pub duration_s: Option<f64>,
-    /// Time between two wake-ups, in ns; absent where nothing is periodic.
+    /// Time between two wake-ups, in ns; absent for measurements that are not periodic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<u64>,
-    /// Priority of the first thread; absent where it has none.
+    /// Priority of the first thread; absent if it has no priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     /// How the threads were scheduled.
@@ -76,37 +76,37 @@ pub struct Entry {
     /// Frames of its environment that did not arrive.
     #[serde(default)]
     pub frames_lost: u64,
-    /// What each measuring thread saw.
+    /// The figures of each measuring thread.
     pub series: Vec<SeriesEntry>,
     /// All series together; `null` when nothing was measured and for measurements that yield values.
     pub all: Option<Summary>,
     /// The items of a measurement that yields values; empty when nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<ValueEntry>>,
-    /// Where the time of CPUs went while values were measured; not there for latencies.
+    /// CPU time by kind while values were measured; absent for latencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakdown: Vec<BreakdownIn>,
     /// Why the virtual CPUs of the guest left it, and for how long; only where the plan asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exits: Option<KvmExits>,
-    /// What became of an interrupt card's interrupts, beside its latencies and overruns; only of such measurements.
+    /// Counts of an interrupt card's interrupts, beside its latencies and overruns; only for such measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<CardCounts>,
-    /// The self-test: the injected fault that every thread must see; `null` when none was made.
+    /// The self-test: the injected fault that every thread must see; `null`: no self-test was made.
     pub self_test: Option<SelfTestEntry>,
-    /// The host's part in a guest's largest latencies; only where the host has a record of its vCPU threads.
+    /// The host's part in a guest's largest latencies; only if the host has a record of its vCPU threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<AttributionEntry>,
-    /// Who had the CPU while the largest latencies lasted; not there where nothing was kept of it.
+    /// The threads and interrupts that had the CPU during the largest latencies; absent if they were not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blame: Option<BlameEntry>,
-    /// What is exceeded less than once in a longer time than was measured, or why that is not said; not there for values
-    /// and where nothing was measured.
+    /// The latency that is exceeded less than once in a longer time than was measured, or why it is unknown. Absent for
+    /// values and if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<TailEntry>,
     /// The figures that the study's document published for this scenario.
     pub published: Option<Published>,
-    /// What the plan's requirement says; `null` when it has none.
+    /// The verdict of the plan's requirement; `null`: it has no requirement.
     pub verdict: Option<Verdict>,
 }
 
@@ -139,35 +139,35 @@ pub struct ValueEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfTestEntry {
-    /// What was injected: `hog` (a SCHED_FIFO thread that spins), `block` (interrupts off).
+    /// The injected fault: `hog` (a SCHED_FIFO thread that spins), `block` (interrupts off).
     #[serde(default)]
     pub by: String,
-    /// How long the CPU was really held, in ns; `null`: it was not.
+    /// Time that the CPU was really held, in ns; `null`: it was not held.
     pub injected_ns: Option<u64>,
-    /// The latency that was measured, in ns; `null`: nothing arrived of it.
+    /// The latency that was measured, in ns; `null`: nothing was received.
     pub seen_ns: Option<u64>,
     /// Whether every measuring thread saw it at its size.
     pub passed: bool,
 }
 
-/// Which of the largest latencies are the host's: meanwhile the thread of the virtual CPU was kept from running.
+/// The largest latencies that the host caused: the thread of the virtual CPU was kept from running meanwhile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttributionEntry {
-    /// How many of the largest latencies were looked at.
+    /// Number of the largest latencies that were examined.
     pub of: usize,
-    /// How many of them are the host's; 0 where chance could explain as many.
+    /// Number of them that the host caused; 0 if chance could explain the same number.
     pub host: usize,
-    /// How many the host's record explains, chance or not.
+    /// Number of them that the host's record explains, by chance or not.
     #[serde(default)]
     pub explained: usize,
-    /// Of how many that is not known: not all waits were kept.
+    /// Number of them with an unknown cause, because not all waits were recorded.
     #[serde(default)]
     pub unknown: usize,
-    /// How many chance would explain: the mean of 200 moves of the latencies in time.
+    /// Number that chance would explain: the mean of 200 shifts of the latencies in time.
     #[serde(default)]
     pub by_chance: f64,
-    /// The chance that it explains so many or more.
+    /// Probability that chance explains that number or more.
     #[serde(default)]
     pub chance: f64,
     /// How much faster the machine's clock runs than the environment's, in parts per million.
@@ -175,7 +175,7 @@ pub struct AttributionEntry {
     pub ppm: Option<f64>,
     /// The largest of those that are explained, in ns.
     pub largest_ns: u64,
-    /// How long the thread was kept from running then, in ns.
+    /// Time that the thread was kept from running during it, in ns.
     pub waited_ns: u64,
 }
 
@@ -192,11 +192,11 @@ pub struct Published {
     /// Minimum, mean and maximum of each thread in the document's order, in ns; only where it has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub threads_ns: Vec<[u64; 3]>,
-    /// Where in the document.
+    /// The place in the document.
     pub source: String,
 }
 
-/// What a requirement says about a result.
+/// The verdict of a requirement on a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
@@ -204,10 +204,10 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Why, in one sentence.
     pub reason: String,
-    /// How much longer of the same would decide it, in ns; absent where time alone would not.
+    /// How much longer the same measurement must run to decide it, in ns; absent if time alone would not decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer_ns: Option<u64>,
-    /// Each limit, and on which side of it the result is; empty where nothing may be said.
+    /// Each limit, and the side of it on which the result is; empty without a verdict on limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitEntry>,
 }
@@ -216,21 +216,21 @@ pub struct Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitEntry {
-    /// What is bounded: `max`, `p99.9`, `overruns`, or the name of a value.
+    /// The limited quantity: `max`, `p99.9`, `overruns`, or the name of a value.
     pub quantity: String,
     /// The limit, as a number of `unit`.
     pub limit: f64,
-    /// What it certainly is not less than. Of a quantile: that of the periods that were measured.
+    /// Lower bound of the result. For a quantile: that of the measured periods.
     pub low: f64,
-    /// What it certainly is not more than; `null`: nothing bounds it. Of a quantile: its upper bound, with 95 %.
+    /// Upper bound of the result; `null`: no upper bound. For a quantile: its upper bound at 95 %.
     #[serde(with = "unbounded")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub high: f64,
-    /// Of which unit the three are: `ns`, `MB/s`; empty for a count.
+    /// Unit of the three numbers: `ns`, `MB/s`; empty for a count.
     pub unit: String,
-    /// Whether it only warns.
+    /// Whether the limit only warns.
     pub warns: bool,
-    /// On which side it is.
+    /// The side on which the result is.
     pub side: Side,
 }
 
@@ -248,7 +248,7 @@ mod unbounded {
     }
 }
 
-/// On which side of a limit a result is.
+/// The side of a limit on which a result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -261,18 +261,18 @@ pub enum Side {
     Open,
 }
 
-/// What a verdict can say.
+/// The outcome of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// The requirement is kept.
     Pass,
-    /// It is kept, and a limit that only warns is not.
+    /// It is kept, but a limit that only warns is not.
     Warn,
     /// It is broken.
     Fail,
-    /// The evidence does not carry a verdict.
+    /// The evidence is not enough for a verdict.
     Inconclusive,
 }
 

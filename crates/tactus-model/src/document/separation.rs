@@ -15,9 +15,9 @@ use crate::plan::Trait;
 pub struct SeparationEntry {
     /// The environments.
     pub environments: Vec<String>,
-    /// Those that this machine does not have, and why.
+    /// Environments that this machine does not have, and why.
     pub absent: BTreeMap<String, String>,
-    /// The chance that any cell is called a leak where there is none, over all cells together.
+    /// Probability that any cell is falsely called a leak, over all cells together.
     pub error: f64,
     /// The cells.
     pub cells: Vec<LeakEntry>,
@@ -52,7 +52,7 @@ pub struct LeakEntry {
     pub disturbance: String,
     /// The environment that is disturbed.
     pub disturbed: String,
-    /// The CPU of the machine on which it is; `null`: it is on none of this machine's.
+    /// The CPU of the machine on which it is; `null`: it has no CPU of this machine.
     pub disturbed_cpu: Option<u32>,
     /// The same CPU as that environment numbers it.
     pub disturbed_inside: Option<u32>,
@@ -60,7 +60,7 @@ pub struct LeakEntry {
     pub measured: String,
     /// Whether it is measured on the CPU of the disturbance, or on others.
     pub same_cpu: bool,
-    /// The CPUs of the machine that it is measured on, as a cpulist; empty where they are not known.
+    /// The CPUs of the machine that it is measured on, as a cpulist; empty if unknown.
     pub cpus: String,
     /// The same CPUs as that environment numbers them.
     pub inside: String,
@@ -70,69 +70,71 @@ pub struct LeakEntry {
     pub evidence: Option<Evidence>,
     /// Length of the disturbance, in ns; `null` for a load.
     pub length_ns: Option<u64>,
-    /// How often it was made while everything around it was measured; for a load, in how many seconds.
+    /// Number of disturbances while everything around them was measured; for a load, the number of seconds.
     pub injected: Option<u64>,
     /// Largest latency at rest, in ns.
     pub rest_max_ns: Option<u64>,
     /// Largest latency with the disturbance, in ns.
     pub with_max_ns: Option<u64>,
-    /// Injections with a latency of at least half the length that chance alone would give.
+    /// Expected number of injections with a latency of at least half the length, by chance alone.
     pub half_at_rest: Option<f64>,
-    /// Injections with a latency of at least half the length.
+    /// Number of injections with a latency of at least half the length.
     pub half: Option<u64>,
-    /// Injections with a latency of at least 90 % of the length, beyond what chance would give.
+    /// Number of injections with a latency of at least 90 % of the length, beyond the number by chance.
     pub full: Option<u64>,
-    /// Typical maximum of a window of time with the disturbance over those of the same period without it.
+    /// Typical maximum of a window of time with the disturbance, divided by that of windows of the same period without
+    /// it.
     pub ratio: Option<f64>,
-    /// The ratio is at least this; `null` for a fault.
+    /// Lower bound of the ratio; `null` for a fault.
     pub ratio_low: Option<f64>,
-    /// The ratio is at most this; `null` for a fault.
+    /// Upper bound of the ratio; `null` for a fault.
     pub ratio_high: Option<f64>,
-    /// Windows of time without and with the disturbance.
+    /// Number of windows of time without and with the disturbance.
     pub slots: [usize; 2],
-    /// Injections in which it stands out from everything else of their period.
+    /// Number of injections that stand out from everything else in their period.
     #[serde(default)]
     pub stand_out: Option<u64>,
-    /// In how many it would by chance.
+    /// Expected number of these by chance.
     #[serde(default)]
     pub by_chance: Option<f64>,
-    /// Largest latency when it was made, in ns.
+    /// Largest latency during the disturbance, in ns.
     #[serde(default)]
     pub with_seen_ns: Option<u64>,
-    /// At most this part of the injections is seen above `with_seen_ns` (95 %); `null`: it was seen, or is not known.
+    /// Upper bound of the part of the injections that is seen above `with_seen_ns` (95 %); `null`: it was seen, or the
+    /// bound is unknown.
     #[serde(default)]
     pub at_most: Option<f64>,
-    /// Whether it is seen.
+    /// Whether the disturbance is seen.
     pub leak: Leak,
-    /// What it is for that it is not known; `null`: it is known.
+    /// Why that is unknown; `null`: it is known.
     #[serde(default)]
     pub doubt: Option<Doubt>,
     /// Why, in one sentence.
     pub reason: String,
 }
 
-/// Why it is not known whether a disturbance reaches an environment.
+/// Why it is unknown whether a disturbance reaches an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
     /// It was not measured: refused, skipped, failed or not asked for.
     NotMeasured,
-    /// It is not measured on such a CPU.
+    /// The environment is not measured on such a CPU.
     NoSuchCpu,
     /// The measurement was too short for the test.
     TooShort,
-    /// The noise of the place could hide it.
+    /// The noise in the environment could hide it.
     Noise,
-    /// It was seen, too rarely to tell it from noise.
+    /// It was seen too rarely to distinguish it from noise.
     TooFew,
-    /// It was not seen, but nor (as far as is known) was it where it was made.
+    /// It was not seen, and not seen for certain where it was made either.
     Source,
-    /// It was not seen, and the self-test was not passed there either.
+    /// It was not seen, and the self-test did not pass there either.
     Control,
-    /// It is not known when it was made.
+    /// The time of the disturbance is unknown.
     NoTimes,
-    /// The clocks of the two cannot be held against each other.
+    /// The clocks of the two environments cannot be compared.
     Clock,
 }
 
@@ -177,22 +179,22 @@ impl Doubt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Leak {
-    /// At its size, as often as it was made.
+    /// Seen at its size, each time that it was made.
     #[serde(rename = "yes")]
     Yes,
-    /// At its size, but not each time.
+    /// Seen at its size, but not each time.
     #[serde(rename = "sometimes")]
     Sometimes,
-    /// Smaller than it is.
+    /// Seen, but smaller than its size.
     #[serde(rename = "weaker")]
     Weaker,
-    /// Not seen, and it would have been: in at most a tenth of all injections (95 %).
+    /// Not seen, although it would have been seen: in at most a tenth of all injections (95 %).
     #[serde(rename = "no")]
     No,
-    /// Not seen, in fewer injections than a `no` takes.
+    /// Not seen, in fewer injections than `no` requires.
     #[serde(rename = "not seen")]
     NotSeen,
-    /// Not measured, or too little to say.
+    /// Not measured, or not enough data.
     #[serde(rename = "not known")]
     NotKnown,
 }
@@ -222,11 +224,11 @@ impl fmt::Display for Leak {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TechnologyEntry {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The environment that stands for it.
     pub environment: String,
-    /// What it is here: `docker`, `qemu`, ...
+    /// Its kind here: `docker`, `qemu`, ...
     pub kind: String,
     /// The kind of evidence of its numbers.
     pub evidence: Option<Evidence>,
@@ -238,13 +240,13 @@ pub struct TechnologyEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WordEntry {
-    /// What it is about.
+    /// The row of the comparison.
     pub row: Trait,
-    /// The word that the measurements give.
+    /// The word that follows from the measurements.
     pub word: String,
     /// The document's word.
     pub published: Option<String>,
-    /// Whether the two differ; `null` where either is missing or not known.
+    /// Whether the two differ; `null` if either is missing or unknown.
     pub differs: Option<bool>,
     /// The numbers behind it, in sentences.
     pub reasons: Vec<String>,

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is exceeded less than once in a time, if load, machine and configuration stay as measured; not a worst case.
-/// Where it is refused, `level_ns` and what belongs to it are `null`.
+/// The latency that is exceeded less than once in a time, if load, machine and configuration stay as measured. It is
+/// not a worst case. If it is refused, `level_ns` and the fields that belong to it are `null`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailEntry {
-    /// Exceeded less than once in `horizon_s`, at 95 % (the upper end of a two-sided interval), in ns.
+    /// Latency that is exceeded less than once in `horizon_s`, at 95 % (the upper end of a two-sided interval), in ns.
     pub level_ns: Option<f64>,
-    /// The estimate of what is exceeded once in it, in ns.
+    /// The estimate of the latency that is exceeded once in that time, in ns.
     pub estimate_ns: Option<f64>,
     /// The lower end of the interval, in ns.
     pub low_ns: Option<f64>,
@@ -34,23 +34,24 @@ pub struct TailEntry {
     /// How many blocks there are.
     #[serde(default)]
     pub blocks: Option<u64>,
-    /// Why the bound is provisional: nothing passes on it; `null` where it is a promise, or there is none.
+    /// Why the bound is provisional. A provisional bound never passes. `null`: the bound is final, or missing.
     #[serde(default)]
     pub provisional: Option<TailProvisional>,
-    /// What is exceeded once in which time, up to `horizon_s`: the return-level plot and its band; empty where there is none.
+    /// Latencies that are exceeded once in a given time, up to `horizon_s`: the return-level plot and its band. Empty
+    /// without a bound.
     #[serde(default)]
     pub levels: Vec<TailLevel>,
-    /// Extremal index of the exceedances; 1: they come alone.
+    /// Extremal index of the exceedances; 1: they come one by one.
     pub extremal_index: Option<f64>,
-    /// Standard deviation over mean of the exceedances: 1 of an exponential tail. A diagnostic, not a bound.
+    /// Standard deviation over mean of the exceedances; 1 for an exponential tail. It is a diagnostic, not a bound.
     pub variation: Option<f64>,
     /// Whether the blocks are independent and stationary.
     pub tests: Vec<TailTest>,
-    /// Why there is no bound; `null` where there is one.
+    /// Why there is no bound; `null`: there is one.
     pub refused: Option<TailRefused>,
 }
 
-/// What is exceeded once in a time.
+/// A latency that is exceeded once in a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailLevel {
@@ -72,17 +73,17 @@ pub struct TailTest {
     pub name: String,
     /// Its statistic.
     pub statistic: f64,
-    /// The chance of as much or more where there is nothing to find.
+    /// Probability of a result at least this extreme if there is nothing to find.
     pub p: f64,
 }
 
-/// Why a bound is no promise yet.
+/// Why a bound is not final yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TailProvisional {
     /// In a sentence.
     pub reason: String,
-    /// How much longer of the same would make it one, in ns.
+    /// How much longer the same measurement must run to make it final, in ns.
     pub longer_ns: u64,
 }
 
@@ -94,7 +95,7 @@ pub struct TailRefused {
     pub why: String,
     /// In a sentence.
     pub reason: String,
-    /// How much longer of the same would fix it, in ns; absent where time alone would not.
+    /// How much longer the same measurement must run for a bound, in ns; absent if time alone would not give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longer_ns: Option<u64>,
 }

@@ -70,12 +70,12 @@ pub enum Phase {
     After,
 }
 
-/// What a group of CPUs held of the cache and moved to and from memory.
+/// Cache that a group of CPUs held, and bytes that it moved to and from memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheUse {
-    /// When.
+    /// The phase of the partition.
     pub phase: Phase,
-    /// Whose: `all`, `measured` or `others`.
+    /// The group: `all`, `measured` or `others`.
     pub group: String,
     /// The CPUs.
     pub cpus: CpuSet,
@@ -86,16 +86,16 @@ pub struct CacheUse {
     pub memory_bytes: Option<u64>,
 }
 
-/// What a group of CPUs held of the cache over all looks at it in one phase.
+/// Cache that a group of CPUs held, over all readings in one phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheHeld {
-    /// When.
+    /// The phase of the partition.
     pub phase: Phase,
-    /// Whose.
+    /// The group.
     pub group: String,
     /// The CPUs.
     pub cpus: CpuSet,
-    /// How often it was looked at.
+    /// Number of readings.
     pub looks: usize,
     /// The least and the most that it held, in bytes; none: not counted here.
     pub occupancy_bytes: Option<(u64, u64)>,

@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::ratio;
 
-/// What the CPUs of one kernel did while a row was measured, or in one phase of it.
+/// CPU time of one kernel while a row was measured, or in one phase of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Breakdown {
-    /// The phase: `TX` (streams to the peer), `RX` (streams from it); none: all of the measurement.
+    /// The phase: `TX` (streams to the peer), `RX` (streams from it); absent: the whole measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// How long it was looked at, in ns.
+    /// Length of that time, in ns.
     pub ns: u64,
     /// Context switches of all CPUs.
     pub switches: u64,
-    /// What each CPU did.
+    /// The time of each CPU.
     pub cpus: Vec<CpuTime>,
     /// The threads that ran longest, longest first; empty: the kernel keeps no record of them.
     pub threads: Vec<ThreadTime>,
@@ -25,7 +25,8 @@ pub struct Breakdown {
     pub softirqs: Vec<Arrivals>,
 }
 
-/// The time of one CPU, as /proc/stat counts it, in ns. No moment is counted twice: a guest's time is in no other.
+/// The time of one CPU, as /proc/stat counts it, in ns. No time is counted twice: a guest's time counts only as a
+/// guest's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuTime {
@@ -39,7 +40,7 @@ pub struct CpuTime {
     pub system_ns: u64,
     /// In handlers of interrupts.
     pub hardirq_ns: u64,
-    /// In soft interrupts, wherever they interrupted somebody.
+    /// In soft interrupts, regardless of the interrupted thread.
     pub softirq_ns: u64,
     /// In virtual CPUs of guests.
     pub guest_ns: u64,
@@ -67,9 +68,9 @@ pub struct ThreadTime {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arrivals {
-    /// What: `24 virtio0-input.0`, `LOC Local timer interrupts`, `NET_RX`.
+    /// Name: `24 virtio0-input.0`, `LOC Local timer interrupts`, `NET_RX`.
     pub name: String,
-    /// How often, for each CPU where it came.
+    /// Number of arrivals, for each CPU that received any.
     pub counts: Vec<(u32, u64)>,
 }
 

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a card's interrupts, those of its warm-up and of its control among them.
+/// Counts of a card's interrupts, including those of its warm-up and its self-test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CardCounts {
-    /// Raised, and unanswered for a second: each counts as a latency of a second.
+    /// Interrupts that were unanswered for a second. Each counts as a latency of a second.
     pub lost: u64,
-    /// Those of them that were answered later.
+    /// Lost interrupts that were answered later.
     pub late: u64,
-    /// How many more interrupts the guest handled than were raised.
+    /// Number of interrupts that the guest handled beyond those that were raised.
     pub duplicates: u64,
-    /// Periods in which the card itself was kept from its CPU, and raised nothing.
+    /// Periods in which the card itself was kept off its CPU, and raised nothing.
     pub left_out: u64,
 }

@@ -5,12 +5,12 @@ use std::fmt;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What is known of a row in one word.
+/// The status of a row in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RowStatus {
-    /// It has numbers (perhaps fewer than planned: then `reason` says why).
+    /// It has numbers. If they are fewer than planned, `reason` says why.
     Measured,
     /// This machine cannot do it.
     Skipped,
@@ -36,7 +36,7 @@ pub enum RunStatus {
 pub enum RowEnd {
     /// Its duration was over.
     Complete,
-    /// Its measurement was ended early, though nobody had asked the run to end.
+    /// Its measurement ended early, although the run was not asked to end.
     Stopped,
     /// A latency exceeded the limit of `break`.
     Broke,

@@ -2,29 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the kernel's tracepoints of KVM said.
+/// The counts of the kernel's tracepoints of KVM.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum KvmExits {
     /// It was counted.
     Counted(CountedExits),
-    /// It cannot be known, for this reason.
+    /// It is unknown, for this reason.
     #[serde(rename = "unavailable")]
     Unknowable(String),
 }
 
-/// What was counted.
+/// The exits that were counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CountedExits {
-    /// For how long it was counted, in ns.
+    /// Time of counting, in ns.
     pub ns: u64,
-    /// What came of each reason of each virtual CPU. None, where the processor does not carry the guest out, but KVM
-    /// itself, instruction by instruction: such exits are seen where they go on to user space alone.
+    /// The exits of each virtual CPU, by reason. Empty if KVM itself runs the guest instruction by instruction, instead
+    /// of the processor. Such exits are visible only if they continue to user space.
     pub kinds: Vec<ExitKind>,
-    /// Those of them that went on to user space (QEMU), by KVM's reason for that; the time is what was spent there. None:
-    /// the kernel does not tell.
+    /// Those of them that continued to user space (QEMU), by KVM's reason for that. Their time is the time spent there.
+    /// Absent: the kernel does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_user: Option<Vec<ExitKind>>,
 }
@@ -35,9 +35,9 @@ pub struct CountedExits {
 pub struct ExitKind {
     /// The virtual CPU.
     pub cpu: u32,
-    /// What the reason is called where the kernel's own tools name it: `HLT`, `npf`; else its number.
+    /// The name of the reason in the kernel's own tools: `HLT`, `npf`; without a name, its number.
     pub reason: String,
-    /// How often it left the guest for it, and came back.
+    /// Number of times that it left the guest for this reason and came back.
     pub count: u64,
     /// The time from these exits to the entries after them, all together, in ns.
     pub ns: u64,

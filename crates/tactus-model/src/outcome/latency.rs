@@ -287,7 +287,7 @@ pub fn swallowed(latency_ns: u64, interval_ns: u64) -> u64 {
 pub struct Summary {
     /// Wake-ups measured.
     pub cycles: u64,
-    /// Periods missed by a late wake-up; `null`: nobody counted them, as in what most other tools write.
+    /// Periods missed by a late wake-up; `null`: not counted, as in most files of other tools.
     pub overruns: Option<u64>,
     /// Samples counted in `cycles` that did not reach the histogram.
     pub lost: u64,

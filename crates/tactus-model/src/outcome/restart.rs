@@ -7,8 +7,9 @@ use crate::duration::Nanos;
 /// Limit of the restarts of one environment in one scenario.
 pub const MOST_RESTARTS: u32 = 100;
 
-/// An environment died while it was measured, and was started again: what was measured from then on follows what had
-/// arrived, and the time between is a gap. Times of a row are of measured time, in which there is no such gap.
+/// An environment died while it was measured, and was started again. The later part of the measurement follows the part
+/// that had arrived, and the time between them is a gap. Times of a row are in measured time, which does not include
+/// the gap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restart {

@@ -17,7 +17,8 @@ pub struct SeriesKey {
     pub thread: u32,
     /// Real-time priority (0 for SCHED_DEADLINE and SCHED_OTHER).
     pub priority: u32,
-    /// What the values are: `thread` (wake-up of the thread), `gap` (polled), `irq` (a timer's interrupt handler, by timerlat).
+    /// The kind of values: `thread` (wake-up of the thread), `gap` (polled), `irq` (a timer's interrupt handler, by
+    /// timerlat).
     pub kind: String,
 }
 
@@ -69,8 +70,8 @@ pub struct ThreadCounters {
     pub steal_ns: Option<u64>,
     /// System management interrupts on this CPU.
     pub smi: Option<u64>,
-    /// Misses of the last-level cache on this CPU, by whomever (a hardware counter). Only in the last
-    /// tick: to read it, the kernel interrupts the CPU.
+    /// Misses of the last-level cache on this CPU, by any thread (a hardware counter). Only in the last tick: to read
+    /// it, the kernel interrupts the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub llc_misses: Option<u64>,
 }

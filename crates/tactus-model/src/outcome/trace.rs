@@ -91,7 +91,7 @@ impl EventKind {
     }
 }
 
-/// Who says what a CPU did while a latency lasted; the later in this order, the less is known.
+/// The source of the record of a CPU during a latency. The later in this order, the less is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -121,26 +121,26 @@ impl Source {
     }
 }
 
-/// What a counter said of a CPU, or of a thread that was last seen on it, in a time that holds the latency and is longer
-/// than it. How much of it fell into the latency is not known.
+/// The count of a CPU, or of a thread that was last seen on it, in a time that contains the latency and is longer than
+/// it. The part that belongs to the latency is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
-    /// What: a thread as `NUMBER NAME`, an interrupt as /proc/interrupts calls it, a soft interrupt, `steal`.
+    /// A thread as `NUMBER NAME`, an interrupt as in /proc/interrupts, a soft interrupt, or `steal`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: CandidateKind,
-    /// How often it came; none: a time was counted.
+    /// Number of occurrences; absent: a time was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
-    /// How long it had the CPU, in ns; none: its times were counted.
+    /// Time that it had the CPU, in ns; absent: occurrences were counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns: Option<u64>,
-    /// In a time of this length, in ns.
+    /// Length of the time of counting, in ns.
     pub within_ns: u64,
 }
 
-/// What a candidate is.
+/// The kind of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -151,7 +151,7 @@ pub enum CandidateKind {
     Interrupt,
     /// A soft interrupt.
     SoftInterrupt,
-    /// What the hypervisor kept, by the kernel's own count.
+    /// Time that the hypervisor took, by the kernel's own count.
     Steal,
 }
 

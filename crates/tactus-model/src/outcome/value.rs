@@ -11,12 +11,12 @@ use crate::catalogue::Item;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ValueResult {
-    /// What was measured, in the catalogue's words.
+    /// The measured item, in the catalogue's words.
     pub item: String,
-    /// For how much of what; none: the item is no curve.
+    /// The point on its curve; absent: the item has no curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
-    /// In which unit.
+    /// Its unit.
     pub unit: Unit,
     /// Which of two values is the better one.
     pub better: Better,
@@ -24,7 +24,7 @@ pub struct ValueResult {
     pub samples: u64,
     /// Their median.
     pub value: f64,
-    /// Lower end of the median's 95 % interval; none: there are too few repeats for one.
+    /// Lower end of the median's 95 % interval; `null`: there are too few repeats.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
@@ -39,7 +39,7 @@ pub struct ValueResult {
     pub variation: f64,
     /// Repeats left out because something else had the CPU meanwhile.
     pub dropped: u64,
-    /// How often the operation was done in each repeat.
+    /// Number of times that the operation was done in each repeat.
     pub batch: u64,
 }
 
@@ -50,7 +50,7 @@ pub struct Repeats {
     pub kept: Vec<f64>,
     /// How many were left out.
     pub dropped: u64,
-    /// How often the operation is done in each.
+    /// Number of times that the operation is done in each.
     pub batch: u64,
 }
 

@@ -9,15 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::duration::Nanos;
 
-/// What a plan says of fitness: classes beside those that tactus has, and what its document concludes itself.
+/// A plan's part on fitness: classes beside those that tactus has, and the conclusion of its document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fitness {
-    /// What the document itself says its figures suffice for, in its words and with where they stand.
+    /// The document's own statement on what its figures are enough for, with its place in the document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Classes of the user's own; one with the name of a built-in class takes its place.
+    /// Classes of the user. One with the name of a built-in class replaces it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub class: Vec<Class>,
 }
@@ -27,18 +27,18 @@ pub struct Fitness {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Written")]
 pub struct Class {
-    /// What it is called on a command line: letters, digits and hyphens.
+    /// Its name on a command line: letters, digits and hyphens.
     pub name: String,
-    /// What it is called in a table; left out: its name.
+    /// Its name in a table; left out: `name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The shortest and the longest cycle of its applications.
     pub cycle: Span,
     /// The jitter that the most demanding and the least demanding of them allows.
     pub jitter: Span,
-    /// The part of a cycle that a response may take at the most, in per cent.
+    /// Largest part of a cycle that a response may take, in per cent.
     pub share: u32,
-    /// Where its figures come from.
+    /// The source of its figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }

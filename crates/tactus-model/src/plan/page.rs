@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a figure shows.
+/// The kind of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -17,7 +17,7 @@ pub enum FigureKind {
     PerCore,
     /// A table of maxima: states of the machine by environments.
     Matrix,
-    /// A table of every environment's interrupt threads, and what its timers run on.
+    /// A table of every environment's interrupt threads and timers.
     Threads,
 }
 
@@ -26,7 +26,7 @@ pub enum FigureKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// What it shows.
+    /// Its kind.
     pub kind: FigureKind,
     /// Its heading, as in the document.
     pub title: String,
@@ -34,12 +34,12 @@ pub struct Figure {
     pub scenarios: Vec<String>,
 }
 
-/// A technology, and what a document says of it in words.
+/// A technology, and a document's words about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Technology {
-    /// What it is called: the head of its column.
+    /// Its name: the head of its column.
     pub name: String,
     /// The environment that stands for it.
     pub environment: String,
@@ -68,7 +68,7 @@ pub enum Trait {
     Independence,
 }
 
-/// A page of a document: its words, and beside them what was measured.
+/// A page of a document: its words, and the measured values beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -78,10 +78,10 @@ pub struct Page {
     /// The document's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// What is shown, in this order.
+    /// The parts that are shown, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<Shown>,
-    /// Names of the scenarios of which it is shown.
+    /// Names of the scenarios that are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<String>,
     /// The environment whose disturbance is shown.
@@ -89,7 +89,7 @@ pub struct Page {
     pub environment: Option<String>,
 }
 
-/// What a page shows.
+/// A part of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -100,11 +100,11 @@ pub enum Shown {
     Histogram,
     /// Histograms of the CPUs of each scenario.
     PerCore,
-    /// What a disturbance in one environment does in all of them.
+    /// The effect of a disturbance in one environment on all of them.
     Disturbance,
-    /// Which environments disturbances reach.
+    /// The environments that disturbances reach.
     Separation,
-    /// Latencies by what caches a CPU shares with the load.
+    /// Latencies by the caches that a CPU shares with the load.
     Caches,
     /// The comparison of technologies.
     Technologies,

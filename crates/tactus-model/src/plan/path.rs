@@ -7,66 +7,67 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::CpuSet;
 use crate::wire::row::{Word, choice};
 
-/// A way that messages take between two environments.
+/// A path of messages between two environments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NetworkPath {
-    /// What it is made of.
+    /// Its kind.
     pub kind: PathKind,
-    /// The largest packet, in bytes, on what is made for it. Default 1500.
+    /// The largest packet, in bytes, on the interfaces that are made for it. Default 1500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
-    /// What a guest has at its end, on `tap` and `macvtap`. Default `virtio`.
+    /// The network device of a guest, on `tap` and `macvtap`. Default `virtio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<GuestDevice>,
     /// For `nic`: the network interface of each end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nics: Option<[String; 2]>,
-    /// Whether the interfaces of the path join packets that arrive (GRO). Left out: as the kernel makes them.
+    /// Whether the interfaces of the path join packets that arrive (GRO). Left out: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gro: Option<bool>,
-    /// Whether they split packets that leave as late as can be (GSO). Left out: as the kernel makes them.
+    /// Whether they split packets that leave as late as possible (GSO). Left out: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gso: Option<bool>,
-    /// CPUs of the machine that take in what arrives at them (RPS). Left out: the CPU that it arrives on.
+    /// CPUs of the machine that process the packets that arrive at them (RPS). Left out: the CPU that a packet arrives
+    /// on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rps: Option<CpuSet>,
-    /// For `nic`: CPUs of the machine that the interrupts of its NICs are sent to, for the run. Left out: as they are.
+    /// For `nic`: CPUs of the machine to which the interrupts of its NICs are sent during the run. Left out: unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irq: Option<CpuSet>,
 }
 
 choice! {
-    /// What a path is made of.
+    /// A kind of path.
     pub enum PathKind {
         /// The loopback of one environment.
         Loopback = "loopback",
         /// A cable: two interfaces, one in each namespace.
         Veth = "veth",
-        /// The same by way of a bridge on the near side.
+        /// The same through a bridge on the near side.
         Bridge = "bridge",
-        /// An interface of its own on the near end of the cable.
+        /// A macvlan interface on the near end of the cable.
         Macvlan = "macvlan",
-        /// The same as the device of a guest.
+        /// A macvtap interface there, which is the device of a guest.
         Macvtap = "macvtap",
-        /// The device of a guest, on a bridge with the cable.
+        /// A tap interface, which is the device of a guest, on a bridge with the cable.
         Tap = "tap",
-        /// Two interfaces of this machine that a cable joins.
+        /// Two interfaces of this machine that are connected by a cable.
         Nic = "nic",
     }
 }
 
 choice! {
-    /// What a guest has at its end.
+    /// The network device of a guest.
     pub enum GuestDevice {
         /// virtio, emulated by QEMU itself: no vhost, no ioeventfd.
         Virtio = "virtio",
         /// virtio in the host's kernel.
         Vhost = "vhost",
-        /// A NIC of Intel's, emulated register by register.
+        /// An Intel NIC, emulated register by register.
         E1000 = "e1000",
-        /// A NIC of the machine, given to the guest.
+        /// A NIC of the machine, passed through to the guest. It cannot be measured yet.
         Vfio = "vfio",
     }
 }

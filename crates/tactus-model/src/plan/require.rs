@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::duration::Nanos;
 use crate::outcome::{Quantity, Yields};
 
-/// A latency that must not be expected to be exceeded within a time.
+/// A latency that must be exceeded less than once within a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -18,43 +18,45 @@ pub struct TailLimit {
     pub horizon: Nanos,
 }
 
-/// Limits that a result must keep. For latencies each is the largest that passes; for values it is what each
-/// named item must be at least as good as.
+/// Limits for a result. For latencies each limit is the largest value that passes. For values it is the worst value of
+/// each named item that passes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Require {
-    /// On the maximum.
+    /// Limit on the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Nanos>,
-    /// On the jitter: the largest latency less the smallest, over all threads.
+    /// Limit on the jitter: the largest latency minus the smallest, over all threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Nanos>,
-    /// On the 99.999th percentile.
+    /// Limit on the 99.999th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99999: Option<Nanos>,
-    /// On the 99.99th percentile.
+    /// Limit on the 99.99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p9999: Option<Nanos>,
-    /// On the 99.9th percentile.
+    /// Limit on the 99.9th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999: Option<Nanos>,
-    /// On the 99th percentile.
+    /// Limit on the 99th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99: Option<Nanos>,
-    /// On what is exceeded less than once in a longer time than was measured: `tail = { max = "200us", horizon = "24h" }`.
+    /// Limit on the latency that is exceeded less than once in a longer time than was measured: `tail = { max =
+    /// "200us", horizon = "24h" }`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<TailLimit>,
-    /// On the number of periods that nobody served in time, of all threads together.
+    /// Maximum number of missed periods, of all threads together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruns: Option<u64>,
-    /// The least number of cycles of each thread to pass; default 100000. A maximum or overruns that are broken fail with fewer.
+    /// Minimum number of cycles of each thread to pass; default 100000. With fewer, a broken limit on the maximum or on
+    /// overruns still fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<u64>,
-    /// Bounds on values, by item: `values = { "signal handler" = "4us" }`.
+    /// Limits for values, by item: `values = { "signal handler" = "4us" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Quantity>,
-    /// Limits of the same kinds that only warn: what exceeds them passes, and says so.
+    /// Limits of the same kinds that only warn. A result that exceeds them passes with a warning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warn: Option<Box<Self>>,
 }

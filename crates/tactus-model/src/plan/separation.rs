@@ -9,24 +9,23 @@ use crate::duration::Nanos;
 use crate::lot::{LOAD_ON_NS, PARTS, SHORTEST_WINDOW_NS};
 use crate::message::LockIn;
 
-/// Which environments a disturbance in one of them reaches: all are measured at once, on the same CPUs of
-/// the machine, at rest and while one of them is disturbed on one of these CPUs.
+/// The environments that a disturbance in one of them reaches. All are measured at once, on the same CPUs of the
+/// machine. They are measured at rest, and while one of them is disturbed on one of these CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Separation {
     /// Names of the environments; each is disturbed in turn.
     pub environments: Vec<String>,
-    /// What disturbs.
+    /// The disturbances.
     pub disturb: Vec<Disturbance>,
-    /// Time between two wake-ups in all of its scenarios; left out: as in any other.
+    /// Time between two wake-ups in all of its scenarios; left out: as in other scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Nanos>,
-    /// How long each scenario with a disturbance takes with `--quick`; left out: as long as any other.
+    /// Duration of each scenario with a disturbance with `--quick`; left out: as in other scenarios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<Nanos>,
-    /// Names of the scenarios at rest. Filled in, with the scenarios, when
-    /// the plan is resolved.
+    /// Names of the scenarios at rest. Filled in together with the scenarios when the plan is resolved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<String>,
     /// The scenarios with a disturbance. Filled in.
@@ -35,7 +34,7 @@ pub struct Separation {
     /// Environments that this machine does not have, and why. Filled in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,
-    /// What decides at which moments disturbances are made: they are random. Filled in.
+    /// Random seed for the times of disturbances. Filled in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -94,8 +93,8 @@ pub struct Disturbed {
     pub environment: String,
     /// `block`, `cache`, ...
     pub what: String,
-    /// The CPU of the machine on which it is: series on it are measured on the same CPU, all others on
-    /// another. None for an environment that has no CPU of this machine.
+    /// The CPU of the machine on which it is. Series on it are measured on the same CPU, all others on another. Absent
+    /// for an environment that has no CPU of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
 }

@@ -442,7 +442,7 @@ pub struct CardOf {
     pub counts: CardCounts,
 }
 
-/// What kind of note it is.
+/// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -463,24 +463,24 @@ pub const STAND_IN: &str = "hog of a stand-in";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
-    /// What kind of note it is.
+    /// Its kind.
     pub kind: NoteKind,
     /// One sentence.
     pub text: String,
-    /// What the user can do about it.
+    /// A hint for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What was asked for and cannot be known, for the reason that is the text.
+    /// The question that cannot be answered; `text` gives the reason.
     #[serde(rename = "unavailable", default, skip_serializing_if = "Option::is_none")]
     pub unknowable: Option<Unknowable>,
 }
 
-/// What a job asks for beside latencies and values, and not every system can tell.
+/// Questions beside latencies and values that not every system can answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unknowable {
-    /// Who had the CPU while the largest latencies lasted ([`Job::blame_above`]).
+    /// The threads and interrupts that had the CPU during the largest latencies ([`Job::blame_above`]).
     Blame,
     /// The latency under a load: the load ended before its time.
     Load,

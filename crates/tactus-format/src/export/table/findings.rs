@@ -27,15 +27,16 @@ struct Row<'a> {
 }
 
 columns! { row: Row<'_>;
-    /// The environment, with the state of the machine where the plan declares states: `host@cpu-partitioning`.
+    /// The environment, with the state of the machine if the plan declares states: `host@cpu-partitioning`.
     environment: Text = row.environment;
-    /// The part that it plays: `host`, `guest` or `container`.
+    /// Role of the environment: `host`, `guest` or `container`.
     role: Text = row.role;
     /// Id of the check (`tactus explain ID`).
     id: Text = &row.finding.id;
-    /// `finding`; `unknowable` (it is not visible from there) or `unreadable` (the read failed), which are no good news.
+    /// `finding`; `unknowable` (it is not visible from there) or `unreadable` (the read failed). The last two do not
+    /// mean that all is well.
     state: Text = row.finding.state.key().to_owned();
-    /// How bad it is, or would be: `info`, `minor`, `major` or `blocker`.
+    /// Severity of the finding, or of a possible one: `info`, `minor`, `major` or `blocker`.
     severity: Text = row.finding.severity.to_string();
     /// The group of checks.
     family: Text = &row.finding.family;
@@ -47,8 +48,8 @@ columns! { row: Row<'_>;
     expected: Text = Some(&row.finding.expected).filter(|text| !text.is_empty());
     /// Why it matters.
     why: Text = Some(&row.finding.why).filter(|text| !text.is_empty());
-    /// How it is fixed here.
+    /// The fix on this system.
     fix: Text = Some(&row.finding.fix).filter(|text| !text.is_empty());
-    /// What that risks.
+    /// The risk of the fix.
     risk: Text = Some(&row.finding.risk).filter(|text| !text.is_empty());
 }

@@ -47,8 +47,9 @@ columns! { row: Row<'_>;
     from_ns: Whole = lowest(row.to_ns);
     /// The largest one.
     to_ns: Whole = row.to_ns;
-    /// How many values were measured.
+    /// Number of values that were measured.
     count: Whole = row.count;
-    /// How many periods late wake-ups missed that would have had such a latency; with `count` it is the corrected histogram.
+    /// Number of periods missed by late wake-ups that would have had such a latency. `count` plus `missed` is the
+    /// corrected histogram.
     missed: Whole = row.missed;
 }

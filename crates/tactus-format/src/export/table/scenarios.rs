@@ -50,61 +50,63 @@ columns! { row: Scenario<'_>;
     name: Text = &row.one.entry.name;
     /// The environment in which it was measured.
     environment: Text = &row.one.entry.environment;
-    /// The kind of that: `host`, `podman`, `qemu`, ...; `imported`: tactus did not measure.
+    /// The kind of environment: `host`, `podman`, `qemu`, ...; `imported`: tactus did not measure.
     kind: Text = &row.one.entry.kind;
-    /// The environment that it lies inside, where it is not on the machine itself.
+    /// The environment that it lies inside, if it is not on the machine itself.
     inside: Text = row.one.entry.inside.as_deref();
-    /// The environment at the other end, where there is one.
+    /// The environment at the other end, if there is one.
     to: Text = row.one.entry.to.as_deref();
-    /// The state of the machine that it is for, where the plan declares states.
+    /// The state of the machine that it is for, if the plan declares states.
     host: Text = row.one.entry.host.as_deref();
-    /// Which run of the scenario it is, from 1, where the plan repeats it.
+    /// Number of this run of the scenario, from 1, if the plan repeats it.
     repeat: Whole = row.one.entry.repeat;
-    /// The kind of evidence: `bare metal`, `virtual host` (measured inside a VM), `emulated` (nothing about hardware) or `imported`; empty where the environment never came up.
+    /// The kind of evidence: `bare metal`, `virtual host` (measured inside a VM), `emulated` (nothing about hardware)
+    /// or `imported`; empty if the environment never started.
     evidence: Text = row.one.entry.evidence.map(|evidence| evidence.key().to_owned());
-    /// What was measured: `timer`, `spin`, `memory`, ...
+    /// The measurement: `timer`, `spin`, `memory`, ...
     measurement: Text = &row.one.entry.measurement;
-    /// Time between two wake-ups, in ns; empty where there is none, or it is not known.
+    /// Time between two wake-ups, in ns; empty if unknown, or if the measurement is not periodic.
     interval_ns: Whole = Some(row.one.row.result.interval_ns).filter(|ns| *ns > 0);
     /// Real-time priority of the first thread.
     priority: Whole = row.one.row.result.priority;
     /// The loads that ran beside it: a list of the plan's tables, as JSON.
     load: Text = json(&row.one.entry.load);
-    /// The faults that were injected, likewise.
+    /// The faults that were injected, as JSON.
     fault: Text = json(&row.one.entry.fault);
     /// `measured`, `skipped` or `failed`.
     status: Text = word(&row.one.entry.status);
     /// How it ended: `complete`, `stopped`, `broke`, `interrupted`, `died`, `failed`, `refused`, `unavailable`, `waiting`.
     ended: Text = word(&row.one.entry.ended);
-    /// Why it has no numbers, or fewer than planned.
+    /// Why numbers are missing, or fewer than planned.
     reason: Text = row.one.entry.reason.as_deref();
     /// When it began to measure.
     started: Moment = Moment(row.one.row.result.started.as_deref());
-    /// How long it was to measure; empty where that is not known.
+    /// Planned duration of the measurement; empty if unknown.
     planned_ns: Whole = row.one.entry.duration_s.map(|_| row.one.row.result.planned_ns);
-    /// How long it measured; empty where that is not known.
+    /// Measured duration; empty if unknown.
     measured_ns: Whole = row.one.entry.duration_s.map(|_| row.one.row.result.measured_ns);
     /// Frames of its environment that did not arrive.
     frames_lost: Whole = row.one.entry.frames_lost;
-    /// Wake-ups measured, of all series; empty for measurements that yield values, as the following.
+    /// Wake-ups measured, of all series. This column and those up to `corrected_p99999_ns` are empty for measurements
+    /// that yield values.
     cycles: Whole = row.all().map(|all| all.cycles);
-    /// Periods that late wake-ups missed; empty where nobody counted them.
+    /// Periods that late wake-ups missed; empty if they were not counted.
     overruns: Whole = row.all().and_then(|all| all.overruns);
-    /// Values that are counted in `cycles` and in no histogram.
+    /// Values that are counted in `cycles` but are in no histogram.
     lost: Whole = row.all().map(|all| all.lost);
     /// Smallest latency, exact.
     min_ns: Whole = row.all().and_then(|all| all.min_ns);
     /// Mean latency.
     mean_ns: Real = row.all().and_then(|all| all.mean_ns);
-    /// Median latency, within 0.1 %, as all quantiles.
+    /// Median latency, within 0.1 % like all quantiles.
     p50_ns: Whole = row.all().and_then(|all| all.p50_ns);
     /// 99th percentile.
     p99_ns: Whole = row.all().and_then(|all| all.p99_ns);
     /// 99.9th percentile.
     p999_ns: Whole = row.all().and_then(|all| all.p999_ns);
-    /// 99.99th percentile; empty of fewer than 10 000.
+    /// 99.99th percentile; empty for fewer than 10 000 values.
     p9999_ns: Whole = row.all().and_then(|all| all.p9999_ns);
-    /// 99.999th percentile; empty of fewer than 100 000.
+    /// 99.999th percentile; empty for fewer than 100 000 values.
     p99999_ns: Whole = row.all().and_then(|all| all.p99999_ns);
     /// Largest latency, exact.
     max_ns: Whole = row.all().and_then(|all| all.max_ns);
@@ -114,29 +116,31 @@ columns! { row: Scenario<'_>;
     corrected_p99_ns: Whole = row.all().and_then(|all| all.corrected.p99_ns);
     /// 99.9th percentile with them.
     corrected_p999_ns: Whole = row.all().and_then(|all| all.corrected.p999_ns);
-    /// 99.99th percentile with them; empty of fewer than 10 000.
+    /// 99.99th percentile with them; empty for fewer than 10 000 values.
     corrected_p9999_ns: Whole = row.all().and_then(|all| all.corrected.p9999_ns);
-    /// 99.999th percentile with them; empty of fewer than 100 000.
+    /// 99.999th percentile with them; empty for fewer than 100 000 values.
     corrected_p99999_ns: Whole = row.all().and_then(|all| all.corrected.p99999_ns);
-    /// How long the self-test, a known fault before the measurement, held the CPU; empty where there was none.
+    /// Time that the self-test (a known fault before the measurement) held the CPU; empty without a self-test.
     self_test_injected_ns: Whole = row.one.entry.self_test.as_ref().and_then(|test| test.injected_ns);
-    /// The latency that was measured of it.
+    /// The latency that was measured for it.
     self_test_seen_ns: Whole = row.one.entry.self_test.as_ref().and_then(|test| test.seen_ns);
     /// Whether every measuring thread saw it at its size.
     self_test_passed: Flag = row.one.entry.self_test.as_ref().map(|test| test.passed);
-    /// What the requirements say: `pass`, `warn`, `fail` or `inconclusive`; empty where there are none.
+    /// Verdict of the requirements: `pass`, `warn`, `fail` or `inconclusive`; empty without requirements.
     verdict: Text = row.one.entry.verdict.as_ref().map(|verdict| verdict.outcome.word());
     /// Why, in a sentence.
     verdict_reason: Text = row.one.entry.verdict.as_ref().map(|verdict| &verdict.reason);
-    /// The tail bound: exceeded less than once in `tail_horizon_s` with 95 % confidence, if everything stays as it was.
+    /// The tail bound: exceeded less than once in `tail_horizon_s` with 95 % confidence, if everything stays as
+    /// measured.
     tail_ns: Real = row.tail().and_then(|tail| tail.level_ns);
     /// The time that it is for, in seconds.
     tail_horizon_s: Real = row.tail().and_then(|tail| tail.horizon_s);
-    /// Whether it is provisional: of too short a time to be a promise. Nothing passes on it.
+    /// Whether the bound is provisional because the measured time was too short. A provisional bound never passes.
     tail_provisional: Flag = row.tail().filter(|tail| tail.level_ns.is_some()).map(|tail| tail.provisional.is_some());
-    /// Why there is none, in a word.
+    /// Why there is no bound, in a word.
     tail_refused: Text = row.tail().and_then(|tail| tail.refused.as_ref()).map(|refused| &refused.why);
-    /// Side effects, limitations and remarks, with ` | ` between them. Of imported files they say how many values lay beyond the file's histogram.
+    /// Side effects, limitations and remarks, with ` | ` between them. For imported files they give the number of
+    /// values beyond the file's histogram.
     notes: Text = Some(&row.notes).filter(|notes| !notes.is_empty());
     /// The plan's name.
     plan: Text = &row.contents.manifest.plan;

@@ -40,37 +40,38 @@ impl Row<'_> {
 columns! { row: Row<'_>;
     /// Number of the scenario, as in `scenarios`.
     scenario: Whole = row.scenario;
-    /// CPU, thread and kind in one word, which no other series of the scenario has: `cpu1/t0/thread`.
+    /// CPU, thread and kind in one word: `cpu1/t0/thread`. It is unique within the scenario.
     series: Text = row.series.key.to_string();
-    /// CPU of the environment on which the thread was pinned. Where an imported file does not say it, the number of the thread.
+    /// CPU of the environment on which the thread was pinned. If an imported file does not say it, the number of the
+    /// thread.
     cpu: Whole = row.series.key.cpu;
     /// Number of the thread, from 0.
     thread: Whole = row.series.key.thread;
     /// Its real-time priority; 0 for SCHED_OTHER and SCHED_DEADLINE.
     priority: Whole = row.series.key.priority;
-    /// What the values are: `thread` (wake-up of the thread), `gap` (polled), `irq`, `user`, ...
+    /// The kind of values: `thread` (wake-up of the thread), `gap` (polled), `irq`, `user`, ...
     kind: Text = &row.series.key.kind;
-    /// Whether what it counted to its very end arrived.
+    /// Whether all of its counts arrived, up to the end.
     whole: Flag = row.series.whole;
     /// Wake-ups measured.
     cycles: Whole = row.all().cycles;
-    /// Periods that late wake-ups missed; empty where nobody counted them.
+    /// Periods that late wake-ups missed; empty if they were not counted.
     overruns: Whole = row.all().overruns;
-    /// Values that are counted in `cycles` and in no histogram.
+    /// Values that are counted in `cycles` but are in no histogram.
     lost: Whole = row.all().lost;
     /// Smallest latency, exact.
     min_ns: Whole = row.all().min_ns;
     /// Mean latency.
     mean_ns: Real = row.all().mean_ns;
-    /// Median latency, within 0.1 %, as all quantiles.
+    /// Median latency, within 0.1 % like all quantiles.
     p50_ns: Whole = row.all().p50_ns;
     /// 99th percentile.
     p99_ns: Whole = row.all().p99_ns;
     /// 99.9th percentile.
     p999_ns: Whole = row.all().p999_ns;
-    /// 99.99th percentile; empty of fewer than 10 000.
+    /// 99.99th percentile; empty for fewer than 10 000 values.
     p9999_ns: Whole = row.all().p9999_ns;
-    /// 99.999th percentile; empty of fewer than 100 000.
+    /// 99.999th percentile; empty for fewer than 100 000 values.
     p99999_ns: Whole = row.all().p99999_ns;
     /// Largest latency, exact.
     max_ns: Whole = row.all().max_ns;
@@ -80,15 +81,15 @@ columns! { row: Row<'_>;
     corrected_p99_ns: Whole = row.all().corrected.p99_ns;
     /// 99.9th percentile with them.
     corrected_p999_ns: Whole = row.all().corrected.p999_ns;
-    /// 99.99th percentile with them; empty of fewer than 10 000.
+    /// 99.99th percentile with them; empty for fewer than 10 000 values.
     corrected_p9999_ns: Whole = row.all().corrected.p9999_ns;
-    /// 99.999th percentile with them; empty of fewer than 100 000.
+    /// 99.999th percentile with them; empty for fewer than 100 000 values.
     corrected_p99999_ns: Whole = row.all().corrected.p99999_ns;
-    /// Page faults of the thread without I/O; empty where it could not be read, as the following.
+    /// Page faults of the thread without I/O. This column and the following are empty if they could not be read.
     minor_faults: Whole = row.counters().minor_faults;
     /// Page faults with I/O.
     major_faults: Whole = row.counters().major_faults;
-    /// How often its CPU was taken from it.
+    /// Number of times that its CPU was taken from it.
     involuntary_switches: Whole = row.counters().involuntary_switches;
     /// Time that the hypervisor gave its CPU to others.
     steal_ns: Whole = row.counters().steal_ns;

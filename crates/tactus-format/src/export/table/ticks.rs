@@ -18,7 +18,7 @@ pub const TABLE: Table = Table {
     rows: |source, take| source.rows().try_for_each(|one| of_row(source, one, take)),
 };
 
-/// Every tick of a row as it was logged; where there is no log, the stretches that are in memory.
+/// Every tick of a row as it was logged; without a log, the stretches that are in memory.
 fn of_row(source: &Source<'_>, one: Measured<'_>, take: &mut super::TakeRow<'_>) -> Result<(), ExportError> {
     let mut names: BTreeMap<SeriesKey, String> = BTreeMap::new();
     let mut failed = None;
@@ -83,17 +83,17 @@ columns! { row: Row<'_>;
     series: Text = row.series;
     /// Its CPU.
     cpu: Whole = row.key.cpu;
-    /// Number of the tick, from 0; one that is missing did not arrive.
+    /// Number of the tick, from 0; a missing one did not arrive.
     tick: Whole = row.tick.n;
-    /// Number of the first of the ticks that were joined to this row: the same where none were.
+    /// Number of the first tick of this row; the same as `tick` if no ticks were joined.
     first: Whole = row.first;
-    /// Its end, since the measurement began.
+    /// End of the tick, since the measurement began.
     at_ns: Whole = row.tick.at_ns;
     /// Wake-ups.
     cycles: Whole = row.tick.cycles;
-    /// Periods that late wake-ups missed; empty where nobody counted them.
+    /// Periods that late wake-ups missed; empty if they were not counted.
     overruns: Whole = row.counted.then_some(row.tick.overruns);
-    /// Smallest latency, exact; empty where there was no wake-up, or the tool tells none of a tick.
+    /// Smallest latency, exact; empty if there was no wake-up, or the tool does not report it.
     min_ns: Whole = row.tick.min_ns;
     /// Mean latency.
     mean_ns: Real = row.tick.sum_ns.and_then(|sum| ratio_mean(sum, row.tick.cycles));

@@ -32,11 +32,11 @@ impl Row<'_> {
 columns! { row: Row<'_>;
     /// Number of the scenario, as in `scenarios`.
     scenario: Whole = row.scenario;
-    /// What was measured, in the catalogue's words (`tactus explain MEASUREMENT`).
+    /// The measured item, in the catalogue's words (`tactus explain MEASUREMENT`).
     item: Text = &row.result().item;
-    /// Where it is a curve: what was varied, `array` (bytes) or `processes`.
+    /// For a curve, the quantity that was varied: `array` (bytes) or `processes`.
     axis: Text = row.result().at.map(Point::axis);
-    /// And how much of it there was.
+    /// Its amount at this point.
     at: Whole = row.result().at.map(Point::number);
     /// Its unit: `ns`, `MB/s`, ...; a MB is 10^6 bytes.
     unit: Text = row.result().unit.to_string();
@@ -44,7 +44,7 @@ columns! { row: Row<'_>;
     better: Text = serde_json::to_value(row.result().better).ok().and_then(|word| word.as_str().map(str::to_owned));
     /// The median of the repeats.
     value: Real = row.result().value;
-    /// Lower end of its 95 % interval; empty where there are too few repeats for one.
+    /// Lower end of its 95 % interval; empty if there are too few repeats.
     low: Real = row.result().low;
     /// Upper end of it.
     high: Real = row.result().high;
@@ -60,7 +60,7 @@ columns! { row: Row<'_>;
     samples: Whole = row.result().samples;
     /// Repeats left out because something else had the CPU meanwhile.
     dropped: Whole = row.result().dropped;
-    /// How often the operation was done in each repeat.
+    /// Number of times that the operation was done in each repeat.
     batch: Whole = row.result().batch;
     /// The figure that the study's document published, in the same unit.
     published: Real = row.value.published;

@@ -5,24 +5,25 @@ use crate::duration::Nanos;
 use crate::wire::row::choice;
 
 word! {
-    /// The kernel keeps interrupts off for `length`, every `every`, on exactly the CPUs asked for. It is
-    /// carried out by the first of these that is to be had: a BPF program in the interrupt of each CPU's clock
-    /// of performance events (Linux 5.17, CAP_BPF and CAP_PERFMON), OSADL's /dev/blocksys, the hwlat tracer, the
-    /// osnoise tracer with OSNOISE_IRQ_DISABLE (or OSNOISE_PREEMPT_DISABLE), the module preemptirq_delay_test;
-    /// the result says by which. The program changes nothing of the kernel and records when each block began and
-    /// how long it really was; what the others change is put back at every end. Where none can be had it is
-    /// refused, with the reason of each.
+    /// The kernel keeps interrupts off for `length`, every `every`, on exactly the CPUs asked for. There are five ways
+    /// to do so, and the first available one is used. They are a BPF program (Linux 5.17, CAP_BPF and CAP_PERFMON),
+    /// OSADL's /dev/blocksys, the hwlat tracer, the osnoise tracer, and the module preemptirq_delay_test. The BPF
+    /// program runs in the interrupt of each CPU's clock of performance events. The osnoise tracer needs
+    /// OSNOISE_IRQ_DISABLE (or OSNOISE_PREEMPT_DISABLE). The result names the way.
+    ///
+    /// The BPF program changes no setting of the kernel. It records when each block began and how long it really was.
+    /// The other ways change settings, which are restored however the run ends. If no way is available, the fault is
+    /// refused with the reason for each.
     pub struct Block = Fault "block": "interrupts or preemption off for a known time" {
-        /// How long each block is. Beyond a second the kernel's own watchdogs wake up.
+        /// Length of each block. Blocks longer than a second trigger the kernel's own watchdogs.
         pub length: Nanos, 1_000..=1_000_000_000;
-        /// How often, with at least 1 ms between two blocks.
+        /// Time from one block to the next. It must leave at least 1 ms between two blocks.
         pub every: Nanos;
-        /// The length where the processor is emulated: there a short block drowns in the noise. Left out:
-        /// `length`.
+        /// Length on an emulated processor, where a short block is lost in the noise. Left out: `length`.
         pub emulated: Option<Nanos>, 1_000..=1_000_000_000;
-        /// What is off.
+        /// What is kept off.
         pub off: Option<Off> = Off::Interrupts;
-        /// By what. Left out: the first that is to be had.
+        /// The way to do it. Left out: the first available one.
         pub way: Option<BlockWay>;
     }
 }
@@ -38,12 +39,11 @@ choice! {
 }
 
 choice! {
-    /// What carries a block out.
+    /// The way to make a block.
     pub enum BlockWay {
-        /// A BPF program: interrupts are off while it runs, for as long as it is told to. It needs no module
-        /// and no tracer.
+        /// A BPF program: interrupts are off while it runs. It needs no module and no tracer.
         Bpf = "bpf",
-        /// OSADL's module, by its device /dev/blocksys.
+        /// OSADL's module, through its device /dev/blocksys.
         Blocksys = "blocksys",
         /// The kernel's hwlat tracer: interrupts are off for `width` of every `window`.
         Hwlat = "hwlat",

@@ -4,12 +4,12 @@ use crate::catalogue::declare::word;
 use crate::duration::Nanos;
 
 word! {
-    /// A task one priority above the measuring threads (99 at most) holds a CPU for `length`, every `every`.
-    /// Nothing is changed in the kernel; it ends with the probe.
+    /// A task one priority above the measuring threads (at most 99) holds a CPU for `length`, every `every`. It changes
+    /// nothing in the kernel, and ends with the probe.
     pub struct Hog = Fault "hog": "a SCHED_FIFO thread that spins above the measuring ones" {
-        /// How long it holds the CPU each time.
+        /// Time that it holds the CPU each time.
         pub length: Nanos;
-        /// How often.
+        /// Time from one hold to the next.
         pub every: Nanos;
     }
 }

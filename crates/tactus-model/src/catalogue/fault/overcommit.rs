@@ -4,15 +4,15 @@ use crate::catalogue::declare::word;
 use crate::duration::Nanos;
 
 word! {
-    /// On each CPU `threads` SCHED_FIFO threads, the first above the measuring ones, each further one a
-    /// priority lower. Each takes `length` of CPU time every `every`, all at the same moments: the lowest waits
-    /// for the sum of the others. What would leave less than 5 % of a CPU is refused.
+    /// Each CPU gets `threads` SCHED_FIFO threads. The first is one priority above the measuring threads, and each
+    /// further one is one priority lower. Each thread takes `length` of CPU time every `every`. All become due at the
+    /// same times, so the lowest waits for the sum of the others. Values that leave less than 5 % of a CPU are refused.
     pub struct Overcommit = Fault "overcommit": "more real-time threads than CPUs" {
         /// Threads per CPU.
         pub threads: Option<u32> = 12, 1..=64;
-        /// How long each holds the CPU each time.
+        /// CPU time that each thread takes each time.
         pub length: Nanos;
-        /// How often each does.
+        /// Period of each thread.
         pub every: Nanos;
     }
 }

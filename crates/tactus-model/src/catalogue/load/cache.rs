@@ -4,10 +4,10 @@ use crate::catalogue::declare::word;
 use crate::size::Bytes;
 
 word! {
-    /// Processes of ordinary priority, one per CPU, allocate (malloc, calloc), grow and shrink (realloc) and
-    /// free blocks of random size up to `bytes` and write to every line of them: caches and page tables are
-    /// used by others than the measurement. `cache` alone is what
-    /// `stress-ng --malloc 1 --malloc-bytes 512k --malloc-max 32` is. A round is one such step.
+    /// Processes of ordinary priority, one per CPU, work with blocks of random size, up to `bytes`. They allocate
+    /// (malloc, calloc), grow and shrink (realloc) and free them, and write to every line of each block. So they
+    /// compete with the measurement for caches and page tables. `cache` without parameters matches `stress-ng --malloc
+    /// 1 --malloc-bytes 512k --malloc-max 32`. A round is one such step.
     #[derive(Default)]
     pub struct Cache = Load "cache": "random allocation of blocks, as stress-ng --malloc" {
         /// Workers per CPU.

@@ -4,9 +4,9 @@ use crate::catalogue::declare::word;
 use crate::size::Bytes;
 
 word! {
-    /// A process per CPU copies one half of a buffer to the other and adds it back (the copy and triad of
-    /// STREAM): the last-level cache is thrown out and the memory controller is busy. A round is a MiB gone
-    /// through.
+    /// A process per CPU copies one half of a buffer to the other and adds it back (the copy and triad of STREAM). This
+    /// replaces the contents of the last-level cache and keeps the memory controller busy. A round is one MiB
+    /// processed.
     #[derive(Default)]
     pub struct Memory = Load "memory": "streams through more memory than any cache holds" {
         /// Size of the buffer of each CPU. Left out: 64 MiB, or twice its largest cache where that is more.

@@ -5,36 +5,36 @@ use crate::duration::Nanos;
 use crate::wire::row::choice;
 
 word! {
-    /// The program marks when each of its cycles was due, when it began and when it ended, in a file that it maps into its
-    /// memory: by `tactus.h` in C and C++, by the crate `tactus-application` in Rust, with a few lines and no system call.
-    /// The probe reads that file from a thread of ordinary priority on a CPU that keeps house, never from one that is
-    /// measured, and writes nothing to it. The program must run in the environment itself; `{ load = { kind = "command", ... } }`
-    /// starts it there. `cpus` says where its thread is, and `interval` what its period is; where the program says another
-    /// period, or marks on another CPU, that is said.
+    /// The program marks when each of its cycles was due, began and ended, in a file that it maps into its memory. It
+    /// uses `tactus.h` in C and C++, or the crate `tactus-application` in Rust. Marking takes a few lines and no system
+    /// call. A thread of the probe with ordinary priority reads the file. That thread runs on a housekeeping CPU, never
+    /// on a measured one, and writes nothing to the file. The program must run in the environment itself; `{ load = {
+    /// kind = "command", ... } }` starts it there. `cpus` says where its thread runs, and `interval` gives its period.
+    /// If the program declares another period, it is refused. If it marks on another CPU, a note says so.
     ///
-    /// The measurement begins when cycles are seen. A due time that comes while an earlier cycle still runs is an overrun:
-    /// where the program leaves that cycle out, it is put back in the corrected quantiles, and where it makes it later, its
-    /// own value stands there. A cycle that was lost, because the ring was written over before it was read, or whose times
-    /// contradict each other, is left out, and a note says how many; nothing passes then. A program that ends or marks
-    /// nothing any more ends the measurement; what was measured until then stays.
+    /// The measurement begins at the first cycles. A due time that comes while an earlier cycle still runs is an
+    /// overrun. If the program skips that cycle, the corrected quantiles include it again. If the program runs it late,
+    /// its measured value counts. A cycle is left out if its record was overwritten before it was read, or if its times
+    /// contradict each other. A note then says how many were left out, and the result never passes. A program that ends
+    /// or stops marking ends the measurement; the values up to then stay.
     ///
-    /// The self-test is a stand-in: a thread of the probe marks cycles of its own, is held for a known time, and what is read
-    /// of it must show that. The program itself is held by nobody; whether it marks in the right places nobody can prove.
+    /// The self-test uses a stand-in: a thread of the probe marks cycles, is delayed for a known time, and must show
+    /// that delay. The program itself is not delayed. No test can show that it marks in the right places.
     #[derive(Default)]
     pub struct Application = Measure "application": "the cycles of your own program, which it marks itself" {
-        /// Whole path of the file, as the environment has it: `/dev/shm/control`.
+        /// Absolute path of the file in the environment: `/dev/shm/control`.
         pub file: String;
-        /// What is measured of a cycle: from its due time to its end (`response`), from its due time to its start
-        /// (`start`), or from its start to its end (`execution`, which has no periods that could be missed).
+        /// The measured time of a cycle. `response` is from its due time to its end, `start` is from its due time to
+        /// its start, and `execution` is from its start to its end. `execution` has no periods that could be missed.
         pub value: Option<MarkedValue> = MarkedValue::Response;
-        /// How long the program may mark nothing: until the first cycle, and after any.
+        /// Longest time without a mark: before the first cycle, and after any cycle.
         pub patience: Option<Nanos> = Nanos(10_000_000_000), 100_000_000..=20_000_000_000;
     }
     counts "cycles";
 }
 
 choice! {
-    /// What is measured of a marked cycle.
+    /// The measured time of a marked cycle.
     pub enum MarkedValue {
         /// From its due time, or from its start where it has none, to its end.
         Response = "response",

@@ -5,22 +5,22 @@ use crate::catalogue::declare::word;
 use crate::outcome::Unit;
 
 word! {
-    /// Four kernels of the kind that CoreMark made usual (a linked list, a matrix, a state machine, a CRC), alone and
-    /// as a mix of one of each, on one CPU and on all CPUs of the activity at once; and the latency of divisions. Each
-    /// iteration checks its result. It is no CoreMark, and its numbers are not comparable with CoreMark's. Batches,
-    /// repeats and values are those of `os`.
+    /// Four kernels of the kind that CoreMark uses: a linked list, a matrix, a state machine and a CRC. Each runs
+    /// alone, and a mix runs one of each. The mix runs on one CPU, and on all CPUs of the activity at once. The latency
+    /// of divisions is also measured. Each iteration checks its result. This is not CoreMark, and its numbers are not
+    /// comparable with CoreMark's. Batches, repeats and values are those of `os`.
     ///
-    /// CoreMark itself is measured where `coremark` names a binary of it: it is run again and again, in half of the time
-    /// at most, and each run that is valid by its own transcript is a repeat. A run takes it 10 to 20 s: six repeats, which
-    /// an interval takes, are those of some four minutes.
+    /// CoreMark itself is measured if `coremark` names a binary of it. The binary runs again and again, for at most
+    /// half of the time. Each run that its own transcript declares valid is a repeat. A run takes 10 to 20 s. An
+    /// interval needs six repeats, which takes some four minutes.
     ///
-    /// The clock is that of a chain of additions, each of which waits for the one before and takes one cycle: where the
-    /// processor is emulated it is that of the emulation.
+    /// The clock is measured with a chain of additions. Each addition waits for the one before and takes one cycle. On
+    /// an emulated processor the value is the clock of the emulation.
     #[derive(Default)]
     pub struct Cpu = Measure "cpu": "what a processor computes: list, matrix, state machine, CRC, divisions, clock" {
-        /// Whole path of a user's own CoreMark 1.0, in the environment that is measured: where it cannot be run there, a
-        /// note says so, and everything else is measured. What tactus starts itself (its images, its guests) holds the
-        /// probe alone. Left out: none.
+        /// Absolute path of your own CoreMark 1.0 binary in the measured environment. If it cannot run there, a note
+        /// says so and everything else is measured. Environments that tactus starts itself (its images, its guests)
+        /// contain only the probe. Left out: CoreMark is not measured.
         pub coremark: Option<String>;
     }
     yields [

@@ -5,16 +5,16 @@ use crate::catalogue::declare::word;
 use crate::outcome::Unit;
 
 word! {
-    /// Each operation is done in batches of a half to one millisecond, one item after the other, again and again until the
-    /// duration is over. A value is the median of the repeats, with the interval that holds it with 95 % certainty whatever
-    /// their distribution. What reading the clock around a batch takes is none of it.
+    /// Each operation runs in batches of a half to one millisecond, one item after the other, until the duration is
+    /// over. A value is the median of the repeats, with an interval that contains it with 95 % certainty for any
+    /// distribution. The time to read the clock around a batch is not part of it.
     ///
-    /// On a machine each costs what the processor takes for it; in a guest those are dearer for which the hypervisor steps
-    /// in, and the difference is the exit. Programs can do the first three: they are measured on the host, in containers and
-    /// in guests, and a repeat during which something else had the CPU for more than a fiftieth of it is dropped and
-    /// counted. The others need the processor to themselves: the kind of environment `bare` measures them, and the first two
-    /// by the same instructions. Nobody tells a `bare` guest that something else had its CPU: it drops nothing. An item that
-    /// an environment cannot do has no value there, and a note says why.
+    /// On a machine each operation costs the processor's own time. In a guest, operations that the hypervisor
+    /// intercepts cost more, and the difference is the exit. Programs can do the first three items. These are measured
+    /// on the host, in containers and in guests. A repeat is dropped and counted if something else had the CPU for more
+    /// than a fiftieth of it. The other items need the whole processor. The environment kind `bare` measures them, and
+    /// the first two with the same instructions. A `bare` guest cannot see that something else had its CPU, and drops
+    /// nothing. An item that an environment cannot do has no value there, and a note says why.
     #[derive(Default)]
     pub struct Exits = Measure "exits": "what operations cost for which a guest exits to its hypervisor" {}
     yields [CPUID, PORT_WRITE, TIMER_ARM, MMIO_READ, HYPERCALL, TIMER_WRITE, IPI, HALT];

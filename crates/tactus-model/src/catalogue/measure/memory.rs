@@ -6,29 +6,29 @@ use crate::outcome::Unit;
 use crate::size::{Bytes, Cache, Most, Sizes};
 
 word! {
-    /// Bandwidth is that of plain 64-bit loads and stores of one CPU through an array of the largest size, as STREAM's
-    /// loops are compiled and not as a library's memcpy does it; the copy's counts each byte once, as lmbench does, and
-    /// STREAM twice.
+    /// Bandwidth is measured with plain 64-bit loads and stores of one CPU through an array of the largest size. The
+    /// loops are compiled as those of STREAM; no library's memcpy is used. For a copy each byte counts once, as in
+    /// lmbench; STREAM counts it twice.
     ///
-    /// Latency is that of a load whose address is what the load before has read (`lat_mem_rd` of lmbench), one in each
-    /// line of 64 bytes, in order of the addresses or at random, in arrays of each size of `sizes` that is a power of
-    /// two. Before each batch the array is read up to five times, so that what fits into a cache is there, and the next loads are
-    /// done, so that the entries of its page tables are. It is measured in pages of 4 KiB, 2 MiB and 1 GiB. Those of
-    /// 2 MiB come from the reserve (`nr_hugepages`) or are transparent huge pages,
-    /// and how many the kernel gave is looked at; those of 1 GiB come from the reserve alone. Where there are none, a
-    /// note says so.
+    /// Latency is the time of a load whose address comes from the load before (`lat_mem_rd` of lmbench). There is one
+    /// load in each line of 64 bytes, in order of the addresses or at random. The arrays have each size within `sizes`
+    /// that is a power of two. Before each batch the array is read up to five times, to fill the caches with it. The
+    /// next loads are then done, to cache the entries of its page tables. Pages of 4 KiB, 2 MiB and 1 GiB are measured.
+    /// Pages of 2 MiB come from the reserve (`nr_hugepages`) or are transparent huge pages; how many the kernel gave is
+    /// checked. Pages of 1 GiB come from the reserve only. If pages of a size are missing, a note says so.
     ///
-    /// A requirement or a published figure of a latency is held against that of the largest array: what is left of it
-    /// when no cache helps.
+    /// A requirement or a published figure for a latency is compared with the value of the largest array, which no
+    /// cache contains.
     ///
     /// Batches, repeats and values are those of `os`.
     #[derive(Default)]
     pub struct Memory = Measure "memory": "bandwidth of reading, writing and copying, latency by size of array, order and page" {
-        /// The smallest and the largest array, as `"1KiB..64MiB"`, or the largest as a multiple of the last-level cache.
-        /// That is the machine's for all environments on it, whatever a guest is told of it; where the machine does not
-        /// say how large it is, the largest array is 64 MiB in all of them. A multiple is cut to a twentieth of the memory
-        /// that is free in the environment, and a note says so: latencies stand there by their size, and there is no
-        /// bandwidth, which has none beside it. A size that is more is refused.
+        /// The smallest and the largest array, as `"1KiB..64MiB"`, or the largest as a multiple of the last-level
+        /// cache. The size of that cache is the machine's, for all environments on it, whatever a guest is told. If the
+        /// machine does not report it, the largest array is 64 MiB in all of them. A multiple is limited to a twentieth
+        /// of the free memory of the environment, and a note says so. Latencies are then measured up to that size, and
+        /// bandwidth is not measured, because it would have a different array. A size in bytes above that limit is
+        /// refused.
         pub sizes: Option<Sizes> = UP_TO_FOUR_CACHES, 1024..=1 << 40;
     }
     yields [

@@ -6,27 +6,31 @@ use crate::outcome::Unit;
 use crate::size::Bytes;
 
 word! {
-    /// Datagrams of UDP go from the environment to its peer (`to`, over the `path` of the plan; without one to itself,
-    /// over its loopback). In turns, again and again until the duration is over: nothing for a moment, a stream to the
-    /// peer (TX), one from it (RX), and single messages that come back at once. A turn is a fortieth of the duration, at
-    /// least 100 ms and at most 1 s; a value is the median over the turns, with its 95 % interval.
+    /// UDP datagrams go from the environment to its peer (`to`), over the `path` of the plan. Without a path they go to
+    /// the environment itself, over its loopback. Four turns repeat until the duration is over: rest, a stream to the
+    /// peer (TX), a stream from it (RX), and single messages that come back at once. A stream takes a fortieth of the
+    /// duration, at least 100 ms and at most 1 s. The rest and the single messages take a quarter of that. A value is
+    /// the median over the turns, with its 95 % interval.
     ///
-    /// Each flow has a socket and a process at each end, which may run on all CPUs that the activity has there. What
-    /// arrives is what counts: the throughput is that of the payload at the receiver, from the first message of a turn to
-    /// its last. Messages are numbered: what does not arrive is lost, what comes after a later one is reordered.
+    /// Each flow has a socket and a process at each end. These may run on all CPUs that the activity has there.
+    /// Throughput is that of the payload at the receiver, from the first message of a turn to its last, and never more
+    /// than what was sent in the turn. (A receiver that was kept off its CPU reads its queue at once, which would look
+    /// faster.) Messages are numbered. A message that does not arrive is lost. A message that arrives after a later one
+    /// is reordered.
     ///
-    /// The load is that of the machine: all time that its CPUs were busy (user, nice, system, hardirq and softirq of
-    /// /proc/stat, guests being in user), whatever they did; `load at rest` says how much of it has nothing to do with the
-    /// network. A turn during which a hypervisor took more than a fiftieth of the CPUs' time is dropped and counted.
+    /// The load is that of the whole machine: all time that its CPUs were busy, for any reason. It is the user, nice,
+    /// system, hardirq and softirq time of /proc/stat; guests count as user. `load at rest` is the part that is not
+    /// caused by the network. A turn is dropped and counted if a hypervisor took more than a fiftieth of the CPUs'
+    /// time.
     #[derive(Default)]
     pub struct Network = Measure "network": "UDP throughput, loss, load of the machine and round trip, to a peer and back" {
-        /// Bytes that a datagram carries. With their headers, 1472 fill a frame of Ethernet.
+        /// Payload of a datagram, in bytes. With the headers, 1472 bytes fill an Ethernet frame.
         pub message: Option<Bytes> = Bytes(1472), 16..=65_507;
-        /// Streams at once.
+        /// Number of streams at once.
         pub flows: Option<u32> = 1, 1..=64;
-        /// Payload that is offered by all streams together, in Mb/s. Left out: as much as the sender can.
+        /// Payload that all streams together send, in Mb/s. Left out: as fast as the sender can.
         pub rate: Option<u32>, 1..=1_000_000;
-        /// The TCP port at which the peer is spoken to.
+        /// TCP port of the peer.
         pub port: Option<u32> = 5202, 1..=65_535;
     }
     yields [

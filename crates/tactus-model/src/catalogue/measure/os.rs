@@ -5,19 +5,20 @@ use crate::catalogue::declare::word;
 use crate::outcome::Unit;
 
 word! {
-    /// A worker process on the first CPU of the activity does each operation in batches of a half to one
-    /// millisecond, one item after the other, again and again until the duration is over. A value is the median
-    /// of the repeats, with the interval that holds it with 95 % certainty whatever their distribution. A
-    /// repeat during which something else had the CPU for more than a fiftieth of it is dropped and counted, and so
-    /// are those around a moment at which a hypervisor took the CPU or the processor's clock changed by more than a
-    /// twentieth. It runs with ordinary scheduling unless the plan names a `policy`, and rests a tenth of the time.
+    /// A worker process on the first CPU of the activity runs each operation in batches of a half to one millisecond.
+    /// Batches of `fork` and `fork and exec` are shorter. The items take turns until the duration is over. A value is
+    /// the median of the repeats, with an interval that contains it with 95 % certainty for any distribution. A repeat
+    /// is dropped and counted if something else had the CPU for more than a fiftieth of it. Items on TCP allow half of
+    /// it, because the kernel does part of their work in interrupts. Repeats are also dropped around a time at which a
+    /// hypervisor took the CPU, or the processor's clock changed by more than a twentieth. The worker has ordinary
+    /// scheduling unless the plan names a `policy`, and rests a tenth of the time.
     ///
-    /// Processes that it works with are on the same CPU. Context switches among several processes are a curve over their
-    /// number; a requirement or a published figure of one is held against that of the most processes.
+    /// Its partner processes run on the same CPU. Context switches among several processes are a curve over their
+    /// number. A requirement or a published figure is compared with the value of the most processes.
     #[derive(Default)]
     pub struct Os = Measure "os": "what system calls, signals, page faults, processes, context switches and bytes between \
 processes cost" {
-        /// TCP descriptors that `select on TCP fds` looks at.
+        /// Number of TCP descriptors of the item `select on TCP fds`.
         pub descriptors: Option<u32> = 100, 1..=1000;
     }
     yields [
