@@ -25,7 +25,7 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
     let results: Vec<&RowResult> = own().flat_map(runs).collect();
     [
         damaged(contents),
-        idle(&results),
+        idle(&results, lines),
         beside(&results),
         other(&results),
         missed(&results),
@@ -68,11 +68,16 @@ fn damaged(contents: &Contents) -> Option<String> {
     }
 }
 
-/// Says that nothing ran beside any measurement: latencies under load are then unknown.
-fn idle(results: &[&RowResult]) -> Option<String> {
+/// Says that nothing ran beside any measurement that was judged: latencies under load are then unknown, or no limit was
+/// set for them.
+fn idle(results: &[&RowResult], lines: &[Line]) -> Option<String> {
     let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
     let none = !words.is_empty() && words.iter().all(|words| words == "idle");
-    none.then(|| "Idle only: tactus ran no load.".into())
+    let elsewhere = lines.iter().any(|line| line.figures.is_some() && !line.load.is_empty() && line.load != "idle");
+    none.then(|| match elsewhere {
+        true => "Judged idle only: the measurements under load have no limit.".into(),
+        false => "Idle only: tactus ran no load.".into(),
+    })
 }
 
 /// Says that something else measured this machine at the same time.

@@ -231,9 +231,12 @@ fn deal(arguments: &Measure) -> Result<(Option<u32>, CpuRequest), Failure> {
         }
     };
     let count = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
-    if threads == 0 || (threads > count && threads % count != 0) {
+    if threads == 0 {
+        return Err(Failure::say("-t 0: a measurement needs at least one thread", "use `-t 1` or more"));
+    }
+    if threads > count && threads % count != 0 {
         return Err(wrong(format!(
-            "-t {threads} threads cannot be spread evenly over {count} CPUs ({cpus})"
+            "-t {threads}: the threads cannot be spread evenly over {count} CPUs ({cpus})"
         )));
     }
     if threads < count {

@@ -7,7 +7,7 @@ use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
 use super::page::{Page, Style};
-use crate::answer::{answer, closing, conditions};
+use crate::answer::{Closed, answer, closing, conditions};
 use crate::part::{Part, Reader, Tone};
 use crate::row::mark;
 use crate::section::{Section, notes};
@@ -36,8 +36,7 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
     if closed.is_empty() {
         page.led(answer.tone, &answer.led(), &answer.sentence, LINES.0);
     } else {
-        let summary = conditions(contents, &lines, &answer.sentence).join(" ");
-        page.led(answer.tone, &answer.led(), &summary, LINES.0 - 2);
+        page.led(answer.tone, &answer.led(), &counted(&closed), 1);
         for one in closed.iter().take(LIMITS) {
             let tone = match one.outcome {
                 Outcome::Pass => Tone::Good,
@@ -51,6 +50,11 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
         if closed.len() > LIMITS {
             page.line(&format!("  and {} more: {full}", closed.len() - LIMITS));
         }
+        // Below the limits: in front of them a condition would look like their reason.
+        let conditions = conditions(contents, &lines, &answer.sentence).join(" ");
+        if !conditions.is_empty() {
+            page.cut_item("", None, &conditions, LINES.0 - 2);
+        }
     }
     page.gap();
     let notes = noted(contents);
@@ -62,6 +66,20 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
         page.cut_item("next: ", Some(Tone::Heading), command, 3);
     }
     page.out
+}
+
+/// How many limits came out worst: "1 of 2 limits exceeded."
+fn counted(closed: &[Closed]) -> String {
+    let worst = closed.first().map_or(Outcome::Inconclusive, |first| first.outcome);
+    let word = match worst {
+        Outcome::Pass => "met",
+        Outcome::Warn => "exceeded, which only warns",
+        Outcome::Inconclusive => "not decided",
+        Outcome::Fail => "exceeded",
+    };
+    let count = closed.iter().filter(|one| one.outcome == worst).count();
+    let limits = if closed.len() == 1 { "limit" } else { "limits" };
+    format!("{count} of {} {limits} {word}.", closed.len())
 }
 
 /// The table: a line for each measurement.
