@@ -103,7 +103,9 @@ fn read_rows(
     let altered = !damage.is_empty();
     names::of_manifest(&mut manifest, &mut damage);
     if manifest.finished.is_none() {
-        damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
+        damage.push(
+            "the run died before it could end the bundle: up to one report interval may be missing".into(),
+        );
     }
     let plan = plan(dir, &mut memory, &mut damage);
     let mut results = Results::new();

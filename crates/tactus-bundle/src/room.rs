@@ -287,7 +287,7 @@ impl LeftOut {
         let seconds = |ns: u64| ns / 1_000_000_000;
         let ticks = (self.ticks > 0).then(|| {
             let (from, to) = (seconds(self.from_ns), seconds(self.to_ns));
-            format!("{} ticks between {from} s and {to} s", self.ticks)
+            format!("{} report intervals between {from} s and {to} s", self.ticks)
         });
         let windows = (self.windows > 0).then(|| format!("{} lines of short windows", self.windows));
         let what: Vec<String> = ticks.into_iter().chain(windows).collect();

@@ -129,7 +129,9 @@ fn of_series(watched: &Watched, text: &mut String) {
     type Figure = fn(&Series) -> Option<u64>;
     let gauges: [(&str, &str, Figure); 3] = [
         ("tactus_latency_max_seconds", "Largest latency so far, exact.", Series::max_ns),
-        ("tactus_latency_now_seconds", "Largest latency of the last tick.", |series| series.now_ns),
+        ("tactus_latency_now_seconds", "Largest latency of the last report interval.", |series| {
+            series.now_ns
+        }),
         ("tactus_latency_p99_seconds", "99th percentile so far, of what was measured.", Series::p99_ns),
     ];
     for (name, about, of) in gauges {

@@ -74,7 +74,7 @@ poll for work instead.",
         why: "Offloading moves callbacks into the rcuo threads. If these may run on the isolated CPUs, nothing is \
 gained: the scheduler brings them back there.",
         fix: "for p in $(pgrep '^rcuo'); do taskset -pc {housekeeping} $p; done",
-        risk: "Little.",
+        risk: "Low.",
         judge: rcuo,
         changes: |subject| {
             let Some((isolated, keeping)) = subject.parted() else { return Vec::new() };

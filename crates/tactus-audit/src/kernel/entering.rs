@@ -109,8 +109,8 @@ ttyAMA0) from the command line where you do not need it.",
         reads: "/proc/sys/kernel/split_lock_mitigate; split_lock_detect= in /proc/cmdline; the flags split_lock_detect and \
 bus_lock_detect in /proc/cpuinfo",
         expected: "0, where the processor detects split locks",
-        why: "An atomic access across two cache lines locks the bus for all CPUs. The kernel makes such a thread \
-sleep for 10 ms, and lets one such thread run at a time. A guest with such code stops for that time.",
+        why: "A split lock, an atomic access across two cache lines, locks the bus for all CPUs. The kernel makes \
+the thread sleep for 10 ms, and lets one such thread run at a time. A guest with such code stops for that time.",
         fix: "sysctl kernel.split_lock_mitigate=0, or boot with split_lock_detect=off. Better, fix the code: the \
 kernel's log names it.",
         risk: "Any program can slow down the whole machine with split locks. Next to untrusted code, real-time work \
@@ -311,9 +311,7 @@ fn split_lock(subject: &Subject<'_>) -> Verdict {
             ));
         }
         Some(Mode::Fatal) => {
-            return asked(Judgement::finding(
-                "a thread that locks the bus is killed (SIGBUS); a guest is not",
-            ));
+            return asked(Judgement::finding("a thread with a bus lock is killed (SIGBUS); a guest is not"));
         }
         Some(Mode::Rate(rate)) if buses => {
             let said = format!(

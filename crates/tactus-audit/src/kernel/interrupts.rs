@@ -61,7 +61,7 @@ there when a program uses it from there. Keep I/O off these CPUs, or give the de
 Without the mask each such event puts new interrupts on isolated CPUs.",
         fix: "Boot with irqaffinity={housekeeping}, or write the mask {housekeeping_mask} to \
 /proc/irq/default_smp_affinity.",
-        risk: "Little.",
+        risk: "Low.",
         judge: default_affinity,
         changes: |subject| {
             let Some((_, keeping)) = subject.parted() else { return Vec::new() };

@@ -30,8 +30,9 @@ it a wake-up from an open deep state takes up to that state's exit latency: see 
         fix: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated}. There 0 \
 means no bound, and `n/a` a bound of zero. Or let a program write a bound of 1 to 3 us, as a 32-bit number, to \
 /dev/cpu_dma_latency and keep it open. TuneD's force_latency does so.",
-        risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero (0 there, n/a of a \
-CPU) makes idle CPUs poll where the first idle state is POLL: see latency-zero-keeps-tick.",
+        risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero makes idle \
+CPUs poll if their first idle state is POLL: see latency-zero-keeps-tick. Zero is written as `0` to /dev/cpu_dma_latency \
+and as `n/a` to a CPU's pm_qos_resume_latency_us.",
         judge: bound,
         changes: bounds,
     },

@@ -7,7 +7,7 @@ const TEXTS: &[(&str, &[&str], &[&str])] = &[
     ("kvmclock-sync", &["N"], &[]),
     (
         "pm-qos",
-        &["a bound of 1 to 3 us", "makes idle CPUs poll where the first idle state is POLL"],
+        &["a bound of 1 to 3 us", "makes idle CPUs poll if their first idle state is POLL"],
         &["write 0"],
     ),
     ("latency-zero-keeps-tick", &["(unless nohz_full had stopped it before)"], &["nohz_full or not"]),

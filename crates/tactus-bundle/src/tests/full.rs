@@ -126,7 +126,7 @@ fn on_a_full_disk_what_is_recorded_over_time_pauses_and_everything_that_was_coun
         assert!((100..300).contains(&contents.notes.len()), "{}", contents.notes.len());
         let said = &row.result.notes[0].text;
         assert!(
-            said.contains(&format!("{} ticks between 1", left_out.ticks)) && said.contains("full"),
+            said.contains(&format!("{} report intervals between 1", left_out.ticks)) && said.contains("full"),
             "{said}"
         );
         assert!(!dir.join(RESERVE).exists());

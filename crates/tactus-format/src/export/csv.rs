@@ -14,7 +14,7 @@ pub static ENTRY: Export = Export {
     about: "tables as CSV: a directory of scenarios, series, ticks, histograms, values and findings",
     ending: "csv",
     shape: Shape::Table(write),
-    cannot: "figures over time of less than a tick, the largest single values, facts, the plan",
+    cannot: "figures over time of less than a report interval, the largest single values, facts, the plan",
     notes: |_, _| Vec::new(),
 };
 

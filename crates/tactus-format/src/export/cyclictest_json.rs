@@ -12,7 +12,7 @@ use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each,
 /// The entry.
 pub static ENTRY: Export = Export {
     name: "cyclictest-json",
-    about: "cyclictest's JSON (--json), a file for each scenario, with its keys as they are",
+    about: "cyclictest's JSON (--json), a file for each scenario, with the same keys",
     ending: "json",
     shape: Shape::Scenario(write),
     cannot: "missed periods, verdicts, tail bounds, findings, how many values are beyond the histogram \

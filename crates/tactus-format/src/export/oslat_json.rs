@@ -12,7 +12,7 @@ use super::{Export, ExportError, Measured, Options, Out, Shape, Source, of_each,
 /// The entry.
 pub static ENTRY: Export = Export {
     name: "oslat-json",
-    about: "oslat's JSON (--json), a file for each scenario, with its keys as they are",
+    about: "oslat's JSON (--json), a file for each scenario, with the same keys",
     ending: "json",
     shape: Shape::Scenario(write),
     cannot: "less than 1 us, verdicts, tail bounds, findings; `cmdline:` contains the evidence",

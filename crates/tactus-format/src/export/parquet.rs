@@ -10,7 +10,7 @@ pub static ENTRY: Export = Export {
     about: "the same tables as Parquet, for DuckDB, pandas and Polars",
     ending: "parquet",
     shape: Shape::Table(write),
-    cannot: "figures over time of less than a tick, the largest single values, facts, the plan",
+    cannot: "figures over time of less than a report interval, the largest single values, facts, the plan",
     notes: |_, _| Vec::new(),
 };
 

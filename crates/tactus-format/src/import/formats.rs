@@ -93,7 +93,7 @@ pub const FORMATS: [Declared; 21] = [
         "jitterdebugger",
         "results.json",
         "jitterdebugger -o out -D 10m",
-        "us (ns as it says)",
+        "us, or ns if the file says so",
         "values of 1 ms and more one by one; missed periods",
     ),
     bytes(
@@ -115,7 +115,7 @@ pub const FORMATS: [Declared; 21] = [
     bytes(
         Format::BareGuest,
         "tactus's guest without an operating system",
-        "what it says on a serial line",
+        "its output on a serial line",
         "docs/guide/bare-metal.md",
         "ns",
         "nothing",
@@ -141,7 +141,7 @@ pub const FORMATS: [Declared; 21] = [
     text(
         Format::RtlaTop,
         "rtla timerlat top, rtla osnoise top",
-        "text: the last table counts",
+        "text: only the last table is read",
         "rtla timerlat top -q -d 10m",
         "us (ns with -n)",
         "a histogram; the smallest noise; missed periods",
@@ -168,7 +168,7 @@ pub const FORMATS: [Declared; 21] = [
     text(
         Format::Pairs,
         "pmqtest, ptsematest, svsematest, sigwaittest",
-        "text: the last totals count",
+        "text: only the last totals are read",
         "ptsematest -a -t -p 90 -l 100000 -q",
         "us",
         "a histogram; missed periods",
@@ -180,7 +180,7 @@ pub const FORMATS: [Declared; 21] = [
         "text",
         "latency -p 1000 -T 600",
         "us",
-        "a histogram; how many values there were",
+        "a histogram; the number of samples",
         xenomai::is_line,
     ),
     text(
@@ -204,7 +204,7 @@ pub const FORMATS: [Declared; 21] = [
     text(
         Format::JitterLive,
         "jitterdebugger",
-        "lines of -v: the last totals count",
+        "lines of -v: only the last totals are read",
         "jitterdebugger -v -D 1m",
         "us",
         "a histogram; interval and priority; missed periods",
@@ -234,7 +234,7 @@ pub const FORMATS: [Declared; 21] = [
         "status lines",
         "signaltest -t 2 -p 90 -l 100000 -q",
         "us",
-        "a histogram; how often it measured",
+        "a histogram; the number of cycles",
         cyclictest::is_line,
     ),
     text(

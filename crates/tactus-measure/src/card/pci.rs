@@ -102,8 +102,8 @@ pub fn take(place: &Path, rights: Rights) -> Result<Taken, Refusal> {
                 driver(place).map_or_else(|| "no driver".to_owned(), |driver| format!("the driver {driver}"));
             return Err(refusal(
                 format!(
-                    "{address} is bound to {by}, not to {DRIVER}; tactus takes no device of a host from its \
-                        driver"
+                    "{address} is bound to {by}, not to {DRIVER}; tactus does not unbind a host's device \
+                        from its driver"
                 ),
                 &format!(
                     "as root: `modprobe {DRIVER}`, then `driverctl --nosave set-override {address} {DRIVER}`; or, in \

@@ -119,7 +119,10 @@ fn often(fault: &Fault) -> Fault {
 
 fn start(fault: &Fault, cpus: &CpuSet, above: u32) -> Result<Worker, Refusal> {
     if !matches!(fault, Fault::Block(_) | Fault::Hog(_)) {
-        let reason = format!("`{}` has no size at which every thread would see it", fault.kind());
+        let reason = format!(
+            "`{}` cannot be the self-test: it does not delay every thread by a known time",
+            fault.kind()
+        );
         return Err(Refusal { reason, hint: Some("use `block` or `hog` as the `control`".into()) });
     }
     let what = What::Fault(fault.clone());

@@ -83,7 +83,7 @@ fn cpuid(_: &Place<'_>) -> io::Result<Bench> {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn port_write(_: &Place<'_>) -> io::Result<Bench> {
-    Err(io::Error::other("this processor has no ports"))
+    Err(io::Error::other("this architecture has no port I/O"))
 }
 
 fn timer_arm(_: &Place<'_>) -> io::Result<Bench> {

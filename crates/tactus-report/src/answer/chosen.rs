@@ -17,7 +17,7 @@ pub fn question(contents: &Contents) -> &'static str {
         tested::SHOWN | tested::NONE_SHOWN | tested::NOT_TESTED => {
             tested::question(contents.plan.proof.len())
         }
-        _ => "Can this machine hold the deadline?",
+        _ => "Can this machine meet the deadline?",
     }
 }
 

@@ -104,8 +104,8 @@ fn said(judged: &Judged<'_>) -> String {
     let Judged { line, verdict, .. } = judged;
     let name = clean(&line.name);
     let relation = match verdict.outcome {
-        Outcome::Fail | Outcome::Warn => ">",
-        Outcome::Pass | Outcome::Inconclusive => "of at most",
+        Outcome::Fail | Outcome::Warn => " >",
+        Outcome::Pass | Outcome::Inconclusive => ", limit",
     };
     // A limit may be kept and the verdict still not pass: the text after `, but ` says why.
     let longer = verdict.longer_ns.map(enough);
@@ -133,7 +133,7 @@ fn said(judged: &Judged<'_>) -> String {
         true => format!("{} (at most {}, 95 %)", shown(limit.low), shown(limit.high)),
         false => shown(limit.high),
     };
-    format!("{name}: {quantity}{of} {taken} {relation} {most} ({}){doubt}", over(judged, limit))
+    format!("{name}: {quantity}{of} {taken}{relation} {most} ({}){doubt}", over(judged, limit))
 }
 
 /// The limits on latencies that were asked for: `max 100 us, overruns 0`; `None` without any.

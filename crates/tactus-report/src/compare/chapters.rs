@@ -110,10 +110,10 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "results",
             heading: "Results",
-            about: "Medians of the runs, for maxima also the largest, and how many times worse the other is \
-                    (where more is better, the base divided by it). `at least` holds for all quantities \
-                    together, `at most` for each by itself, both with 95 %. `may be` is the least factor of \
-                    a regression, and the largest factor of a pass.",
+            about: "Medians of the runs, for maxima also the largest, and the ratio of the other to the base \
+                    (where more is better, of the base to the other): above 1 is worse. `lower bound` holds \
+                    for all quantities together, `upper bound` for each by itself, both with 95 %. `allowed` \
+                    is the least ratio of a regression, and the largest ratio of a pass.",
             parts: figures.into_iter().chain(results(document)).collect(),
         },
         Chapter {
@@ -235,10 +235,10 @@ fn table(document: &CompareDocument, with: &ConditionEntry) -> Part {
         Head::words("quantity"),
         Head::number(base.clone()),
         Head::number(clean(&with.name)),
-        Head::number("times worse"),
-        Head::number("at least"),
-        Head::number("at most"),
-        Head::number("may be"),
+        Head::number("ratio"),
+        Head::number("lower bound"),
+        Head::number("upper bound"),
+        Head::number("allowed"),
         Head::words("verdict"),
     ];
     Part::Table(Table::whole(format!("{} against {base}", clean(&with.name)), head, rows.collect()))
@@ -410,7 +410,7 @@ fn explored(document: &CompareDocument) -> Option<Part> {
         Head::words("scenario"),
         Head::words("quantity"),
         Head::words("condition"),
-        Head::number("times worse"),
+        Head::number("ratio"),
         Head::number("q"),
     ];
     let rows: Vec<Vec<Cell>> = document.explored.iter().map(row).collect();

@@ -253,7 +253,7 @@ impl fmt::Display for Refusal {
 pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     let result: &RowResult = &run.row.result;
     let condition = condition.to_owned();
-    let why = || result.reason.clone().unwrap_or_else(|| "no reason was kept".into());
+    let why = || result.reason.clone().unwrap_or_else(|| "no reason was recorded".into());
     if result.status != RowStatus::Measured || result.outcome.is_empty() {
         return Some(Refusal::Unmeasured { condition, why: why() });
     }

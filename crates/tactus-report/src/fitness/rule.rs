@@ -45,17 +45,17 @@ pub fn held(class: &Class, best_ns: u64, worst_ns: u64, room: Room) -> Held {
     let shortest_cycle_ns = Some(least.max(class.cycle.from.0)).filter(|_| worst_ns <= room);
     let mut lacks = Vec::new();
     if jitter > allowed {
-        lacks.push(format!("jitter {} of {} allowed", latency_up(jitter), latency_up(allowed)));
+        lacks.push(format!("jitter {}, limit {}", latency_up(jitter), latency_up(allowed)));
     }
     if worst_ns > room {
         let cycle = latency_up(class.cycle.to.0);
         let of = match (share, class.cycle.from == class.cycle.to) {
-            (100, true) => format!("a cycle of {cycle}"),
-            (100, false) => format!("the longest cycle, {cycle}"),
-            (_, true) => format!("{}, {share} % of the cycle", latency_up(room)),
-            (_, false) => format!("{}, {share} % of the longest cycle", latency_up(room)),
+            (100, true) => format!("cycle {cycle}"),
+            (100, false) => format!("longest cycle {cycle}"),
+            (_, true) => format!("limit {} ({share} % of the cycle)", latency_up(room)),
+            (_, false) => format!("limit {} ({share} % of the longest cycle)", latency_up(room)),
         };
-        lacks.push(format!("worst {} of {of}", latency_up(worst_ns)));
+        lacks.push(format!("worst {}, {of}", latency_up(worst_ns)));
     }
     let used = (float(jitter) / float(allowed.max(1))).max(float(worst_ns) / float(room.max(1)));
     Held {
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn what_is_lacking_is_said_with_its_numbers() {
         let lacks = held(&built_in()[1], 4_950, 17_700).lacks;
-        assert_eq!(lacks, ["jitter 12.75 us of 5 us allowed"]);
+        assert_eq!(lacks, ["jitter 12.75 us, limit 5 us"]);
         let lacks = held(&built_in()[2], 100_000, 250_000).lacks;
-        assert_eq!(lacks, ["jitter 150 us of 2 us allowed", "worst 250 us of the longest cycle, 100 us"]);
+        assert_eq!(lacks, ["jitter 150 us, limit 2 us", "worst 250 us, longest cycle 100 us"]);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         };
         assert!(held(&class(30), 0, 30_000).lacks.is_empty());
         assert_eq!(held(&class(30), 0, 30_001).lacks, ["worst 30.01 us of 30 us, 30 % of the cycle"]);
-        assert_eq!(held(&class(100), 0, 100_001).lacks, ["worst 100.1 us of a cycle of 100 us"]);
+        assert_eq!(held(&class(100), 0, 100_001).lacks, ["worst 100.1 us, cycle 100 us"]);
         let wide = "[[class]]\nname = \"a\"\ncycle = { from = \"10us\", to = \"1ms\" }\njitter = \"1ms\"\nshare = 30\n";
         let wide = read(wide).unwrap().remove(0);
         assert_eq!(held(&wide, 0, 30_001).shortest_cycle_ns, Some(100_004));
@@ -134,7 +134,7 @@ mod tests {
         let class = read(text).unwrap().remove(0);
         let response = |worst| super::held(&class, 0, worst, Room::Cycle);
         assert!(response(100_000).lacks.is_empty() && !held(&class, 0, 100_000).lacks.is_empty());
-        assert_eq!(response(100_001).lacks, ["worst 100.1 us of a cycle of 100 us"]);
+        assert_eq!(response(100_001).lacks, ["worst 100.1 us, cycle 100 us"]);
         assert!((response(25_000).margin - 0.75).abs() < 1e-9);
     }
 

@@ -233,7 +233,7 @@ fn asked(require: &Require) -> Vec<Asked> {
 }
 
 fn reason(line: &Line) -> &str {
-    line.reason.as_deref().unwrap_or("no reason was kept")
+    line.reason.as_deref().unwrap_or("no reason was recorded")
 }
 
 /// The outcome of a limit in a few words. The whole reason, which covers all limits, follows it.

@@ -25,7 +25,7 @@ const TICK_NS: u64 = 1_000_000_000;
 /// How a result falls short of its plan; `None` if it does not.
 pub fn lacking(result: &RowResult) -> Option<String> {
     if result.threads.is_none() {
-        return Some("this bundle does not contain which threads should measure".into());
+        return Some("the bundle does not record which threads were to measure".into());
     }
     if let Some(ended) = ended_load(result) {
         return Some(format!("the load {}", clean(ended)));

@@ -42,8 +42,7 @@ fn sentence(audit: &Audit, between: &str, name: impl Fn(&Finding) -> &str) -> St
     let plural = if blockers == 1 { "" } else { "s" };
     let counts = match (blockers, majors, audit.found().count()) {
         (0, 0, 0) => return "nothing found".into(),
-        (0, 0, 1) => return "nothing worse than 1 minor finding or remark".into(),
-        (0, 0, minor) => return format!("nothing worse than {minor} minor findings and remarks"),
+        (0, 0, minor) => return format!("no blocker or major finding; {minor} minor or info"),
         (0, majors, _) => format!("{majors} major"),
         (blockers, 0, _) => format!("{blockers} blocker{plural}"),
         (blockers, majors, _) => format!("{blockers} blocker{plural}, {majors} major"),
@@ -101,8 +100,8 @@ mod tests {
         use Severity::{Blocker, Info, Major, Minor};
         let sentence = |audit: &Audit| sentence(audit, "; ", |finding| &finding.title);
         assert_eq!(sentence(&audit(&[])), "nothing found");
-        assert_eq!(sentence(&audit(&[Minor])), "nothing worse than 1 minor finding or remark");
-        assert_eq!(sentence(&audit(&[Minor, Info])), "nothing worse than 2 minor findings and remarks");
+        assert_eq!(sentence(&audit(&[Minor])), "no blocker or major finding; 1 minor or info");
+        assert_eq!(sentence(&audit(&[Minor, Info])), "no blocker or major finding; 2 minor or info");
         assert_eq!(sentence(&audit(&[Blocker])), "1 blocker: trouble 0");
         assert_eq!(
             sentence(&audit(&[Blocker, Blocker, Major, Major, Minor])),

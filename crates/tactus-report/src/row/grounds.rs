@@ -12,7 +12,7 @@ use crate::units::{clean, duration};
 
 /// Whether a row was measured.
 pub fn measured(result: &RowResult) -> Result<(), String> {
-    let why = || result.reason.as_deref().unwrap_or("no reason was kept");
+    let why = || result.reason.as_deref().unwrap_or("no reason was recorded");
     match result.status {
         RowStatus::Measured => Ok(()),
         RowStatus::Skipped => Err(format!("skipped: {}", why())),

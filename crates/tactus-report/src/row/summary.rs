@@ -52,7 +52,7 @@ pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
         }
         RowStatus::Measured if !has_numbers(result) => Some("nothing was measured".into()),
         RowStatus::Measured => None,
-        RowStatus::Skipped | RowStatus::Failed => Some("no reason was kept".into()),
+        RowStatus::Skipped | RowStatus::Failed => Some("no reason was recorded".into()),
     }
 }
 

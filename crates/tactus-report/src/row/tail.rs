@@ -133,7 +133,7 @@ fn tail_for(row: &Row, horizon_ns: Option<u64>) -> Result<Bound, NoTail> {
         Ok(None) => {}
     }
     if series.is_empty() {
-        return Err(NoTail::Ground("its ticks were not kept".into()));
+        return Err(NoTail::Ground("its report intervals were not kept".into()));
     }
     remembered(&series, horizon_ns).map_err(|(n, why)| {
         let name = row.ticks.series.keys().nth(n).map(ToString::to_string);

@@ -38,7 +38,7 @@ impl Section for Environments {
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
         Some(format!(
-            "distributions, course and threads of {}",
+            "distributions, values over time and threads of {}",
             listed(&names(contents).into_iter().map(clean).collect::<Vec<_>>(), ", ")
         ))
     }

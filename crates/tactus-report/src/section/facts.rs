@@ -23,8 +23,8 @@ impl Section for Readable {
     }
 
     fn about(&self) -> &'static str {
-        "What the probe read in each environment: first the facts that decide how real-time it is, side by side, \
-         then all readings, to be searched. Readings that an environment shares with the machine are listed once."
+        "What the probe read in each environment: first the settings that matter most for latency, side by \
+         side; then all readings, searchable. Readings that an environment shares with the machine are listed once."
     }
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {
@@ -52,7 +52,7 @@ const TELLING: &[(&str, Telling)] = &[
     ("kernel build", |of| first(of, &["uname:version", "/proc/sys/kernel/version"])),
     ("PREEMPT_RT", |of| first(of, &["/sys/kernel/realtime"])),
     ("command line", |of| first(of, &["/proc/cmdline"])),
-    ("CPUs that are on", |of| first(of, &["/sys/devices/system/cpu/online"])),
+    ("online CPUs", |of| first(of, &["/sys/devices/system/cpu/online"])),
     ("CPUs allowed", |of| first(of, &["sched:affinity"])),
     ("isolated CPUs", isolation::told),
     ("CPUs without tick", |of| first(of, &["/sys/devices/system/cpu/nohz_full"])),

@@ -189,7 +189,7 @@ fn cell(class: &Class, entry: &FitnessEntry, answer: &ClassEntry) -> Cell {
     let keeps = || {
         let from = answer.shortest_cycle_ns.map(|ns| format!("cycle from {}", latency_up(ns)));
         let allowed = latency_up(class.jitter.to.0);
-        from.into_iter().chain([format!("jitter {} of {allowed}", latency_up(entry.jitter_ns))])
+        from.into_iter().chain([format!("jitter {}, limit {allowed}", latency_up(entry.jitter_ns))])
     };
     match answer.fit {
         Fit::Fit => {

@@ -175,7 +175,7 @@ fn summary(all: &[InterruptsEntry]) -> Table {
         Head::number("messages"),
         Head::number("lines"),
         Head::number("shared lines"),
-        Head::words("arrive where it was measured"),
+        Head::words("on measured CPUs"),
         Head::number("handled by a thread"),
         Head::words("posted interrupts"),
     ];

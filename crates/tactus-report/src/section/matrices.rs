@@ -136,7 +136,7 @@ fn lines(cell: &CellEntry, reasons: &mut Vec<String>) -> Vec<String> {
         (Some(max), Some(evidence)) => vec![latency(float(max)), evidence.to_string()],
         (Some(max), None) => vec![latency(float(max))],
         (None, _) => {
-            let reason = clean(cell.reason.as_deref().unwrap_or("no reason was kept"));
+            let reason = clean(cell.reason.as_deref().unwrap_or("no reason was recorded"));
             let at = reasons.iter().position(|known| *known == reason).unwrap_or_else(|| {
                 reasons.push(reason);
                 reasons.len() - 1

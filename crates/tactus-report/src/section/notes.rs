@@ -27,9 +27,9 @@ const OBSTACLES: Kind = Kind {
 };
 const CHANGES: Kind = Kind {
     kind: NoteKind::SideEffect,
-    lead: "measuring changed:",
+    lead: "changed for the measurement:",
     tone: Tone::Quiet,
-    heading: "What measuring changed",
+    heading: "Changes made for the measurement",
     none: "Nothing was reported as changed.",
 };
 const REMARKS: Kind =
@@ -50,8 +50,8 @@ impl Section for Notes {
     }
 
     fn about(&self) -> &'static str {
-        "What limited the measurements and how to fix it, what measuring changed on the machine, and remarks on \
-         the numbers."
+        "What limited the measurements and how to fix it, what was changed on the machine for them, and remarks \
+         on the numbers."
     }
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {

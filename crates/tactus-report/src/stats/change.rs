@@ -61,7 +61,7 @@ impl Change {
         match (by.is_finite(), far.is_finite()) {
             (true, true) => format!("{word} by {} ({} to {})", latency(by), latency(near), latency(far)),
             (true, false) => format!("{word} by {} (at least {})", latency(by), latency(near)),
-            (false, _) => format!("{word}: too many runs broke to say by how much"),
+            (false, _) => format!("{word} by an unknown amount: too many runs failed"),
         }
     }
 

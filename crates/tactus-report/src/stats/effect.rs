@@ -147,7 +147,7 @@ impl Effect {
             let verb = if difference.estimate_ns > 0.0 { "raises" } else { "lowers" };
             if difference.estimate_ns.is_infinite() {
                 return format!(
-                    "{subject} {verb} {name}: too many runs broke to say by how much ({interval})"
+                    "{subject} {verb} {name} by an unknown amount: too many runs failed ({interval})"
                 );
             }
             return format!(

@@ -37,7 +37,7 @@ fn a_kept_deadline_is_met_and_the_measurement_nearest_to_it_is_named() {
     let answer = answer(&kept());
     assert_eq!((answer.word, answer.tone, answer.evidence), ("MET", Tone::Good, vec![Evidence::BareMetal]));
     assert!(answer.sentence.starts_with("host, idle: max "), "{}", answer.sentence);
-    assert!(answer.sentence.contains(" of at most 10 ms (1 min, idle, bare metal)"), "{}", answer.sentence);
+    assert!(answer.sentence.contains(", limit 10 ms (1 min, idle, bare metal)"), "{}", answer.sentence);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn of_a_program_the_response_has_the_whole_cycle_and_the_start_its_share_and_exe
     let all = entries(&contents, &classes);
     let found: Vec<(&str, Fit)> = all.iter().map(|one| (one.scenario.as_str(), one.classes[0].fit)).collect();
     assert_eq!(found, [("response", Fit::Fit), ("start", Fit::Unfit)]);
-    assert_eq!(all[1].classes[0].lacks, ["worst 90 us of 30 us, 30 % of the cycle"]);
+    assert_eq!(all[1].classes[0].lacks, ["worst 90 us, limit 30 us (30 % of the cycle)"]);
     let late = of(vec![application("response", MarkedValue::Response, 100_001)]);
     assert_eq!(entries(&late, &classes)[0].classes[0].fit, Fit::Unfit, "later than its next cycle");
     let shown = text::render(&contents, Style::default());
@@ -177,7 +177,7 @@ fn published_rows_stand_below_those_measured_here_and_the_documents_own_words_be
             (true, plc_only)
         ]
     );
-    assert_eq!(all[4].classes[1].lacks, ["jitter 12.75 us of 5 us allowed"]);
+    assert_eq!(all[4].classes[1].lacks, ["jitter 12.75 us, limit 5 us"]);
     assert_eq!(all[4].classes[0].shortest_cycle_ns, Some(17_700));
     for format in ["text", "markdown", "html"] {
         let format = FORMATS.iter().find(|known| known.name == format).unwrap();
@@ -239,7 +239,7 @@ fn what_is_lacking_needs_no_second_value() {
         (10_000_000_000, 10_000_000_000, 100_000);
     let entry = one(&of(vec![row]));
     assert_eq!(fits(&entry), [Fit::Unknowable, Fit::Unfit, Fit::Unfit]);
-    assert_eq!(entry.classes[1].lacks, ["jitter 5.001 us of 5 us allowed"]);
+    assert_eq!(entry.classes[1].lacks, ["jitter 5.001 us, limit 5 us"]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn too_few_cycles_show_that_nothing_is_lacking_never_and_that_something_is_at_on
     unknowable(few(3_000), "99 999 cycles of a thread are too few for a verdict, which needs 100 000");
     let entry = one(&of(vec![few(90_000)]));
     assert_eq!(fits(&entry), [Fit::Unknowable, Fit::Unfit, Fit::Unfit], "no cycle more makes it less");
-    assert_eq!(entry.classes[1].lacks, ["jitter 88 us of 5 us allowed"]);
+    assert_eq!(entry.classes[1].lacks, ["jitter 88 us, limit 5 us"]);
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn what_was_imported_has_its_numbers_and_no_answer() {
     row.result.control.clear();
     let entry = unknowable(row, "tactus did not measure it");
     assert_eq!(entry.worst_ns, 90_000);
-    assert_eq!(entry.classes[1].lacks, ["jitter 88 us of 5 us allowed"]);
+    assert_eq!(entry.classes[1].lacks, ["jitter 88 us, limit 5 us"]);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_plan_may_define_classes_and_keeps_them() {
     let entry = &document(&contents).fitness[0];
     let press = entry.classes.last().unwrap();
     assert_eq!((press.class.as_str(), press.fit), ("press", Fit::Unfit));
-    assert_eq!(press.lacks, ["jitter 2 us of 1 us allowed"]);
+    assert_eq!(press.lacks, ["jitter 2 us, limit 1 us"]);
     let text = toml::to_string(&contents.plan).unwrap();
     assert_eq!(toml::from_str::<Plan>(&text).unwrap(), contents.plan);
 }

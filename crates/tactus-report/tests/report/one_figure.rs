@@ -490,7 +490,7 @@ fn a_verdict_on_several_runs_is_that_of_the_worst_for_each_limit_and_says_which_
         row.result.require.as_mut().unwrap().max = Some(Nanos::from_ms(2));
     });
     let text = render(&contents, Style { colour: false, width: 140 });
-    assert!(text.contains("max 1.76 ms of at most 2 ms"), "{text}");
+    assert!(text.contains("max 1.76 ms, limit 2 ms"), "{text}");
 }
 
 #[test]

@@ -299,7 +299,7 @@ fn ten_seconds_are_too_short_and_a_broken_maximum_needs_no_more() {
 fn what_an_older_bundle_does_not_say_does_not_pass() {
     let mut row = whole_minute();
     row.result.threads = None;
-    inconclusive(&row, "does not contain which threads should measure");
+    inconclusive(&row, "does not record which threads were to measure");
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn values(scenario: &Scenario, path: &str, source: &Source) -> Result<(), PlanEr
     if scenario.tick.is_some_and(|tick| tick.0 < 50_000_000) {
         return Err(source.error(
             &format!("{path}.tick"),
-            "a tick shorter than 50ms disturbs the measurement",
+            "a report interval shorter than 50ms disturbs the measurement",
             "use 50ms or more",
         ));
     }

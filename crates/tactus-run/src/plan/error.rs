@@ -5,7 +5,7 @@ use std::fmt;
 /// An error in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
-    /// The file, or the name of the study.
+    /// The file, or the name of the study; empty: it is not said.
     pub file: String,
     /// Line from 1, where it is known.
     pub line: Option<usize>,
@@ -23,7 +23,9 @@ impl fmt::Display for PlanError {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        f.write_str(": ")?;
+        if !self.file.is_empty() {
+            f.write_str(": ")?;
+        }
         if let Some(key) = &self.key {
             write!(f, "{key}: ")?;
         }

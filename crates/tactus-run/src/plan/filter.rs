@@ -17,7 +17,8 @@ pub fn chosen<'p>(
     let name = |scenario: &Scenario| scenario.name.clone().unwrap_or_default();
     let known: Vec<String> = plan.scenario.iter().map(name).chain(plan.environment.keys().cloned()).collect();
     let stranger = |message: String, known: Vec<&str>| PlanError {
-        file: source.file.clone(),
+        // A plan without a text is no file of the user's.
+        file: if source.text.is_empty() { String::new() } else { source.file.clone() },
         line: None,
         key: None,
         message,
@@ -26,13 +27,13 @@ pub fn chosen<'p>(
     let mut only = Vec::new();
     for text in &choices.only {
         only.extend(names_in(text, &known).map_err(|name| {
-            let message = format!("--only {name}: no scenario or environment of this plan has that name");
+            let message = format!("--only {name}: the plan has no scenario or environment of that name");
             stranger(message, known.iter().map(String::as_str).collect())
         })?);
     }
     let unknown = |name: &&String| !name.is_empty() && !plan.environment.contains_key(*name);
     if let Some(name) = choices.require.keys().find(unknown) {
-        let message = format!("a limit for `{name}`: no environment of this plan has that name");
+        let message = format!("a limit for `{name}`: the plan has no environment of that name");
         return Err(stranger(message, plan.environment.keys().map(String::as_str).collect()));
     }
     let wanted = |scenario: &Scenario| {

@@ -117,7 +117,7 @@ impl ScenarioRun<'_> {
             return Some("the exits of its virtual CPUs are counted from the host");
         }
         if session.measures && self.left_ns(context, name) < self.planned.tick_ns {
-            return Some("less than a tick of the measurement was left");
+            return Some("less than a report interval of the measurement was left");
         }
         (!session.running.hears()).then_some("it cannot be told when to begin")
     }

@@ -32,7 +32,10 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
     (
         "measure",
         &[
-            ("tactus measure -p 95 -i 200 -D 10", "As cyclictest: one thread on each CPU, every 200 us."),
+            (
+                "tactus measure -p 95 -i 200 -D 10",
+                "One thread on each isolated CPU (if none: on all but the first core's), every 200 us.",
+            ),
             (
                 "tactus measure -a 1 -i 1ms --max 5ms -D 2 --load scheduler",
                 "CPU 1, under load, with a limit.",

@@ -107,11 +107,8 @@ const SHORT: &[(&str, &[&str])] = &[
 /// The headings, in their order, and the options below each, by their names. All others stand below `Options`.
 const HEADINGS: &[(&str, &[&str])] = &[
     (
-        "Question",
-        &[
-            "interval", "max", "jitter", "p99999", "p9999", "p999", "p99", "tail", "overruns", "title",
-            "margin",
-        ],
+        "Requirements",
+        &["interval", "max", "jitter", "p99999", "p9999", "p999", "p99", "tail", "overruns", "margin"],
     ),
     (
         "Where",
@@ -145,6 +142,7 @@ const HEADINGS: &[(&str, &[&str])] = &[
         &[
             "out",
             "into",
+            "title",
             "json",
             "format",
             "html",

@@ -18,7 +18,7 @@ pub struct Prove {
     /// Settings, by the ids of their checks (`tactus audit --list`)
     #[arg(value_name = "ID", value_parser = Open(checks), hide_possible_values = true)]
     pub ids: Vec<String>,
-    /// Every setting that can be made here and reverted
+    /// Every setting that can be applied and reverted here
     #[arg(long)]
     pub all: bool,
     /// The kind of environment; if it boots its own kernel, boot parameters are tested too

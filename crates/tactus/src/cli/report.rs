@@ -27,8 +27,8 @@ pub struct Report {
     /// Write to this file; - is stdout, the default
     #[arg(long, value_name = "FILE|-")]
     pub out: Option<PathBuf>,
-    /// Print for which classes of control application the environments are fit: `all` leaves the exit code;
-    /// names make it 1 if an environment is not fit for one of them, and 3 if undecided
+    /// Print for which classes of control application the environments are fit: with `all` the exit code does
+    /// not change; with names it is 1 if an environment is not fit for one of them, and 3 if undecided
     #[arg(long, value_name = "CLASS,...", value_delimiter = ',', conflicts_with_all = ["html", "open", "raw"])]
     pub class: Vec<String>,
     /// Read more classes from this TOML file; one with the name of a built-in class replaces it

@@ -53,7 +53,7 @@ fn through(to: &str, arguments: &Convert) -> Result<Exit, Failure> {
 fn formats() -> String {
     let read = |one: &Declared| {
         format!(
-            "{}: {}\n  made by: {}\n  unit: {}\n  not in it: {}\n",
+            "{}: {}\n  made by: {}\n  unit: {}\n  missing: {}\n",
             one.tool, one.what, one.made_by, one.unit, one.lacks
         )
     };

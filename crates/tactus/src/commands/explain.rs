@@ -37,7 +37,7 @@ pub fn explain(arguments: &Explain) -> Result<Exit, Failure> {
     };
     let text = found(name).ok_or_else(|| {
         let hint = nearest::hint(name, words(), "`tactus explain` lists all of them");
-        Failure::say(format!("`{name}` is not a word of tactus"), hint)
+        Failure::say(format!("unknown word `{name}`"), hint)
     })?;
     match arguments.json {
         true => output::json(&Explained { word: name, text: &text })?,

@@ -95,7 +95,7 @@ fn plan(arguments: &Measure) -> Result<Plan, Failure> {
     let (threads, cpus) = deal(arguments)?;
     if word == "application" && arguments.file.is_none() {
         return Err(Failure::say(
-            "application: there is no file to read",
+            "`measure application` needs `--file`",
             "`--file FILE` names the file in which the program marks its cycles",
         ));
     }

@@ -49,7 +49,7 @@ fn a_setting_is_proven_in_ten_pairs_and_taken_back() {
     let shown = output(tactus().arg("report").arg(&out));
     assert!(stdout(&shown).contains("A/B test of settings"), "{}", stdout(&shown));
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("Does this setting lower latency here?") && !page.contains("hold the deadline"));
+    assert!(page.contains("Does this setting lower latency here?") && !page.contains("meet the deadline"));
     nothing_is_left();
 }
 

@@ -42,7 +42,7 @@ pub const MATRIX: Item =
 
 /// Branches that depend on data.
 pub const STATE_MACHINE: Item =
-    Item::lower("state machine", Unit::Us, "256 bytes of numbers in text are told apart by a state machine");
+    Item::lower("state machine", Unit::Us, "a state machine parses 256 bytes of numbers in text");
 
 /// Shifts.
 pub const CRC: Item = Item::lower("CRC", Unit::Us, "CRC-16 of 256 bytes, bit by bit");

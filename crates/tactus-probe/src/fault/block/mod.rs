@@ -69,7 +69,7 @@ pub fn prepare(table: &Block, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Resu
     let (length, every) = size(Block::NAME, (table.length, table.every), 1)?;
     if every - length < PAUSE_NS {
         return Err(refused(
-            format!("block: {} every {} leaves too little between", table.length, table.every),
+            format!("block: the pause between blocks of {} every {} is too short", table.length, table.every),
             "leave at least 1ms between two blocks",
         ));
     }

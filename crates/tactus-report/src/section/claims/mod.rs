@@ -27,8 +27,8 @@ impl Section for Claims {
     fn about(&self) -> &'static str {
         "One scenario compared with another. With repeats or slices, by pairs (signed-rank test). With one \
          run each, the report shows only whether these two runs differ, judged by their variation over time. \
-         All statements and intervals of this report hold together at 95 % (Holm). Values are judged from \
-         rounds of runs (maxT), and those of all comparisons hold together at 95 %."
+         The family-wise error rate of all statements is 5 % (Holm), and so is that of all intervals \
+         (Bonferroni); that of all values, judged from rounds of runs, is 5 % (maxT)."
     }
 
     fn folded(&self, _: &Contents, parts: &[Part]) -> Option<String> {

@@ -19,7 +19,7 @@ pub fn group(contents: &Contents, line: &Line) -> Group {
             RowStatus::Skipped => ("skipped", Tone::Doubt),
             RowStatus::Measured => ("no numbers", Tone::Doubt),
         };
-        (word, tone, clean(line.reason.as_deref().unwrap_or("no reason was kept")))
+        (word, tone, clean(line.reason.as_deref().unwrap_or("no reason was recorded")))
     });
     Group {
         id: format!("row-{}", line.row),

@@ -466,7 +466,9 @@ fn make_interrupted() -> Contents {
     contents.rows.push(row);
     contents.manifest.status = RunStatus::Interrupted;
     contents.manifest.finished = None;
-    contents.damage.push("the run died before it could end the bundle: up to one tick may be missing".into());
+    contents
+        .damage
+        .push("the run died before it could end the bundle: up to one report interval may be missing".into());
     contents
 }
 

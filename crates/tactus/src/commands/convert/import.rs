@@ -230,8 +230,8 @@ fn first_notes(recording: &Recording) -> Vec<Note> {
     }
     if recording.policy == Some(Policy::Other) {
         notes.push(Note::info(
-            "it was not a real-time measurement: its threads ran with SCHED_OTHER, the policy of ordinary \
-programs, and had to wait for all others",
+            "it was not a real-time measurement: its threads ran with SCHED_OTHER and shared their CPUs \
+with all other SCHED_OTHER tasks",
         ));
     }
     if let Some(nothing) = &recording.found_nothing {

@@ -192,8 +192,8 @@ fn policy(options: &Cyclictest, threads: usize) -> Result<(Policy, u32, Option<u
 
 fn refuse(lacking: &Lacking) -> Result<(), Failure> {
     const TIMER: &str = "tactus waits by clock_nanosleep for absolute times of CLOCK_MONOTONIC, cyclictest's default: leave it out";
-    const EACH: &str =
-        "tactus keeps no single values: `tactus convert BUNDLE --to csv` has each tick, --json the histogram";
+    const EACH: &str = "tactus keeps no single values: `tactus convert BUNDLE --to csv` has each report interval, --json \
+        the histogram";
     let asked = [
         (lacking.aligned.is_some(), "-A", "threads of one interval are in step from the start: leave it out"),
         (

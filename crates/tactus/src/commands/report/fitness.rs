@@ -86,7 +86,7 @@ fn required(rows: &[Row], all: &[FitnessEntry], required: &[String]) -> Exit {
         for class in entry.classes.iter().filter(|class| required.contains(&class.class)) {
             let why = match class.fit {
                 Fit::Fit => continue,
-                Fit::Unfit => class.lacks.join(", "),
+                Fit::Unfit => class.lacks.join("; "),
                 Fit::Unknowable | Fit::Emulated => class.reason.clone().unwrap_or_default(),
             };
             unfit |= class.fit == Fit::Unfit;

@@ -177,7 +177,8 @@ fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
         }
         let (option, _) = first.ask.split_once(' ').unwrap_or((&first.ask, ""));
         let _ = writeln!(text, "  {:<24} {}", first.change.check, kinds.join("; "));
-        let words = format!("Weakens {}: {}. Ask: {option} {}", first.guard, first.gives_up, names.join(","));
+        let names = names.join(",");
+        let words = format!("Weakens {}: {}. To apply it: {option} {names}", first.guard, first.gives_up);
         for row in wrapped(&words, width.saturating_sub(29).max(30)) {
             let _ = writeln!(text, "  {:<24}   {row}", "");
         }
