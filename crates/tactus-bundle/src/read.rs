@@ -498,7 +498,10 @@ fn row_dirs(dir: &Directory, damage: &mut Vec<String>) -> Result<BTreeMap<usize,
     for (number, name) in names.into_iter().filter_map(|name| numbered(name.into_string().ok()?)) {
         if let Some(before) = dirs.insert(number, name.clone()) {
             let (one, other) = (names::words(&before), names::words(&name));
-            return Err(not(format!("{SCENARIOS} has two directories of row {}: {one} and {other}", number + 1)));
+            return Err(not(format!(
+                "{SCENARIOS} has two directories of row {}: {one} and {other}",
+                number + 1
+            )));
         }
     }
     Ok(dirs)

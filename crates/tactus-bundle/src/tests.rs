@@ -293,9 +293,10 @@ fn a_row_that_was_taken_out_of_a_finished_bundle_is_missed() {
 #[test]
 fn a_directory_that_was_added_to_a_finished_bundle_replaces_no_row() {
     let home = tempfile::tempdir().unwrap();
-    for (number, added) in ["scenarios/02-x", "scenarios/2", "scenarios/03-x", "scenarios/02-x/.hidden", "facts/x"]
-        .into_iter()
-        .enumerate()
+    for (number, added) in
+        ["scenarios/02-x", "scenarios/2", "scenarios/03-x", "scenarios/02-x/.hidden", "facts/x"]
+            .into_iter()
+            .enumerate()
     {
         let dir = home.path().join(number.to_string());
         let rows = [row(1), row(1)];

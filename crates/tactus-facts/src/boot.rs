@@ -123,7 +123,8 @@ will be passed to user space.";
         let variables = "isolated_cores=2-23\ncmdline_add=rd.iscsi.password=HUNTER2 quiet\n";
         let kept = "isolated_cores=2-23\ncmdline_add=(not kept) quiet";
         assert_eq!(without_secrets("/etc/tuned/realtime-variables.conf", variables), kept);
-        for path in ["/etc/tuned/realtime-variables.conf", "/etc/default/irqbalance", "/etc/sysconfig/stalld"] {
+        for path in ["/etc/tuned/realtime-variables.conf", "/etc/default/irqbalance", "/etc/sysconfig/stalld"]
+        {
             assert!(is_of_boot(path), "{path}");
         }
     }

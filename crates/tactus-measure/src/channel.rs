@@ -104,7 +104,10 @@ mod tests {
         sender.send(1);
         sender.send(2);
         drop(sender);
-        assert_eq!((receiver.receive(), receiver.receive_within(Duration::ZERO)), (Some(1), Received::Item(2)));
+        assert_eq!(
+            (receiver.receive(), receiver.receive_within(Duration::ZERO)),
+            (Some(1), Received::Item(2))
+        );
         assert_eq!((receiver.receive_within(Duration::MAX), receiver.receive()), (Received::Closed, None));
     }
 

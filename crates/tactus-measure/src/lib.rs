@@ -8,6 +8,7 @@
 )]
 
 pub mod card;
+pub mod channel;
 pub mod clock;
 pub mod clock_page;
 pub mod counters;
@@ -21,7 +22,6 @@ mod ring;
 pub mod series;
 pub mod stat;
 pub mod sys;
-pub mod channel;
 pub mod thread;
 pub mod trace;
 mod windows;

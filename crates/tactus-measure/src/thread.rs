@@ -11,9 +11,9 @@ use tactus_model::CpuSet;
 use tactus_model::message::Refusal;
 use tactus_model::scheduling::Policy;
 
+use crate::channel;
 use crate::lane::{Lane, Order};
 use crate::sys::{self, SchedAttr};
-use crate::channel;
 use crate::{Measurement, refuse};
 
 /// A thread needs little: the deepest call of a measuring loop is one into the vDSO.

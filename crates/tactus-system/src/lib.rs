@@ -2,7 +2,6 @@
 //! whatever else of tactus needs a machine goes through the trait [`System`], so that it can be tested on machines
 //! that are not there. Behind the door also lie the [`guardian`], which undoes, and the [`probe`] as a program.
 
-mod respawn;
 mod boot;
 mod capabilities;
 mod capped;
@@ -15,7 +14,6 @@ mod facts;
 mod file_lock;
 pub mod guardian;
 mod held;
-mod sparse;
 mod house;
 mod hypervisor;
 pub mod ivshmem;
@@ -30,7 +28,9 @@ pub mod probe;
 mod reach;
 mod real;
 mod remote;
+mod respawn;
 mod running;
+mod sparse;
 mod sys;
 mod topology;
 mod unpacked_tree;
@@ -47,7 +47,6 @@ use tactus_model::size::Bytes;
 use tactus_model::threads::Policy;
 use tactus_model::undo::Held;
 
-pub use respawn::{Again, again, leave_terminal};
 pub use boot::{BOOT_ID, boot_id};
 pub use capabilities::are_handed_on;
 pub use capped::at_most;
@@ -56,14 +55,15 @@ pub use connection::Connection;
 pub use directory::{Directory, Entry, Kind};
 pub use facts::facts;
 pub use file_lock::FileLock;
-pub use sparse::{allocate, has_hole};
 pub use hypervisor::virtualized;
 pub use machine_lock::MachineLock;
 pub use memory::Memory;
 pub use places::{baselines_dir, cache_dir, fleets_dir, lasting_dir, state_dir};
 pub use real::Real;
 pub use remote::Remote;
+pub use respawn::{Again, again, leave_terminal};
 pub use running::{END, Run, Running, bundle_of, runs};
+pub use sparse::{allocate, has_hole};
 pub use sys::{ask_then_exit, boottime_ns, monotonic_ns};
 pub use topology::topology;
 pub use unpacked_tree::UnpackedTree;

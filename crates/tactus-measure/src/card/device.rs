@@ -19,9 +19,9 @@ use tactus_model::scheduling::Policy;
 
 use super::pci::{self, DEVICES, Rights, Taken};
 use super::{Answering, Card, Doorbell, Ring};
+use crate::channel;
 use crate::refuse;
 use crate::sys::{self, Page, Registers, SchedAttr};
-use crate::channel;
 
 /// The handler's stack, in bytes: its deepest call is a system call.
 const STACK: usize = 128 * 1024;

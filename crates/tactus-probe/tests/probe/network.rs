@@ -50,7 +50,8 @@ fn of<'a>(values: &'a [ValueResult], item: &str) -> Option<&'a ValueResult> {
 
 /// A note says why there is no value: a hypervisor took the CPUs, or the load of this machine left no time for a turn.
 fn is_said(probe: &Probe, item: &str) -> bool {
-    let says = |what: &str| probe.notes.iter().any(|note| note.text.contains(&format!("`{what}` has no value")));
+    let says =
+        |what: &str| probe.notes.iter().any(|note| note.text.contains(&format!("`{what}` has no value")));
     says(item) || says("network")
 }
 

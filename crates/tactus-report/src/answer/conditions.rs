@@ -73,7 +73,8 @@ fn damaged(contents: &Contents) -> Option<String> {
 fn idle(results: &[&RowResult], lines: &[Line]) -> Option<String> {
     let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
     let none = !words.is_empty() && words.iter().all(|words| words == "idle");
-    let elsewhere = lines.iter().any(|line| line.figures.is_some() && !line.load.is_empty() && line.load != "idle");
+    let elsewhere =
+        lines.iter().any(|line| line.figures.is_some() && !line.load.is_empty() && line.load != "idle");
     none.then(|| match elsewhere {
         true => "Judged idle only: the measurements under load have no limit.".into(),
         false => "Idle only: tactus ran no load.".into(),

@@ -210,6 +210,9 @@ mod tests {
     #[test]
     fn no_text_of_a_bundle_mentions_a_user() {
         assert_eq!(text("@boss see (@org/team), @@boss"), "&#64;boss see (&#64;org/team), @&#64;boss");
-        assert_eq!(text("Gold 6338N CPU @ 2.20GHz, boss@example.com"), "Gold 6338N CPU @ 2.20GHz, boss@example.com");
+        assert_eq!(
+            text("Gold 6338N CPU @ 2.20GHz, boss@example.com"),
+            "Gold 6338N CPU @ 2.20GHz, boss@example.com"
+        );
     }
 }
