@@ -300,7 +300,7 @@ fn a_directory_that_was_added_to_a_finished_bundle_replaces_no_row() {
     {
         let dir = home.path().join(number.to_string());
         let rows = [row(1), row(1)];
-        let mut writer = Writer::create(&dir, &Plan::default(), &rows, Machine::default()).unwrap();
+        let writer = Writer::create(&dir, &Plan::default(), &rows, Machine::default()).unwrap();
         for (number, row) in rows.iter().enumerate() {
             writer.begin_row(number, row, TICK_NS).unwrap().finish().unwrap();
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,50 @@ pub struct Connection {
 
 struct Tongue {
     encoder: Encoder,
-    writer: Option<Box<dyn Write + Send>>,
+    writer: Option<Outbox>,
+}
+
+/// How long a probe may take to read a message. An emulated guest may be held up for seconds.
+const READING: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 20 });
+
+/// The stream to a probe. A thread writes to it: a probe that does not read would block the caller, who has other probes,
+/// without limit. The thread ends when the writer is dropped; if it is blocked then, when the stream is closed.
+struct Outbox {
+    messages: Sender<Vec<u8>>,
+    written: Receiver<io::Result<()>>,
+}
+
+impl Outbox {
+    fn new(mut stream: Box<dyn Write + Send>) -> Self {
+        let (messages, to_write) = channel::<Vec<u8>>();
+        let (outcome, written) = channel();
+        std::thread::spawn(move || {
+            for bytes in to_write {
+                let wrote = stream.write_all(&bytes).and_then(|()| stream.flush());
+                let failed = wrote.is_err();
+                if outcome.send(wrote).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Self { messages, written }
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// When the stream is broken, or the probe does not read in time.
+    fn write(&self, bytes: Vec<u8>) -> io::Result<()> {
+        self.messages.send(bytes).map_err(|_| broken())?;
+        match self.written.recv_timeout(READING) {
+            Ok(wrote) => wrote,
+            Err(RecvTimeoutError::Disconnected) => Err(broken()),
+            Err(RecvTimeoutError::Timeout) => {
+                let words = format!("the probe has not read a message for {} s", READING.as_secs());
+                Err(io::Error::new(io::ErrorKind::TimedOut, words))
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -65,7 +109,7 @@ impl Connection {
     /// A connection on which messages go to `writer`.
     pub fn new(writer: Option<Box<dyn Write + Send>>) -> Self {
         Self {
-            tongue: Mutex::new(Tongue { encoder: Encoder::new(), writer }),
+            tongue: Mutex::new(Tongue { encoder: Encoder::new(), writer: writer.map(Outbox::new) }),
             ear: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -78,13 +122,15 @@ impl Connection {
     /// Says something to the probe.
     ///
     /// # Errors
-    /// When the stream is broken.
+    /// When the stream is broken, or the probe does not read in time; nothing more can be said to it then.
     pub fn say(&self, message: &ToProbe) -> io::Result<()> {
         let mut tongue = self.tongue.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = tongue.encoder.encode(message)?;
-        let writer = tongue.writer.as_mut().ok_or_else(broken)?;
-        writer.write_all(&bytes)?;
-        writer.flush()
+        let said = tongue.writer.as_ref().ok_or_else(broken)?.write(bytes);
+        if said.is_err() {
+            tongue.writer = None;
+        }
+        said
     }
 
     /// Closes this end of the stream.
@@ -324,5 +370,31 @@ impl Drop for Writer {
         let close = Call { id, verb: Verb::Input, child: self.child, ..Call::default() };
         // A probe that has gone has closed it.
         let _ = self.connection.say(&ToProbe::Call(close));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream that takes nothing for a minute.
+    struct Stuck;
+
+    impl Write for Stuck {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            std::thread::sleep(Duration::from_secs(60));
+            Err(broken())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_probe_that_does_not_read_is_given_up_and_nothing_more_is_said_to_it() {
+        let connection = Connection::new(Some(Box::new(Stuck)));
+        let kind = || connection.say(&ToProbe::Stop).unwrap_err().kind();
+        assert_eq!([kind(), kind()], [io::ErrorKind::TimedOut, io::ErrorKind::BrokenPipe]);
     }
 }

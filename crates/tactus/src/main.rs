@@ -74,10 +74,12 @@ const ASK: &str = "For more information, try '--help'.";
 /// Begins a line of clap's errors that names the most similar word.
 const TIP: &str = "  tip: ";
 
-/// An error of clap in the form of the others: what is wrong, and the hints, each a separate line.
-fn complaint(text: &str) -> (String, Vec<String>) {
+/// An error of clap in the form of the others: what is wrong, and the hints, each a separate line. `is_broken`: a word of
+/// the command line has several lines, one of which could pass for a hint.
+fn complaint(text: &str, is_broken: bool) -> (String, Vec<String>) {
     let text = text.trim_end().strip_suffix(ASK).unwrap_or(text).trim_end();
-    let (tips, mut lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with(TIP));
+    let is_tip = |line: &&str| !is_broken && line.starts_with(TIP);
+    let (tips, mut lines): (Vec<&str>, Vec<&str>) = text.lines().partition(is_tip);
     // Each part of clap's has an empty line before it, which the tip leaves behind.
     lines.dedup_by(|one, before| one.is_empty() && before.is_empty());
     let mut hints: Vec<String> =
@@ -105,7 +107,8 @@ fn told(answer: &clap::Error) -> ExitCode {
             return exit::Failure::from(unwritten).report().into();
         }
     } else {
-        let (what, hints) = complaint(&answer.render().to_string());
+        let is_broken = std::env::args_os().any(|word| word.as_encoded_bytes().contains(&b'\n'));
+        let (what, hints) = complaint(&answer.render().to_string(), is_broken);
         say::say(what);
         hints.into_iter().for_each(say::say);
     }

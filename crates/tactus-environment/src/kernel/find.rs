@@ -273,7 +273,10 @@ pub fn chosen(arch: &str, system: &dyn System) -> Result<Kernel, KernelError> {
 /// # Errors
 /// When the kernel does not exist, or the choice cannot be written down.
 pub fn use_(system: &dyn System, wanted: &str) -> Result<Kernel, KernelError> {
-    let kernel = look(wanted, OWN, system)?;
+    // A later command may run in another directory.
+    let absolute = std::path::absolute(wanted).ok().filter(|_| wanted.contains('/'));
+    let absolute = absolute.as_ref().and_then(|path| path.to_str());
+    let kernel = look(absolute.unwrap_or(wanted), OWN, system)?;
     let hint = || Some("name the kernel in the plan instead: `kernel = \"...\"`".into());
     let file = default_file(kernel.arch, system)
         .map_err(|error| KernelError { reason: error.to_string(), hint: hint() })?;

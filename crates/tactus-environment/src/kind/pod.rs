@@ -1,7 +1,6 @@
 //! A container of a Kubernetes pod that runs.
 
-use std::io::Write;
-use std::sync::mpsc::channel;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use tactus_model::facts::Facts;
@@ -12,6 +11,7 @@ use tactus_model::{CpuSet, Evidence};
 use tactus_system::probe;
 use tactus_system::{Invocation, System, boot_id, last_lines};
 
+use crate::support::write_within::write_within;
 use crate::support::{self, Piped, cannot, container_name};
 use crate::{Environment, Layout, OptionError, OptionKey, Running, Setting, StartError, Stream, Usable};
 
@@ -152,21 +152,16 @@ writes such a pod), and let it run as root",
         let name = setting.spec.attach.as_deref().unwrap_or_default();
         let failed = |error| cannot(&format!("the pod `{name}`"), error);
         let mut child = setting.system.spawn(&command).map_err(failed)?;
-        let (Some(reader), Some(mut writer)) = (child.take_stdout(), child.take_stdin()) else {
+        let (Some(reader), Some(writer)) = (child.take_stdout(), child.take_stdin()) else {
             return Err(cannot(name, "the client has no stdin and stdout"));
         };
-        // A pipe whose other end does not read would hold us up for ever.
-        let (sender, sent) = channel();
-        std::thread::spawn(move || {
-            let outcome = writer.write_all(bytes).and_then(|()| writer.flush());
-            // After the timeout the receiver is gone.
-            let _ = sender.send(outcome.map(|()| writer));
-        });
         let mut client = Piped::new(child, Vec::new(), Vec::new());
-        match sent.recv_timeout(setting.patience) {
-            Ok(Ok(writer)) => Ok(Box::new(Executed { client, stream: Some(Stream { reader, writer }) })),
-            Ok(Err(_)) => Err(refused(name, &client.last_words().unwrap_or_default())),
-            Err(_) => Err(refused(name, "it does not accept the probe")),
+        match write_within(writer, bytes, setting.patience) {
+            Ok(writer) => Ok(Box::new(Executed { client, stream: Some(Stream { reader, writer }) })),
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                Err(refused(name, "it does not accept the probe"))
+            }
+            Err(_) => Err(refused(name, &client.last_words().unwrap_or_default())),
         }
     }
 }

@@ -17,6 +17,7 @@ mod rt_group;
 pub mod shell;
 pub mod tar;
 mod tty;
+pub mod write_within;
 
 pub use capped::Capped;
 pub use cgroups::Cgroups;

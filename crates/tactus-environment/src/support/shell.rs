@@ -1,12 +1,13 @@
 //! A shell on another system that takes the probe in and becomes it, over one stream. The script is one
 //! line without single quotes: it passes through a login shell, whichever that is, and is read by `sh`.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use tactus_system::probe;
 
+use super::write_within::write_within;
 use crate::{StartError, Stream};
 
 /// How long the other system may take until it can take the probe.
@@ -30,7 +31,7 @@ pub enum Failure {
 /// # Errors
 /// When it ends or stays silent, or is of an architecture that this program has no probe for.
 pub fn deliver(stream: Stream, patience: Duration) -> Result<Stream, Failure> {
-    let Stream { reader, mut writer } = stream;
+    let Stream { reader, writer } = stream;
     let patience = PATIENCE.min(patience);
     let (sender, greeting) = channel();
     std::thread::spawn(move || {
@@ -54,9 +55,15 @@ pub fn deliver(stream: Stream, patience: Duration) -> Result<Stream, Failure> {
             hint: Some("there are probes for x86_64 and aarch64".into()),
         }));
     };
-    let put = writeln!(writer, "{}", bytes.len()).and_then(|()| writer.write_all(bytes));
-    put.and_then(|()| writer.flush()).map_err(|_| Failure::Ended)?;
-    Ok(Stream { reader: Box::new(reader), writer })
+    let message = [format!("{}\n", bytes.len()).as_bytes(), bytes].concat();
+    match write_within(writer, message, patience) {
+        Ok(writer) => Ok(Stream { reader: Box::new(reader), writer }),
+        Err(error) if error.kind() == ErrorKind::TimedOut => Err(Failure::Told(StartError {
+            reason: format!("it did not accept the probe within {} s", patience.as_secs()),
+            hint: Some("is its disk full, or its shell stopped?".into()),
+        })),
+        Err(_) => Err(Failure::Ended),
+    }
 }
 
 /// Reads up to the line that names the architecture.
@@ -125,5 +132,31 @@ mod tests {
             panic!("no probe runs there")
         };
         assert!(error.reason.contains("vax") && error.hint.is_some());
+    }
+
+    /// A stream that takes nothing for a minute.
+    struct Stuck;
+
+    impl std::io::Write for Stuck {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            std::thread::sleep(Duration::from_secs(60));
+            Err(ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_system_that_greets_and_then_does_not_read_is_given_up() {
+        let greeting = format!("tactus finds {}\n", std::env::consts::ARCH);
+        let stream = Stream { reader: Box::new(Cursor::new(greeting.into_bytes())), writer: Box::new(Stuck) };
+        match deliver(stream, Duration::from_secs(1)) {
+            Err(Failure::Told(error)) => {
+                assert!(error.reason.contains("did not accept the probe"), "{}", error.reason)
+            }
+            _ => panic!("it was not given up"),
+        }
     }
 }

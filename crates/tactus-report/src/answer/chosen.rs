@@ -3,7 +3,7 @@
 
 use tactus_model::bundle::Contents;
 
-use super::conditions::conditions;
+use super::conditions::{conditions, damaged};
 use super::headline::without_rows;
 use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
@@ -41,7 +41,8 @@ fn found(contents: &Contents) -> Answer {
         return under_conditions(decided);
     }
     if let Some(worth) = tested::answer(contents) {
-        return worth;
+        let damaged = damaged(contents).map(|said| format!(" {said}")).unwrap_or_default();
+        return Answer { sentence: worth.sentence + &damaged, ..worth };
     }
     if let Some(held) = held::answer(contents, &lines) {
         return under_conditions(Answer { next: next::step(contents), ..held });

@@ -60,7 +60,7 @@ fn is_told(answer: &str, line: &Line) -> bool {
 }
 
 /// Says that the bundle is damaged.
-fn damaged(contents: &Contents) -> Option<String> {
+pub(super) fn damaged(contents: &Contents) -> Option<String> {
     match contents.damage.len() {
         0 => None,
         1 => Some(format!("The bundle is damaged: {}.", clean(contents.damage[0].trim_end_matches('.')))),

@@ -121,7 +121,7 @@ mod tests {
             read(&text).unwrap().remove(0)
         };
         assert!(held(&class(30), 0, 30_000).lacks.is_empty());
-        assert_eq!(held(&class(30), 0, 30_001).lacks, ["worst 30.01 us of 30 us, 30 % of the cycle"]);
+        assert_eq!(held(&class(30), 0, 30_001).lacks, ["worst 30.01 us, limit 30 us (30 % of the cycle)"]);
         assert_eq!(held(&class(100), 0, 100_001).lacks, ["worst 100.1 us, cycle 100 us"]);
         let wide = "[[class]]\nname = \"a\"\ncycle = { from = \"10us\", to = \"1ms\" }\njitter = \"1ms\"\nshare = 30\n";
         let wide = read(wide).unwrap().remove(0);

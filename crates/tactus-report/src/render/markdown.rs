@@ -183,12 +183,12 @@ pub(crate) fn text(raw: &str) -> String {
     let raw = clean(raw);
     for (at, c) in raw.char_indices() {
         let is_before_a_name = || raw[at + 1..].starts_with(char::is_alphanumeric);
-        // GitHub and GitLab tell a user of that name that the text mentions him.
+        // GitHub and GitLab tell a user of that name that the text mentions him, also where the sign is escaped.
         if c == '@' && !in_word && is_before_a_name() {
-            safe.push_str("&#64;");
+            safe.push_str("@<!-- -->");
             continue;
         }
-        in_word = c.is_alphanumeric() || c == '_';
+        in_word = c.is_ascii_alphanumeric() || c == '_';
         if matches!(c, '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~') {
             safe.push('\\');
         }
@@ -209,7 +209,10 @@ mod tests {
 
     #[test]
     fn no_text_of_a_bundle_mentions_a_user() {
-        assert_eq!(text("@boss see (@org/team), @@boss"), "&#64;boss see (&#64;org/team), @&#64;boss");
+        assert_eq!(
+            text("@boss see (@org/team), @@boss"),
+            "@<!-- -->boss see (@<!-- -->org/team), @@<!-- -->boss"
+        );
         assert_eq!(
             text("Gold 6338N CPU @ 2.20GHz, boss@example.com"),
             "Gold 6338N CPU @ 2.20GHz, boss@example.com"

@@ -32,7 +32,7 @@ pub fn summary(audit: &Audit) -> String {
 /// Whether checks lacked their readings and no other check could be judged: "nothing found" would be praise.
 #[must_use]
 pub fn read_nothing(audit: &Audit) -> bool {
-    !judges(audit) && audit.count(State::Unreadable) > 0
+    !judges(audit) && audit.count(State::Unreadable) + audit.count(State::Unknowable) > 0
 }
 
 /// The role in which an environment is judged, if its name does not say it: " as a guest".

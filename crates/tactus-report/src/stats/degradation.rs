@@ -198,7 +198,7 @@ fn whole_rounds<'m, 'a>(base: &'m Measured<'a>, with: &'m Measured<'a>) -> (Vec<
 /// Whether it was made, and ended by itself if it ended early: what did not says nothing of the place.
 const fn was_made(result: &RowResult) -> bool {
     use RowEnd::{Broke, Complete, Failed, Stopped};
-    matches!(result.ended, Complete | Stopped | Broke | Failed)
+    !result.damaged && matches!(result.ended, Complete | Stopped | Broke | Failed)
 }
 
 const fn is_network(result: &RowResult) -> bool {

@@ -22,6 +22,9 @@ impl Half {
     /// The state of a run.
     #[must_use]
     pub fn of(result: &RowResult) -> Self {
+        if result.damaged {
+            return Self::Unknown("the bundle is damaged".into());
+        }
         let why = |else_said: &str| result.reason.clone().unwrap_or_else(|| else_said.to_owned());
         match result.ended {
             RowEnd::Waiting | RowEnd::Interrupted | RowEnd::Died | RowEnd::Refused | RowEnd::Unavailable => {

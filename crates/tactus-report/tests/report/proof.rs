@@ -353,3 +353,15 @@ fn every_format_shows_the_answers() {
 fn the_json_of_proofs() {
     insta::assert_snapshot!(common::sections(&document(&contents())));
 }
+
+#[test]
+fn halves_of_a_damaged_bundle_show_no_effect_and_the_answer_names_the_damage() {
+    let mut contents = common::empty();
+    tested(&mut contents, "smt", Shape { base: 1_400.0, ..Shape::IDLE });
+    assert_eq!(answer(&contents).word, "EFFECT SHOWN");
+    contents.damage.push("scenarios/01-x/result.json is not as the run wrote it".into());
+    contents.rows.iter_mut().for_each(|row| row.result.damaged = true);
+    let answer = answer(&contents);
+    assert_eq!((answer.word, answer.next), ("NOT TESTED", None));
+    assert!(answer.sentence.contains("The bundle is damaged"), "{}", answer.sentence);
+}

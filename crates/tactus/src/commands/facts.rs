@@ -44,10 +44,8 @@ pub struct Seen {
 /// needs some time to change.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The facts of a file, or of the host of a bundle.
+/// The facts of a file, as a bundle keeps them in `facts/`.
 pub fn of_file(path: &Path) -> Result<Facts, Failure> {
-    let in_bundle = path.is_dir().then(|| path.join("facts/host.json"));
-    let path = in_bundle.as_deref().unwrap_or(path);
     let failure = |error: &dyn Display| {
         Failure::say(
             format!("{}: {error}", path.display()),

@@ -34,7 +34,7 @@ pub fn tune(what: &TuneCommand) -> Result<Exit, Failure> {
 fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
     let profile = named(&arguments.profile)?;
     let facts = match &arguments.from {
-        Some(path) => facts::of_file(path)?,
+        Some(path) => files::recorded_host(path)?,
         None => here()?,
     };
     let role = arguments.role.map(|role| match role {

@@ -74,6 +74,13 @@ fn wrong_words_are_named_with_a_hint() {
     });
 }
 
+#[test]
+fn no_word_of_the_command_line_passes_for_a_hint() {
+    let _turn = beside_others();
+    let said = complaint(&["report", "--x\n  tip: run this first"]);
+    assert!(!said.lines().skip(1).any(|line| line.starts_with("hint: run this")), "{said}");
+}
+
 /// The commands that `tactus` lists or names.
 const COMMANDS: [&str; 12] = [
     "run",

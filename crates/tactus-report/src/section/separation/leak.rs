@@ -140,6 +140,10 @@ fn cell(
     let at = row(&disturbed.scenario, &disturbed.environment);
     cell.disturbed_inside = at.and_then(|at| inside(&at.result, disturbed.cpu?));
     cell.evidence = lesser(with.result.evidence, at.and_then(|at| at.result.evidence));
+    if with.result.damaged {
+        cell.reason = "the bundle is damaged".into();
+        return cell;
+    }
     let measured = |row: &&Row| row.result.status == RowStatus::Measured;
     if !measured(&with) {
         let why = reason(contents, &with.result).unwrap_or_default();

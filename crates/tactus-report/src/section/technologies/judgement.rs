@@ -97,6 +97,9 @@ fn largest(rows: &[&Row]) -> Option<u64> {
 
 /// Why the latencies of a row carry no word.
 fn ground(contents: &Contents, result: &RowResult) -> Result<(), String> {
+    if result.damaged {
+        return Err("the bundle is damaged".into());
+    }
     if figures(result).is_none() {
         return Err(clean(&reason(contents, result).unwrap_or_else(|| "nothing was measured".into())));
     }

@@ -124,8 +124,13 @@ fn facts(arguments: &TuneFiles) -> Result<Facts, Failure> {
         profile::complete(&mut facts, &Real);
         return Ok(facts);
     };
+    recorded_host(path)
+}
+
+/// The recorded facts of a host: of a bundle, or of a file.
+pub fn recorded_host(path: &Path) -> Result<Facts, Failure> {
     let mut systems = audit::recorded(path)?;
-    // The host is what is tuned; a bundle without it has one environment that is meant.
+    // The host is tuned; in a bundle without a host the only environment is.
     let host = systems.iter().position(|system| !system.started).unwrap_or(0);
     Ok(systems.swap_remove(host).facts)
 }
