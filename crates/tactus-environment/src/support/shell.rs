@@ -154,7 +154,7 @@ mod tests {
         let stream = Stream { reader: Box::new(Cursor::new(greeting.into_bytes())), writer: Box::new(Stuck) };
         match deliver(stream, Duration::from_secs(1)) {
             Err(Failure::Told(error)) => {
-                assert!(error.reason.contains("did not accept the probe"), "{}", error.reason)
+                assert!(error.reason.contains("did not accept the probe"), "{}", error.reason);
             }
             _ => panic!("it was not given up"),
         }

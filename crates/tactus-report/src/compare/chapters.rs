@@ -110,8 +110,8 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "results",
             heading: "Results",
-            about: "Medians of the runs, for maxima also the largest, and the ratio of the other to the base \
-                    (where more is better, of the base to the other): above 1 is worse. `lower bound` holds \
+            about: "Medians of the runs, for maxima also the largest, and the ratio of the other to the base: \
+                    above 1 is worse. Where more is better, it is the ratio of the base to the other. `lower bound` holds \
                     for all quantities together, `upper bound` for each by itself, both with 95 %. `allowed` \
                     is the least ratio of a regression, and the largest ratio of a pass.",
             parts: figures.into_iter().chain(results(document)).collect(),

@@ -28,7 +28,7 @@ impl Section for Claims {
         "One scenario compared with another. With repeats or slices, by pairs (signed-rank test). With one \
          run each, the report shows only whether these two runs differ, judged by their variation over time. \
          The family-wise error rate of all statements is 5 % (Holm), and so is that of all intervals \
-         (Bonferroni); that of all values, judged from rounds of runs, is 5 % (maxT)."
+         (Bonferroni). That of all values, judged from rounds of runs, is 5 % (maxT)."
     }
 
     fn folded(&self, _: &Contents, parts: &[Part]) -> Option<String> {
