@@ -171,7 +171,7 @@ mod tests {
         let over = Overcommit { threads: None, length: Nanos(MS), every: Nanos(100 * MS) };
         let (results, notes) = run(&Fault::Overcommit(over), &[], 99, Stage::Before);
         assert!(results.is_empty());
-        assert!(notes[0].text.contains("no size at which every thread would see it"), "{notes:?}");
+        assert!(notes[0].text.contains("does not delay every thread by a known time"), "{notes:?}");
         assert_eq!((notes[0].kind, notes[0].hint.is_some()), (NoteKind::Obstacle, true));
     }
 }
