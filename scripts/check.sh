@@ -27,8 +27,9 @@ step "formatting" formatting
 if has python3; then
   step "circles" scripts/circles.py
   step "prose" scripts/prose.py
+  step "pages of the book" scripts/lib/book-source.py docs "$target/book-pages"
 else
-  skipped "circles and prose" "Python is not installed"
+  skipped "circles, prose and book" "Python is not installed"
 fi
 step "lints" lints
 must "the tests are built" built

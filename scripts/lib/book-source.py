@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Copies docs/ to where mdBook reads it, with its table of contents.
 
-    scripts/lib/book-source.py docs OUT
+    scripts/lib/book-source.py docs OUT      OUT is replaced
 
 The table is made from the headings and the items of docs/README.md. A link out of docs/ leads nowhere in the book: its
 text stays, with the path in the repository.
@@ -12,6 +12,7 @@ import shutil
 import sys
 
 docs, out = map(pathlib.Path, sys.argv[1:])
+shutil.rmtree(out, ignore_errors=True)
 shutil.copytree(docs, out)
 outside = re.compile(r"\[([^\]]+)\]\((?:\.\./)+((?:README|CONTRIBUTING|crates|contrib|scripts|studies)[^)]*)\)")
 for page in out.rglob("*.md"):
@@ -25,3 +26,9 @@ for line in (docs / "README.md").read_text().splitlines():
     elif match := re.match(r"- (\[[^]]+\]\([^)]+\))", line):
         summary.append(f"- {match[1]}")
 (out / "SUMMARY.md").write_text("\n".join(summary) + "\n")
+
+# mdBook leaves out a page that the table does not name, and makes an empty one of a name without a page.
+listed = set(re.findall(r"\]\(([^)]+)\)", "\n".join(summary))) | {"style.md"}
+pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}
+if listed != pages:
+    sys.exit(f"docs/README.md: not listed: {sorted(pages - listed)}; no such page: {sorted(listed - pages)}")
