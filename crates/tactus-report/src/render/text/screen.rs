@@ -68,7 +68,7 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
     page.out
 }
 
-/// How many limits came out worst: "1 of 2 limits exceeded."
+/// How many limits came out worst: "1 of 2 limits is exceeded."
 fn counted(closed: &[Closed]) -> String {
     let worst = closed.first().map_or(Outcome::Inconclusive, |first| first.outcome);
     let word = match worst {
@@ -77,9 +77,11 @@ fn counted(closed: &[Closed]) -> String {
         Outcome::Inconclusive => "not decided",
         Outcome::Fail => "exceeded",
     };
-    let count = closed.iter().filter(|one| one.outcome == worst).count();
-    let limits = if closed.len() == 1 { "limit" } else { "limits" };
-    format!("{count} of {} {limits} {word}.", closed.len())
+    match (closed.iter().filter(|one| one.outcome == worst).count(), closed.len()) {
+        (_, 1) => format!("the limit is {word}."),
+        (1, all) => format!("1 of {all} limits is {word}."),
+        (count, all) => format!("{count} of {all} limits are {word}."),
+    }
 }
 
 /// The table: a line for each measurement.
