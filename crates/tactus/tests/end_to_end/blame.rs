@@ -189,21 +189,31 @@ fn measured(disturb: impl FnOnce(&AtomicBool) + Send) -> Value {
     json(&result)["scenarios"][0].clone()
 }
 
+/// Most of the large latencies are blamed on the cause. Other programs of a busy machine may have more of them once, so one
+/// of three measurements must show it.
+fn is_named(disturb: fn(&AtomicBool), cause: fn(&Value) -> String) {
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let row = measured(disturb);
+        parts_are_the_latency(&row);
+        let cause = cause(&row);
+        let (to, of) = laid(&row, &cause, 300_000);
+        if of >= 5 && to * 2 > of {
+            return;
+        }
+        seen.push(format!("{cause}: {to} of {of}: {:#}", row["blame"]));
+    }
+    panic!("{}", seen.join("\n"));
+}
+
 #[test]
 fn a_storm_of_timers_and_a_flood_of_packets_on_the_loopback_are_named() {
     let Some(_alone) = alone() else { return };
-    let storm = measured(timer_storm);
-    if let Some(why) = obstacle(&storm) {
+    if let Some(why) = obstacle(&measured(timer_storm)) {
         return skipped(&why);
     }
-    let flood = measured(packet_flood);
-    let timers = timer_or_its_interrupt([&storm], "timerfd_tmrproc");
-    for (row, cause) in [(&storm, timers.as_str()), (&flood, "softirq NET_RX")] {
-        let (to, of) = laid(row, cause, 300_000);
-        // Most of them; on a busy machine others have some.
-        assert!(of >= 5 && to * 2 > of, "{cause}: {to} of {of}: {:#}", row["blame"]);
-        parts_are_the_latency(row);
-    }
+    is_named(timer_storm, |row| timer_or_its_interrupt([row], "timerfd_tmrproc"));
+    is_named(packet_flood, |_| "softirq NET_RX".to_owned());
     nothing_is_left();
 }
 
