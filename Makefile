@@ -1,6 +1,6 @@
-# tactus: build, measure, test. `make` alone lists what there is.
+# tactus: build, measure, test. `make` alone lists the targets.
 
-# Where `make install` puts the program: $(DESTDIR)$(PREFIX)/bin, and its manual pages and completions.
+# `make install` puts the program into $(DESTDIR)$(PREFIX)/bin, manual pages and completions into $(DESTDIR)$(PREFIX)/share.
 PREFIX  ?= /usr/local
 DESTDIR ?=
 # Arguments of `tactus run` in `make run`.
@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 CARGO ?= cargo
-# rustup's directory is not on everybody's PATH (sudo's, for instance).
+# rustup's directory is not on every PATH (sudo's, for example).
 export PATH := $(PATH):$(HOME)/.cargo/bin
 TACTUS := $(or $(CARGO_TARGET_DIR),target)/release/tactus
 export TACTUS
@@ -18,14 +18,14 @@ export TACTUS
 .DEFAULT_GOAL := help
 .PHONY: help build run format check test nightly crash cluster aarch64 simulate bench book sbom install package packagetest freshtest clean
 
-help: ## This list
+help: ## List the targets
 	@sed -n 's/^\([a-z0-9]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-build: ## Build target/release/tactus, with the probe for x86_64 and aarch64 in it
+build: ## Build target/release/tactus, which contains the probe for x86_64 and aarch64
 	@[ -e $(TACTUS) ] || echo "Building tactus: about 15 minutes on two CPUs, and 1 GB in target."
 	$(CARGO) build --release --locked
 
-run: ## Set up what is missing, build, and measure this machine in every environment it has
+run: ## Install missing packages, build, and measure this machine in every environment that it has
 	scripts/setup.sh run
 	$(MAKE) --no-print-directory build
 	scripts/setup.sh kernel
@@ -34,55 +34,55 @@ run: ## Set up what is missing, build, and measure this machine in every environ
 format: ## Format every Rust file
 	scripts/format.sh
 
-check: ## What three minutes can show of a change: format, lints, the tests that only compute, the seeds of fuzzing
+check: ## Check a change in three minutes: format, lints, computing tests, the seeds of the fuzz targets
 	scripts/check.sh
 
-test: ## Everything that must hold: lints, the README's commands, all tests
+test: ## Run every check: lints, the README's commands, all tests
 	scripts/test.sh
 
-nightly: build ## What takes hours: fuzzing, simulations, crashes, clean systems, the program for aarch64 (root)
+nightly: build ## Run the checks that take hours: fuzzing, simulations, crashes, clean systems, the program for aarch64 (root)
 	scripts/setup.sh test
 	scripts/setup.sh package
 	scripts/setup.sh kernels
 	scripts/nightly.sh $(TACTUS)
 
-crash: build ## Kill runs at 100 random moments, cut the power of a machine that is tuned, and look at what is left (root)
+crash: build ## Kill 100 runs at random moments, cut the power while tuning writes, and look for leftovers (root; half an hour)
 	scripts/setup.sh test
 	scripts/setup.sh kernel
 	scripts/crash.py --trials 100 --guest $(TACTUS)
 
-cluster: build ## Fleets on a real Kubernetes on this machine: two kubelets, 1,000 nodes of kwok (root; 15 minutes, and 15 more the first time)
+cluster: build ## Test fleets on a real Kubernetes on this machine: two kubelets, 1,000 nodes of kwok (root; 15 minutes, the first time 30)
 	scripts/cluster.sh $(TACTUS)
 
-aarch64: ## Cross-build the whole program for aarch64, and try it in an emulated arm64 machine
+aarch64: ## Cross-build the whole program for aarch64, and test it in an emulated arm64 machine
 	scripts/setup.sh test
 	scripts/aarch64.sh
 
-simulate: ## How often the report's statistics are wrong, by simulation (half an hour; nightly)
+simulate: ## Simulate how often the report's statistics are wrong (half an hour; part of nightly)
 	scripts/simulate.sh
 
-bench: ## Compare with cyclictest; start-up of a guest; overhead of a run; size of the probe
+bench: ## Compare with cyclictest and other tools; check the limits on start-up, overhead and size
 	scripts/setup.sh bench
 	$(MAKE) --no-print-directory build
 	scripts/setup.sh kernel
 	scripts/bench.sh
 
-book: ## Build the documentation as a site that can be searched, in target/book (the first time 4 minutes)
+book: ## Build the documentation as a searchable site, in target/book (the first time 4 minutes)
 	scripts/book.sh
 
 SBOM := $(or $(CARGO_TARGET_DIR),target)/tactus.cdx.json
 
-sbom: ## What the program is made of, as CycloneDX, in target/tactus.cdx.json
+sbom: ## Write the bill of materials (CycloneDX), target/tactus.cdx.json
 	scripts/sbom.py $(SBOM)
 
 $(SBOM): Cargo.lock
 	$(MAKE) --no-print-directory sbom
 
-# Not `build`: `sudo make install` should not build as root.
+# Not `build`: `sudo make install` should not build as root if the program exists.
 $(TACTUS):
 	$(MAKE) --no-print-directory build
 
-install: $(TACTUS) $(SBOM) ## Install the program, its manual pages, completions and list of components below PREFIX, and the header for applications
+install: $(TACTUS) $(SBOM) ## Install the program, manual pages, completions, schemas, contrib/, bill of materials and tactus.h below PREFIX
 	install -Dm755 $(TACTUS) $(DESTDIR)$(PREFIX)/bin/tactus
 	install -Dm644 $(SBOM) $(DESTDIR)$(PREFIX)/share/doc/tactus/tactus.cdx.json
 	install -Dm644 crates/tactus-application/include/tactus.h $(DESTDIR)$(PREFIX)/include/tactus.h
@@ -100,14 +100,14 @@ package: ## Build .deb, .rpm, tarball and container image for x86_64 and aarch64
 	scripts/setup.sh package
 	scripts/package.sh
 
-packagetest: ## Install, run and remove those packages in clean systems; lint them and what is in contrib (root)
+packagetest: ## Build the packages; install, run and remove them in clean systems; lint them and contrib/ (root)
 	scripts/setup.sh package
 	scripts/package/test.sh
 
-freshtest: ## `make run` in clean systems of Debian 12 and 13, and guest kernels of sid (root; half an hour; nightly)
+freshtest: ## Test `make run` in clean systems of Debian 12 and 13, and guest kernels of sid (root; half an hour; part of nightly)
 	scripts/setup.sh package
 	scripts/fresh.sh
 
-clean: ## Remove what was built (not what was measured: runs/ stays)
+clean: ## Remove built files (runs/, with your measurements, stays)
 	$(CARGO) clean
 	rm -rf fuzz/target fuzz/corpus fuzz/artifacts

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The benchmarks, one table each, on the machine that is named first. Exit 1 when a limit is exceeded.
+# Runs the benchmarks. Prints the machine first, then one table for each benchmark. Exit 2 if a limit is exceeded.
 #
 #   scripts/bench.sh      TACTUS=path, default target/release/tactus
 set -eu
@@ -16,7 +16,7 @@ machine() {
   sed -n 's/^PRETTY_NAME=//p' /etc/os-release | tr -d '"'
   uname -srvm
   sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | sort | uniq -c | sed 's/^ *//; s/ / x /'
-  if grep -qw hypervisor /proc/cpuinfo; then say "a virtual machine: latencies are those of its host too"; fi
+  if grep -qw hypervisor /proc/cpuinfo; then say "a virtual machine: its latencies include those of its host"; fi
   say "load: $(cut -d' ' -f1-3 /proc/loadavg)"
   "$tactus" --version
 }
@@ -62,4 +62,4 @@ step "what recording and watching eight CPUs costs" python3 scripts/bench/watche
 step "what importing a GB takes" python3 scripts/bench/import.py "$tactus"
 step "what a fleet costs for each machine" python3 scripts/bench/fleet_jobs.py "$tactus" 1000
 step "overhead of tactus run --quick" python3 scripts/bench/overhead.py "$tactus" --quick
-[ -z "$steps_failed" ] || fail "over their limits or broken: $steps_failed"
+[ -z "$steps_failed" ] || fail "failed or above the limit: $steps_failed"

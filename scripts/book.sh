@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the book: docs/ as a site that can be searched, in target/book. docs/README.md is its table of contents.
+# Builds the book: docs/ as a searchable site, in target/book. docs/README.md is the table of contents.
 #
 #   scripts/book.sh
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What can be known of a change in three minutes, without root and without a network: format, lints, the tests that only
-# compute, and the seeds of the fuzz targets. `make test` has the rest.
+# Checks a change in three minutes, without root and without a network: format, lints, the tests that only compute, and
+# the seeds of the fuzz targets. `make test` runs the rest.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
@@ -11,7 +11,7 @@ log="$target/check.log"
 export STEPS_TIMES="$target/check-times" RUST_TEST_THREADS=1
 : >"$STEPS_TIMES"
 
-# What is executed embeds the real probes, as in `make test`.
+# The executed programs embed the real probes, as in `make test`.
 built() {
   build_probes "$target/probes"
   # shellcheck disable=SC2086  # words on purpose

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Circles between the files of a crate: a file that needs another one that needs it.
+"""Finds circles between the files of a crate: two files that need each other, directly or through others.
 
     scripts/circles.py [--known CRATE::FILE]... [CRATE...]
 
-All crates without arguments; exit 1 where there is a circle, but for those that a known file is part of.
+Default: all crates. Exit 1 if there is a circle, except for circles that contain a known file.
 
 Edges are the paths in `use` declarations and in code (`crate::`, `super::`, child modules, and modules that a `use`
-has named), without those of tests. What a module only re-exports counts as the file that defines it. A file and the
-modules below it (`scenario.rs` and `scenario/collect.rs`) are one room: what those below need of its head is no
-circle, but what they need of each other and of files outside is.
+names), without those of tests. A re-exported item counts as part of the file that defines it. A file and the modules
+below it (`scenario.rs` and `scenario/collect.rs`) are one room. Modules may use the file at the head of their room;
+circles between the modules, and with files outside, count.
 """
 import re
 import sys
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent / "crates"
 WORD = r"[A-Za-z_][A-Za-z0-9_]*"
 PATH = rf"{WORD}(?:\s*::\s*{WORD})+"
 RE_EXPORT = r"\bpub(?:\([^)]*\))?\s+use\s+[^;]+;"
-# Comments, raw strings, strings, characters (a quote in one begins no string; a lifetime is none).
+# Comments, raw strings, strings, characters (a quote in one does not begin a string; a lifetime is not a character).
 NO_CODE = re.compile(
     r"""//[^\n]*|/\*.*?\*/|\bb?r(?P<hashes>\#*)".*?"(?P=hashes)|b?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\[^\n][^'\n]*)'""",
     re.S,
@@ -26,7 +26,7 @@ NO_CODE = re.compile(
 
 
 def closing(text, at):
-    """Behind the bracket that closes the one at `at`."""
+    """The position after the bracket that closes the one at `at`."""
     depth = 0
     for n in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[n], 0)
@@ -36,7 +36,7 @@ def closing(text, at):
 
 
 def without_tests(text):
-    """The text without comments, strings and what stands behind #[cfg(test)]."""
+    """The text without comments, strings and items marked #[cfg(test)]."""
     text = NO_CODE.sub(lambda found: "" if found[0].startswith("/") else '""', text)
     out, at = [], 0
     for match in re.finditer(r"#\[cfg\((?:test|all\(test[^\]]*)\)\]\s*", text):
@@ -53,7 +53,7 @@ def without_tests(text):
 
 
 def modules(src):
-    """The file of every module, by the words of its path; without tests."""
+    """The file of every module, by the words of the module's path; without tests."""
     found = {}
     for path in sorted(src.rglob("*.rs")):
         parts = list(path.relative_to(src).with_suffix("").parts)
@@ -76,7 +76,7 @@ def split(text):
 
 
 def uses(text):
-    """Every path that a `use` in this text names, and the word that it has there."""
+    """Every path that a `use` in this text names, and its name in this file."""
     found = []
 
     def unfold(prefix, tree):
@@ -106,7 +106,7 @@ class Crate:
         self.exports = {name: self.re_exports(name) for name in self.files}
 
     def absolute(self, name, path, aliases=None):
-        """A path of the module `name` from the crate's root; `None` where it leads out of the crate."""
+        """A path of the module `name` from the crate's root; `None` if it leads out of the crate."""
         words, base = list(path), name
         if words[0] in (aliases or {}):
             return aliases[words[0]] + tuple(words[1:])
@@ -122,7 +122,7 @@ class Crate:
         return name + tuple(words) if name + (words[0],) in self.files else None
 
     def re_exports(self, name):
-        """What a module only passes on: pairs of word (`*`: all there is) and path."""
+        """The re-exports of a module: pairs of word (`*`: everything) and path."""
         text = "".join(match[0] for match in re.finditer(RE_EXPORT, self.text[name]))
         found = [(word, self.absolute(name, path)) for path, word in uses(text)]
         return [(word, path) for word, path in found if path is not None]
@@ -160,13 +160,13 @@ class Crate:
             path = self.absolute(name, [word.strip() for word in match[0].split("::")], aliases)
             if path is not None:
                 paths.add(path)
-        # Tables are made by macros of the modules' names.
+        # Macros make tables from the modules' names.
         for match in re.finditer(rf"\b{WORD}!\s*\{{", plain):
             paths |= {name + (word,) for word in re.findall(WORD, plain[match.end() : closing(plain, match.end() - 1)])}
         return {to for to in map(self.resolve, paths) if to != name}
 
     def graph(self):
-        """Edges between files, without those to the head of one's own room."""
+        """Edges between files, without those to the head of the file's room."""
         return {name: {to for to in self.edges(name) if name[: len(to)] != to} for name in self.files}
 
 
@@ -218,7 +218,7 @@ def main():
                 print(f"    {shown(name)} -> {', '.join(sorted(shown(to) for to in graph[name] if to in component))}")
     for gone in sorted(known):
         bad += 1
-        print(f"{gone}: is in no circle any more: take it out of the list of known ones")
+        print(f"{gone} is not part of a circle any more: remove its --known")
     return 1 if bad else 0
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Kills runs at random moments, and looks at what is left: [--trials N] [--seed N] [--guest] TACTUS.
+"""Kills runs at random moments, and looks for leftovers: [--trials N] [--seed N] [--guest] TACTUS.
 
-Each trial begins a run on this machine, in a container or in a virtual machine, and kills the command, its guardian,
-both, the probe, QEMU or conmon, or stops the probe. After it nothing of the run may be left, every setting must be as
-before, and the bundle must open. Then disks are full or read-only, and nobody listens to what is said. With --guest an
-emulated machine is tuned, and reverted, loses its power among the writes of both, and comes back. The seed repeats the
-same trials.
+Each trial starts a run on this machine, in a container or in a virtual machine. It kills the command, its guardian, both,
+the probe, QEMU or conmon, or stops the probe. Afterwards nothing of the run may be left, every setting must be as
+before, and the bundle must open. Then it tests full and read-only disks, and outputs that are closed or that nothing reads.
+With --guest it applies and reverts a profile in an emulated machine, cuts the power among the writes of both, and boots the
+machine again. The same seed repeats the same trials.
 
-As root, alone on the machine. Exit: 0, all held.
+As root, alone on the machine. Exit: 0 if everything held.
 """
 
 import argparse
@@ -24,28 +24,28 @@ import runs  # noqa: E402
 
 
 def usable(tactus):
-    """The kinds of environment that can be tried here."""
+    """The kinds of environment that are usable here."""
     import json
     import subprocess
     said = subprocess.run([tactus, "environments", "--json"], capture_output=True, text=True, check=True).stdout
     found = {entry["kind"] for entry in json.loads(said) if entry["usable"]}
     for kind in runs.TARGETS:
         if kind not in found:
-            print(f"  {kind} is not usable here: not tried")
+            print(f"  {kind} is not usable here: skipped")
     return [kind for kind in runs.TARGETS if kind in found]
 
 
 def trial(tactus, cache, kind, target, moment):
-    """One run and its end; returns what was wrong, and what happened in a word."""
+    """One run and its end; returns the error, if any, and the result in a few words."""
     with tempfile.TemporaryDirectory(prefix="tactus-crash-") as place:
         run = runs.Run(tactus, cache, pathlib.Path(place), kind)
         try:
             hit = run.kill(target, moment)
             if not hit:
                 said = run.words()
-                # Whoever is never started can never be killed: a trial like that shows nothing, however often it is made.
+                # A target that never starts cannot be killed: such a trial shows nothing, however often it is repeated.
                 skipped = f"the run was skipped: {said}" if "skipped:" in said else None
-                return skipped, f"{target} never came: {said[-500:]}"
+                return skipped, f"{target} never started: {said[-500:]}"
             return None, f"ended with {run.check(tactus, target)}"
         except runs.Wrong as wrong:
             return f"{wrong}", "WRONG"
@@ -54,13 +54,13 @@ def trial(tactus, cache, kind, target, moment):
 
 
 def trials(tactus, cache, number, chance):
-    """All trials; the figures by target, and what was wrong."""
+    """Runs all trials; returns the counts by target, and the errors."""
     kinds = usable(tactus)
-    # Each target at least once, the rest as it comes; guests take longest and come least.
+    # Each target at least once, the rest at random; guests take longest and are rarest.
     turns = [(kind, target) for kind in kinds for target in runs.TARGETS[kind]]
     chance.shuffle(turns)
     if number < len(turns):
-        # A few trials are quick ones: a guest, and a probe that says nothing, take half a minute.
+        # With few trials choose quick ones: a guest, and a stopped probe, take half a minute.
         turns.sort(key=lambda turn: turn[0] == "qemu" or turn[1] == "stopped probe")
     weights = {"host": 5, "podman": 4, "qemu": 1}
     while len(turns) < number:
@@ -78,7 +78,7 @@ def trials(tactus, cache, number, chance):
             wrong.append(f"trial {turn + 1}, {kind}, {target} at {moment:.2f} s: {failed}")
     for (kind, target), count in sorted(figures.items()):
         print(f"  {kind}: {target}: {count}")
-    print(f"  {sum(figures.values())} trials, {missed} in which nobody was there to be killed, {len(wrong)} wrong")
+    print(f"  {sum(figures.values())} trials, {missed} without a process to kill, {len(wrong)} wrong")
     return wrong
 
 
@@ -94,7 +94,7 @@ def main():
     tactus = str(pathlib.Path(given.tactus).resolve())
     cache = pathlib.Path(tempfile.mkdtemp(prefix="tactus-crash-cache-"))
     try:
-        # What it keeps of runs is its own. A directory of kernels that is a link is not believed; what lies in one may be.
+        # A private directory for its records of runs. tactus refuses a link as directory of kernels, but accepts links in it.
         (cache / "kernels").mkdir()
         kernels = pathlib.Path("/var/cache/tactus/kernels")
         for kernel in kernels.iterdir() if kernels.is_dir() else []:

@@ -1,16 +1,16 @@
 #!/bin/sh
-# Clean systems of Debian in which the two commands of the README are tried from nothing. `make freshtest`, as root: each builds
-# tactus once, which takes some 12 minutes of CPU time.
+# Tests `make run` in clean systems of Debian, and guest kernels of sid. `make freshtest`, as root: bookworm and trixie each
+# build tactus once, which takes about 12 minutes of CPU time.
 #
-#   scripts/fresh.sh [bookworm] [trixie] [sid]     all three unless it is said; ROOTS=directory keeps them there
+#   scripts/fresh.sh [bookworm] [trixie] [sid]     default: all three; ROOTS=DIR keeps the systems in DIR
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
 . scripts/lib/steps.sh
 . scripts/fresh/root.sh
 
-[ "$(id -u)" -eq 0 ] || fail "a system of its own needs root" "run as root: make freshtest"
-has mmdebstrap || fail "there is no mmdebstrap" "run: scripts/setup.sh package"
+[ "$(id -u)" -eq 0 ] || fail "making a clean system needs root" "run as root: make freshtest"
+has mmdebstrap || fail "mmdebstrap is not installed" "run: scripts/setup.sh package"
 [ $# -gt 0 ] || set -- bookworm trixie sid
 scratch=${ROOTS:-$(mktemp -d "${TMPDIR:-/var/tmp}/tactus-fresh.XXXXXX")}
 mkdir -p "$scratch"
@@ -18,13 +18,13 @@ chmod 755 "$scratch"
 [ -n "${ROOTS:-}" ] || trap 'rm -rf --one-file-system "$scratch"' EXIT
 trap 'exit 130' INT TERM
 
-# system SUITE PACKAGES: one that was not made yet.
+# system SUITE PACKAGES: makes the system if it does not exist.
 system() {
   [ -e "$scratch/$1/src" ] || new_root "$scratch/$1" "$1" "git,make,ca-certificates${2:+,$2}"
   in_root "$scratch/$1" apt-get update -q >/dev/null
 }
 
-# A user's rustup, as rustup.rs leaves it: this machine's own, where Debian has none.
+# Copies this machine's rustup into the system, as rustup.rs installs it, because Debian 12 has no rustup.
 own_rust() {
   home="$scratch/$1/root"
   mkdir -p "$home/.cargo" "$home/.rustup/toolchains"
@@ -34,7 +34,7 @@ own_rust() {
   rm -rf "$home"/.rustup/toolchains/*/share/doc
 }
 
-# `make run` to its end, and what it has measured.
+# Runs `make run`, and checks what it measured.
 make_run() {
   in_root "$scratch/$1" make -C /src run
   bundle=$(cd "$scratch/$1/src" && ls -d runs/*/ | tail -n 1)
@@ -48,12 +48,12 @@ print("  measured:", ", ".join(measured))
 assert {"host", "podman", "qemu"} <= set(measured) and not others, others' "$scratch/$1.json"
 }
 
-# The program that was built in another system, with the kernels of this one.
+# Measures in a guest with this system's kernel, with the program that another system built.
 kernels_of() {
   for built in bookworm trixie; do
     [ ! -x "$scratch/$built/src/target/release/tactus" ] || cp "$scratch/$built/src/target/release/tactus" "$scratch/$1/tactus"
   done
-  [ -x "$scratch/$1/tactus" ] || fail "nothing was built that could fetch them" "run: scripts/fresh.sh bookworm $1"
+  [ -x "$scratch/$1/tactus" ] || fail "no system has built tactus, which fetches the kernels" "run: scripts/fresh.sh bookworm $1"
   in_root "$scratch/$1" apt-get install -q -y --no-install-recommends qemu-system-x86 >/dev/null
   in_root "$scratch/$1" /tactus kernel fetch rt
   in_root "$scratch/$1" /tactus measure --in qemu --duration 2s --json >"$scratch/$1.json" || [ $? -eq 3 ]

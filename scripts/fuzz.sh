@@ -1,12 +1,12 @@
 #!/bin/sh
-# Fuzzes for SECONDS per target (default 10): all targets, or the one that is named. `make test` only replays the seeds
+# Fuzzes all targets, or TARGET, for SECONDS each (default 10). `make test` only replays the seeds
 # (crates/tactus/tests/seeds), without instrumentation.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET]
 #
-# It needs the stable toolchain and a C++ compiler, no cargo-fuzz: that only sets the flags below and
-# builds. New inputs are kept in fuzz/corpus, inputs that fail in fuzz/artifacts (neither is checked
-# in); the checked-in beginnings are in fuzz/seeds.
+# It needs the stable toolchain and a C++ compiler, not cargo-fuzz, which only sets the flags below and
+# builds. It keeps new inputs in fuzz/corpus and failing inputs in fuzz/artifacts. Neither is checked in;
+# the seeds in fuzz/seeds are.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ targets=${2:-$(ls fuzz/seeds)}
 target_dir=${TACTUS_FUZZ_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/fuzz}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 
-# What libFuzzer needs: edge counters, their places, and the operands of comparisons.
+# libFuzzer needs edge counters, their places, and the operands of comparisons.
 coverage="-Cpasses=sancov-module
 -Cllvm-args=-sanitizer-coverage-level=4
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
@@ -29,17 +29,17 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 export TMPDIR="$scratch"
 
-# No target runs the probe: a stand-in saves building it.
+# No target runs the probe, so a stand-in replaces it.
 . scripts/lib/probes.sh
 TACTUS_PROBE_DIR="$(realpath -m "$target_dir")/no-probes"
 export TACTUS_PROBE_DIR
 empty_probes "$TACTUS_PROBE_DIR"
 
-# Optimized, ten times the inputs are tried in the same time, and the build takes twice as long.
+# Optimized code tries ten times as many inputs in the same time, but takes twice as long to build.
 [ "$seconds" -lt 60 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
 
 echo "building the fuzz targets"
-# With --target the flags hold for the targets and not for build scripts.
+# With --target the flags apply to the targets and not to build scripts.
 cargo build --quiet --release --locked --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$target_dir"
 
 # fuzz TARGET
@@ -47,21 +47,21 @@ fuzz() {
   target=$1
   log="$scratch/$target.log"
   mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
-  # Nobody may wait for a fuzzer that hangs: libFuzzer ends at max_total_time, an input at timeout. Entropic weighs
-  # every input against each other by tens of thousands of features, which takes longer than to try ten.
+  # A fuzzer must not hang: libFuzzer ends at max_total_time, an input at timeout. Entropic compares every input with all
+  # others by tens of thousands of features, which takes longer than to try ten inputs.
   if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
     -max_total_time="$seconds" -entropic=0 -timeout=60 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1; then
     tail -n 40 "$log"
-    echo "fuzzing $target failed: the input is in fuzz/artifacts/$target"
+    echo "error: fuzzing $target failed: the input is in fuzz/artifacts/$target"
     return 1
   fi
-  # A fuzzer without instrumentation would pass anything.
+  # Without instrumentation a fuzzer would pass everything.
   covered=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   if [ "${covered:-0}" -lt 100 ]; then
     tail -n 20 "$log"
-    echo "fuzzing $target covered ${covered:-nothing}: it is not instrumented"
+    echo "error: fuzzing $target covered ${covered:-0} edges: the target is not instrumented"
     return 1
   fi
   echo "  $target: $runs inputs, cov: $covered"
@@ -72,7 +72,7 @@ failed=0
 # shellcheck disable=SC2086  # words on purpose
 set -- $targets
 while [ $# -gt 0 ]; do
-  # As many at a time as there are CPUs.
+  # One for each CPU at a time.
   jobs=""
   while [ $# -gt 0 ] && [ "$(echo "$jobs" | wc -w)" -lt "$(nproc)" ]; do
     fuzz "$1" &

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What takes hours, and need not hold before every change. As root, alone on the machine:
+# The checks that take hours and are not needed for every change. As root, alone on the machine:
 #
-#   scripts/nightly.sh TACTUS     the built program; FUZZ_SECONDS for each fuzz target, 60 unless it is said
+#   scripts/nightly.sh TACTUS     the built program; FUZZ_SECONDS for each fuzz target, default 60
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
@@ -14,13 +14,13 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export STEPS_TIMES="$target/nightly-times"
 : >"$STEPS_TIMES"
 
-# `make test` builds what tests need as well: this finds a feature of a crate that only they ask for.
+# `make test` also builds the tests' dependencies. This finds a missing feature of a crate that only tests enable.
 without_tests() {
   CARGO_TARGET_DIR="$target/beside" cargo check --quiet --locked
 }
 
-# The oldest Rust that builds tactus, by Cargo.toml. Clippy's `incompatible_msrv` sees in every `make test` what the standard
-# library had not yet; this sees the language and the crates as well.
+# The oldest Rust that builds tactus, from Cargo.toml. In every `make test` Clippy's `incompatible_msrv` finds newer parts of
+# the standard library; this also finds newer language features and crates.
 oldest_rust() {
   oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
   rustup toolchain list | grep -q "^$oldest-" || rustup toolchain install "$oldest" --profile minimal --no-self-update
@@ -36,5 +36,5 @@ step "simulations" scripts/simulate.sh
 step "kills at random moments and power cuts" scripts/crash.py --trials 100 --guest "$TACTUS"
 step "clean systems" scripts/fresh.sh
 step_times
-[ -z "$steps_skipped" ] || say "skipped steps, which count as nothing: $steps_skipped"
+[ -z "$steps_skipped" ] || say "skipped steps, which show nothing: $steps_skipped"
 [ -z "$steps_failed" ] || fail "failed: $steps_failed"

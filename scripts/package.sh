@@ -1,12 +1,12 @@
 #!/bin/sh
-# Packages of the program, in target/package: .deb, .rpm, a tarball, a container image, and the sums of all.
+# Builds packages of the program in target/package: .deb, .rpm, a tarball, a container image, and their SHA-256 sums.
 #
-#   scripts/package.sh [ARCH...]     x86_64 and aarch64 unless it is said
+#   scripts/package.sh [ARCH...]     default: x86_64 and aarch64
 #
-# PROGRAMS=DIR takes DIR/ARCH/tactus instead of building them, and packs fast (the tests do that: what is in a package does
-# not depend on how the program was built). FORMATS names what is made: deb rpm tar image.
+# PROGRAMS=DIR uses DIR/ARCH/tactus instead of building the programs, and compresses fast. Tests use it: the files of a
+# package do not depend on the build of the program. FORMATS lists the formats: deb rpm tar image.
 set -eu
-# What is installed is for everybody to read, whatever this user lets others read.
+# All users may read installed files, whatever this user's umask is.
 umask 022
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
@@ -16,7 +16,7 @@ out=${OUT:-$target/package}
 formats=${FORMATS:-deb rpm tar image}
 [ $# -gt 0 ] || set -- x86_64 aarch64
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-# Two packages of the same sources are the same, whenever they are made.
+# Packages of the same sources are equal, whenever they are built.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.lock)}
 export SOURCE_DATE_EPOCH version
 
@@ -30,7 +30,7 @@ else
 fi
 export PACKED
 
-# Manual pages and completions are the same for every architecture; they are written by the one that runs here.
+# Manual pages and completions are the same for every architecture. The program that runs here writes them.
 here=$(uname -m)
 case " $* " in *" $here "*) speaks=$(program "$here") ;; *) speaks=${TACTUS:-target/release/tactus} ;; esac
 [ -x "$speaks" ] || fail "$speaks is not built" "run: scripts/package.sh $here $*"

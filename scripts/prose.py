@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Looks for sentences that docs/style.md rules out, in README, guide, design notes, strings and comments.
+"""Finds sentences that docs/style.md rules out, in README, guide, design notes, strings and comments.
 
   scripts/prose.py              compares with scripts/lib/prose-counts.txt: counts may only fall
-  scripts/prose.py --update     writes the counts of today there, where none rose
+  scripts/prose.py --update     writes the current counts there if no count rose
   scripts/prose.py FILE...      prints each finding of these files with its place
-  scripts/prose.py --strings    prints every message of the program with its place, to be read as a whole
+  scripts/prose.py --strings    prints every message of the program with its place
 
-The pairs of docs/style.md are its test: each sentence under "not" is found, and none under "but".
+The pairs of docs/style.md test it: it must find each sentence under "not", and no sentence under "but".
 """
 import pathlib
 import re
@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = ROOT / "scripts/lib/prose-counts.txt"
-# Words of a sentence, at the most.
+# The most words of a sentence.
 LONGEST = 30
 
 RULES = [
@@ -44,7 +44,7 @@ SENTENCE = re.compile(r'(?<=[.!?])\s+(?=["`A-Z([])')
 
 
 def paragraphs(text):
-    """Paragraphs of Markdown with their line: no code, cells and items by themselves."""
+    """Paragraphs of Markdown with their line, without code; each table cell and list item is a paragraph."""
     found, start, lines, code = [], 0, [], False
 
     def end():
@@ -75,7 +75,7 @@ def paragraphs(text):
 
 
 def plain(text):
-    """Without what is typed, and without the addresses of links."""
+    """The text without code, and without the addresses of links."""
     return re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "it", text))
 
 
@@ -132,7 +132,7 @@ def told(path, read):
 
 
 def parts():
-    """What is counted: a name, its files, and how they are read."""
+    """The counted parts: a name, its files, and the function that reads them."""
     yield "README.md", [ROOT / "README.md", ROOT / "docs/README.md"], written
     yield "guide", sorted(ROOT.glob("docs/guide/*.md")), written
     yield "design", sorted(ROOT.glob("docs/design/*.md")), written
@@ -141,13 +141,13 @@ def parts():
 
 
 def self_test():
-    """Each sentence that docs/style.md rules out is found, and none that it puts in the place."""
+    """Checks that each bad sentence of docs/style.md is found, and no good one."""
     rows = re.findall(r"^\| (.+?) \| (.+?) \|$", (ROOT / "docs/style.md").read_text(), re.M)
     pairs = [pair for pair in rows if pair[0] != "not" and not pair[0].startswith("---")]
     assert len(pairs) >= 20, f"{len(pairs)} pairs"
     for bad, good in pairs:
         assert any(findings(1, bad)), f"not found: {bad}"
-        assert not list(findings(1, good)), f"found, and is good: {good}: {list(findings(1, good))}"
+        assert not list(findings(1, good)), f"found, but good: {good}: {list(findings(1, good))}"
 
 
 def main():

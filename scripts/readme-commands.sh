@@ -1,13 +1,13 @@
 #!/bin/sh
 # Runs the commands of the README and the guide: every block that begins with ```sh tested, and every workflow that begins
-# with ```yaml tested
+# with ```yaml tested.
 #
 #   scripts/readme-commands.sh [FILE.md...]     TACTUS=path, default target/release/tactus
 #
-# The blocks of one file run in order, in one scratch directory, beside those of other files. A block that begins with
-# ```toml NAME.toml is the file of that name there. `tactus` is the built one; what measures there measures shortly
-# (--duration 1s, -D 1): the commands are tested, not the machine. So a limit that is not met (exit code 1) or not decided
-# (3) does not fail a block.
+# The blocks of one file run in order, in one scratch directory; files run in parallel. A block that begins with
+# ```toml NAME.toml becomes the file of that name there. `tactus` is the built program; `run` and `measure` take one second
+# (--duration 1s, -D 1): this tests the commands, not the machine. So a limit that
+# is not met (exit code 1) or not decided (3) does not fail a block.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 tactus=$(realpath "${TACTUS:-$root/target/release/tactus}")
@@ -46,11 +46,11 @@ chmod +x "$scratch/bin/tactus"
 PATH="$scratch/bin:$PATH"
 export PATH
 
-# commands FILE: performs its blocks, until one fails.
+# commands FILE: runs its blocks until one fails.
 commands() {
   place="$scratch/$(basename "$1" .md)"
   mkdir "$place"
-  # One script per block, named by the line where it begins.
+  # One script per block, named after its first line.
   awk -v place="$place" -v lib="$root/scripts/lib" '
     /^```sh tested *$/ { script = sprintf("%s/.block-%05d", place, NR); print "set -eux" >script; next }
     /^```yaml tested *$/ {
@@ -60,7 +60,7 @@ commands() {
       close(block)
       next
     }
-    # A plan that a block uses: ```toml NAME.toml
+    # A file that a block uses: ```toml NAME.toml
     /^```[a-z]+ [A-Za-z0-9_-]+[.][a-z]+ *$/ { script = place "/" $2; printf "" >script; next }
     /^```/ && script { close(script); script = "" }
     script { print >script }
@@ -77,17 +77,17 @@ commands() {
     else
       status=$?
       cat "$place/.said"
-      echo "error: the commands at $name ended with $status" >&2
+      echo "error: the commands at $name ended with status $status" >&2
       return 1
     fi
   done
 }
 
-# Files have nothing to do with each other: they go on at once, and what they say is said one after the other.
+# Files are independent: they run in parallel, and their outputs are printed one after the other.
 running=""
 for file in "$@"; do
   [ -e "$file" ] || continue
-  # What measures there knows that it does beside others.
+  # One lock for each file: measurements of different files do not see each other.
   TACTUS_LOCK=$(basename "$file") commands "$file" >"$scratch/$(basename "$file").out" 2>&1 &
   running="$running $!:$(basename "$file").out"
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# `make run`: a quick run of this machine, as root where that can be had, into runs/<time>.
+# `make run`: measures this machine into runs/<time>, as root if possible.
 #
 #   scripts/run.sh [ARGUMENTS of tactus run]
 set -eu
@@ -19,6 +19,6 @@ esac
 say "Running as root (by sudo): real-time priorities, containers and guests need it." >&2
 status=0
 sudo "$tactus" run --out "$out" "$@" || status=$?
-# What the user asked for is the user's.
+# The bundle belongs to the user, not to root.
 sudo chown -R "$(id -u):$(id -g)" "$out"
 exit "$status"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the program is made of, as CycloneDX 1.6 in JSON: sbom.py OUT.
+"""Writes the bill of materials of the program, as CycloneDX 1.6 in JSON: sbom.py OUT.
 
-Read of `cargo metadata` and Cargo.lock: every crate that the command, and the probes and the guest in it, are linked from, with
-version, licence, source and checksum, and who needs whom. Crates that only build or test it are not in it. The
-document says the same whenever it is made of the same sources: it has no time and no random number."""
+It reads `cargo metadata` and Cargo.lock. The document lists every crate that is linked into the command, the probes and the
+guest, with version, licence, source, checksum and dependencies. It lists no crates that only build or test. Equal sources
+make equal documents: it contains no time and no random number."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ import tomllib
 import uuid
 
 TARGET = "x86_64-unknown-linux-gnu"
-# What is in it as bytes, by no dependency that cargo knows.
+# Packages that the program contains as bytes, without a dependency that cargo knows.
 EMBEDDED = [
     ("x86_64-unknown-linux-musl", "tactus-probe"),
     ("aarch64-unknown-linux-musl", "tactus-probe"),
@@ -23,7 +23,7 @@ EMBEDDED = [
 ]
 
 
-# Scripts that were published elsewhere and lie in the source.
+# Scripts in the source that were published elsewhere.
 VENDOR = pathlib.Path(__file__).parent.parent / "crates/tactus-report/src/render/html/vendor"
 
 
@@ -34,7 +34,7 @@ def metadata(target):
 
 
 def linked(data, root):
-    """Ids of what a package is linked from, each with those that it needs itself."""
+    """Ids of the packages that are linked into a package, each with its direct dependencies."""
     nodes = {node["id"]: node for node in data["resolve"]["nodes"]}
     macros = {
         package["id"]
@@ -84,7 +84,7 @@ def main():
             "purl": purl(one),
         }
         if package["license"]:
-            # cargo still takes `/` for OR, which SPDX does not.
+            # cargo still accepts `/` for OR; SPDX does not.
             made["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
         if package["description"]:
             made["description"] = " ".join(package["description"].split())
@@ -120,7 +120,7 @@ def main():
 
 
 def vendor():
-    """What lies in the source as it was published elsewhere: scripts of the report's page, by the names of their files."""
+    """Components in the source that were published elsewhere: scripts of the report's page, by the names of their files."""
     made = []
     for path in sorted(VENDOR.glob("*.js")):
         name, version = path.stem.rsplit("-", 1)

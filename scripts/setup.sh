@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs what is not there yet, and says first what and why.
+# Installs missing packages and tools. First it prints each one and why it is needed.
 #
-#   scripts/setup.sh run      what `make run` needs
-#   scripts/setup.sh test     that, and what the tests need
-#   scripts/setup.sh bench    that, and what the benchmarks compare with
-#   scripts/setup.sh package  what packages are made and tried with
+#   scripts/setup.sh run      for `make run`
+#   scripts/setup.sh test     the same, and for the tests
+#   scripts/setup.sh bench    the same, and the tools with which the benchmarks compare
+#   scripts/setup.sh package  for building and testing packages
 #   scripts/setup.sh kernel   a guest kernel, fetched by the built tactus (TACTUS=path)
-#   scripts/setup.sh kernels  that, a standard kernel to compare it with, and one for an aarch64 guest
+#   scripts/setup.sh kernels  that, a standard kernel, one for aarch64 guests, and headers for the handler of interrupt cards
 #
-# Exit: 0 ready (perhaps without what it may not install: it says so), 2 something must be done by hand first, and nothing
-# was installed.
+# Exit: 0 ready (it lists the packages that it may not install), 2 you must do something by hand first, and nothing was
+# installed.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
@@ -32,25 +32,25 @@ if [ -r /etc/os-release ]; then
 fi
 . scripts/lib/packages.sh
 
-# What only the user can do is said before anything is done: all of it, at once.
+# Problems that only the user can solve are printed before anything is installed, all at once.
 by_hand=""
 problem() {
   printf 'error: %s\nhint: %s\n' "$1" "$2" >&2
   by_hand=yes
 }
 
-# How this distribution installs packages.
+# The command that installs packages on this distribution.
 installs() {
   case "$family" in
     debian) echo "apt-get install --no-install-recommends$1" ;;
     fedora) echo "dnf install$1" ;;
     arch) echo "pacman -S$1" ;;
     suse) echo "zypper install$1" ;;
-    *) echo "install what this distribution calls (Debian's names):$1" ;;
+    *) echo "install these packages (Debian's names):$1" ;;
   esac
 }
 
-# Whether packages are installed here, and not by hand.
+# Whether this script may install packages here.
 installing() {
   [ "$family" = debian ] && [ "$sudo" != none ]
 }
@@ -65,8 +65,8 @@ check_packages() {
     problem "without these packages nothing can be built:$building" "as root: $(installs "$building")"
     return 0
   }
-  say "Not installed: setup does that on Debian and Ubuntu only, as root or with sudo. What needs them is skipped; the rest runs."
-  say "To have everything, as root: $(installs "$missing")"
+  say "Not installed: setup installs packages on Debian and Ubuntu only, as root or with sudo. Parts that need them are skipped; the rest runs."
+  say "To install them, as root: $(installs "$missing")"
 }
 
 install_packages() {
@@ -79,8 +79,8 @@ install_packages() {
   apt_install $missing
 }
 
-# Validators that no distribution has, or has too old, in a Python environment of the tests' own. Without the
-# package index what needs them is skipped; where nothing may be skipped, it fails there.
+# Validators that distributions lack, or have too old, in a separate Python environment. Without the package index
+# they are missing: tests that need them are skipped, or fail with TACTUS_TEST_ALL=1.
 install_tools() {
   tools="${CARGO_TARGET_DIR:-target}/tools"
   if [ -e "$tools/installed" ] && cmp -s scripts/lib/tools.txt "$tools/installed"; then
@@ -89,13 +89,13 @@ install_tools() {
   say "Installing the validators of scripts/lib/tools.txt into $tools."
   rm -rf "$tools"
   mkdir -p "$tools"
-  # The system's own, if there is one: it stays.
+  # The system's Python, if there is one: it stays installed.
   python=$(command -v /usr/bin/python3 || echo python3)
   if "$python" -m venv "$tools" >&2 &&
     "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r scripts/lib/tools.txt </dev/null >&2; then
     cp scripts/lib/tools.txt "$tools/installed"
   else
-    say "They could not be installed: what needs them is skipped, and says so."
+    say "They could not be installed: tests that need them are skipped."
   fi
 }
 
@@ -103,11 +103,11 @@ rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 rust_targets="x86_64-unknown-linux-musl aarch64-unknown-linux-musl x86_64-unknown-none"
 toolchain=${RUSTUP_TOOLCHAIN:-stable}
 
-# Whether apt can install rustup (Debian 13 and Ubuntu 24.04 have it). `apt-cache show` knows every name that another
-# package mentions.
+# Whether apt can install rustup (Debian 13 and Ubuntu 24.04 have it). Not `apt-cache show`: it knows every name that
+# another package mentions.
 apt_has_rustup() {
   installing || return 1
-  # A system that was just made has no lists of packages yet.
+  # A new system has no package lists yet.
   find /var/lib/apt/lists -name '*_Packages*' 2>/dev/null | grep -q . || $sudo apt-get update -q </dev/null >&2
   LC_ALL=C apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'
 }
@@ -128,20 +128,20 @@ check_rust() {
       return 0
     elif [ -n "$home" ] && [ -x "$home/.cargo/bin/cargo" ]; then
       problem "root has no Rust, $SUDO_USER has one in $home/.cargo" \
-        "as $SUDO_USER, without sudo: make $mode (it asks sudo for what needs root)"
+        "as $SUDO_USER, without sudo: make $mode (it calls sudo when it needs root)"
     else
-      problem "there is no cargo: tactus is built with Rust $rust_needed or newer" "$get"
+      problem "cargo is not installed: building tactus needs Rust $rust_needed or newer" "$get"
     fi
     return 0
   fi
-  # A rustup without the toolchain would fetch it when cargo is asked for its version.
+  # Without the toolchain, rustup would fetch it for `cargo --version`.
   if has rustup && ! has_toolchain; then
     return 0
   fi
   version=$(cargo --version 2>/dev/null | cut -d ' ' -f 2)
   if [ "$(printf '%s\n%s\n' "$rust_needed" "$version" | sort -V | head -n 1)" != "$rust_needed" ]; then
     if has rustup; then get="run: rustup update $toolchain"; fi
-    problem "this Rust is ${version:-of no known version}: tactus is built with $rust_needed or newer" "$get"
+    problem "this Rust is ${version:-of an unknown version}: building tactus needs $rust_needed or newer" "$get"
     return 0
   fi
   has rustup || for target in $rust_targets; do
@@ -151,7 +151,7 @@ check_rust() {
 
 install_rust() {
   if ! has cargo; then
-    say "Installing the package rustup: it fetches the Rust toolchain that builds tactus."
+    say "Installing the package rustup, which fetches the Rust toolchain for tactus."
     apt_install rustup
   fi
   has rustup || return 0
@@ -162,22 +162,22 @@ install_rust() {
   for target in $rust_targets; do
     ! has_target "$target" || continue
     case "$target" in
-      *-none) say "Adding the Rust target $target: the guest without an operating system is built for it." ;;
-      *) say "Adding the Rust target $target: the probe, a static program, is built for it." ;;
+      *-none) say "Adding the Rust target $target, for the guest without an operating system." ;;
+      *) say "Adding the Rust target $target, for the probe, a static program." ;;
     esac
     rustup target add --toolchain "$toolchain" "$target" >&2
   done
-  # What only tests ask for.
+  # Only tests need these.
   [ "$mode" != test ] || { cargo fmt --version && cargo clippy --version; } >/dev/null 2>&1 ||
     rustup component add --toolchain "$toolchain" rustfmt clippy >&2
 }
 
-# A guest with the standard kernel works too, and says less about real time. Fetching `rt` takes the
-# standard kernel where a distribution keeps its own behind a subscription, and says so.
+# A guest with the standard kernel works too, but says less about real time. If the distribution's PREEMPT_RT kernel needs a
+# subscription, `tactus kernel fetch rt` fetches the standard kernel and says so.
 fetch_kernel() {
   [ -x "$tactus" ] || fail "$tactus is not built" "run: make build"
   if ! present "${qemu%% *}"; then
-    say "No guest kernel is fetched: there is no QEMU to boot it."
+    say "No guest kernel is fetched: QEMU is not installed."
     return 0
   fi
   if has_kernel '"preempt_rt": *true' || has_kernel '"origin": *"cache"'; then
@@ -185,50 +185,50 @@ fetch_kernel() {
   fi
   if [ "$family" = debian ]; then
     say "Fetching a PREEMPT_RT kernel for guests (downloaded and unpacked, not installed)."
-    fetch rt || say "It could not be fetched."
+    fetch rt || say "The kernel could not be fetched."
   fi
   if has_kernel '"preempt_rt": *true'; then
     return 0
   fi
   if has_kernel '"path"'; then
-    say "Guests boot a standard kernel: there is none with PREEMPT_RT."
+    say "Guests boot a standard kernel: no PREEMPT_RT kernel was found."
   else
-    say "There is no kernel for guests: virtual machines are skipped."
+    say "No kernel for guests was found: virtual machines are skipped."
   fi
-  say "To use another: $tactus kernel use NAME|PATH, or \`kernel = \"PATH\"\` in a plan."
+  say "To use another kernel: $tactus kernel use NAME|PATH, or \`kernel = \"PATH\"\` in a plan."
 }
 
-# Guests of the study redhat-openstack-2018 boot it beside the PREEMPT_RT one.
+# The study redhat-openstack-2018 compares guests with the standard and the PREEMPT_RT kernel.
 fetch_standard() {
   if [ "$family" != debian ] || ! present "${qemu%% *}" || has_kernel '"preempt_rt": *false'; then
     return 0
   fi
   say "Fetching a standard kernel for guests (downloaded and unpacked, not installed)."
-  fetch standard || say "It could not be fetched: guests with a standard kernel are skipped."
+  fetch standard || say "The kernel could not be fetched: guests with a standard kernel are skipped."
 }
 
-# What a handler for that kernel is built with (`answer = "kernel"` of the measurement `interrupt`).
+# Headers to build a handler for the guest's kernel (`answer = "kernel"` of the measurement `interrupt`).
 install_headers() {
   release=$(kernel_command list --json 2>/dev/null | sed -n 's/.*"release": *"\([^"]*rt-amd64\)".*/\1/p' | head -n 1)
   if [ "$family" != debian ] || [ "$sudo" = none ] || [ -z "$release" ] || [ -e "/usr/src/linux-headers-$release/Makefile" ]; then
     return 0
   fi
-  say "Installing linux-headers-$release: the handler of an interrupt card is built with them."
+  say "Installing linux-headers-$release, to build the handler of an interrupt card."
   apt_install "linux-headers-$release" ||
     say "They could not be installed: the handler in a guest's kernel is not tested."
 }
 
-# The guest of another architecture: emulated, where QEMU is there for it.
+# A kernel for a guest of another architecture, if QEMU for it is installed. The guest is emulated.
 fetch_foreign() {
   if [ "$family" != debian ] || [ "$arch" = aarch64 ] || ! present qemu-system-aarch64 ||
     has_kernel '"path"' aarch64; then
     return 0
   fi
   say "Fetching a PREEMPT_RT kernel for aarch64 guests (downloaded and unpacked, not installed)."
-  kernel_command fetch rt --arch aarch64 || say "It could not be fetched: aarch64 guests are skipped."
+  kernel_command fetch rt --arch aarch64 || say "The kernel could not be fetched: aarch64 guests are skipped."
 }
 
-# The kernels lie in root's cache when root runs tactus, as scripts/run.sh does.
+# The kernels must be in root's cache, because root runs tactus (scripts/run.sh).
 kernel_command() {
   if [ "$sudo" = sudo ]; then
     sudo "$tactus" kernel "$@" </dev/null
@@ -237,15 +237,15 @@ kernel_command() {
   fi
 }
 
-# fetch NAME: package lists that are missing or old are a reason to try once more.
+# fetch NAME: tries again with fresh package lists if it fails.
 fetch() {
   kernel_command fetch "$1" && return 0
   [ "$sudo" != none ] || return 1
-  say "Once more, with fresh lists of packages."
+  say "Trying again with fresh package lists."
   $sudo apt-get update -q </dev/null >&2 && kernel_command fetch "$1"
 }
 
-# has_kernel PATTERN [ARCH]: whether the list of kernels for an architecture (this machine's own) says this.
+# has_kernel PATTERN [ARCH]: whether the list of kernels for ARCH (default: this machine's) contains PATTERN.
 has_kernel() {
   kernels=$(kernel_command list --json --arch "${2:-$arch}" 2>/dev/null) || return 1
   printf '%s' "$kernels" | grep -q "$1"

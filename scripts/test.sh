@@ -1,8 +1,8 @@
 #!/bin/sh
-# Everything that must hold before a change is kept. `make test` and CI run this.
+# Runs every check that a change must pass. `make test` and CI run this.
 #
-# As root (or with sudo), with QEMU, Podman and a guest kernel, every test runs and none may be
-# skipped (TACTUS_TEST_ALL=1). Otherwise those that need what is missing say so and are counted.
+# If nothing is missing (test-lane.sh: root or sudo, QEMU, container runtimes, a guest kernel), every test runs and a skip is
+# a failure (TACTUS_TEST_ALL=1). Otherwise tests that lack something are skipped, and counted.
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/lib/say.sh
@@ -11,22 +11,22 @@ cd "$(dirname "$0")/.."
 . scripts/lib/tests-env.sh
 log="$target/test.log"
 
-# One test at a time: they measure, they load the machine, and they look for what a run left behind. Those that do not
-# are told apart by scripts/lib/run-tests.sh.
+# One test at a time: tests measure, load the machine, and look for leftovers of a run. scripts/lib/run-tests.sh runs the
+# others in parallel.
 export RUST_TEST_THREADS=1
 
 licences() {
-  # Those of other systems as well, which nothing here builds.
+  # Also the crates for other systems, which no build here needs.
   cargo fetch --quiet --locked
   cargo deny --offline --locked check --hide-inclusion-graph licenses bans sources
 }
 
-# Of a database that was fetched just now: an old one says nothing of today.
+# Needs a database that was fetched just now: an old one lacks today's advisories.
 advisories() {
   cargo deny --offline --locked check --hide-inclusion-graph advisories
 }
 
-# What the program is made of, as the package has it, by CycloneDX's own validator.
+# Checks the bill of materials of the packages with CycloneDX's validator.
 components() {
   scripts/sbom.py "$target/tactus.cdx.json"
   "$target/tools/bin/python3" scripts/lib/sbom-holds.py "$target/tactus.cdx.json"
@@ -37,7 +37,7 @@ built() {
   cargo test --quiet $TEST_SELECTION --no-run
 }
 
-# Those that only compute are executed beside the others, as soon as this file is there.
+# The computing tests run in parallel with the others, as soon as this file exists.
 export TESTS_ARE_BUILT="$target/tests-are-built"
 export TEST_LOG="$log"
 rm -f "$log" "$log.computes" "$TESTS_ARE_BUILT"
@@ -59,7 +59,7 @@ else
 fi
 must "the probes" build_probes "$target/probes"
 export TACTUS_PROBE_DIR="$target/probes"
-# Behind everything else of that name.
+# Last, so that installed programs of the same name come first.
 PATH="$PATH:$target/tools/bin"
 if has cargo-deny; then
   step "licences" licences
@@ -67,16 +67,16 @@ if has cargo-deny; then
     step "advisories" advisories
   else
     printf '%s\n' "$fetched" | tail -n 3
-    skipped "advisories" "unknowable: the database of advisories cannot be fetched, and nobody has looked for known faults"
+    skipped "advisories" "the database of advisories cannot be fetched: known faults are not looked for"
   fi
 else
   skipped "licences" "cargo-deny is not installed"
-  skipped "advisories" "unknowable: cargo-deny is not installed, and nobody has looked for known faults"
+  skipped "advisories" "cargo-deny is not installed: known faults are not looked for"
 fi
 if [ -e "$target/tools/installed" ] && has python3; then
   step "components" components
 else
-  skipped "components" "their validator is not installed (scripts/setup.sh test)"
+  skipped "components" "the validator is not installed (run: scripts/setup.sh test)"
 fi
 must "the command and the tests" built
 step "guest kernels" env TACTUS="$target/debug/tactus" scripts/setup.sh kernels
@@ -87,13 +87,13 @@ joined
 if [ "$(id -u)" -eq 0 ] && has python3; then
   step "kills at random moments" scripts/crash.py --trials 4 "$target/debug/tactus"
 else
-  skipped "kills at random moments" "root and Python are needed"
+  skipped "kills at random moments" "needs root and Python"
 fi
 
 step_times
 slowest "$log.computes" "$log"
 printf '\n'
-[ -z "$steps_skipped" ] || say "skipped steps, which count as nothing: $steps_skipped"
+[ -z "$steps_skipped" ] || say "skipped steps, which show nothing: $steps_skipped"
 if [ -n "$steps_failed" ]; then
   say "failed steps: $steps_failed"
   cat "$steps_said"

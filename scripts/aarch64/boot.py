@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tries tactus in an emulated arm64 machine: TACTUS INIT KERNEL.
+"""Tests tactus in an emulated arm64 machine: TACTUS INIT KERNEL.
 
-TACTUS is the program for aarch64, INIT the built init.c, KERNEL an arm64 Image. The machine is QEMU's `virt` by
-emulation (TCG): what it measures shows that the way works and says nothing about hardware. Exit: 0, all held.
+TACTUS is the program for aarch64, INIT the built init.c, KERNEL an arm64 Image. The machine is QEMU's `virt`, emulated
+(TCG): its latencies say nothing about hardware. Exit: 0 if every command ended as expected.
 """
 
 import json
@@ -32,7 +32,7 @@ name = "polled"
 environment = "host"
 measurement = "spin"
 """
-# Each command, and the exit codes that are right: 0 good, 1 findings, 3 inconclusive.
+# Each command, and its expected exit codes: 0 good, 1 findings, 3 inconclusive.
 COMMANDS = [
     ("tactus --version", [0]),
     ("tactus environments", [0]),
@@ -45,7 +45,7 @@ CMDLINE = "console=ttyAMA0 panic=-1 quiet isolcpus=managed_irq,domain,2-3 rdinit
 
 
 def initramfs(program, init):
-    """The machine's files."""
+    """Makes the machine's initramfs."""
     read = lambda path: pathlib.Path(path).read_bytes()
     archive = b"".join(member(name, 0o40755) for name in ["bin", "dev", "proc", "sys", "run", "tmp"])
     archive += member("bin/tactus", 0o100755, read(program)) + member("init", 0o100755, read(init))
@@ -72,7 +72,7 @@ def main():
                 if row["status"] != "measured" or row["evidence"] != "virtual host":
                     wrong.append(f"{row['name']}: {row['status']} ({row.get('reason')}), {row['evidence']}")
     if "END 0" not in console:
-        wrong.append(f"the machine did not come up:\n{console[-3000:]}")
+        wrong.append(f"the machine did not boot:\n{console[-3000:]}")
     sys.exit("\n".join(wrong) if wrong else 0)
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How often a degradation is announced where there is none: the host against itself, and against a container that costs nothing.
+"""Counts false degradations: compares the host with itself, and with a container that costs nothing.
 
 usage: alike.py [TACTUS] [--repeats N] [--seconds N] [--second KIND] [--only host|container] [--before WORDS] [--json FILE]
 
-Each repeat is a whole run of a plan: `os` and `cpu` in two places that are alike, seven rounds in an order that is drawn
-by lot. A table is false where the report calls anything a degradation; and of the host against itself, where it calls
-anything better, too: a container may well be (what it forks has less to copy). A table holds with 95 %, so that one in
-twenty may be false; out of bounds is what would come of that in fewer than one of a hundred cases (binomial).
+Each repeat is a whole run of a plan: `os` and `cpu` in two equal places, seven rounds in random order. A table is false if
+the report calls a value a degradation. In a comparison of the host with itself, a table is also false if the report calls a
+value better. A container can be better, because its processes have less to copy in a fork. A table is right with 95 %, so
+one in twenty may be false. The limit is the number that chance exceeds in fewer than one of a hundred cases (binomial).
 
-Exit: 0 as many as may be, 1 more, 2 something is missing.
+Exit: 0 within the limit, 1 above it, 2 something is missing.
 """
 
 import argparse
@@ -35,12 +35,12 @@ def plan(second, seconds):
 
 
 def table(options, second, directory):
-    """What a run announces, and how many items it has judged."""
+    """The degradations that the report of a run announces, and its number of judged items."""
     (Path(directory) / "plan.toml").write_text(plan(second, options.seconds))
     words = [*shlex.split(options.before), options.tactus, "run", str(Path(directory) / "plan.toml"), "--out", str(Path(directory) / "bundle"), "--json"]
     run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if run.returncode not in (0, 3):
-        sys.stderr.write(f"alike.py: {' '.join(words)} ended with {run.returncode}: {run.stderr.strip()[-600:]}\n")
+        sys.stderr.write(f"alike.py: {' '.join(words)} ended with status {run.returncode}: {run.stderr.strip()[-600:]}\n")
         sys.exit(2)
     document = json.loads(run.stdout)
     missing = [row for row in document["scenarios"] if row["status"] != "measured"]
@@ -58,7 +58,7 @@ def table(options, second, directory):
 
 
 def most(repeats):
-    """The most false tables of so many that chance makes in 99 cases of a hundred."""
+    """The most false tables among `repeats` that chance makes in 99 of a hundred cases."""
     chance, wrong = 0.0, 0
     while True:
         chance += math.comb(repeats, wrong) * ERROR**wrong * (1 - ERROR) ** (repeats - wrong)
@@ -74,7 +74,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=1, help="of each measurement")
     parser.add_argument("--second", default="oci", help="the kind of the container")
     parser.add_argument("--only", choices=("host", "container"))
-    parser.add_argument("--before", default="", help="words before each run, as `flock FILE`")
+    parser.add_argument("--before", default="", help="a command in front of each run, such as `flock FILE`")
     parser.add_argument("--json")
     options = parser.parse_args()
     good, all_tables = True, {}
@@ -89,7 +89,7 @@ def main():
                 tables.append(table(options, second, directory))
             seen = "; ".join(f"{one['item']} in {one['with']}: {one['degradation']['value']:+.1%}" for one in tables[-1]["seen"])
             print(f"host against {second}, {repeat + 1:>2}: {tables[-1]['items']} items, {seen or 'nothing'}", flush=True)
-        # Which of two hosts is held against the other follows the order of the first round.
+        # The order of the first round decides which of the two hosts is the base of the comparison.
         is_false = lambda one: any(name == "host" or entry["degradation"]["value"] > 0 for entry in one["seen"])
         wrong, allowed = sum(map(is_false, tables)), most(options.repeats)
         good = good and wrong <= allowed

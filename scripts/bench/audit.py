@@ -1,4 +1,4 @@
-"""What an audit costs: of a recorded host of 128 CPUs (limit 50 ms), and of this machine in CPU time
+"""Measures the cost of an audit: of a recorded host with 128 CPUs (limit 50 ms), and of this machine in CPU time
 (limit 200 ms for tactus and its probe together)."""
 
 import json

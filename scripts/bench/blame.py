@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What it costs to keep who had the CPU (`blame_above`): the probe with it and without it on this machine, in turn: same
-CPU, FIFO 95, 200 us.
+"""Measures the cost of recording what had the CPU (`blame_above`): runs the probe with and without it in turn, on the same
+CPU of this machine (FIFO 95, 200 us).
 
 usage: blame.py [PROBE] [--cpu N] [--pairs N] [--seconds N]
 
-Prints every pair and the median of the ratios with/without, with the interval that instrument.py gives it, of the CPU time
-of all threads of the probe for a wake-up, and of its latencies. 3 % of CPU time is what a default could cost; it is asked
-for, and not by itself. Exit: 1 where it costs more than 15 % (the whole interval), 2 where BPF is refused.
+Prints every pair, and the median of the ratios with/without with its interval (as in instrument.py). The ratios are those of
+the latencies, and of the CPU time per wake-up of all threads of the probe. A default could cost 3 % of CPU time; `blame_above` is
+opt-in. Exit: 1 if it costs more than 15 % (the whole interval), 2 if the kernel refuses BPF.
 """
 
 import argparse
@@ -37,9 +37,9 @@ def main():
     options = parser.parse_args()
     path = options.probe or next((str(p) for p in reversed(own.candidates(os.uname().machine)) if p.exists()), None)
     if not path:
-        sys.exit("no probe: `make build` makes it")
+        sys.exit("blame: no probe was found\nhint: run make build")
     if os.geteuid() != 0:
-        print("blame: BPF at the kernel's tracepoints takes root\nhint: run it as root", file=sys.stderr)
+        print("blame: BPF at the kernel's tracepoints needs root\nhint: run it as root", file=sys.stderr)
         sys.exit(2)
     kinds = [("cpu", "CPU per wake-up"), ("average", "average"), ("maximum", "maximum")]
     print("pair  " + "  ".join(f"{name + ' (ns)':>19}" for _, name in kinds) + "   without | with")
@@ -58,7 +58,7 @@ def main():
         text, state = own.judged(ratios[key], LIMIT if key == "cpu" else None)
         over |= state == "out"
         print(f"{name:<18} with/without {text}")
-    print("CPU per wake-up, 3 % as a default could cost:", own.judged(ratios["cpu"], GOAL)[0])
+    print("CPU per wake-up, against the 3 % that a default could cost:", own.judged(ratios["cpu"], GOAL)[0])
     sys.exit(1 if over else 0)
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long a container takes until the probe's first word, beside what its runtime takes to run and end `true`
-alone: in alternated pairs on the same machine, so that whatever else runs here disturbs both alike.
+"""Measures the time until the probe's first frame from a container, and compares it with the time in which the runtime
+alone runs `true` to its end. The two alternate on the same machine, so that other load disturbs both equally.
 
-The limit is 1.3 times the runtime's own and 10 ms for the probe. Exit 1 when the median of the pairs is above it
-for any kind, 2 when none can be measured. A Docker daemon of its own is started and removed.
+The limit is 1.3 times the runtime's time plus 10 ms for the probe. Exit 1 if the median of the pairs is above it for any
+kind, 2 if no kind can be measured. A private Docker daemon is started and removed.
 
     container-start.py [--pairs 7] [--kinds oci,podman,docker,lxc,nspawn]
 """
@@ -18,13 +18,13 @@ import tempfile
 import time
 
 FACTOR, PROBE_MS = 1.3, 10
-# Without them a container would get no real-time budget on some kernels: as tactus does it.
+# Hidden as tactus hides them: with them a container would get no real-time budget on some kernels.
 BUDGET = "/sys/fs/cgroup/cpu/cpu.rt_runtime_us"
 HIDE = "umount /sys/fs/cgroup/cpu; umount /sys/fs/cgroup/unified 2>/dev/null; exec \"$@\""
 
 
 def example():
-    """The program that starts one environment the way tactus does."""
+    """The program that starts one environment as tactus does."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     subprocess.run(
         ["cargo", "build", "--quiet", "--release", "-p", "tactus-environment", "--example", "first-frame"], cwd=root, check=True
@@ -38,7 +38,7 @@ def hidden(words):
 
 
 class Runtimes:
-    """What each runtime needs to run `true`, and nothing else."""
+    """The files that each runtime needs to run `true`, and no others."""
 
     def __init__(self, directory):
         self.dir = directory
@@ -130,7 +130,7 @@ def own(words):
 
 
 def tactus(program, kind, options):
-    """Milliseconds until the probe's first word, of the first container of a run and of the next."""
+    """Milliseconds until the probe's first frame, of the first container of a run and of the next."""
     done = subprocess.run([program, kind, *options, "--twice"], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{kind}: {done.stderr.strip()}")
@@ -145,7 +145,7 @@ def main():
     arguments = arguments.parse_args()
     program = arguments.program or example()
     over, measured = [], 0
-    print(f"{'kind':<18} {'true':>9} {'first word':>11} {'ratio':>7} {'of limit':>9}")
+    print(f"{'kind':<18} {'true':>9} {'first frame':>11} {'ratio':>7} {'of limit':>9}")
     with tempfile.TemporaryDirectory(prefix="tactus-bench-") as directory:
         runtimes = Runtimes(directory)
         try:
@@ -160,7 +160,7 @@ def main():
                 measured += 1
                 for at, which in ((1, "first of a run"), (2, "")):
                     if which and kind != "docker":
-                        continue  # only there the first one has more to do
+                        continue  # only for this kind the first container has more to do
                     ratio = statistics.median(pair[at] / pair[0] for pair in pairs)
                     share = statistics.median(pair[at] / (FACTOR * pair[0] + PROBE_MS) for pair in pairs)
                     least = statistics.median(pair[0] for pair in pairs)
@@ -171,12 +171,12 @@ def main():
                         over.append(name)
         finally:
             runtimes.close()
-    print(f"medians of {arguments.pairs} pairs; the limit is {FACTOR} times the runtime's own `true` and {PROBE_MS} ms")
+    print(f"medians of {arguments.pairs} pairs; the limit is {FACTOR} times the runtime's `true` plus {PROBE_MS} ms")
     if not measured:
-        print("hint: no container runtime is installed", file=sys.stderr)
+        print("error: no container runtime is installed\nhint: run scripts/setup.sh bench", file=sys.stderr)
         sys.exit(2)
     if over:
-        print(f"over the limit: {', '.join(over)}")
+        print(f"above the limit: {', '.join(over)}")
     sys.exit(1 if over else 0)
 
 

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""What the probe does to the CPU that it measures, beside the barest loop there is (bare-loop.c): interrupts of that
-CPU while it measures, in turn with the loop, on this machine and in a guest in which nothing else runs.
+"""Counts how the probe disturbs the CPU that it measures, compared with a minimal loop (bare-loop.c): the interrupts of that
+CPU during the measurement. Probe and loop run in turn, on this machine and in a guest in which nothing else runs.
 
     disturbance.py [PROBE] [--seconds 60] [--pairs 1] [--cpu N] [--where host,guest]
 
-Counted, from one second after the start to one before the end (/proc/interrupts):
+It counts from one second after the start to one before the end (/proc/interrupts):
 
-  LOC   timer interrupts: both sleep by them
-  RES   rescheduling: another CPU wants it to choose its next task
-  CAL   function calls: another CPU has it do something, TLB shootdowns among it
-  TLB   TLB shootdowns: a process that runs on it has lost a page
-  sent  of all those that other CPUs sent to it, those that a thread of the probe sent (ftrace, events ipi:*;
-        `-`: not known here). What an interrupt sends while it has stopped such a thread is the kernel's: a tick that
-        wants another CPU to balance the load, a timer that wakes something.
+  LOC   timer interrupts: both programs sleep with them
+  RES   rescheduling: another CPU asks this one to choose its next task
+  CAL   function calls: another CPU makes this one run a function, TLB shootdowns included
+  TLB   TLB shootdowns: a process that runs on this CPU lost a page
+  sent  interrupts from other CPUs that a thread of the probe sent (ftrace, events ipi:*; `-`: unknown here). It excludes
+        those that an interrupt handler sent while it interrupted such a thread: a tick that asks another CPU to balance
+        the load, a timer that wakes a task.
 
-On a machine where others run, CAL and TLB are theirs too, in both columns: there `sent` decides. Limits: the probe
-sends none; in the guest its runs have no more of CAL and TLB together than those of the bare loop. Exit 1 where that
-does not hold, 2 where nothing can be measured.
+On a machine with other load, CAL and TLB of both programs include those of others: there `sent` decides. Limits: the probe
+sends none, and in the guest it has no more CAL and TLB together than the bare loop. Exit 1 if a limit is exceeded, 2 if
+nothing can be measured.
 """
 import argparse
 import importlib.util
@@ -39,7 +39,7 @@ MARK = "disturbance:"
 
 
 def neighbour(name):
-    """Another script of this directory, whose name is no module's."""
+    """Loads another script of this directory, whose name is not a module name."""
     spec = importlib.util.spec_from_file_location(name.replace("-", "_"), HERE / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -75,7 +75,7 @@ def job(kind, cpu, house, seconds):
 
 
 def command(kind, programs, seconds, frames, cpu):
-    """Words for a shell that measure for so many seconds. What the probe is told does not depend on its answers."""
+    """A shell command that measures for `seconds`. The messages to the probe do not depend on its answers."""
     if kind == "bare loop":
         return f"{programs['loop']} {cpu} {INTERVAL_US} {seconds} {PRIORITY}"
     prepare, go, end = (f"{frames}/{kind}-{name}" for name in ("job", "go", "quit"))
@@ -83,7 +83,7 @@ def command(kind, programs, seconds, frames, cpu):
 
 
 def frames(directory, cpu, house, seconds):
-    """Writes what the probe is told; its paths are relative to `directory`."""
+    """Writes the messages to the probe; their paths are relative to `directory`."""
     written = {}
     for kind in KINDS[1:]:
         told = [job(kind, cpu, house, seconds), {"t": "go"}, {"t": "quit"}]
@@ -95,14 +95,14 @@ def frames(directory, cpu, house, seconds):
 
 
 def interrupts(text, cpu):
-    """The rows of a /proc/interrupts for one CPU."""
+    """The rows of /proc/interrupts for one CPU."""
     lines = text.splitlines()
     at = lines[0].split().index(f"CPU{cpu}") + 1
     return {words[0].rstrip(":"): int(words[at]) for words in map(str.split, lines[1:]) if words and words[0].rstrip(":") in ROWS}
 
 
 class Senders:
-    """Which threads interrupt a CPU from another one, by an instance of ftrace of its own."""
+    """Finds the threads that interrupt a CPU from another one, with a separate instance of ftrace."""
 
     ROOTS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 
@@ -123,7 +123,7 @@ class Senders:
             (self.instance / "events/ipi/enable").write_text("1")
 
     def end(self, name):
-        """How many were sent to the CPU by threads of programs that are so called."""
+        """The number of interrupts that threads of programs with this name sent to the CPU."""
         if not self.instance:
             return None
         (self.instance / "events/ipi/enable").write_text("0")
@@ -138,7 +138,7 @@ class Senders:
             cpu = what.split("cpu=")[1].split()[0] if "cpu=" in what else None
             mask = what.split("cpumask=")[1].split()[0] if "cpumask=" in what else None
             there = cpu == str(self.cpu) or (mask is not None and self.within(mask))
-            # The measuring thread's own work for its own CPU is no message to it.
+            # Work that the measuring thread queues for its CPU does not count.
             by = int(line.split("[")[1].split("]")[0])
             # CPU, then flags, of which the third is the context: `.` outside of interrupts (Documentation/trace/ftrace.rst).
             in_interrupt = line.split("]", 1)[1].split()[0][2] != "."
@@ -150,7 +150,7 @@ class Senders:
             yield from (line for line in path.read_text().splitlines() if line.startswith("overrun: "))
 
     def within(self, mask):
-        """Masks are written in hexadecimal words, or as a list of CPUs."""
+        """Reads a mask of hexadecimal words, or a list of CPUs."""
         if "-" in mask or len(mask.replace(",", "")) < 2 and not mask.startswith("0"):
             return any(self.cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1) for part in mask.split(","))
         return int(mask.replace(",", ""), 16) >> self.cpu & 1 == 1
@@ -165,8 +165,8 @@ class Senders:
 def on_host(programs, cpu, seconds, pairs):
     house = ",".join(str(other) for other in sorted(os.sched_getaffinity(0) - {cpu}))
     if not house:
-        unable("there is one CPU alone", "a second one has to keep house")
-    # All but the probe stays away from that CPU.
+        unable("this machine has one CPU", "use a machine with a second, housekeeping CPU")
+    # Only the probe may run on that CPU.
     programs = {**programs, "probe": f"taskset -c {cpu},{house} {programs['probe']}"}
     os.sched_setaffinity(0, os.sched_getaffinity(0) - {cpu})
     senders = Senders(cpu)
@@ -248,10 +248,10 @@ def in_guest(programs, seconds, pairs):
         try:
             guest = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=120 + 2 * len(runs) * (seconds + 10))
         except subprocess.TimeoutExpired:
-            unable("the guest did not come to its end", "boot it by hand")
+            unable("the guest did not end", "boot it by hand")
     said = guest.stdout.decode(errors="replace").replace("\r", "").split(f"{MARK} begin ")[1:]
     if len(said) != len(runs):
-        unable(f"the guest told of {len(said)} runs of {len(runs)}: {guest.stdout[-400:].decode(errors='replace')}", "boot it by hand")
+        unable(f"the guest reported {len(said)} of {len(runs)} runs: {guest.stdout[-400:].decode(errors='replace')}", "boot it by hand")
     for part in said:
         head, rest = part.split("\n", 1)
         kind, whole = head.rsplit(" ", 1)
@@ -268,9 +268,9 @@ def main():
     parser.add_argument("--where", default="host,guest")
     options = parser.parse_args()
     built = [path for path in neighbour("instrument").candidates(os.uname().machine) if path.exists()]
-    probe = options.probe or (str(built[-1]) if built else unable("there is no probe", "name one, or make build"))
+    probe = options.probe or (str(built[-1]) if built else unable("no probe was found", "name one, or run make build"))
     if os.geteuid():
-        unable("only root may be SCHED_FIFO, and trace", "run it as root")
+        unable("SCHED_FIFO and tracing need root", "run it as root")
     with tempfile.TemporaryDirectory() as directory:
         programs = {"loop": compiled(directory), "probe": os.path.realpath(probe)}
         print(f"SCHED_FIFO {PRIORITY}, {INTERVAL_US} us; interrupts of the measured CPU in {options.seconds - 2} s")
@@ -286,14 +286,14 @@ def main():
 def show(results):
     for where, kind, counts, sent, whole in results:
         cells = [counts.get(row, "-") for row in ROWS] + ["-" if sent is None else sent]
-        print(f"{where:6}{kind:12}" + "".join(f"{cell:>9}" for cell in cells) + ("" if whole else "  DID NOT COME TO ITS END"), flush=True)
+        print(f"{where:6}{kind:12}" + "".join(f"{cell:>9}" for cell in cells) + ("" if whole else "  DID NOT END"), flush=True)
         yield where, kind, counts, sent, whole
 
 
 def judge(results):
     results, good = list(results), True
     if not all(whole for *_, whole in results):
-        unable("a run did not come to its end", "look at the machine's load, and try again")
+        unable("a run did not end", "reduce the load of the machine, and try again")
     sent = sum(sent or 0 for _, kind, _, sent, _ in results if kind != "bare loop")
     print(f"interrupts that the probe sent to the CPU that it measured: {sent} (limit 0)")
     good &= sent == 0

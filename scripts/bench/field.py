@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Compares what the probe measures in values with the field's tools on this machine: same CPU, same work, in turn.
+"""Compares the probe's measurements of values with other tools on this machine: same CPU, same work, in turn.
 
 usage: field.py [PROBE] [--cpu N] [--pairs N] [--seconds N] [--only GROUP,...] [--quick] [--json FILE]
 
-Prints each pair, and the median of the ratios probe/tool with the smallest interval of order statistics that holds the
-true median with 95 %, of
+Prints each pair, and the median of the ratios probe/tool with the smallest interval of order statistics that contains the
+true median with 95 %, for
 
-  memory   random latency by size of the array, against chase.c (the loop of lmbench's lat_mem_rd, which Debian has no
-           package of); of what only a shared cache holds also against that loop where the array was just read, which
-           nobody's other work can undo; copy bandwidth, counted as STREAM does, against stress-ng --stream
+  memory   random latency by size of the array, against chase.c (the loop of lmbench's lat_mem_rd, which Debian does not
+           package). The size that fits only into the shared cache is also compared with that loop over an array that it
+           just read, which other programs cannot evict. Copy bandwidth, counted as in STREAM, against stress-ng --stream
   os       pipe latency, against perf bench sched pipe: a round trip of two processes on one CPU
-  network  UDP over a veth pair between two network namespaces: throughput and loss, as fast as it goes and at a rate,
+  network  UDP over a veth pair between two network namespaces: throughput and loss, at full speed and at a fixed rate,
            against iperf3; round trip against sockperf ping-pong
 
-All of them run at FIFO 1, so that others on the machine take little of their CPU. A ratio is out of bounds when its
-whole interval is; what these pairs leave open is called not decided, and fewer than six decide nothing, as those of
---quick. What spins at FIFO loses up to a twentieth of its CPU to the kernel's fair server where others wait for it; the
-probe's batches rest for as long.
+All programs run at FIFO 1, so that others take little of their CPU. A ratio is out of bounds if its whole interval is. If
+only its median is, the ratio is not decided; fewer than six pairs, as with --quick, decide nothing. A program
+that spins at FIFO loses up to a twentieth of its CPU to the kernel's fair server if others wait for the CPU. The probe's
+batches rest for an equal time.
 
-Exit: 0 when no ratio is out of bounds, 1 when one is, 2 when something is missing.
+Exit: 0 if no ratio is out of bounds, 1 if one is, 2 if something is missing.
 """
 
 import argparse
@@ -46,15 +46,15 @@ NEEDS = {
 }
 SIZES = [16 << 10, 256 << 10, 4 << 20, 128 << 20]
 LARGEST = SIZES[-1]
-# As large as what no core has for itself: a loop that never stops shows here what others leave it of the cache that all share.
+# Larger than the private caches of a core: here a loop that never stops shows its part of the shared cache.
 SHARED = 4 << 20
 RATE = 400
 MESSAGE = 1472
 NEAR, FAR = "192.0.2.1", "192.0.2.2"
 ALIKE = (0.85, 1.15)
-# Of fewer no interval holds the median with 95 %.
+# With fewer pairs no interval contains the median with 95 %.
 DECIDING = 6
-# What is compared, with its aim: theirs and ours have the same unit.
+# The compared values, with unit and bounds; both programs use the same unit.
 ROWS = {
     "memory": [(f"random latency, {size >> 10} KiB", "ns", None if size == SHARED else ALIKE) for size in SIZES]
     + [(f"the same, {SHARED >> 10} KiB just read", "ns", ALIKE), ("copy, as STREAM counts", "MB/s", ALIKE)],
@@ -75,7 +75,7 @@ def unable(words, hint):
 
 
 def said(*words, **more):
-    """What a tool printed, stderr left out."""
+    """The stdout of a tool."""
     run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
     if run.returncode:
         unable(f"{' '.join(map(str, words))} failed: {(run.stderr or run.stdout).strip()[-400:]}", "run it by hand")
@@ -85,7 +85,7 @@ def said(*words, **more):
 def number(pattern, text):
     found = re.search(pattern, text)
     if not found:
-        unable(f"a tool says nothing like {pattern}: {text[-400:]}", "its version may print another form: see this script")
+        unable(f"the output of a tool does not match {pattern}: {text[-400:]}", "its version may use another format: change the pattern in this script")
     return float(found.group(1))
 
 
@@ -112,14 +112,14 @@ class Session:
         self.probe.say({"t": "go"})
 
     def values(self):
-        """What each item came to, by its name, and for a point of a curve by name and bytes."""
+        """The value of each item by its name; for a point of a curve by name and bytes."""
         last = {}
         for message in self.probe.messages():
             if message["t"] == "value":
                 last[message["item"], (message.get("at") or {}).get("bytes")] = message["value"]
             if message["t"] == "done":
                 if message["end"] != "complete":
-                    unable(f"the probe ended before its time: {message.get('reason')}", "see what it says of it")
+                    unable(f"the probe ended early: {message.get('reason')}", "look at its reason")
                 return last
 
     def stop(self):
@@ -140,7 +140,7 @@ def measured(words, row, cpus, seconds):
 
 
 class Disturbed(Exception):
-    """Each repeat of an item was disturbed, so that it has no value."""
+    """Every repeat of an item was disturbed: it has no value."""
 
 
 def of(values, item, size=None):
@@ -150,13 +150,13 @@ def of(values, item, size=None):
 
 
 def tried(run):
-    """What a run yields that others may disturb, at the third time at the latest."""
+    """The values of a run that other programs may disturb; tries up to three times."""
     for _ in range(3):
         try:
             return run()
         except Disturbed as gone:
             item = gone
-    unable(f"the probe has no value of {item} in three runs", "others have the CPU: try again, or for longer (--seconds)")
+    unable(f"the probe has no value of {item} in three runs", "other programs use the CPU: try again, or measure longer (--seconds)")
 
 
 class Memory:
@@ -168,7 +168,7 @@ class Memory:
         row = ["measure=memory", f"sizes={SIZES[0]}..{LARGEST}"]
         values = measured([self.options.probe], row, str(self.options.cpu), self.options.seconds)
         latencies = [of(values, "random latency, 4 KiB pages", size) for size in SIZES]
-        # STREAM counts what is read and what is written.
+        # STREAM counts bytes read and bytes written.
         shared = of(values, "random latency, 4 KiB pages", SHARED)
         return [*latencies, shared, 2 * of(values, "memory copy bandwidth")]
 
@@ -176,8 +176,8 @@ class Memory:
         on = ["taskset", "-c", str(self.options.cpu), *FIRST]
         each = str(int(self.options.seconds * 100))
         latencies = [float(said(*on, self.chase, str(size), each)) for size in SIZES]
-        # Each of its three arrays is four times what it is told is the cache: as much memory in all as ours. Below some
-        # seconds it names no rate.
+        # Each of its three arrays is four times the given size of the cache: as much memory in all as ours. A run of a few
+        # seconds prints no rate.
         cache = LARGEST // 12 >> 10
         told = said(
             *on, "stress-ng", "--stdout", "--stream", "1", "--stream-l3-size", f"{cache}K", "-t", str(max(6, int(self.options.seconds))), "--metrics",
@@ -208,11 +208,11 @@ class Network:
         self.ends = []
         try:
             for _ in (NEAR, FAR):
-                # A namespace without a name lives as long as its process, and that as long as this script.
+                # An unnamed namespace lives as long as its process, and the process as long as this script.
                 words = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo there; exec sleep infinity"]
                 self.ends.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
                 if self.ends[-1].stdout.readline() != "there\n":
-                    unable("there is no network namespace", "see what unshare --net says")
+                    unable("no network namespace could be made", "look at the error of unshare --net")
             far = str(self.ends[1].pid)
             said(*self.at(0), "ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", far)
             for end, address in enumerate((NEAR, FAR)):
@@ -230,11 +230,11 @@ class Network:
             end.wait()
 
     def at(self, end):
-        """Begins a command at one end."""
+        """Starts a command at one end."""
         return ["nsenter", f"--net=/proc/{self.ends[end].pid}/ns/net"]
 
     def within(self, end):
-        """Begins a tool at one end, on its CPU."""
+        """Starts a tool at one end, on its CPU."""
         return [*self.at(end), "taskset", "-c", self.cpus[end], *FIRST]
 
     def stream(self, rate):
@@ -291,16 +291,16 @@ GROUPS = {"memory": Memory, "os": System, "network": Network}
 
 
 def ratio(ours, theirs):
-    """Of two that are nothing it is one."""
+    """The ratio of two values; 1 if both are 0."""
     return ours / theirs if theirs else float(ours == theirs) or float("inf")
 
 
 def compare(group, options, directory):
-    """All pairs of a group, printed, and what they say; whether none is out of bounds."""
+    """Measures and prints all pairs of a group and their ratios; whether no ratio is out of bounds."""
     bench, pairs = GROUPS[group](options, directory), []
     try:
         for pair in range(options.pairs):
-            # Which one is first changes, so that neither always follows the other.
+            # The order alternates, so that neither always follows the other.
             order = ("theirs", "ours") if pair % 2 == 0 else ("ours", "theirs")
             runs = {who: tried(getattr(bench, who)) for who in order}
             pairs.append(runs)
@@ -336,18 +336,18 @@ def main():
         options.pairs, options.seconds = 2, 3
     groups = options.only.split(",")
     if unknown := set(groups) - set(GROUPS):
-        unable(f"there is no group {', '.join(sorted(unknown))}", f"one of {', '.join(GROUPS)}")
+        unable(f"unknown group {', '.join(sorted(unknown))}", f"use {', '.join(GROUPS)}")
     missing = [package for group in groups for program, package in NEEDS[group] if not shutil.which(program)]
     if missing:
-        unable(f"not installed: {', '.join(missing)}", "scripts/setup.sh bench")
+        unable(f"not installed: {', '.join(missing)}", "run scripts/setup.sh bench")
     if os.geteuid():
-        unable("it takes root: FIFO, and network namespaces", "run it as root")
+        unable("FIFO and network namespaces need root", "run it as root")
     built = [path for path in candidates(os.uname().machine) if path.exists()]
     options.probe = options.probe or next(reversed(built), None)
     if not options.probe:
-        unable("there is no probe", "name one, or make build")
+        unable("no probe was found", "name one, or run make build")
     options.probe = str(options.probe)
-    # So that what was set up is taken down.
+    # Ends through SystemExit, so that the setup is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"CPU {options.cpu}, FIFO 1, {options.pairs} pairs; tool | probe, then the median ratio probe/tool [95 %]")
     good, all_pairs = True, {}

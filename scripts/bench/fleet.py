@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a data set of many machines takes: how fast bundles are collected, its size, how fast it answers.
+"""Measures a data set of many machines: how fast it collects bundles, its size, how fast it answers.
 
     scripts/bench/fleet.py [BUNDLES] [MACHINES] [DAYS]
 
-Figures as JSON. A bundle that is measured here for 25 s is copied for as many machines; the data set is simulated
+Prints JSON. It measures one bundle here for 25 s and copies it for all machines. The data set is simulated
 (crates/tactus-data/examples/simulated-fleet.rs).
 """
 import json

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What tactus itself adds for each machine of a fleet.
+"""Measures the time that tactus itself needs for each machine of a fleet.
 
     scripts/bench/fleet_jobs.py TACTUS [MACHINES]
 
-A Slurm that is not there: sinfo names the machines, sbatch puts a finished bundle where the job would have left it,
-squeue knows every job as ended. What is told is the time of `tactus fleet run` from its start to its end, without what
-these programs took themselves (they are run once more alone), for each machine; and that of the same command once more,
-which verifies every bundle and has nothing to do. Nothing is asserted.
+Scripts replace Slurm: sinfo lists the machines, sbatch puts a finished bundle where the job would leave it, squeue reports
+every job as ended. It prints the time of `tactus fleet run` for each machine, without the time of these scripts, which are
+run again alone. It also prints the time of the repeated command, which only verifies every bundle. It has no limit.
 """
 import json
 import os
@@ -70,8 +69,8 @@ def main():
         engine = sum(timed([home / "bin/sbatch", "--parsable", script], env)[0] for script in (alone / "objects").iterdir())
         size = sum(file.stat().st_size for file in (home / "bundle").rglob("*") if file.is_file())
         own = (whole - engine) / machines * 1e3
-        print(f"{machines} machines, bundles of {size // 1000} kB: {whole:.1f} s in all, of which the stand-in for the engine {engine:.1f} s")
-        print(f"tactus itself: {own:.1f} ms for each machine; once more, all bundles verified: {again / machines * 1e3:.1f} ms")
+        print(f"{machines} machines, bundles of {size // 1000} kB: {whole:.1f} s in all, {engine:.1f} s of it in the stand-in for the engine")
+        print(f"tactus itself: {own:.1f} ms for each machine; repeated, to verify all bundles: {again / machines * 1e3:.1f} ms")
     finally:
         shutil.rmtree(home)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long a guest takes from QEMU's start to the probe's first frame, beside the least that can be:
-from QEMU's start to /init of a busybox initramfs, with the same kernel on the same machine.
+"""Measures the time from QEMU's start to the probe's first frame, and compares it with the minimum.
+That is the time to /init of a busybox initramfs, with the same kernel on the same machine.
 
-The two alternate, so that whatever else runs here disturbs both alike. Exit 1 when the median of the
-pairs' ratios is above the limit, 2 when it cannot be measured.
+The two alternate, so that other load disturbs both equally. Exit 1 if the median of the pairs' ratios is
+above the limit, 2 if nothing can be measured.
 
     guest-start.py [--pairs 5] [--kernel rt] [--machine q35,hpet=off]
 """
@@ -30,7 +30,7 @@ def unable(words, hint):
 
 
 def example():
-    """The program that starts one guest the way tactus does."""
+    """The program that starts one guest as tactus does."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     subprocess.run(
         ["cargo", "build", "--quiet", "--release", "-p", "tactus-environment", "--example", "first-frame"], cwd=root, check=True
@@ -66,10 +66,10 @@ def busybox_initramfs(path):
 
 
 def unpacked_kernel():
-    """The kernel that tactus has just booted, as it booted it."""
+    """The kernel file that tactus booted last."""
     caches = [os.environ.get("TACTUS_CACHE_DIR"), "/var/cache/tactus", os.path.expanduser("~/.cache/tactus")]
     found = [path for cache in caches if cache for path in glob.glob(f"{cache}/vmlinux/*") if not path.endswith(".no")]
-    return max(found, key=os.path.getatime) if found else unable("no unpacked kernel", "the guest booted its bzImage")
+    return max(found, key=os.path.getatime) if found else unable("no unpacked kernel was found", "the guest booted its bzImage")
 
 
 
@@ -100,14 +100,14 @@ def tactus(program, kernel):
     """Milliseconds from the call that starts the guest to the probe's first frame."""
     run = subprocess.run([program, "qemu", "accel=tcg"] + kernel, capture_output=True, text=True)
     if run.returncode != 0:
-        unable(run.stderr.strip(), "`tactus environments` says what is missing")
+        unable(run.stderr.strip(), "`tactus environments` prints what is missing")
     return json.loads(run.stdout)["hello_ms"]
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--pairs", type=int, default=5)
-    arguments.add_argument("--kernel", help="as in a plan; left out: the default guest kernel")
+    arguments.add_argument("--kernel", help="as in a plan; default: the default guest kernel")
     arguments.add_argument("--machine", default="q35,hpet=off")
     arguments.add_argument("--program", help="a ready-built first-frame")
     arguments = arguments.parse_args()

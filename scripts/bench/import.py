@@ -1,5 +1,5 @@
-"""How fast and in how much memory cyclictest's text is imported: a stream of -v and a histogram of 64 CPUs, a GB each
-(limits: 150 MB for each second of CPU time, 128 MB of memory).
+"""Measures speed and memory of the import of cyclictest's text: a stream of -v and a histogram of 64 CPUs, a GB each
+(limits: 150 MB per second of CPU time, 128 MB of memory).
 
 usage: import.py TACTUS [--mb N]"""
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 LEAST_MB_S = 150
 MOST_MB = 128
-# More address space than this the program does not get: what reads all of a file fails.
+# The limit of the program's address space: a program that reads the whole file into memory fails.
 ROOM = 1 << 30
 THREADS = 4
 CPUS = 64
 
 
 def stream(out, size):
-    """Values of four threads in turn, their numbers counting on."""
+    """Values of four threads in turn, with consecutive numbers."""
     values = [2 + (n * 7919) % 13 + 40 * (n % 997 == 0) for n in range(4096)]
     out.write("# /dev/cpu_dma_latency set to 0us\n")
     number = 0

@@ -4,19 +4,19 @@
 usage: instrument.py [PROBE] [--cpu N] [--pairs N] [--further N] [--seconds N] [--json FILE]
 
 Prints every pair and the median of the ratios probe/cyclictest, with the smallest interval of order statistics that
-holds the true median with 95 % (H. A. David, H. N. Nagaraja, Order Statistics, 2003, section 7.1), of
+contains the true median with 95 % (H. A. David, H. N. Nagaraja, Order Statistics, 2003, section 7.1), for
 
-  CPU per wake-up   CPU time of all threads of the process divided by its wake-ups. Taken between
-                    two readings of /proc/PID/task/*/schedstat, one second after the start and just
-                    before the end, so that what either does once (facts, control, allocation) is
-                    not spread over its wake-ups.
+  CPU per wake-up   CPU time of all threads of the process divided by its wake-ups, between two
+                    readings of /proc/PID/task/*/schedstat: one second after the start and just
+                    before the end. So work that a program does once (facts, control, allocation)
+                    does not count.
   whole life        the same from getrusage(2) of the ended process, start and end included.
   average, minimum  latency.
 
-A ratio is out of bounds (1.02 CPU, 0.9 to 1.1 average, 1.1 minimum) when its whole interval is. Where the median alone
-is, these pairs decide nothing, and as many again are measured, at most twice (--further).
+A ratio is out of bounds (1.02 CPU, 0.9 to 1.1 average, 1.1 minimum) if its whole interval is. If only its median is, the
+pairs decide nothing, and as many again are measured, up to twice (--further).
 
-Exit: 0 when no ratio is out of bounds, 1 when one is, 2 when something is missing.
+Exit: 0 if no ratio is out of bounds, 1 if one is, 2 if something is missing.
 """
 
 import argparse
@@ -105,21 +105,21 @@ class Probe:
             parts = parts[:index] + [frame["x"]]
             if index + 1 == of:
                 yield json.loads("".join(parts))
-        sys.exit("the probe ended without a word")
+        sys.exit("the probe ended without a message")
 
     def wait(self, *kinds):
         for message in self.messages():
             if message["t"] == "refused":
                 sys.exit(f"the probe refused: {message['reason']}")
             if message["t"] == "note" and "not understood" in message["text"]:
-                sys.exit(f"this script speaks another protocol than the probe: {message['text']}")
+                sys.exit(f"this script and the probe use different protocols: {message['text']}")
             if message["t"] in kinds and message.get("last", True):
                 return message
 
 
 def probe(path, cpu, seconds, **asked):
-    """What the probe measures, and what it takes; `asked`: more of the job."""
-    # All other CPUs keep house, as the kernel arranges it for cyclictest's main thread.
+    """The latencies that the probe measures, and its CPU time; `asked`: further keys of the job."""
+    # All other CPUs are housekeeping CPUs, as the kernel arranges it for cyclictest's main thread.
     house = ",".join(str(other) for other in sorted(os.sched_getaffinity(0) - {cpu})) or str(cpu)
     what = ["what=Measure", "measure=timer", f"interval_ns={INTERVAL_US * 1000}", f"priority={PRIORITY}", "policy=fifo"]
     job = {
@@ -149,7 +149,7 @@ def probe(path, cpu, seconds, **asked):
 
 
 def interval(ratios):
-    """The two order statistics that hold the true median with 95 %; all that there is where that is less."""
+    """The two order statistics that contain the true median with 95 %; the extremes if there are too few ratios."""
     ordered, many = sorted(ratios), len(ratios)
     outside, cut = 0.0, 0
     while cut + 1 < many / 2 and 2 * (outside + math.comb(many, cut) / 2**many) <= 0.05:
@@ -159,7 +159,7 @@ def interval(ratios):
 
 
 def judged(ratios, bounds):
-    """What some pairs say of a ratio: its line's end, and whether it is within, out of, or undecided. No bounds: within."""
+    """Judges a ratio by its pairs: the end of its line, and `within`, `out` or `undecided`. Without bounds: `within`."""
     low, high = interval(ratios)
     middle = statistics.median(ratios)
     text = f"{middle:.3f} [{low:.3f}, {high:.3f}]"
@@ -174,13 +174,13 @@ def judged(ratios, bounds):
 
 
 def candidates(arch):
-    """Where a build of the probe may lie, the best last."""
+    """The places where a build of the probe may be, the best last."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
     return [target / f"{arch}-unknown-linux-musl/probe/tactus-probe", target / f"probes/{arch}-unknown-linux-musl/tactus-probe"]
 
 
 def pair(number, path, options):
-    """One pair, printed. Which one is first changes, so that neither always follows the other."""
+    """Measures and prints one pair. The order alternates, so that neither always follows the other."""
     runs = {}
     for name in ["cyclictest", "probe"] if number % 2 == 0 else ["probe", "cyclictest"]:
         runs[name] = cyclictest(options.cpu, options.seconds) if name == "cyclictest" else probe(path, options.cpu, options.seconds)
@@ -195,17 +195,17 @@ def main():
     parser.add_argument("probe", nargs="?", help="default: where `make` builds it")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--further", type=int, default=2, metavar="N", help="as many pairs again where a ratio is not decided, at most N times")
+    parser.add_argument("--further", type=int, default=2, metavar="N", help="measure as many pairs again if a ratio is not decided, up to N times")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--json", help="write all pairs there")
     options = parser.parse_args()
     if not shutil.which("cyclictest"):
-        print("instrument.py: cyclictest is missing\nhint: apt-get install rt-tests", file=sys.stderr)
+        print("instrument.py: cyclictest is not installed\nhint: apt-get install rt-tests", file=sys.stderr)
         return 2
     built = {arch: path for arch in ("x86_64", "aarch64") for path in candidates(arch) if path.exists()}
     path = options.probe or built.get(os.uname().machine)
     if not path:
-        print("instrument.py: there is no probe\nhint: name one, or make build", file=sys.stderr)
+        print("instrument.py: no probe was found\nhint: name one, or run make build", file=sys.stderr)
         return 2
     for each in sorted({str(path), *map(str, built.values())}):
         print(f"{each}: {os.path.getsize(each)} bytes")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What the bundle of a long run takes: on disk, and to be read, analysed and rendered.
+"""Measures the cost of a long run's bundle: its size on disk, and time and memory to read, analyse and render it.
 
     scripts/bench/long-run.py [TACTUS] [HOURS ...]
 
-Eight CPUs, a tick a second; the latencies are simulated and go through the writer of real runs. Limits, for 24 hours:
-60 MB on disk; 2 s and 200 MB at most for each way to show it. Exit 1 when one is exceeded.
+Eight CPUs, a tick a second; the latencies are simulated and written by the writer of real runs. Limits, for 24 hours:
+60 MB on disk; 2 s and 200 MB for each way to show it. Exit 1 if one is exceeded.
 """
 
 import json
@@ -22,7 +22,7 @@ WAYS = [["report", "--json"], ["report"], ["report", "--format", "html", "--out"
 
 
 def once(command):
-    """Seconds and peak of the memory in MB."""
+    """Seconds, and peak memory in MB."""
     began = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -39,7 +39,7 @@ def main():
     names = [" ".join(["report", "html"] if "html" in way else way) for way in WAYS]
     print(f"{'hours':>6}{'on disk':>11}{'recorded in':>13}" + "".join(f"{name:>22}" for name in names))
     over = False
-    # Where the disk does not wait: what is measured is the program.
+    # In memory: this measures the program, not the disk.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     for hours in lengths:
         with tempfile.TemporaryDirectory(prefix="tactus-long-run-", dir=memory) as scratch:

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a run costs beside measuring: wall time minus measured time, per scenario.
+"""Measures the overhead of a run: wall time minus measured time, per scenario.
 
     scripts/bench/overhead.py [TACTUS] [ARGUMENTS of `tactus run`, default --quick]
 
-Limits: 3 s per scenario on the host or in a container, 6 s per scenario in a guest (emulated ones
-boot slower than any other); from the start of the command to its answer, 5 s per environment beside
-what is measured. Exit 1 when it takes longer.
+Limits: 3 s per scenario on the host or in a container, 6 s per scenario in a guest (emulated guests
+boot slowest). For the whole command: 5 s per environment in addition to the measured time. Exit 1 if a limit is
+exceeded.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What starting the program costs: `tactus --version` from exec to its end (limit 5 ms)."""
+"""Measures the start of the program: `tactus --version` from exec to its end (limit 5 ms)."""
 
 import os
 import statistics
@@ -15,7 +15,7 @@ def main():
     times = []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        # Without a shell, and by posix_spawn: what Python itself takes is part of the figure.
+        # Without a shell, by posix_spawn: the figure includes Python's time.
         pid = os.posix_spawn(TACTUS, [TACTUS, "--version"], os.environ,
                              file_actions=[(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
         _, status = os.waitpid(pid, 0)

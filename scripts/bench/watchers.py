@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What recording and watching a run costs on the housekeeping CPUs, at eight measuring CPUs.
+"""Measures the cost of recording and watching a run on the housekeeping CPUs, for eight measuring CPUs.
 
     scripts/bench/watchers.py [SECONDS]
 
-Eight made-up streams as those of eight CPUs that wake every 200 us, a tick a second, go through what reads, records, keeps,
-draws (four pictures a second) and answers (metrics every five seconds). The CPU time of all threads of the process, as a
-share of one CPU. Limit: 1 %. Exit 1 when it is exceeded.
+It simulates eight streams, of CPUs that wake every 200 us with a tick a second. They go through the code that reads, records,
+draws (four pictures a second) and serves metrics (every five seconds). It prints the CPU time of all threads of the process, as a
+share of one CPU. Limit: 1 %. Exit 1 if it is exceeded.
 """
 
 import json
@@ -20,10 +20,10 @@ NAME = "what_recording_and_watching_eight_cpus_costs"
 
 
 def once(seconds):
-    """What one pass over so many seconds took."""
+    """The CPU time of one pass over `seconds`."""
     command = [*TEST, "--ignored", "--nocapture", "--test-threads=1", NAME]
     said = subprocess.run(command, env={**os.environ, "SECONDS": str(seconds)}, check=True, stdout=subprocess.PIPE)
-    # It stands behind the test's name.
+    # The figures follow the test's name.
     lines = said.stdout.decode().splitlines()
     return next(json.loads(line[line.index("{") :]) for line in lines if '{"bytes"' in line)
 

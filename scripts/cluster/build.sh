@@ -1,18 +1,18 @@
 #!/bin/sh
-# Builds what a cluster of Kubernetes is made of from its Go modules, once, and prints the directory where it is.
+# Builds the programs of a Kubernetes cluster from their Go modules, once, and prints the directory that contains them.
 #
 #   scripts/cluster/build.sh
 #
-# The Go toolchain and proxy.golang.org are all it needs: a quarter of an hour on two cores, 5 GB of module and build caches
-# (Go's own, `go clean -cache -modcache` gives them back), 500 MB kept below the user's cache directory. A directory is named
-# by what was asked for, so that another version is built beside it.
+# It needs the Go toolchain, proxy.golang.org, a quarter of an hour on two cores, and 5 GB for Go's module and build caches
+# (`go clean -cache -modcache` frees them). It keeps 500 MB below the user's cache directory, in one directory for each set of
+# versions.
 set -eu
 cd "$(dirname "$0")/../.."
 . scripts/lib/say.sh
 
 kubernetes=v1.30.14
-# Modules of Kubernetes' own repository, one for each directory of `staging`, have versions of their own. That of kube-proxy
-# is not in the checksum database; it holds types alone, and those of another patch release are the same.
+# Kubernetes publishes each directory of `staging` as a module with a separate version. That of kube-proxy is not in the
+# checksum database. It contains only types, which are equal in another patch release.
 staging=v0.${kubernetes#v1.}
 proxy=v0.30.4
 kwok=v0.6.1
@@ -25,16 +25,16 @@ if [ -e "$home/built" ]; then
   say "$home"
   exit 0
 fi
-has go || fail "there is no Go, which the cluster's programs are built with" "install Go 1.22 or newer (https://go.dev/dl)"
+has go || fail "Go is not installed: building the cluster's programs needs it" "install Go 1.22 or newer (https://go.dev/dl)"
 mkdir -p "$home/bin" "$home/sources"
 export GOFLAGS="-mod=mod -buildvcs=false" GOWORK=off CGO_ENABLED=0
 
-# Not a module with `replace` to directories that its archive does not have (staging, vendor): each is a module by itself.
+# The module's `replace` lines lead to directories that its archive lacks (staging, vendor): use the published modules instead.
 tree=$home/sources/kubernetes
 if [ ! -e "$tree/ready" ]; then
   say "Fetching the modules of Kubernetes $kubernetes." >&2
   found=$(cd / && go mod download -json "k8s.io/kubernetes@$kubernetes" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-  [ -d "$found" ] || fail "the module k8s.io/kubernetes $kubernetes could not be had"
+  [ -d "$found" ] || fail "the module k8s.io/kubernetes $kubernetes could not be fetched"
   rm -rf "$tree"
   cp -r "$found" "$tree"
   chmod -R u+w "$tree"
@@ -55,7 +55,7 @@ fi
 
 version="-X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
 version="$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=30"
-# Without the clients of clouds, which are a third of what would be compiled.
+# Without the clients of clouds: they are a third of the code.
 for program in $programs; do
   [ ! -e "$home/bin/$program" ] || continue
   say "Building $program $kubernetes." >&2

@@ -1,4 +1,4 @@
-"""What must hold on real kubelets. Each case is a fleet of its own; what it prints of itself is its first line."""
+"""The cases on real kubelets. Each case is a separate fleet; the first line of its docstring is its name."""
 
 import hashlib
 import json
@@ -23,18 +23,18 @@ name = "first"
 [[scenario]]
 name = "second"
 """
-# Fewer cycles than that are no verdict (`tactus run` ends with 3), and no wake-up is as quick as that (1).
+# UNDECIDED: too few cycles for a verdict (`tactus run` ends with 3). BROKEN: no wake-up is that fast (1).
 UNDECIDED, BROKEN = 'require = { max = "10s", cycles = 100000000 }', 'require = { max = "1ns" }'
 
 
 def check(holds, *said):
-    """A case that does not hold, and what there was instead."""
+    """A case that does not hold, and the state instead."""
     if not holds:
         raise Broken("\n".join(one if isinstance(one, str) else json.dumps(one, indent=1) for one in said))
 
 
 class Fleet:
-    """A fleet, and the command that goes on with it."""
+    """A fleet, and the command that runs it."""
 
     def __init__(self, lab, name, seconds=3, require="", select="tactus.test/real=yes", extra=(), words=()):
         self.lab, self.dir = lab, lab.home / "fleets" / name
@@ -49,7 +49,7 @@ class Fleet:
         self.words = [*words]
 
     def command(self, *words):
-        """`tactus fleet` with these words: its exit status, what it printed, what it said."""
+        """Runs `tactus fleet` with these words: its exit status, its stdout, its stderr."""
         argv = [str(word) for word in [self.lab.tactus, "fleet", *words]]
         done = subprocess.run(argv, env=self.lab.environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout, done.stderr
@@ -58,7 +58,7 @@ class Fleet:
         return self.command("run", *self.wanted, "--every", every, "--wave", wave, "--wait", wait, *self.words)
 
     def begun(self, wait="5m", wave=50):
-        """The same, beside what is done to it."""
+        """The same, in the background."""
         argv = [str(word) for word in [self.lab.tactus, "fleet", "run", *self.wanted, "--every", "1s", "--wave", wave, "--wait", wait, *self.words]]
         said = open(f"{self.dir}.said", "w")
         return subprocess.Popen(argv, env=self.lab.environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
@@ -88,14 +88,14 @@ class Fleet:
         return json.loads((self.dir / f"bundles/{machine}/manifest.json").read_text())
 
     def on_node(self, machine):
-        """The bundle as it is on the node."""
+        """The bundle on the node."""
         try:
             return self.bundles / self.id() / machine
         except OSError:
             return self.bundles / "nowhere"
 
     def half_done(self, machine):
-        """Whether its first scenario is complete, and its second has begun."""
+        """Whether the first scenario is complete, and the second has begun."""
         bundle = self.on_node(machine)
         try:
             done = json.loads((bundle / "scenarios/01-first/result.json").read_text())["status"] == "measured"
@@ -104,24 +104,24 @@ class Fleet:
         return done and (bundle / "scenarios/02-second/ticks.csv").exists()
 
     def finished(self, machine):
-        """Whether the bundle on the node has its end."""
+        """Whether the bundle on the node is finished."""
         try:
             return json.loads((self.on_node(machine) / "manifest.json").read_text())["finished"] is not None
         except (OSError, ValueError):
             return False
 
     def measured(self, attempts, sessions=1):
-        """Every bundle is here, byte for byte as its manifest says, after so many jobs and sessions of its machine."""
+        """Checks that every bundle is here, as its manifest says, after the expected number of jobs and sessions."""
         for machine, jobs in attempts.items():
             row = self.row(machine)
-            check(row.get("state") == "measured" and row["attempts"] == jobs, f"{machine}: {jobs} jobs were meant", row)
+            check(row.get("state") == "measured" and row["attempts"] == jobs, f"{machine}: expected {jobs} jobs", row)
             manifest = self.manifest(machine)
             check(manifest["machine"]["name"] == machine, manifest)
             for file, sum_ in manifest["files"].items():
                 data = (self.dir / f"bundles/{machine}" / file).read_bytes()
-                check(hashlib.sha256(data).hexdigest() == sum_, f"{machine}: {file} is another")
+                check(hashlib.sha256(data).hexdigest() == sum_, f"{machine}: {file} has another checksum")
             meant = sessions if isinstance(sessions, int) else sessions[machine]
-            check(len(manifest["sessions"]) == meant, f"{machine}: {meant} sessions were meant", manifest["sessions"])
+            check(len(manifest["sessions"]) == meant, f"{machine}: expected {meant} sessions", manifest["sessions"])
 
     def pods(self):
         found = self.lab.control.ask("GET", f"/api/v1/namespaces/default/pods?labelSelector=tactus.fleet/id%3D{self.id()}")
@@ -132,7 +132,7 @@ class Fleet:
         return all(job["status"].get("succeeded") for job in found["items"])
 
     def exits(self):
-        """How its containers have ended, by machine."""
+        """The exit codes of the containers, by machine."""
         found = {}
         for pod in self.pods():
             for status in pod["status"].get("containerStatuses", []):
@@ -142,7 +142,7 @@ class Fleet:
 
 
 class Lab:
-    """The cluster, and the tactus that is tried on it."""
+    """The cluster, and the tested tactus."""
 
     def __init__(self, control, nodes, tactus):
         self.control, self.nodes, self.tactus, self.home = control, nodes, tactus, control.home
@@ -151,7 +151,7 @@ class Lab:
         return {**self.control.environment(), "TACTUS_CACHE_DIR": f"{self.home}/cache"}
 
     def record(self, name, fleet, kinds):
-        """With RECORD=DIR: what kubectl answers now, for the tests that have no cluster."""
+        """With RECORD=DIR: records the answers of kubectl, for the tests without a cluster."""
         if "RECORD" not in os.environ:
             return
         for kind in kinds:
@@ -163,7 +163,7 @@ class Lab:
             (to / f"{name}-{kind}.json").write_text(text)
 
     def settle(self):
-        """After a case that failed: no job of it is left, and both nodes are as at the beginning."""
+        """After a failed case: removes its jobs, and brings both nodes back to the initial state."""
         words = ["delete", "jobs,pods", "--all", "--force", "--grace-period=0", "--wait=false"]
         subprocess.run(["kubectl", *words], env=self.environment(), capture_output=True)
         for name, node in self.nodes.items():
@@ -176,7 +176,7 @@ class Lab:
 
 
 def machines_are_measured(lab):
-    """a Job on each node, and both bundles are here as they were written; a verdict that cannot be had (3) is no failure"""
+    """a Job on each node: both bundles arrive unchanged; an inconclusive verdict (3) is not a failure"""
     fleet = Fleet(lab, "plain", require=UNDECIDED)
     begun = time.monotonic()
     code, printed, said = fleet.run()
@@ -192,17 +192,17 @@ def machines_are_measured(lab):
         check(result["status"] == "measured", result)
         shown = subprocess.run([lab.tactus, "report", fleet.dir / "bundles" / machine], env=lab.environment(), capture_output=True, text=True)
         check("inconclusive" in shown.stdout.lower(), shown.stdout, shown.stderr)
-    # The same command once more has nothing to do.
+    # The repeated command has nothing to do.
     before = {pod["metadata"]["name"] for pod in fleet.pods()}
     code, printed, said = fleet.run()
     check(code == 0, f"exit {code}\n{printed}{said}")
     fleet.measured({"n1": 1, "n2": 1})
-    check(before == {pod["metadata"]["name"] for pod in fleet.pods()}, "the command repeated has made pods")
+    check(before == {pod["metadata"]["name"] for pod in fleet.pods()}, "the repeated command made pods")
     return f"{took:.1f} s for two nodes"
 
 
 def what_is_rendered_is_taken(lab):
-    """what `fleet render` writes is taken by the API, and says nothing that it does not know"""
+    """the API accepts the output of `fleet render`, and knows all of its fields"""
     fleet = Fleet(lab, "rendered", extra={"tolerate": "rt", "busy": "2h"}.items())
     code, printed, said = fleet.command("render", *fleet.wanted)
     files = printed.split()
@@ -212,7 +212,7 @@ def what_is_rendered_is_taken(lab):
 
 
 def a_cut_log_is_refused(lab):
-    """a log that is cut, and one that is altered, are refused; the same command has them printed again"""
+    """a log that is cut, or altered, is refused; the repeated command gets the bundle printed again"""
     fleet = Fleet(lab, "cut")
     code, printed, said = fleet.run(wait="1s")
     check(code == 3, f"exit {code}\n{printed}{said}")
@@ -238,12 +238,12 @@ def a_cut_log_is_refused(lab):
 
 
 def a_kubelet_that_dies_loses_nothing(lab):
-    """a kubelet is killed in mid-run: the measurement goes on, its row says so, and its bundle comes when the kubelet is back"""
+    """a kubelet is killed in mid-run: the measurement continues, its row says why it waits, and its bundle arrives when the kubelet is back"""
     fleet = Fleet(lab, "agent", seconds=8, require=BROKEN)
     process = fleet.begun()
     until("n1 is half done", lambda: fleet.half_done("n1"))
     lab.nodes["n1"].kill_agent()
-    until("the bundle is finished all the same", lambda: fleet.finished("n1"))
+    until("the bundle is finished without the kubelet", lambda: fleet.finished("n1"))
     lab.nodes["n1"].await_ready("Unknown", 90)
     until("its row says why", lambda: "does not answer" in (fleet.row("n1").get("reason") or ""), 60)
     check(fleet.row("n1")["state"] == "running" and process.poll() is None, fleet.row("n1"), fleet.said())
@@ -255,13 +255,13 @@ def a_kubelet_that_dies_loses_nothing(lab):
 
 
 def a_node_that_dies_goes_on(lab):
-    """all of a node dies in mid-run: the second pod of its Job goes on with the half-done bundle"""
+    """a whole node dies in mid-run: the second pod of its Job continues the half-done bundle"""
     fleet = Fleet(lab, "node", seconds=8)
     process = fleet.begun()
     until("n2 is half done", lambda: fleet.half_done("n2"))
     lab.nodes["n2"].kill()
     lab.nodes["n2"].await_ready("Unknown", 90)
-    check(not fleet.finished("n2"), "it was to be killed in the middle")
+    check(not fleet.finished("n2"), "the node must die before the bundle is finished")
     lab.nodes["n2"].runtime()
     lab.nodes["n2"].agent()
     code = fleet.ended(process)
@@ -301,7 +301,7 @@ def a_drained_node_goes_on(lab):
 
 
 def a_busy_node_waits(lab):
-    """a node whose CPUs are somebody else's waits with Kubernetes' reason, and is measured when they are free"""
+    """a node whose CPUs another pod has waits with Kubernetes' reason, and is measured when they are free"""
     share = {"cpu": "1", "memory": "64Mi"}
     capacity = int(lab.control.ask("GET", "/api/v1/nodes/n1")["status"]["allocatable"]["cpu"])
     share["cpu"] = str(capacity)
@@ -322,7 +322,7 @@ def a_busy_node_waits(lab):
 
 
 def an_image_that_is_not_there_is_told(lab):
-    """an image that cannot be pulled is told of in Kubernetes' words"""
+    """an image that cannot be pulled is reported in Kubernetes' words"""
     fleet = Fleet(lab, "image", extra={"image": "localhost:1/none:1"}.items())
     code, printed, said = fleet.run(wait="20s")
     row = fleet.row("n1")
@@ -335,7 +335,7 @@ def an_image_that_is_not_there_is_told(lab):
 
 
 def a_volume_brings_bundles(lab):
-    """a volume brings bundles without the log: a claim, and a directory that both nodes have"""
+    """a volume brings bundles without the log: a claim, and a directory of both nodes"""
     shared = lab.home / "shared"
     shared.mkdir()
     node = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "tactus.test/real", "operator": "Exists"}]}]}
@@ -357,8 +357,8 @@ def a_volume_brings_bundles(lab):
         pod = first["metadata"]["name"]
         log = lab.control.kubectl("logs", pod)
         check("BEGIN TACTUS" not in log, log)
-        check((shared / f"{fleet.id()}-archives" / "n1.tar.gz").exists(), "it is on the volume")
-        check(not (shared / fleet.id()).exists(), "bundles are made on the nodes alone")
+        check((shared / f"{fleet.id()}-archives" / "n1.tar.gz").exists(), "the archive is missing on the volume")
+        check(not (shared / fleet.id()).exists(), "a bundle was made on the volume, not on the node")
 
 
 CASES = [machines_are_measured, what_is_rendered_is_taken, a_cut_log_is_refused, a_kubelet_that_dies_loses_nothing,

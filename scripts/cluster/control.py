@@ -17,11 +17,11 @@ GRACE = "20s"
 
 
 class Broken(Exception):
-    """The cluster does not come to what it should."""
+    """The cluster does not reach the expected state."""
 
 
 def free_ports(count):
-    """Ports that nobody listens at now."""
+    """Ports that no program listens on now."""
     with contextlib.ExitStack() as stack:
         taken = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in taken:
@@ -30,7 +30,7 @@ def free_ports(count):
 
 
 def until(what, holds, seconds=120.0, pause=0.2):
-    """Waits until something holds, and has it."""
+    """Waits until `holds` returns something true, and returns it."""
     end = time.monotonic() + seconds
     while True:
         found = holds()
@@ -42,7 +42,7 @@ def until(what, holds, seconds=120.0, pause=0.2):
 
 
 class Control:
-    """A control plane that runs. Everything of it is in one directory."""
+    """A running control plane. All its files are in one directory."""
 
     def __init__(self, home, programs, nodes):
         self.home, self.programs, self.nodes = home, programs, nodes
@@ -53,7 +53,7 @@ class Control:
             (home / name).mkdir()
 
     def start(self, name, argv, **more):
-        """Starts a program of it; what it says goes to `log`."""
+        """Starts a program of it; its output goes to `log`."""
         with open(self.home / "log" / f"{name}.log", "ab") as log:
             self.processes[name] = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=log,
                                                     stderr=log, **more)
@@ -72,11 +72,11 @@ class Control:
             process.wait()
 
     def log(self, name, most=2000):
-        """The end of what a program has said."""
+        """The end of a program's output."""
         return (self.home / "log" / f"{name}.log").read_text(errors="replace")[-most:]
 
     def keys(self):
-        """An authority of its own, and one certificate for everybody who has a right to everything."""
+        """Makes a private authority, and one certificate for all clients, with all rights."""
         keys = self.home / "keys"
 
         def openssl(*words):
@@ -131,10 +131,10 @@ class Control:
         self.start("scheduler", [
             self.programs / "kube-scheduler", f"--kubeconfig={keys}/scheduler.conf", "--secure-port=0", "--leader-elect=false",
             "--kube-api-qps=300", "--kube-api-burst=600"])
-        until("the default service account is there", lambda: self.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default"))
+        until("the default service account exists", lambda: self.ask("GET", "/api/v1/namespaces/default/serviceaccounts/default"))
 
     def answers(self):
-        """Whether the API is ready; it must not have ended."""
+        """Whether the API is ready; fails if its server has ended."""
         for name in ["etcd", "apiserver"]:
             if self.processes[name].poll() is not None:
                 raise Broken(f"{name} has ended:\n{self.log(name)}")
@@ -144,7 +144,7 @@ class Control:
             return False
 
     def raw(self, method, path, body=None):
-        """A request to the API, as the administrator."""
+        """Sends a request to the API, as the administrator."""
         context = ssl.create_default_context(cafile=self.home / "keys/ca.crt")
         kind = "application/strategic-merge-patch+json" if method == "PATCH" else "application/json"
         headers = {"Authorization": f"Bearer {self.tokens['admin']}", "Content-Type": kind}
@@ -154,7 +154,7 @@ class Control:
             return answer.read()
 
     def ask(self, method, path, body=None):
-        """The same as an object; None where there is none."""
+        """The answer as an object; None if the object does not exist."""
         try:
             return json.loads(self.raw(method, path, body))
         except urllib.error.HTTPError as error:
@@ -163,12 +163,12 @@ class Control:
             raise Broken(f"{method} {path}: {error.read().decode(errors='replace')[:500]}") from error
 
     def environment(self):
-        """Of somebody who uses it: its kubectl, its kubeconfig."""
+        """The environment of a user: kubectl and kubeconfig."""
         return {**os.environ, "PATH": f"{self.home}/bin:{self.programs}:{os.environ['PATH']}",
                 "KUBECONFIG": f"{self.home}/keys/admin.conf", "HOME": str(self.home)}
 
     def kubectl(self, *words):
-        """What kubectl prints."""
+        """The output of kubectl."""
         done = subprocess.run(["kubectl", *words], env=self.environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
             raise Broken(f"kubectl {' '.join(words)}: {done.stderr}")

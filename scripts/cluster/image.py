@@ -1,4 +1,4 @@
-"""Images for containerd, made without a registry or a builder: archives as `docker save` writes them, of a few files."""
+"""Makes images of a few files for containerd, without a registry or a builder: archives in the format of `docker save`."""
 
 import hashlib
 import io
@@ -10,13 +10,13 @@ import tarfile
 
 
 def libraries(program):
-    """What a program is linked with, by the paths where its loader looks: nothing for a static one."""
+    """The libraries of a program, by the paths that its loader uses; empty for a static program."""
     said = subprocess.run(["ldd", program], capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"})
     return re.findall(r"(/\S+) \(0x", said.stdout)
 
 
 def archive(path, name, files, entrypoint=(), env=()):
-    """Writes an image: `files` are those of this machine by their path in the image."""
+    """Writes an image: `files` maps paths in the image to files of this machine."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
         for directory in ["tmp", "dev", "proc", "sys"]:
@@ -43,11 +43,11 @@ def archive(path, name, files, entrypoint=(), env=()):
 
 
 def pause(path, name, busybox):
-    """What holds a pod's namespaces: something that sleeps."""
+    """The image that holds a pod's namespaces: it sleeps."""
     archive(path, name, {"/busybox": busybox}, ["/busybox", "sleep", "1000000"])
 
 
 def tactus(path, name, program, env):
-    """tactus and what it is linked with, and nothing else."""
+    """The image with tactus and its libraries."""
     files = {"/usr/bin/tactus": program, **{library: library for library in libraries(program)}}
     archive(path, name, files, env=env)

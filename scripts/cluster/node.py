@@ -1,4 +1,4 @@
-"""A node: a real kubelet and a containerd of its own, below control groups of its own."""
+"""A node: a real kubelet with its containerd, in separate cgroups."""
 
 import json
 import os
@@ -12,14 +12,14 @@ GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
 def hierarchies():
-    """The directories of all hierarchies of control groups."""
+    """The directories of all cgroup hierarchies."""
     if (GROUPS / "cgroup.controllers").exists():
         return [GROUPS]
     return [entry for entry in GROUPS.iterdir() if (entry / "cgroup.procs").exists()]
 
 
 def make_groups(name):
-    """A group in each hierarchy, with the CPUs and memory of the root where those are asked for."""
+    """Makes a group in each hierarchy, with the root's CPUs and memory where a group needs them."""
     for hierarchy in hierarchies():
         group = hierarchy / name
         group.mkdir()
@@ -32,20 +32,20 @@ def make_groups(name):
 
 
 def members(name):
-    """Every process below the groups of this name."""
+    """Every process in the groups of this name."""
     found = set()
     for hierarchy in hierarchies():
         for procs in (hierarchy / name).rglob("cgroup.procs"):
             try:
                 found.update(int(word) for word in procs.read_text().split())
             except OSError:
-                pass  # The group has gone.
+                pass  # The group is gone.
     return found - {0}
 
 
 
 class Node:
-    """One of them."""
+    """A node."""
 
     def __init__(self, control, name, images):
         self.control, self.name, self.images = control, name, images
@@ -57,10 +57,10 @@ class Node:
         make_groups(self.group)
 
     def settings(self):
-        """Of containerd and of the kubelet."""
-        # Without CAP_SYS_RESOURCE no process may be made one that is spared when memory is short.
+        """Writes the configurations of containerd and of the kubelet."""
+        # Without CAP_SYS_RESOURCE no process may get a lower OOM score.
         restricted = json.dumps(not can_spare())
-        # No network but the node's own: something must stand there all the same for a node to be ready.
+        # Pods use the node's network, but a node is ready only if a CNI configuration exists.
         (self.home / "net").mkdir(exist_ok=True)
         (self.home / "net/10-none.conflist").write_text('{"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}\n')
         cri = 'plugins."io.containerd.grpc.v1.cri"'
@@ -89,7 +89,7 @@ bin_dir = "{self.home}/net"
             "podLogsDir": f"{self.home}/logs", "volumePluginDir": f"{self.home}/plugins", "resolvConf": "",
             "evictionHard": {"memory.available": "10Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
             "nodeStatusUpdateFrequency": "3s", "nodeLeaseDurationSeconds": 10,
-            # Whole CPUs of a guaranteed pod are its own.
+            # A guaranteed pod gets whole CPUs exclusively.
             "cpuManagerPolicy": "static", "reservedSystemCPUs": "0",
         }))
 
@@ -113,7 +113,7 @@ bin_dir = "{self.home}/net"
             "--node-labels=tactus.test/real=yes", "--v=1"])
 
     def begin(self):
-        """Starts it for the first time."""
+        """Starts the node for the first time."""
         self.settings()
         self.runtime()
         for image in self.images:
@@ -121,11 +121,11 @@ bin_dir = "{self.home}/net"
         self.agent()
 
     def kill_agent(self):
-        """Kills the kubelet, and nothing else there."""
+        """Kills only the kubelet."""
         self.control.stop(f"{self.name}-kubelet", signal.SIGKILL)
 
     def kill(self):
-        """Kills all that runs there, as if its power went."""
+        """Kills every process of the node, like a power failure."""
         self.kill_agent()
         self.control.stop(f"{self.name}-containerd", signal.SIGKILL)
         for pid in self.shims() | members(self.group):
@@ -135,7 +135,7 @@ bin_dir = "{self.home}/net"
                 pass
 
     def shims(self):
-        """What containerd leaves beside each pod: it is in no group of the node."""
+        """The shims of containerd, which are in no group of the node."""
         found = set()
         for entry in pathlib.Path("/proc").iterdir():
             try:
@@ -153,7 +153,7 @@ bin_dir = "{self.home}/net"
         return next((one["status"] for one in conditions if one["type"] == "Ready"), None)
 
     def await_ready(self, status="True", seconds=120):
-        """Waits until it is ready, or (`Unknown`) silent."""
+        """Waits until the node is ready, or (`Unknown`) silent."""
         def holds():
             process = self.control.processes.get(f"{self.name}-kubelet")
             if process is not None and process.poll() is not None:

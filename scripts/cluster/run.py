@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Starts the cluster, tries the cases, and says of each what came: run.py HOME PROGRAMS [--nodes N] [--only WORD]... TACTUS.
+"""Starts the cluster, runs the cases, and prints the result of each: run.py HOME PROGRAMS [--nodes N] [--only WORD]... TACTUS.
 
-scripts/cluster.sh starts it in namespaces of its own and takes everything back.
+scripts/cluster.sh starts it in new namespaces and removes everything at the end.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import thousand
 from control import Control
 from node import Node
 
-# What kubelets set of the kernel, and what they set it to: they find it so, in a file that is nobody's.
+# The kernel settings that kubelets make, with their values: kubelets find them already made, in private files.
 SYSCTLS = {"vm/overcommit_memory": 1, "vm/panic_on_oom": 0, "kernel/panic": 10, "kernel/panic_on_oops": 1,
            "kernel/keys/root_maxkeys": 1000000, "kernel/keys/root_maxbytes": 25000000}
 
@@ -27,7 +27,7 @@ def mount(*words):
 
 
 def apart(home, names):
-    """Everything that kubelets and containerd write outside of their own directories, for this namespace alone."""
+    """Mounts private files and directories over those that kubelets and containerd write outside of their directories."""
     for place in ["/run", "/var/lib", "/var/log"]:
         mount("-t", "tmpfs", "tmpfs", place)
     (home / "sysctl").mkdir()
@@ -50,7 +50,7 @@ def main():
     arguments = parser.parse_args()
     home, tactus = arguments.home, arguments.tactus.resolve()
     names = ["n1", "n2"]
-    # Those of kwok, too: a name that is looked for in vain takes the API's server ten seconds, each time.
+    # Also those of kwok: each failed look-up of a name takes the API's server ten seconds.
     apart(home, names + thousand.names(arguments.nodes))
     began = time.monotonic()
     control = Control(home, arguments.programs, names)
@@ -60,7 +60,7 @@ def main():
     image.pause(home / "pause.tar", "tactus.test/pause:1", busybox)
     nodes = {}
     for name in names:
-        # Each has its own lock, as machines have: these two are one.
+        # Each node has its lock, like separate machines: both nodes are this machine.
         image.tactus(home / f"{name}.tar", "tactus.test/tactus:1", tactus, [f"TACTUS_LOCK={home.name}-{name}"])
         nodes[name] = Node(control, name, [home / "pause.tar", home / f"{name}.tar"])
         nodes[name].begin()
@@ -76,7 +76,7 @@ def main():
         begun = time.monotonic()
         try:
             figures = case(lab, arguments.nodes) if case in thousand.CASES else case(lab)
-        except Exception as error:  # Whatever it is, the other cases are tried.
+        except Exception as error:  # After any error, run the other cases.
             failed += 1
             print(f"FAILED  {said}\n{error}", flush=True)
             if not isinstance(error, (AssertionError, cases.Broken)):

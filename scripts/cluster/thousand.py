@@ -1,4 +1,4 @@
-"""A thousand nodes of kwok: real Jobs, pods and states of a real control plane, and no code that runs."""
+"""A thousand nodes of kwok: real Jobs, pods and states of a real control plane, but no running code."""
 
 import base64
 import concurrent.futures
@@ -14,8 +14,8 @@ import time
 from cases import UNDECIDED, Fleet, check
 from control import free_ports, until
 
-# A kubectl that notes when it began and ended, and answers `logs` where an answer is laid down. What it takes itself counts
-# as tactus' own.
+# A kubectl that records when it began and ended, and answers `logs` from a file if there is one. Its overhead counts as
+# tactus' time.
 KUBECTL = """#!/bin/sh
 begun=$(date +%s%N)
 case " $* " in
@@ -49,13 +49,13 @@ def node(name):
 
 
 def every(what, of):
-    """Does something for each, eight at a time."""
+    """Calls a function for each item, eight at a time."""
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         return list(pool.map(what, of))
 
 
 def calls(home):
-    """Seconds and number of the calls of kubectl by their word, and those in which at least one ran; forgets them."""
+    """Seconds and number of kubectl's calls by word, and the seconds in which at least one ran; deletes the records."""
     file = home / "calls"
     lines = [line.split() for line in file.read_text().splitlines()] if file.exists() else []
     file.unlink(missing_ok=True)
@@ -72,7 +72,7 @@ def calls(home):
 
 
 def printed(bundle, machine):
-    """What a pod of this machine would have printed now, by a bundle of another one."""
+    """The log that a pod of this machine would print, made from a bundle of another machine."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for file in sorted(file for file in bundle.rglob("*") if file.is_file() and not file.name.startswith((".", "report."))):
@@ -97,7 +97,7 @@ def job(order, machine):
 
 
 def a_thousand_nodes(lab, count):
-    """a thousand nodes of kwok: waves, stragglers and nodes that are away keep their rows, and pods without a log say so"""
+    """a thousand nodes of kwok: waves, stragglers and nodes that are away keep their rows; rows of pods without a log say so"""
     control, home = lab.control, lab.home
     machines = names(count)
     begun = time.monotonic()
@@ -131,7 +131,7 @@ def a_thousand_nodes(lab, count):
 def all_have_ended(fleet, machines, process):
     check(process.poll() is None, f"the command has ended: {process.returncode}", fleet.said()[-2000:])
     rows = [fleet.row(name) for name in machines]
-    # Of one that only Kubernetes has called ended its log is asked for next.
+    # tactus asks next for the log of a pod that Kubernetes reports as ended.
     states = ["asked" if row.get("reason") == "exit 0 (Completed)" else row.get("state") for row in rows]
     open_ = [state for state in states if state not in ("failed", "away", "measured")]
     return len(open_) <= len(FULL) and "listed" not in open_
@@ -139,18 +139,18 @@ def all_have_ended(fleet, machines, process):
 
 def the_fleet(lab, machines):
     control, home, count = lab.control, lab.home, len(machines)
-    # The plan of the bundle whose copies come home below.
+    # The plan of the bundle that is copied below.
     fleet = Fleet(lab, "thousand", select="type=kwok", require=UNDECIDED)
     code, _, said = fleet.command("render", *fleet.wanted)
     check(code == 0, said)
-    # The list is frozen: who goes now is missed.
+    # The list is frozen: a node that disappears now is missed.
     control.ask("DELETE", f"/api/v1/nodes/{GONE}")
     calls(home)
     begun = time.monotonic()
-    # Beside it: some never begin, and it would wait for them for as long as it may.
+    # In the background: some pods never begin, and the command would wait for them up to its limit.
     process = fleet.begun("1h", max(50, count // 5))
     try:
-        until("all but those that never begin have ended", lambda: all_have_ended(fleet, machines, process), 3600, 1)
+        until("all have ended, except those that never begin", lambda: all_have_ended(fleet, machines, process), 3600, 1)
     finally:
         process.terminate()
         process.wait()
@@ -166,13 +166,13 @@ def the_fleet(lab, machines):
         row = rows[name]
         check(row["state"] == "failed" and ("no bundle" in row["reason"] or "kubectl logs" in row["reason"]), row)
     spent = ", ".join(f"{word} {seconds:.0f} s in {number}" for word, (seconds, number) in sorted(words.items()))
-    figures = [f"{took:.0f} s until each had its end, of it kubectl {engine:.0f} s ({spent})"]
+    figures = [f"{took:.0f} s until each had ended, {engine:.0f} s of it in kubectl ({spent})"]
     at = time.monotonic()
     code, text, _ = fleet.command("status", fleet.dir)
     busy, _ = calls(home)
     check(code == 3 and text.splitlines()[0].startswith(f"{count} machines"), text[:500])
-    figures.append(f"status {time.monotonic() - at:.1f} s, of it kubectl {busy:.1f} s")
-    # The bundles of these machines, as their pods would have printed them: one of a real node under each name.
+    figures.append(f"status {time.monotonic() - at:.1f} s, {busy:.1f} s of it in kubectl")
+    # The logs of these machines' pods: the bundle of a real node under each name.
     real = Fleet(lab, "plain", require=UNDECIDED)
     source = real.dir / "bundles/n1"
     if not source.exists():

@@ -1,4 +1,4 @@
-"""The writes of an emulated disk, as QEMU records them, and the disk as a power cut in the middle of them leaves it."""
+"""Reads the writes of an emulated disk, as QEMU records them, and makes the disk that a power cut among them leaves."""
 
 import struct
 import subprocess
@@ -9,14 +9,14 @@ FLUSH, DISCARD = 1, 4
 
 
 class Write:
-    """What was written where; or, without data, that all before it was to be kept (a flush)."""
+    """A write with its place; without data, a flush."""
 
     def __init__(self, at, data):
         self.at, self.data = at, data
 
 
 def drive(disk, log):
-    """The words that give QEMU this disk and make it record every write to the log."""
+    """The options that give QEMU this disk and record every write in the log."""
     open(log, "wb").close()
     return f"driver=blklogwrites,file.driver=file,file.filename={disk},log.driver=file,log.filename={log},if=virtio"
 
@@ -27,7 +27,7 @@ def recorded(log):
     with open(log, "rb") as file:
         magic, version, entries, sector = struct.unpack("<QQQL", file.read(28))
         if (magic, version) != (MAGIC, VERSION):
-            raise RuntimeError(f"{log} is no record of writes: it begins with {magic:x}, version {version}")
+            raise RuntimeError(f"{log} is not a log of writes: it begins with {magic:x}, version {version}")
         at = sector
         for _ in range(entries):
             file.seek(at)
@@ -42,15 +42,15 @@ def recorded(log):
 
 
 def first(writes, words):
-    """The number of writes before the first that holds these words."""
+    """The number of writes before the first that contains these words."""
     return next(number for number, write in enumerate(writes) if words in write.data)
 
 
 def cut(before, after, writes, survives):
-    """Makes `after` of the disk `before` when the power fails behind these writes.
+    """Makes `after`, the disk `before` with these writes when the power fails after them.
 
-    What was written before the last flush is on it. The rest was in the disk's own cache: `survives` says of each
-    write whether it got there."""
+    Writes before the last flush are on the disk. The others were in the disk's cache: `survives` decides for each of
+    them whether it reached the disk."""
     subprocess.run(["cp", "--sparse=always", before, after], check=True)
     flushed = max((number for number, write in enumerate(writes) if not write.data), default=0)
     with open(after, "r+b") as file:

@@ -1,4 +1,4 @@
-"""Disks that are full or cannot be written, and terminals that have gone."""
+"""Tests full and read-only disks, and terminals that are gone."""
 
 import json
 import os
@@ -13,7 +13,7 @@ RUN = ["run", "--only", "host idle", "--duration", "2s"]
 
 
 def run(tactus, cache, words, **streams):
-    """The command to its end: its exit code, and what it said where that was heard."""
+    """Runs the command to its end: its exit code, and its output if that is captured."""
     environ = dict(os.environ, TACTUS_CACHE_DIR=str(cache))
     given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     done = subprocess.run([tactus, *words], env=environ, timeout=120, **given)
@@ -21,18 +21,18 @@ def run(tactus, cache, words, **streams):
 
 
 def opens(tactus, bundle):
-    """How a bundle that must open says that it ended."""
+    """The end of a run, from its bundle, which must open."""
     shown = subprocess.run([tactus, "report", bundle, "--json", "--damaged"], capture_output=True, text=True)
     return json.loads(shown.stdout)["status"] if shown.returncode == 0 else f"does not open: {shown.stderr}"
 
 
 def mounted(place, options):
-    """A small file system in memory."""
+    """Makes a small file system in memory."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
 
 
 def disks(tactus, cache, place):
-    """A disk that fills, and one that cannot be written."""
+    """Tests a full disk, and a read-only disk."""
     wrong = []
     mounted(place, "size=64k")
     try:
@@ -51,7 +51,7 @@ def disks(tactus, cache, place):
 
 
 def fills(tactus, cache, place):
-    """A disk that fills while it is measured: everything is counted, and the run says what is not recorded."""
+    """A disk fills during a measurement: everything is counted, and the run says what is not recorded."""
     mounted(place, "size=6m")
     try:
         words = [tactus, *RUN[:-1], "8s", "--out", place / "bundle"]
@@ -78,7 +78,7 @@ def fills(tactus, cache, place):
 
 
 def streams(tactus, cache, place):
-    """stdout and stderr that are full, closed, or a pipe that nobody reads."""
+    """Tests stdout and stderr that are full, closed, or a pipe without a reader."""
     wrong = []
     usual, _ = run(tactus, cache, [*RUN, "--out", place / "usual"])
     for name in ["stdout", "stderr"]:
@@ -89,22 +89,22 @@ def streams(tactus, cache, place):
             else:
                 reader, stream = os.pipe()
                 os.close(reader)
-            # Closed: there is no such descriptor at all.
+            # Closed: the descriptor does not exist.
             number = {"stdout": 1, "stderr": 2}[name]
             closing = (lambda: os.close(number)) if how == "closed" else None
             code, _ = run(tactus, cache, [*RUN, "--out", bundle], preexec_fn=closing, **{name: stream})
             os.close(stream)
-            # Data that could not be written is an error; a reader who had enough is none.
+            # Data that cannot be written is an error; a reader that closes the pipe is not.
             right = [2] if (name, how) == ("stdout", "full") else [usual] if name == "stderr" else [usual, 0]
             status = opens(tactus, bundle)
             print(f"  {name} {how}: ended with {code}, the bundle is {status}")
             if code not in right or status != "complete":
-                wrong.append(f"{name} {how}: ended with {code} (right: {right}), the bundle: {status}")
+                wrong.append(f"{name} {how}: ended with {code} (expected: {right}), the bundle: {status}")
     return wrong
 
 
 def all_of(tactus, cache):
-    """Everything; what was wrong."""
+    """Runs all tests; returns the errors."""
     before = left.settings()
     with tempfile.TemporaryDirectory(prefix="tactus-crash-") as place:
         place = pathlib.Path(place)

@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process of the emulated machine. Each part of what it says stands between `@@begin NAME` and `@@end NAME CODE`.
+# The first process of the emulated machine. It prints the output of each command between `@@begin NAME` and `@@end NAME CODE`.
 /bin/busybox --install -s /bin
 export PATH=/bin LC_ALL=C.UTF-8 COLUMNS=120
 mount -t proc proc /proc
@@ -17,7 +17,7 @@ say() { # say NAME COMMAND...
   "$@"
   echo "@@end $name $?"
 }
-# Every file that tuning may write, and values that the kernel gives itself.
+# Prints every file that tuning may write, and values that the kernel sets by itself.
 look() {
   find /etc /var/lib -type f ! -name lock | sort | xargs sha256sum
   cat /boot/cmdline
@@ -25,7 +25,7 @@ look() {
     echo "$file $(cat $file)"
   done
 }
-# A service manager would write these: as it does at a boot.
+# Sets the sysctls as a service manager does at boot.
 keep() {
   [ ! -e /etc/sysctl.d/90-tactus.conf ] || sysctl -p /etc/sysctl.d/90-tactus.conf >/dev/null
 }
@@ -42,7 +42,7 @@ stepped() {
   return $code
 }
 
-# The last write of a stage, by which it is found among the recorded ones.
+# The last write of a stage; reboot.py looks for it among the recorded writes.
 ended() {
   echo "the command has ended" >/var/cache/ended
   sync

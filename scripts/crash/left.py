@@ -1,4 +1,4 @@
-"""What a run may have left on the machine, and the settings that it must not have changed."""
+"""Finds the leftovers of a run on the machine, and the settings that it changed."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import time
 
 TRACING = pathlib.Path("/sys/kernel/tracing")
-# What scenarios set for their time, what tuning sets, and what a block changes of the kernel's tracers.
+# Settings that scenarios make for their time, that tuning makes, and that the fault `block` changes in the kernel's tracers.
 SETTINGS = ["/proc/sys/kernel/timer_migration", "/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/watchdog",
             "/proc/sys/vm/stat_interval", "/proc/sys/vm/swappiness", "/sys/kernel/mm/transparent_hugepage/enabled",
             "/sys/devices/virtual/workqueue/cpumask", "/proc/irq/default_smp_affinity"]
@@ -22,11 +22,11 @@ def processes():
             try:
                 yield int(entry.name), (entry / "cmdline").read_bytes().split(b"\0"), (entry / "environ").read_bytes()
             except OSError:
-                pass  # It has ended, or is the kernel's.
+                pass  # The process has ended, or is a kernel thread.
 
 
 def of_run(run):
-    """Processes that carry the mark of a run, or of what it has started inside an environment."""
+    """Processes that carry the mark of a run, or of something that it started inside an environment."""
     mark = f"TACTUS_RUN={run}".encode()
     return [(pid, words) for pid, words, environ in processes()
             if any(word == mark or word.startswith(mark + b"-") for word in environ.split(b"\0"))]
@@ -52,7 +52,7 @@ def containers(run):
 
 
 def all_of(run, cache):
-    """Everything of a run that is still there, in words."""
+    """All leftovers of a run, in words."""
     left = [f"process {pid}: {b' '.join(words).decode(errors='replace')}" for pid, words in of_run(run)]
     left += [f"guardian {pid}" for pid in guardian(run)]
     mounts = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
@@ -67,7 +67,7 @@ def all_of(run, cache):
 
 
 def await_none(run, cache, seconds=40):
-    """Waits until nothing of a run is left; what stays."""
+    """Waits until nothing of a run is left; returns the leftovers."""
     until = time.monotonic() + seconds
     while (left := all_of(run, cache)) and time.monotonic() < until:
         time.sleep(0.1)
@@ -75,7 +75,7 @@ def await_none(run, cache, seconds=40):
 
 
 def settings():
-    """What must be as before. Interrupts that somebody else moves are not looked at."""
+    """The settings that must be as before, without interrupts that other programs move."""
     paths = [pathlib.Path(path) for path in SETTINGS] + [TRACING / path for path in TRACERS]
     found = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""A machine whose power fails while it is tuned: emulated, with a disk of its own and a Debian kernel."""
+"""An emulated machine whose power fails during tuning, with a private disk and a Debian kernel."""
 
 import json
 import os
@@ -18,11 +18,11 @@ BUSYBOX = "/usr/bin/busybox"
 MODULES = ["virtio_pci", "virtio_blk", "crc32c_generic", "ext4"]
 # Emulated, a boot takes up to half a minute, and applying a profile some seconds.
 LIMIT = 300
-# What the first and the last write of a transaction put on the disk: lines of tune's journal, and what the guest
-# writes when the command has ended (guest.sh).
+# The first and the last write of a transaction contain these words: lines of tune's journal, and the guest's note after the
+# command has ended (guest.sh).
 ENDED = b"the command has ended"
 WRITES = {"apply": (b'{"begin":', b'"commit"'), "revert": (b'"reverting"', ENDED)}
-# Of each, and how much of what a disk has only in its cache survives.
+# Cuts of each, and the share of the disk's cache that survives.
 CUTS = 6
 SURVIVES = [0.0, 0.5, 1.0]
 JOURNAL = "/var/lib/tactus/tune/journal.jsonl"
@@ -47,7 +47,7 @@ sync
 
 
 class Guest:
-    """A disk, a kernel, and what is loaded before the disk is there."""
+    """A disk, a kernel, and the modules that are loaded before the disk."""
 
     def __init__(self, tactus, place):
         self.disk, self.initrd = place / "disk", place / "initrd"
@@ -58,7 +58,7 @@ class Guest:
         self.make_initrd(pathlib.Path(self.kernel).parents[1])
 
     def make_disk(self, tactus, root):
-        """A root file system with the command, a shell and a boot loader's settings."""
+        """Makes a root file system with the command, a shell and a boot loader's settings."""
         for directory in ["bin", "boot", "dev", "etc/default", "proc", "run", "sys", "tmp", "var/lib", "var/cache"]:
             (root / directory).mkdir(parents=True)
         small = root / "bin/tactus"
@@ -81,15 +81,15 @@ class Guest:
         subprocess.run(["mkfs.ext4", "-q", "-d", root, self.disk], check=True)
 
     def make_initrd(self, tree):
-        """What finds the disk: the modules that the kernel lacks, each after those that it needs."""
+        """The modules for the disk that the kernel lacks, each after those that it needs."""
         paths = {path.name.split(".ko")[0].replace("-", "_"): path for path in tree.glob("**/*.ko")}
         order = []
 
         def load(name):
-            # A name that is not there is built in.
+            # A missing module is built into the kernel.
             if name not in paths or paths[name] in order:
                 return
-            # The module says itself what it depends on (.modinfo).
+            # The module lists its dependencies (.modinfo).
             needs = paths[name].read_bytes().split(b"\0depends=", 1)[1].split(b"\0", 1)[0].decode()
             for needed in filter(None, needs.split(",")):
                 load(needed.replace("-", "_"))
@@ -107,17 +107,17 @@ class Guest:
         self.initrd.write_bytes(archive)
 
     def read(self, path):
-        """The text of a file of the disk, when the file system is whole again."""
+        """The text of a file of the disk, after the file system is repaired."""
         subprocess.run(["e2fsck", "-fy", self.disk], capture_output=True)
         said = subprocess.run(["debugfs", "-R", f"cat {path}", self.disk], capture_output=True, text=True)
         return said.stdout
 
     def cmdline(self):
-        """What the boot loader would give the kernel, as the disk says it."""
+        """The command line that the boot loader would give the kernel, from the disk."""
         return self.read("/boot/cmdline").strip()
 
     def boot(self, stage, log=None):
-        """Boots, and returns what was said until its end; with a log all writes are recorded."""
+        """Boots, and returns the console's output until the end; with a log it records all writes."""
         words = f"console=ttyS0 loglevel=1 panic=-1 stage={stage} {self.cmdline()}"
         drive = disk.drive(self.disk, log) if log else f"file={self.disk},format=raw,if=virtio"
         qemu = ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-smp", "2", "-m", "1G", "-nodefaults", "-display",
@@ -134,7 +134,7 @@ class Guest:
     def record(self, stage, place):
         """Boots once with every write recorded: the disk before it, and the writes."""
         before, log = place / f"before-{stage}", place / f"log-{stage}"
-        # What the boot loader reads makes the file system whole: the writes that follow are to this disk.
+        # Reading the command line repairs the file system first: the recorded writes are to the repaired disk.
         self.cmdline()
         subprocess.run(["cp", "--sparse=always", self.disk, before], check=True)
         said, code = part(self.boot(stage, log), stage)
@@ -144,17 +144,17 @@ class Guest:
 
 
 def part(lines, name):
-    """A part of what the guest said: its lines, and how it ended."""
+    """A part of the guest's output: its lines, and its exit code."""
     try:
         begin = lines.index(f"@@begin {name}")
         end = next(at for at in range(begin, len(lines)) if lines[at].startswith(f"@@end {name} "))
     except (ValueError, StopIteration):
-        raise RuntimeError(f"the guest did not come to `{name}`: " + " | ".join(lines[-15:])) from None
+        raise RuntimeError(f"the guest did not reach `{name}`: " + " | ".join(lines[-15:])) from None
     return lines[begin + 1:end], int(lines[end].rsplit(" ", 1)[1])
 
 
 def progress(journal):
-    """How far tune's journal is, in words, and whether that is between the first and the last write."""
+    """The progress of tune's journal, in words, and whether it is between the first and the last write."""
     kinds = []
     for line in journal.splitlines():
         try:
@@ -170,7 +170,7 @@ def progress(journal):
 
 
 def comes_back(guest, pristine, applied):
-    """The next boot of a disk whose power failed: how far the journal was, and what was wrong."""
+    """Boots a disk after a power failure: returns the progress of the journal, and the errors."""
     journal, cmdline = guest.read(JOURNAL), guest.cmdline()
     words, among = progress(journal)
     lines = guest.boot("back")
@@ -178,12 +178,12 @@ def comes_back(guest, pristine, applied):
     print(f"    journal: {words}; command line `{cmdline[:30]}`; verify ended with {verified[1]}, revert with {revert[1]}: "
           f"{' '.join(revert[0])[:110]}", flush=True)
     wrong = []
-    # Where the first write did not reach the disk, nothing is applied.
+    # If the first write did not reach the disk, nothing is applied.
     right = (0, 1) if words != "none" else (2,)
     if verified[1] not in right or revert[1] != (0 if words != "none" else 2):
         wrong.append(f"verify ended with {verified}, revert with {revert}")
     if applied and ("isolcpus" not in cmdline or "commit" not in words):
-        wrong.append(f"what was applied for good did not come back: {words}; `{cmdline}`")
+        wrong.append(f"a finished apply was lost: {words}; `{cmdline}`")
     if again[1] != 2 or "nothing is applied" not in " ".join(again[0]):
         wrong.append(f"a second revert ended with {again}")
     if (rest := guest.cmdline()):
@@ -194,21 +194,21 @@ def comes_back(guest, pristine, applied):
 
 
 def cuts(guest, place, stage, pristine, chance):
-    """Power cuts among the writes of an apply or a revert, and just behind it; what was wrong."""
+    """Cuts the power among the writes of an apply or a revert, and just after it; returns the errors."""
     before, writes = guest.record(stage, place)
     begin, end = (disk.first(writes, words) + 1 for words in WRITES[stage])
     ended = disk.first(writes, ENDED)
     done = place / f"done-{stage}"
     guest.disk.rename(done)
-    print(f"  {stage}: {len(writes)} writes and flushes, of which {begin} to {end - 1} are its own", flush=True)
+    print(f"  {stage}: {len(writes)} writes and flushes, {begin} to {end - 1} of them are of the transaction", flush=True)
     numbers = sorted(chance.sample(range(begin, end), min(CUTS, end - begin)))
     among, wrong = 0, []
     for number, share in [(number, chance.choice(SURVIVES)) for number in numbers] + [(ended, 0.0)]:
-        print(f"  the power fails behind write {number}; {share:.0%} of what was in the disk's cache survives", flush=True)
+        print(f"  the power fails after write {number}; {share:.0%} of the disk's cache survives", flush=True)
         disk.cut(before, guest.disk, writes[:number], lambda: chance.random() < share)
         fell, more = comes_back(guest, pristine, stage == "apply" and number == ended)
         among += fell
-        wrong += [f"{stage} cut behind write {number}, {share:.0%} of the cache: {words}" for words in more]
+        wrong += [f"{stage} cut after write {number}, {share:.0%} of the cache: {words}" for words in more]
     print(f"  {stage}: {len(numbers) + 1} cuts, {among} with a journal between its first and its last line, {len(wrong)} wrong")
     if among == 0:
         wrong.append(f"no cut fell among the writes of {stage}")
@@ -217,20 +217,20 @@ def cuts(guest, place, stage, pristine, chance):
 
 
 def stepped_clock(guest):
-    """A clock that is set forward and back while it is measured; what was wrong."""
+    """Sets the clock forward and back during a measurement; returns the errors."""
     lines = guest.boot("clock")
     said, code = part(lines, "clock")
     shown = json.loads("\n".join(part(lines, "shown")[0]))
-    print(f"  a clock that is set forward and back while it is measured: ended with {code}, {shown['status']}")
+    print(f"  the clock is set forward and back during a measurement: ended with {code}, {shown['status']}")
     good = code in (0, 3) and shown["status"] == "complete"
     return [] if good else [f"a stepped clock: {code}, {shown['status']}: {said}"]
 
 
 def all_of(tactus, chance=random.Random()):
-    """Power cuts while a profile is applied and while it is taken back, and a clock that is set; what was wrong."""
+    """Cuts the power while a profile is applied and reverted, and sets the clock; returns the errors."""
     lacking = [path for path in [BUSYBOX, "/usr/bin/qemu-system-x86_64", "/sbin/mkfs.ext4"] if not os.path.exists(path)]
     if lacking:
-        return ["no emulated machine: there is no " + ", ".join(lacking)]
+        return ["no emulated machine: not found: " + ", ".join(lacking)]
     with tempfile.TemporaryDirectory(prefix="tactus-crash-") as place:
         place = pathlib.Path(place)
         guest = Guest(tactus, place)

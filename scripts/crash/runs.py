@@ -1,4 +1,4 @@
-"""Runs that are killed: in which environment, who is killed, and what must be true after it."""
+"""Runs that are killed: the environments, the targets, and the checks afterwards."""
 
 import json
 import os
@@ -20,7 +20,7 @@ name = "crash"
 environment = "{kind}"
 measurement = "timer"
 """
-# Beside the measurement: a load, and on this machine itself what disturbs and what is set.
+# In addition to the measurement: a load, and on the host also faults and settings.
 MORE = {
     "host": """load = ["scheduler"]
 fault = [{ kind = "hog", length = "1ms", every = "50ms" }, { kind = "overcommit", threads = 2, length = "1ms", every = "50ms" }]
@@ -29,27 +29,27 @@ settings = ["timer-migration", "vmstat-interval"]
     "podman": 'load = ["memory"]\n',
     "qemu": "",
 }
-# Who can be killed in which environment.
+# The targets in each environment.
 TARGETS = {
     "host": ["command", "guardian", "both", "probe", "stopped probe"],
     "podman": ["command", "guardian", "both", "probe", "conmon"],
     "qemu": ["command", "guardian", "both", "qemu"],
 }
-# How long a run measures that is not ended, in seconds.
+# The duration of a run, in seconds.
 LENGTH = 6
-# From the beginning to past the first second of measuring, in seconds.
+# The moments of the kill, from the start to after the first second of measuring, in seconds.
 MOMENTS = {"host": 3.0, "podman": 4.0, "qemu": 14.0}
-# A probe that says nothing is given up after half a minute, one that never said hello or is not ready after one and a half,
-# and then the run has to end; an emulated guest ends slowly.
+# tactus gives up a silent probe after half a minute, and one that never said hello or is not ready after one and a half.
+# Then the run must end; an emulated guest ends slowly.
 PATIENCE = 150
 
 
 class Wrong(Exception):
-    """What was not as it must be."""
+    """An error of a trial."""
 
 
 class Run:
-    """A run of the command, with places of its own."""
+    """A run of the command, with private directories."""
 
     def __init__(self, tactus, cache, place, kind):
         self.cache, self.bundle, self.before = cache, place / "bundle", left.settings()
@@ -71,12 +71,12 @@ class Run:
         return new.pop() if new else None
 
     def words(self):
-        """What the command said."""
+        """The output of the command."""
         self.said.seek(0)
         return self.said.read().decode(errors="replace")
 
     def find(self, target):
-        """The processes that are meant, as they are now."""
+        """The processes of the target now."""
         run = self.id
         if target == "command":
             return [self.process.pid]
@@ -85,19 +85,19 @@ class Run:
         if target == "both":
             return [self.process.pid] + left.guardian(run)
         if target == "conmon":
-            # Podman does not pass the mark on to it, but the container's name.
+            # Podman does not pass the mark to conmon, but the container's name.
             return [pid for pid, words, _ in left.processes()
                     if words[0].endswith(b"conmon") and any(run.encode() in word for word in words)]
         marked = left.of_run(run)
         name = b"qemu" if target == "qemu" else b"probe"
         found = [(pid, words) for pid, words in marked if name in os.path.basename(words[0])]
         if "probe" in target:
-            # The session, whose name stands alone on its command line; not its workers.
+            # The session, whose command line is its name alone; not its workers.
             found = [(pid, words) for pid, words in found if words[1:2] in ([b""], [], [b"session"])]
         return [pid for pid, _ in found]
 
     def kill(self, target, moment):
-        """Waits for the moment, and for whom it is about; returns whether they came."""
+        """Waits for the moment, and for the target; returns whether the target started."""
         began = time.monotonic()
         self.id, self.guarded = None, True
         while self.process.poll() is None and not (self.id and time.monotonic() - began >= moment):
@@ -118,13 +118,13 @@ class Run:
         return False
 
     def check(self, tactus, target):
-        """Everything that must hold; returns how the command ended."""
+        """Checks everything after the kill; returns how the command ended."""
         try:
             code = self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             raise Wrong("the command does not end") from None
         if target == "both" or not self.guarded:
-            # Nobody is left to take anything back, or nobody was there yet: the next command does.
+            # No guardian is left, or none had started, to revert the changes: the next command does.
             self.next_command(tactus)
         if self.id and (stays := left.await_none(self.id, self.cache)):
             raise Wrong("left behind: " + ", ".join(stays))
@@ -134,7 +134,7 @@ class Run:
         elif code not in (0, 2, 3):
             raise Wrong(f"the command ended with {code}: {self.words()}")
         if target == "guardian" and code in (0, 3) and "the guardian was killed" not in self.words():
-            raise Wrong(f"nobody says that the guardian was killed: {self.words()}")
+            raise Wrong(f"the command does not say that the guardian was killed: {self.words()}")
         after = left.settings()
         if after != self.before:
             changed = [f"{path}: {after.get(path)}, was {text}" for path, text in self.before.items()
@@ -147,13 +147,13 @@ class Run:
             status = json.loads(shown.stdout)["status"]
             if target in ("command", "both") and status != "interrupted":
                 raise Wrong(f"a killed run is {status}")
-        # What was being written when it was killed has a name that begins with a dot.
+        # A file that was being written at the kill has a name that begins with a dot.
         elif self.bundle.exists() and any(not path.name.startswith(".") for path in pathlib.Path(self.bundle).iterdir()):
             raise Wrong("a bundle without a manifest")
         return code
 
     def next_command(self, tactus):
-        """A measurement of a second: it finds what earlier runs have left."""
+        """Measures for a second: this cleans up after earlier runs."""
         words = [tactus, "measure", "-D", "1", "--no-self-test"]
         environ = dict(os.environ, TACTUS_CACHE_DIR=str(self.cache))
         done = subprocess.run(words, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -161,7 +161,7 @@ class Run:
             raise Wrong(f"the next command ended with {done.returncode}: {done.stderr}")
 
     def end(self):
-        """Ends what a failed trial has left running."""
+        """Kills the processes that a failed trial left."""
         self.process.kill()
         self.process.wait()
         self.said.close()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What scripts/setup.sh decides in a clean Debian 12, in half a minute and without building anything (root):
+# Tests the decisions of scripts/setup.sh in a clean Debian 12, in half a minute and without building anything (root):
 #
 #   scripts/fresh/decisions.sh
 set -eu
@@ -17,7 +17,7 @@ in_root "$root" apt-get update -q >/dev/null
 in_root "$root" useradd --create-home user
 said="$scratch/said"
 
-# setup STATUS [VARIABLE=VALUE...] [sudo -u user]: scripts/setup.sh run, which must end so, with nothing installed.
+# setup STATUS [VARIABLE=VALUE...] [sudo -u user]: runs scripts/setup.sh run, which must end with STATUS and install nothing.
 setup() {
   wanted=$1
   shift
@@ -30,7 +30,7 @@ setup() {
 
 says() {
   for words in "$@"; do
-    grep -qF -- "$words" "$said" || wrong "setup does not say: $words"
+    grep -qF -- "$words" "$said" || wrong "setup does not print: $words"
   done
 }
 
@@ -44,17 +44,17 @@ begin() {
   say "  $case_name"
 }
 
-# stand_in NAME WORDS: a program that says them.
+# stand_in NAME WORDS: makes a program that prints WORDS.
 stand_in() {
   printf '#!/bin/sh\necho "%s"\n' "$2" >"$root/usr/local/bin/$1"
   chmod 755 "$root/usr/local/bin/$1"
 }
 
-begin "Debian 12 has no rustup: root is told before anything is installed"
+begin "Debian 12 has no rustup: setup tells root before it installs anything"
 setup 2
-says "there is no cargo" "https://rustup.rs"
+says "cargo is not installed" "https://rustup.rs"
 
-begin "sudo with a Rust of the user's own: it says who is to run it"
+begin "sudo, and only the user has a Rust: setup says to run it as the user"
 mkdir -p "$root/home/user/.cargo/bin"
 printf '#!/bin/sh\n' >"$root/home/user/.cargo/bin/cargo"
 chmod 755 "$root/home/user/.cargo/bin/cargo"
@@ -62,16 +62,16 @@ setup 2 SUDO_USER=user
 says "root has no Rust, user has one in /home/user/.cargo" "without sudo: make run"
 rm -r "$root/home/user/.cargo"
 
-begin "a user who may not install anything is told of everything at once"
+begin "a user who may not install anything sees all problems at once"
 setup 2 sudo -u user
-says "nothing can be built: gcc libc6-dev" "there is no cargo"
+says "nothing can be built: gcc libc6-dev" "cargo is not installed"
 
-begin "a Rust that is too old is named"
+begin "setup names a Rust that is too old"
 stand_in cargo "cargo 1.63.0"
 setup 2
 says "this Rust is 1.63.0" "1.92"
 
-begin "without root what is optional is skipped, on Debian and elsewhere"
+begin "without root setup skips optional packages, on Debian and elsewhere"
 stand_in cargo "cargo 1.92.0"
 stand_in rustc /usr/local/bin
 stand_in cc ""
@@ -86,15 +86,15 @@ says "the rest runs" "dnf install qemu-system-x86-core"
 mkdir -p "$root/usr/libexec"
 cp "$root/usr/local/bin/cc" "$root/usr/libexec/qemu-kvm"
 setup 0
-! grep -q qemu "$said" || wrong "QEMU is there, where RHEL has it"
+! grep -q qemu "$said" || wrong "setup does not find QEMU where RHEL installs it"
 cp "$scratch/os-release" "$root/etc/os-release"
 
-begin "a server that is installed is not started, and not at the next boot"
+begin "an installed server does not start, nor at the next boot"
 cat >"$root/install" <<'END'
 set -eu
 cd /src
 sudo=""
-# There is no systemd that runs: systemctl works on its links alone.
+# systemd does not run here: systemctl only changes links.
 export SYSTEMD_OFFLINE=1
 . scripts/lib/say.sh
 . scripts/lib/install.sh
@@ -111,5 +111,5 @@ if pidof sshd; then exit 1; fi
 [ ! -L /etc/systemd/system/multi-user.target.wants/ssh.service ]
 [ ! -L /etc/systemd/system/sshd.service ]
 END
-in_root "$root" sh /install >"$said" 2>&1 || wrong "the machine is not as it was"
+in_root "$root" sh /install >"$said" 2>&1 || wrong "the installation changed the machine"
 says "They are disabled: ssh.service"

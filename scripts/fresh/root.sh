@@ -1,11 +1,11 @@
-# Sourced: clean systems of Debian, each in a directory of its own, in which commands are executed.
+# Sourced: makes clean Debian systems, each in a separate directory, and runs commands in them.
 
-# What a system needs of this machine to reach the network; nothing else is taken from it.
+# A system needs these variables of this machine to reach the network; it takes no others.
 FROM_HERE="http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY RUSTUP_DIST_SERVER RUSTUP_UPDATE_ROOT"
 
-# new_root DIR SUITE PACKAGES: what mmdebstrap makes of them, and the sources of tactus in /src.
+# new_root DIR SUITE PACKAGES: makes a system with mmdebstrap, with the sources of tactus in /src.
 new_root() {
-  # How this machine's apt reaches packages (proxies, mirrors that stand still), for mmdebstrap and in the system.
+  # This machine's apt options to reach packages (proxies, snapshot mirrors), for mmdebstrap and in the system.
   { echo '# Of the machine that made this system.' && apt-config dump | grep -E '^Acquire::(https?::|Check-)'; } >"$1.apt" || true
   mmdebstrap --quiet --variant=minbase --aptopt="$1.apt" --include="$3" "$2" "$1" </dev/null
   [ ! -e /etc/resolv.conf ] || cp -L /etc/resolv.conf "$1/etc/resolv.conf"
@@ -15,7 +15,7 @@ new_root() {
   git ls-files -z | tar --null --no-recursion -T - -c | tar -x -C "$1/src" --no-same-owner
 }
 
-# in_root DIR COMMAND...: as root, with processes of its own, which end with the command.
+# in_root DIR COMMAND...: runs it as root in a new process namespace: all its processes end with the command.
 in_root() {
   in_root=$1
   shift
@@ -29,7 +29,7 @@ in_root() {
     root=$1
     shift
     mount --make-rprivate /
-    # Containers change the propagation of /, which must be a mount for that.
+    # Containers change the propagation of /, so / must be a mount.
     mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"

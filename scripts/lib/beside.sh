@@ -1,8 +1,8 @@
 #!/bin/sh
-# The steps of scripts/test.sh that only compute: beside those that wait (for a guest that boots, for a run to end), on
-# what these leave of the CPUs. They have build directories of their own: nobody waits for a lock.
+# Runs the steps of scripts/test.sh that only compute, in parallel with steps that mostly wait (for a guest to boot, for a run
+# to end). It uses the CPU time that these leave. Lints use a separate build directory, so that no step waits for a lock.
 #
-#   scripts/lib/beside.sh RESULTS     the names of what failed and what was skipped, for steps.sh
+#   scripts/lib/beside.sh RESULTS     the file for the names of failed and skipped steps, for steps.sh
 set -eu
 cd "$(dirname "$0")/../.."
 . scripts/lib/say.sh
@@ -10,10 +10,10 @@ cd "$(dirname "$0")/../.."
 . scripts/lib/probes.sh
 . scripts/lib/tests-env.sh
 
-# A session has a share of the CPUs of its own, whatever the priorities in it; this one asks for the smallest.
+# Each session has a share of the CPUs, whatever its priorities (autogroup); this one asks for the smallest share.
 [ ! -w /proc/self/autogroup ] || echo 19 >/proc/self/autogroup || true
 
-# What follows has the command and the tests that the others have built by then.
+# The steps below need the command and the tests that scripts/test.sh builds.
 await_the_build() {
   until [ -e "$TESTS_ARE_BUILT" ]; do sleep 1; done
 }
@@ -26,7 +26,7 @@ words=$(mktemp)
 trap 'rm -f "$words"' EXIT
 trap 'exit 130' INT TERM
 
-# computed NAME COMMAND...: a step whose words are said when it ends, all at once: others say theirs meanwhile.
+# computed NAME COMMAND...: a step that prints its output at its end, all at once: other steps print meanwhile.
 computed() {
   step "$@" >"$words" 2>&1
   cat "$words"
@@ -39,6 +39,6 @@ computed "tests that only compute" tests_that_compute
 if [ "$(id -u)" -eq 0 ] && has mmdebstrap; then
   computed "setup in a clean Debian 12" scripts/fresh/decisions.sh
 else
-  skipped "setup in a clean Debian 12" "root and mmdebstrap are needed"
+  skipped "setup in a clean Debian 12" "needs root and mmdebstrap"
 fi
 results >"$1"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Copies docs/ to where mdBook reads it, with its table of contents.
+"""Copies docs/ to a source directory for mdBook, and writes its table of contents.
 
     scripts/lib/book-source.py docs OUT      OUT is replaced
 
-The table is made from the headings and the items of docs/README.md. A link out of docs/ leads nowhere in the book: its
-text stays, with the path in the repository.
+The table is made from the headings and the items of docs/README.md. A link out of docs/ would be dead in the book: its
+text stays, followed by the path in the repository.
 """
 import pathlib
 import re
@@ -27,7 +27,7 @@ for line in (docs / "README.md").read_text().splitlines():
         summary.append(f"- {match[1]}")
 (out / "SUMMARY.md").write_text("\n".join(summary) + "\n")
 
-# mdBook leaves out a page that the table does not name, and makes an empty one of a name without a page.
+# mdBook leaves out a page that the table does not list, and makes an empty page for an entry without a file.
 listed = set(re.findall(r"\]\(([^)]+)\)", "\n".join(summary))) | {"style.md"}
 pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")}
 if listed != pages:

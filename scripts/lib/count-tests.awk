@@ -1,6 +1,6 @@
-# Sums the `test result:` lines of a cargo test log into one line, and fails when a test failed or
-# there was none. A test that skipped itself passed in cargo's eyes: its output (--show-output) has a
-# line that begins with `SKIPPED` or `skipped`; it is counted as skipped here.
+# Sums the `test result:` lines of a cargo test log into one line, and fails if a test failed or none
+# passed. Cargo counts a test that skipped itself as passed. Its output (--show-output) has a line that
+# begins with `SKIPPED` or `skipped`: it is counted as skipped here.
 
 /^test result: / {
   results++
@@ -13,14 +13,14 @@
   }
 }
 
-# A test program that dies says no result.
+# A test program that dies prints no result.
 /^error: test failed, to rerun pass|^error: could not compile|^error: doctest failed/ { broken = 1 }
 
 /^---- .* stdout ----$/ { section = $0 }
 
 /^(SKIPPED|skipped)[:,] / {
-  # Several reasons of one test are one skipped test; sections of different programs are told apart
-  # by the results that stand before them.
+  # A test with several reasons counts once. The number of results so far distinguishes equal sections of
+  # different programs.
   key = results " " section
   if (!(key in seen)) {
     seen[key] = 1

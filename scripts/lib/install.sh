@@ -1,4 +1,5 @@
-# Sourced by setup.sh: packages of Debian and Ubuntu, of which nothing is started or stays enabled. It asks for `sudo`.
+# Sourced by setup.sh: installs packages of Debian and Ubuntu without starting or enabling their services. It needs `sudo` to
+# be set.
 
 POLICY=/usr/sbin/policy-rc.d
 
@@ -17,12 +18,12 @@ apt_install() {
   return "$install_status"
 }
 
-# Packages ask this file before they start a server. Where this script was killed, it asks the one that was there before.
+# Packages run this file before they start a server. If this script was killed, the file runs the one that was there before.
 forbid_starts() {
   if [ -e "$POLICY" ] && ! grep -q tactus "$POLICY"; then
     $sudo mv "$POLICY" "$POLICY.kept"
   fi
-  printf '%s\n' "#!/bin/sh" "# Written by scripts/setup.sh of tactus while it installs packages: they start no server." \
+  printf '%s\n' "#!/bin/sh" "# Written by scripts/setup.sh of tactus. While it installs packages, they may start no server." \
     "[ ! -d /proc/$$ ] || exit 101" "[ ! -x $POLICY.kept ] || exec $POLICY.kept \"\$@\"" |
     $sudo sh -c "cat >$POLICY && chmod 755 $POLICY"
 }
@@ -32,7 +33,7 @@ allow_starts() {
   [ ! -e "$POLICY.kept" ] || $sudo mv "$POLICY.kept" "$POLICY"
 }
 
-# What systemd starts at boot, by what this machine's own links say.
+# The units that systemd starts at boot, by the links of this machine.
 enabled_units() {
   find /etc/systemd/system -path '*.wants/*' -printf '%P\n' 2>/dev/null | sort -u
 }
@@ -41,15 +42,15 @@ new_units() {
   enabled_units | grep -vxF -e "$units_before" | sed 's|.*/||' | sort -u | tr '\n' ' '
 }
 
-# Timers and servers cost latency on a machine that is to be real-time, and a server is open to others: what the packages
-# have enabled is disabled, and said.
+# Timers and servers cost latency on a real-time machine, and a server is open to others: the units that the packages
+# enabled are disabled and listed.
 disable_new_units() {
   [ -d /run/systemd/system ] || return 0
   units=$(new_units)
   [ -n "$units" ] || return 0
   # shellcheck disable=SC2086  # words on purpose
   $sudo systemctl disable --now $units >/dev/null 2>&1 || true
-  say "The packages had enabled these, of which tactus needs none. They are disabled: $units"
+  say "The packages enabled units that tactus does not need. They are disabled: $units"
   units=$(new_units)
-  [ -z "$units" ] || say "These are enabled still. To disable them, as root: systemctl disable --now $units"
+  [ -z "$units" ] || say "These units are still enabled. To disable them, as root: systemctl disable --now $units"
 }

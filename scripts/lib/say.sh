@@ -1,6 +1,6 @@
-# Sourced by the scripts: words, root, and what the machine has.
+# Sourced by the scripts: messages, root, and a test for programs.
 
-# What needs root is done with this in front: nothing, or sudo; `none` when there is neither.
+# Prints the prefix of a command that needs root: nothing as root, or `sudo`; `none` if neither is possible.
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
     echo ""
@@ -19,13 +19,13 @@ say() {
   printf '%s\n' "$*"
 }
 
-# An error and what would help, as the command says them too.
+# fail ERROR [HINT]: prints both in the form of tactus, and exits with 2.
 fail() {
   printf 'error: %s\n' "$1" >&2
   [ -z "${2:-}" ] || printf 'hint: %s\n' "$2" >&2
   exit 2
 }
 
-# rustup's own directory and the system's tools are not on everybody's PATH.
+# rustup's directory and the system's tools are not on every PATH.
 PATH="$PATH:${HOME:-/root}/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 export PATH

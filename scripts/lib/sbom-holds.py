@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a file is a CycloneDX 1.6 document, by CycloneDX's own validator: sbom-holds.py FILE."""
+"""Checks that a file is a CycloneDX 1.6 document, with CycloneDX's validator: sbom-holds.py FILE."""
 
 import json
 import sys
@@ -18,5 +18,5 @@ for needed in ["clap", "serde", "tactus-audit", "tactus-probe", "libc"]:
         sys.exit(f"error: {sys.argv[1]}: {needed} is not among the components")
 for alien in ["insta", "proptest"]:
     if alien in names:
-        sys.exit(f"error: {sys.argv[1]}: {alien} is a component, and only tests need it")
+        sys.exit(f"error: {sys.argv[1]}: {alien} is a component, but only tests need it")
 print(f"{len(names)} components")

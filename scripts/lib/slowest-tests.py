@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Passes on what `cargo test` prints, and says at its end which tests took longest.
+"""Passes on the output of `cargo test`, and then prints the slowest tests.
 
     cargo test 2>&1 | scripts/lib/slowest-tests.py [HOW MANY]
 
-The time between two results is the later test's. So it is where tests run one at a time; of those that do not it is
-what each adds to the whole. Other lines in between, such as "has been running for over 60 seconds", count for nothing.
+The time between two results counts for the later test. If tests run one at a time, that is its duration; otherwise it is
+the time that it adds to the total. Other lines, such as "has been running for over 60 seconds", are ignored.
 
-When nothing is printed for five minutes, it prints the processes: a test that hangs has one that says where it waits.
+If no test ends for five minutes, it prints the processes, which show where a test hangs.
 """
 import re
 import subprocess
@@ -18,7 +18,7 @@ SILENCE_S = 300
 
 
 def processes():
-    """Prints every process of user space: number, parent, state, what it waits for in the kernel, age in s, command."""
+    """Prints every user process: number, parent, state, kernel function in which it waits, age in s, command."""
     listed = subprocess.run(["ps", "-eo", "pid,ppid,stat,wchan:24,etimes,args"], capture_output=True, text=True, check=False)
     rows = [row[:200] for row in listed.stdout.splitlines() if not row.endswith("]")]
     print("\n".join([f"\nno test has ended for {SILENCE_S} s:", *rows]), flush=True)
@@ -45,12 +45,12 @@ for line in sys.stdin:
         binary = match[1] or match[2]
     if match := re.match(r"test (\S+) \.\.\. ", line):
         name = match[1]
-    # With one thread the name is printed first: what is said meanwhile stands between it and its result.
+    # With one thread the name is printed first: other output may stand between it and its result.
     result = re.match(r"(?:test \S+ \.\.\. .*\b)?(?:ok|FAILED)$", line.rstrip())
     if result and name:
         took.append((now - last, name, binary))
         name = ""
-    # Building ends where the tests of a program begin.
+    # The build ends where the tests of a program begin.
     if result or re.match(r"running \d+ tests?$", line):
         last = now
 timer.cancel()

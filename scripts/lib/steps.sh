@@ -1,16 +1,16 @@
-# Sourced by the scripts: steps with their time, and what came of them.
+# Sourced by the scripts: steps, with their times and results.
 
 steps_started=${steps_started:-$(date +%s)}
 steps_failed=""
 steps_skipped=""
 
-# What failed steps said, to be said again at the end, where whoever reads only that finds it.
+# A file with the output of failed steps, which is printed again at the end.
 steps_said=${STEPS_SAID:-}
 
 # STEPS_TIMES names a file with a line for each step that has ended: when it began, how long it took, its name.
-# STEPS_BESIDE is set in steps that went on beside the others.
+# STEPS_BESIDE is set for steps that run in parallel with the others.
 
-# said LOG: the last words of a failed step; of tests those of each that failed.
+# said LOG: the last lines of a failed step; of tests, the output of each that failed.
 said() {
   if grep -q '^failures:$' "$1"; then
     awk '/^failures:$/ { inside = !inside; next }
@@ -21,16 +21,16 @@ said() {
   fi
 }
 
-# step NAME COMMAND...: does it and says how long it took. A failed step is remembered, and its last words.
+# step NAME COMMAND...: runs the command and prints its time. Keeps the name and the last lines of a failed step.
 step() {
   step_name=$1
   shift
   step_began=$(date +%s)
   printf '\n== %s\n' "$step_name"
-  # Beside what is said again where there is such a file: whoever is interrupted leaves nothing elsewhere.
+  # In the directory of $steps_said if that is set: an interrupted script then leaves no file elsewhere.
   step_log=${steps_said:+$steps_said.$$}
   step_log=${step_log:-$(mktemp)}
-  # Not `if "$@"`: there a failing line in the middle of a function would be passed over.
+  # Not `if "$@"`: it would ignore a failing line in the middle of a function.
   {
     set +e
     (
@@ -55,7 +55,7 @@ step() {
   return 0
 }
 
-# must NAME COMMAND...: a step without which nothing further makes sense.
+# must NAME COMMAND...: a step that all later steps need: the script ends if it fails.
 must() {
   step "$@"
   [ "$step_status" -eq 0 ] || exit 1
@@ -67,13 +67,13 @@ skipped() {
   steps_skipped="$steps_skipped${steps_skipped:+, }$1"
 }
 
-# results: what failed and what was skipped, as `joined` reads it.
+# results: the failed and the skipped steps, as `joined` reads them.
 results() {
   printf '%s\n%s\n' "$steps_failed" "$steps_skipped"
 }
 
-# beside SCRIPT: begins a script of steps, and goes on. It has the lowest priority, in a session of its own, with which
-# it is ended.
+# beside SCRIPT: starts a script of steps in the background, at the lowest priority. A separate session allows to kill all
+# of it.
 beside() {
   export steps_started
   beside_results=$(mktemp)
@@ -83,12 +83,12 @@ beside() {
   trap 'exit 130' INT TERM
 }
 
-# joined: waits until that script has ended, and takes over its results.
+# joined: waits until that script has ended, and adds its results.
 joined() {
   if wait "$beside_pid"; then
     { read -r beside_failed && read -r beside_skipped; } <"$beside_results"
   else
-    beside_failed="what goes on beside the others" beside_skipped=""
+    beside_failed="the steps in parallel (beside.sh)" beside_skipped=""
   fi
   trap - EXIT
   rm -f "$beside_results"
@@ -96,7 +96,7 @@ joined() {
   steps_skipped="$steps_skipped${steps_skipped:+${beside_skipped:+, }}$beside_skipped"
 }
 
-# step_times: how long each step took, in the order in which they began.
+# step_times: prints the time of each step, in the order in which they began.
 step_times() {
   printf '\n   began    took  step\n'
   sort -n "$STEPS_TIMES" | while read -r began took name; do printf '%6s s %5s s  %s\n' "$began" "$took" "$name"; done

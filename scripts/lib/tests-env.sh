@@ -1,9 +1,9 @@
-# Sourced by test.sh and check.sh: how the tests are built, the same in both, so that each finds what the other has built.
+# Sourced by test.sh and check.sh: the options that build the tests, equal in both, so that each reuses the other's build.
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 mkdir -p "$target"
 
-# A test needs line numbers in backtraces, and no more debug information; CI does without. The rest is link time.
+# A test needs line numbers in backtraces, and no other debug information, which costs link time. CI needs none.
 export CARGO_PROFILE_DEV_DEBUG=line-tables-only
 if [ -n "${CI:-}" ]; then
   export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=none CARGO_TERM_PROGRESS_WHEN=never
@@ -11,8 +11,8 @@ fi
 # A changed snapshot is a failure, never a new file.
 export INSTA_UPDATE=no
 
-# The command and everything that is tested: built at once. `cargo build` alone asks fewer features of the crates of others
-# than tests do, so that half of them would be built twice. `make nightly` builds the program as users have it.
+# One build for the command and all tests. `cargo build` alone enables fewer features of other crates than tests do, so
+# that half of these would be built twice. `make nightly` builds the program as users build it.
 export TEST_SELECTION="--locked --workspace --lib --bins --tests"
 
 scripts_parse() {
@@ -26,18 +26,18 @@ scripts_parse() {
 }
 
 formatting() {
-  # Every file by its name: `cargo fmt` does not see those that a macro declares. `make format` fixes them.
+  # Lists every file: `cargo fmt` does not see those that a macro declares. `make format` fixes them.
   scripts/format.sh --check -l
 }
 
-# The Rust whose lints are errors. Others have other lints: with them lints are only shown.
+# The Rust version whose lints are errors. Other versions have other lints, which are only printed.
 LINTED_WITH=1.95
 
-# Nothing that is built here is executed, so that stand-ins for the probes will do.
+# Nothing built here is executed, so stand-ins replace the probes.
 lints() {
   case "$(rustc --version)" in
     "rustc $LINTED_WITH."*) deny="-D warnings" ;;
-    *) deny="" && say "this is $(rustc --version), not Rust $LINTED_WITH: no lint is an error" ;;
+    *) deny="" && say "this is $(rustc --version), not Rust $LINTED_WITH: lints are not errors" ;;
   esac
   export CARGO_TARGET_DIR="$target/beside" TACTUS_PROBE_DIR="$target/no-probes"
   empty_probes "$TACTUS_PROBE_DIR"
@@ -49,7 +49,7 @@ lints() {
   cargo clippy --quiet --locked -p tactus-bare-guest --target "$BARE_TARGET" -- $deny
 }
 
-# slowest LOG...: the ten slowest tests of all lanes, by what slowest-tests.py has said at the end of each log.
+# slowest LOG...: the ten slowest tests of all lanes, from the lines of slowest-tests.py at the end of each log.
 slowest() {
   printf '\nThe ten slowest tests:\n'
   cat "$@" 2>/dev/null | grep -E '^ +[0-9]+\.[0-9] s  ' | sort -rn | head -n 10

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The program as packages have it: one static file for each architecture, which needs nothing of the system it is put on.
+# Builds the program for packages: one static file for each architecture, which needs no other file of the system.
 #
 #   scripts/package/build.sh ARCH...     x86_64, aarch64
 set -eu
@@ -11,9 +11,9 @@ target=${CARGO_TARGET_DIR:-target}
 build_probes "$target/probes"
 TACTUS_PROBE_DIR=$(realpath "$target/probes")
 export TACTUS_PROBE_DIR
-# In the place of .cargo/config.toml's flags, which are the probe's: a program that unwinds when it panics, and is loaded
-# anywhere. Where it was built is nobody's business, and would make two builds of the same sources differ. (The probes in it
-# are built as ever, and name the cache of crates that they were built from.)
+# These flags replace those of .cargo/config.toml, which are for the probe: the program unwinds when it panics, and loads at
+# any address. It does not contain the build directory, which would make builds of the same sources differ. (The probes in
+# it are built as always, and contain the path of the crates' cache.)
 RUSTFLAGS="-Ctarget-feature=+crt-static --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo --remap-path-prefix=$PWD=/tactus"
 export RUSTFLAGS
 for arch in "$@"; do

@@ -1,11 +1,11 @@
 #!/bin/sh
-# A Debian package of what lies below STAGE: scripts/package/deb.sh STAGE ARCH OUT
+# Makes a Debian package of the files below STAGE: scripts/package/deb.sh STAGE ARCH OUT
 set -eu
 cd "$(dirname "$0")/../.."
 . scripts/lib/say.sh
 stage=$1 out=$3
 version=${version:?}
-has dpkg-deb || fail "there is no dpkg-deb" "run: scripts/setup.sh package, or FORMATS='rpm tar image' scripts/package.sh"
+has dpkg-deb || fail "dpkg-deb is not installed" "run: scripts/setup.sh package, or FORMATS='rpm tar image' scripts/package.sh"
 case "$2" in
   x86_64) arch=amd64 ;;
   aarch64) arch=arm64 ;;
@@ -17,14 +17,14 @@ chmod 755 "$tree"
 cp -a "$stage/usr" "$tree/usr"
 doc="$tree/usr/share/doc/tactus"
 
-# Debian's places, and what its policy asks for.
+# Debian's directories, and the files that its policy requires.
 mkdir -p "$tree/usr/share/zsh/vendor-completions" "$tree/usr/share/lintian/overrides" "$tree/DEBIAN"
 mv "$tree/usr/share/zsh/site-functions/_tactus" "$tree/usr/share/zsh/vendor-completions/_tactus"
 rmdir "$tree/usr/share/zsh/site-functions"
 gzip -9n "$tree"/usr/share/man/man1/*
 cat scripts/package/debian/copyright >"$doc/copyright"
 {
-  printf 'tactus (%s-1) unstable; urgency=medium\n\n  * What changed stands in the history of the sources.\n\n' "$version"
+  printf 'tactus (%s-1) unstable; urgency=medium\n\n  * The history of the sources lists the changes.\n\n' "$version"
   printf ' -- %s  %s\n' "$(sed -n 's/^Maintainer: //p' scripts/package/debian/control)" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")"
 } | gzip -9n >"$doc/changelog.Debian.gz"
 cp scripts/package/debian/lintian-overrides "$tree/usr/share/lintian/overrides/tactus"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# A container image with nothing in it but the program: scripts/package/image.sh STAGE ARCH OUT
-# It is left as an archive for `podman load`, and as localhost/tactus:VERSION (of this machine's architecture) in Podman.
+# Makes a container image that contains the program alone: scripts/package/image.sh STAGE ARCH OUT
+# It leaves an archive for `podman load`, and (for this machine's architecture) localhost/tactus:VERSION in Podman.
 set -eu
 cd "$(dirname "$0")/../.."
 . scripts/lib/say.sh
 stage=$1 arch=$2 out=$3
 version=${version:?}
-has podman || fail "there is no podman" "run: scripts/setup.sh package, or FORMATS='deb rpm tar' scripts/package.sh"
+has podman || fail "podman is not installed" "run: scripts/setup.sh package, or FORMATS='deb rpm tar' scripts/package.sh"
 case "$arch" in
   x86_64) platform=amd64 ;;
   aarch64) platform=arm64 ;;
@@ -14,7 +14,7 @@ case "$arch" in
 esac
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
-# What the program expects of a system: somewhere for what is passing, and for the probe.
+# The program needs directories for temporary files and for the probe.
 mkdir -p "$context/root/usr/bin" "$context/root/usr/share/licenses/tactus" "$context/root/tmp" "$context/root/work"
 chmod 1777 "$context/root/tmp"
 cp "$stage/usr/bin/tactus" "$context/root/usr/bin/"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is in the packages, without their slow half: of the program that the tests have built (TACTUS), for this machine, packed
-# fast, and unpacked where it is. `make packagetest` has the rest.
+# Tests the contents of the packages in a short time. It packs the program that the tests built (TACTUS), for this machine only,
+# with fast compression, and unpacks the packages in a scratch directory. `make packagetest` runs the rest.
 set -eu
 cd "$(dirname "$0")/../.."
 . scripts/lib/say.sh
@@ -26,9 +26,9 @@ if has dpkg-deb; then
     dpkg-deb -R "$deb" "$scratch/deb"
     (cd "$scratch/deb" && md5sum --check --quiet DEBIAN/md5sums)
     [ "$("$scratch/deb/usr/bin/tactus" --version)" = "tactus $version" ]
-    # Nothing runs when it is installed, and nothing else comes, also by apt's defaults.
+    # The package has no scripts, and installs no other package, also by apt's defaults.
     [ "$(LC_ALL=C ls "$scratch/deb/DEBIAN" | tr '\n' ' ')" = "control md5sums " ]
-    if dpkg-deb -f "$deb" Depends Pre-Depends Recommends | grep .; then fail "$deb brings other packages"; fi
+    if dpkg-deb -f "$deb" Depends Pre-Depends Recommends | grep .; then fail "$deb installs other packages"; fi
     say "  $(basename "$deb"): $(wc -l <"$scratch/deb/DEBIAN/md5sums") files, whole"
   done
 else

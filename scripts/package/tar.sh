@@ -1,5 +1,5 @@
 #!/bin/sh
-# A tarball of what lies below STAGE, to be unpacked below any prefix (tar -C /usr/local --strip-components=1 -xf):
+# Makes a tarball of the files below STAGE, to be unpacked below any prefix (tar -C /usr/local --strip-components=1 -xf):
 # scripts/package/tar.sh STAGE ARCH OUT
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,7 +1,7 @@
-"""The steps of contrib/github-action as a runner performs them: test-action.py TARBALL
+"""Runs the steps of contrib/github-action as a runner does: test-action.py TARBALL
 
-Limits that nobody breaks end with 0 or 3 (a virtual machine, a short time); one that everybody breaks fails the job. A tarball
-with another sum is refused, and so is an address without one."""
+A limit that no machine exceeds ends with 0 or 3 (a virtual machine, a short time); one that every machine exceeds fails the
+job. The action refuses a tarball with another sum, and an address without one."""
 
 import hashlib
 import os
@@ -19,14 +19,14 @@ ACTION = os.path.join(HERE, "../../contrib/github-action/action.yml")
 
 
 def perform(action, inputs, where):
-    """Performs the steps; gives the status of the step that failed, or 0, and the outputs."""
+    """Runs the steps; returns the status of the failed step, or 0, and the outputs."""
     given = {name: str(entry.get("default", "")) for name, entry in action["inputs"].items()} | inputs
     files = {name: os.path.join(where, name) for name in ("GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     for file in files.values():
         open(file, "w").close()
     path = os.environ["PATH"]
     for step in action["runs"]["steps"]:
-        assert step["shell"] == "bash" and "${{" not in step["run"], "inputs come as variables, never as text of a script"
+        assert step["shell"] == "bash" and "${{" not in step["run"], "inputs must be variables, never text of a script"
         env = {key: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda word: given[word[1]], value) for key, value in step["env"].items()}
         env |= files | {"RUNNER_TEMP": where, "PATH": path, "HOME": where}
         done = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
@@ -51,12 +51,12 @@ def main():
         subprocess.run(["shellcheck", "--shell=bash", "-"], input=step["run"], text=True, check=True)
     short = "--only=host\n--duration=1s\n"
     cases = [
-        ("a limit that nobody breaks", {"sha256": digest, "arguments": short + "--max=10s", "inconclusive": "pass"}, (0,)),
-        ("the same, to be judged", {"arguments": short + "--max=10s"}, (0, 3)),
-        ("words that a shell would obey", {"arguments": "--only=$(touch hacked); touch hacked"}, (2,)),
+        ("a limit that no machine exceeds", {"sha256": digest, "arguments": short + "--max=10s", "inconclusive": "pass"}, (0,)),
+        ("the same, inconclusive fails", {"arguments": short + "--max=10s"}, (0, 3)),
+        ("words that a shell would execute", {"arguments": "--only=$(touch hacked); touch hacked"}, (2,)),
         ("another sum", {"sha256": "0" * 64}, (1,)),
         ("an address without a sum", {"tarball": "https://127.0.0.1/tactus.tar.xz"}, (2,)),
-        ("a plan that is not there", {"plan": "nothing.toml"}, (2,)),
+        ("a missing plan", {"plan": "nothing.toml"}, (2,)),
     ]
     for name, inputs, wanted in cases:
         where = tempfile.mkdtemp()

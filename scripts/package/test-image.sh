@@ -1,5 +1,5 @@
 #!/bin/sh
-# The image measures the machine that it runs on: its CPUs, its kernel, its settings.
+# Tests that the image measures the machine on which it runs: its CPUs, its kernel, its settings.
 #   out=directory version=VERSION scripts/package/test-image.sh
 set -eu
 out=${out:?} version=${version:?}
@@ -8,8 +8,8 @@ trap 'rm -rf "$scratch"' EXIT
 arch=$(uname -m)
 podman load --quiet -i "$out/tactus-$version-$arch.oci.tar" >/dev/null
 image="localhost/tactus:$version-$(case "$arch" in x86_64) echo amd64 ;; *) echo arm64 ;; esac)"
-# With limits that may be set in a container, too, in which this may run; and without the controllers of the older hierarchies,
-# in which crun cannot place anything and threads get no real-time priority.
+# The limits can be set even if this script runs in a container. With cgroup v1 the hierarchies cpu and unified are unmounted:
+# crun cannot use them, and threads get no real-time priority in them.
 engine() {
   if [ -e /sys/fs/cgroup/cpu/cpu.rt_runtime_us ]; then
     unshare -m sh -c 'umount /sys/fs/cgroup/cpu /sys/fs/cgroup/unified 2>/dev/null; exec "$@"' sh podman "$@"
@@ -27,8 +27,8 @@ document = json.load(open(sys.argv[1]))
 (scenario,) = document["scenarios"]
 assert scenario["status"] == "measured" and scenario["all"]["cycles"] > 0, scenario
 print("  measured from the image: %d wake-ups, evidence: %s" % (scenario["all"]["cycles"], scenario["evidence"]))' "$scratch/measured.json"
-# The facts of the bundle are the node's.
-grep -qrF "$(uname -r)" "$scratch/out/bundle/facts/" || { echo "error: another kernel is in the facts" >&2 && exit 1; }
+# The facts of the bundle must be those of the node.
+grep -qrF "$(uname -r)" "$scratch/out/bundle/facts/" || { echo "error: the facts do not contain this kernel" >&2 && exit 1; }
 node -v "$scratch/out:/out" "$image" report /out/bundle --format junit --out - >"$scratch/junit.xml" || [ $? -eq 3 ]
 grep -q '<testsuites' "$scratch/junit.xml"
-echo "  a report is written in it, too"
+echo "  the image also writes a report"

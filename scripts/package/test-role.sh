@@ -1,11 +1,11 @@
 #!/bin/sh
-# The role of contrib/ansible, on this machine, with its results in a scratch directory: scripts/package/test-role.sh TARBALL
+# Runs the role of contrib/ansible on this machine, with its results in a scratch directory: scripts/package/test-role.sh TARBALL
 set -eu
 cd "$(dirname "$0")/../.."
 tarball=$(realpath "$1")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# An older one that lies there is replaced.
+# The role must replace this older program.
 mkdir -p "$scratch/prefix/bin"
 printf '#!/bin/sh\nexit 7\n' >"$scratch/prefix/bin/tactus"
 chmod 755 "$scratch/prefix/bin/tactus"
@@ -25,8 +25,8 @@ play '{"tactus_arguments": ["--only=host", "--duration=1s", "--max=10s"], "tactu
 grep -q '<testsuites' "$scratch/results/localhost/junit.xml"
 [ "$(stat -c %s "$scratch/results/localhost/report.html")" -gt 10000 ]
 "$scratch/prefix/bin/tactus" --version
-echo "  installed, measured; JUnit file and page are there"
-# What tactus could not do at all fails, too.
+echo "  installed, measured; the JUnit file and the HTML report exist"
+# An error of tactus must also fail the play.
 if play '{"tactus_arguments": ["--only=nowhere"]}' >"$scratch/said"; then cat "$scratch/said" && exit 1; fi
 grep -q 'nowhere' "$scratch/said" || { cat "$scratch/said" && exit 1; }
-echo "  an environment that is not there fails the play, and is named"
+echo "  an unknown environment fails the play, and the play names it"

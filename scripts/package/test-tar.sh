@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tarballs, unpacked below a prefix. The one of another architecture speaks where QEMU is there for it.
+# Unpacks the tarballs below a prefix, and runs the programs; that of another architecture only if QEMU for it is installed.
 #   out=directory version=VERSION scripts/package/test-tar.sh
 set -eu
 out=${out:?} version=${version:?}
@@ -8,11 +8,11 @@ trap 'rm -rf "$scratch"' EXIT
 for arch in x86_64 aarch64; do
   for tar in "$out/tactus-$version-$arch-linux".tar.*; do
     [ -e "$tar" ] || continue
-    # Only below its own directory, and nobody's but root's.
+    # All files must be below one directory, and belong to root.
     if tar -tf "$tar" | grep -vE "^tactus-$version-$arch-linux/" || tar -tf "$tar" | grep -F '/../'; then
-      echo "error: $tar leads elsewhere" >&2 && exit 1
+      echo "error: $tar has files outside of its directory" >&2 && exit 1
     fi
-    if tar -tvf "$tar" | grep -v ' 0/0 '; then echo "error: owners" >&2 && exit 1; fi
+    if tar -tvf "$tar" | grep -v ' 0/0 '; then echo "error: $tar has files of other owners than root" >&2 && exit 1; fi
     prefix="$scratch/$arch"
     mkdir "$prefix"
     tar -C "$prefix" --strip-components=1 -xf "$tar"
@@ -21,15 +21,15 @@ for arch in x86_64 aarch64; do
     elif command -v "qemu-$arch-static" >/dev/null; then
       said=$("qemu-$arch-static" "$prefix/bin/tactus" --version)
     else
-      echo "  $arch: not run, there is no qemu-$arch-static"
+      echo "  $arch: not run, qemu-$arch-static is not installed"
       continue
     fi
-    [ "$said" = "tactus $version" ] || { echo "error: $tar says $said" >&2 && exit 1; }
+    [ "$said" = "tactus $version" ] || { echo "error: $tar prints the version $said" >&2 && exit 1; }
     for file in share/man/man1/tactus.1 share/doc/tactus/LICENSE-MIT share/tactus/schema/show.schema.json share/tactus/contrib/ansible/accept.yml include/tactus.h; do
       [ -s "$prefix/$file" ] || { echo "error: $tar has no $file" >&2 && exit 1; }
     done
     echo "  $arch: $said"
-    # The only file of a system without /tmp and /dev, as an initramfs may be. That of the tests needs a C library.
+    # Run it as the only file of a system without /tmp and /dev, such as an initramfs. A test build needs a C library: skip it.
     if [ "$arch" = "$(uname -m)" ] && [ "$(id -u)" -eq 0 ] && ! readelf -lW "$prefix/bin/tactus" | grep -q INTERP; then
       mkdir -p "$scratch/alone/proc" "$scratch/alone/sys"
       cp "$prefix/bin/tactus" "$scratch/alone/tactus"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# The packages of scripts/package.sh, tried: each is installed, run and removed in a system that has never seen tactus, and
-# looked at by its family's own tools; what is in contrib/ uses them. `make packagetest`, as root: some minutes, with the build.
+# Tests the packages of scripts/package.sh: installs, runs and removes each in a clean system, checks it with its family's
+# tools, and runs contrib/ with them. `make packagetest`, as root: some minutes, with the build.
 #
-#   scripts/package/test.sh     OUT=directory of the packages, default target/package, which is made anew
+#   scripts/package/test.sh     OUT=DIR for the packages, default target/package; its contents are replaced
 set -eu
 cd "$(dirname "$0")/../.."
 . scripts/lib/say.sh
@@ -14,20 +14,20 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 here=$(uname -m)
 tools="$target/package-tools"
 export version out
-[ "$(id -u)" -eq 0 ] || fail "packages are installed into systems of their own, which needs root" "run as root: make packagetest"
+[ "$(id -u)" -eq 0 ] || fail "installing packages into clean systems needs root" "run as root: make packagetest"
 
 sums_hold() {
   (cd "$out" && sha256sum --check --quiet SHA256SUMS)
-  # Each file has its sum.
+  # Each file must have a sum.
   [ "$(find "$out" -maxdepth 1 -type f ! -name SHA256SUMS | wc -l)" -eq "$(wc -l <"$out/SHA256SUMS")" ]
 }
 
-# Nothing is asked of the system: no interpreter, no library.
+# The program must need no interpreter and no library.
 static() {
   for binary in "$target"/*-unknown-linux-musl/release/tactus; do
     file=$(readelf -ldW "$binary")
     if echo "$file" | grep -E 'INTERP|NEEDED'; then fail "$binary is not static"; fi
-    # Nor does it say where it was built (the probes in it name the cache of crates, as they do wherever they are built).
+    # It must not contain the build directory. (The probes in it contain the path of the crates' cache, wherever they are built.)
     if grep -aqF "$PWD/" "$binary"; then fail "$binary names the directory it was built in"; fi
     echo "  static, $(stat -c %s "$binary") bytes: ${binary#"$target"/}"
   done
@@ -36,7 +36,7 @@ static() {
 debian_is_content() {
   for deb in "$out"/*.deb; do
     lintian --fail-on error,warning --tag-display-limit 0 --allow-root --info "$deb"
-    echo "  lintian: nothing to say of $(basename "$deb")"
+    echo "  lintian: no error or warning for $(basename "$deb")"
   done
 }
 
@@ -54,11 +54,11 @@ contrib_is_well_formed() {
   (cd contrib/ansible && PATH="$tools/bin:$PATH" ansible-lint --offline --profile production .)
 }
 
-# What is in a package is for everybody, whatever the umask of who has made it.
+# All users must be able to read the files of a package, whatever umask built it.
 must "the packages" env OUT="$out" sh -c 'umask 077 && exec scripts/package.sh'
 step "sums" sums_hold
 step "static programs" static
-if has lintian; then step "lintian" debian_is_content; else skipped "lintian" "it is not installed"; fi
+if has lintian; then step "lintian" debian_is_content; else skipped "lintian" "lintian is not installed"; fi
 if has mmdebstrap; then
   step "the .deb in a clean system" scripts/package/test-deb.sh
 else
@@ -72,5 +72,5 @@ must "what looks at contrib/" tools
 step "contrib is well-formed" contrib_is_well_formed
 step "the action" "$tools/bin/python3" scripts/package/test-action.py "$out/tactus-$version-$here-linux.tar.xz"
 step "the role" env PATH="$tools/bin:$PATH" scripts/package/test-role.sh "$out/tactus-$version-$here-linux.tar.xz"
-[ -z "$steps_skipped" ] || say "skipped, which counts as nothing: $steps_skipped"
+[ -z "$steps_skipped" ] || say "skipped steps, which show nothing: $steps_skipped"
 [ -z "$steps_failed" ] || fail "failed: $steps_failed"
