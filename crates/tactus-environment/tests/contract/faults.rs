@@ -139,6 +139,11 @@ pub fn perform(talk: &mut Conversation, job: Job) -> Result<Heard, Refusal> {
 /// Has the probe set every file to its value after boot. A file that already has this value shows that the fault was
 /// undone.
 pub fn assert_undone(talk: &mut Conversation) {
+    assert_undone_on(talk, "0-1");
+}
+
+/// The same in a guest with these CPUs.
+pub fn assert_undone_on(talk: &mut Conversation, all: &str) {
     let change = |path: String, form, then: &str| Change {
         check: "a-check".into(),
         target: Target::File { path, form },
@@ -148,12 +153,19 @@ pub fn assert_undone(talk: &mut Conversation) {
     };
     let changes: Vec<Change> = FILES
         .iter()
+        .map(|(path, form, then)| match (*path, all) {
+            ("osnoise/cpus", _) => (path, form, all),
+            ("tracing_cpumask", "0") => (path, form, "1"),
+            _ => (path, form, *then),
+        })
         .map(|(path, form, then)| change(format!("/sys/kernel/tracing/{path}"), *form, then))
         .chain(INSTANCES.map(|name| {
             change(format!("/sys/kernel/tracing/instances/tactus-{name}/tracing_on"), Form::Plain, "0")
         }))
         .collect();
-    let notes = prepare(talk, Job { changes, ..job(Duration::from_secs(1)) }).unwrap();
+    let mut job = Job { changes, ..job(Duration::from_secs(1)) };
+    job.activities[0].cpus = cpus(all);
+    let notes = prepare(talk, job).unwrap();
     talk.say(&ToProbe::Stop);
     while !matches!(talk.hear(PATIENCE), FromProbe::Done(_)) {}
     let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();

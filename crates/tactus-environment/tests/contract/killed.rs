@@ -18,7 +18,7 @@ use tactus_model::undo::block::{undo_of_blame, undo_of_timerlat, undos};
 use tactus_system::{Child, Connection, Invocation, Remote, System};
 
 use super::conversation::{Conversation, PATIENCE, Speaks, listen};
-use super::faults::{assert_undone, block, cpus, job, prepare, with};
+use super::faults::{assert_undone, assert_undone_on, block, cpus, job, prepare, with};
 use super::{alone, leftovers, plan, qemu, spec};
 
 const TRACING: &str = "/sys/kernel/tracing";
@@ -335,7 +335,7 @@ fn had_the_cpu_by_tracefs(guest: &Remote, first: &mut Conversation) {
     assert_eq!(says(guest, KEPT), "1");
     who_had_the_cpu(second, Source::Tracefs);
     assert_eq!(await_workers(guest, 0).len(), 0);
-    assert_undone(first);
+    assert_undone_on(first, "0");
 }
 
 fn had_the_cpu_by_bpf(guest: &Remote, _: &mut Conversation) {
@@ -393,7 +393,7 @@ fn who_keeps_alone(guest: &Remote, first: &mut Conversation) {
     second.child.kill();
     await_workers(guest, 0);
     await_gone(guest);
-    assert_undone(first);
+    assert_undone_on(first, "0");
 }
 
 /// The process that made the instance removes it at the end, as ever.
@@ -405,7 +405,7 @@ fn who_removes_alone(guest: &Remote, first: &mut Conversation) {
     while !matches!(second.hear(PATIENCE), FromProbe::Done(_)) {}
     second.connection.say(&ToProbe::Quit).unwrap();
     await_gone(guest);
-    assert_undone(first);
+    assert_undone_on(first, "0");
 }
 
 /// The run's guardian fulfils its promise.
@@ -421,5 +421,5 @@ fn who_keeps_and_who_removes(guest: &Remote, first: &mut Conversation) {
     assert_eq!(says(guest, KEPT), "1", "nobody is left who could have removed it");
     drop(promise);
     await_gone(guest);
-    assert_undone(first);
+    assert_undone_on(first, "0");
 }

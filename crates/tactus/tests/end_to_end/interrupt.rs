@@ -218,7 +218,10 @@ fn a_guest_that_dies_under_the_card_ends_the_measurement_with_its_last_words_and
     let entry = &document["scenarios"][0];
     assert_eq!(entry["ended"], "failed", "{entry:#}");
     let reason = entry["reason"].as_str().unwrap();
-    assert!(reason.contains("bare, the peer of this measurement, ended") && reason.contains("killed"), "{reason}");
+    assert!(
+        reason.contains("bare, the peer of this measurement, ended") && reason.contains("killed"),
+        "{reason}"
+    );
     assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
 }
 
@@ -249,7 +252,10 @@ fn a_guest_that_is_reset_under_the_card_ends_the_measurement_with_its_last_words
     }
     assert_eq!(entry["ended"], "failed", "{entry:#}");
     let reason = entry["reason"].as_str().unwrap();
-    assert!(reason.contains("guest, the peer of this measurement, ended") && reason.contains("Resetting"), "{reason}");
+    assert!(
+        reason.contains("guest, the peer of this measurement, ended") && reason.contains("Resetting"),
+        "{reason}"
+    );
     assert!(entry["series"][0]["cycles"].as_u64().unwrap() > 0, "what was measured stays: {entry:#}");
 }
 

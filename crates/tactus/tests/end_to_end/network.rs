@@ -276,7 +276,11 @@ fn a_peer_that_goes_in_the_middle_ends_its_row_with_the_reason_and_the_rest_is_m
     assert_eq!(row["status"], "failed", "{row:#}");
     // By the end that waits for it, or by its own stream: whichever is heard first.
     let reason = row["reason"].as_str().unwrap();
-    assert!(reason.contains("the peer at 198.18.0.2") || reason.starts_with("far, the peer of this measurement, ended"), "{row:#}");
+    assert!(
+        reason.contains("the peer at 198.18.0.2")
+            || reason.starts_with("far, the peer of this measurement, ended"),
+        "{row:#}"
+    );
     assert!(!row["values"].as_array().unwrap().is_empty(), "what had arrived stays");
     is_measured(&shown["scenarios"][1]);
 }
