@@ -28,7 +28,8 @@ command=\${1:-}
 case "\$command" in
   run) short=--duration time=\${TACTUS_SHORT:-1s} ;;
   measure) short=-D time=1 ;;
-  *) "$tactus" "\$@"; ended \$? ;;
+  compare) "$tactus" "\$@"; ended \$? ;;
+  *) exec "$tactus" "\$@" ;;
 esac
 count=\$#
 while [ "\$count" -gt 0 ]; do

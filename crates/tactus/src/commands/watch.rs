@@ -6,7 +6,7 @@ mod serve;
 mod stop;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tactus_bundle as bundle;
 use tactus_report::render::text::{Style, screen};
@@ -20,6 +20,8 @@ use crate::newest;
 use crate::output;
 use crate::say::{say, typed};
 
+/// How long a run may take from the beginning of its bundle until it is listed.
+const LISTING: Duration = Duration::from_secs(2);
 /// How long a run may take from its bundle's end to its own: its page is written meanwhile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -60,14 +62,23 @@ fn attach(arguments: &Watch) -> Result<Exit, Failure> {
     Ok(Exit::of(&contents))
 }
 
-/// The run that writes this bundle.
+/// The run that writes this bundle. A run that begins has a bundle a moment before it is listed: an unfinished bundle without
+/// a run is looked at again for [`LISTING`].
 pub fn writer(dir: &Directory) -> Result<Option<Run>, Failure> {
-    Run::of(dir).map_err(|error| {
-        Failure::say(
-            format!("the run that writes {} cannot be found: {error}", dir.path().display()),
-            "use the machine on which it runs",
-        )
-    })
+    let until = Instant::now() + LISTING;
+    loop {
+        let found = Run::of(dir).map_err(|error| {
+            Failure::say(
+                format!("the run that writes {} cannot be found: {error}", dir.path().display()),
+                "use the machine on which it runs",
+            )
+        })?;
+        let is_unfinished = || bundle::manifest(dir).is_ok_and(|manifest| manifest.finished.is_none());
+        if found.is_some() || Instant::now() >= until || !is_unfinished() {
+            return Ok(found);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// The run that wrote this bundle died.
