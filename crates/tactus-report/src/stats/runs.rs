@@ -29,8 +29,5 @@ pub(super) fn numbered_runs<'a>(contents: &'a Contents, scenario: &str) -> Vec<(
 /// not count.
 #[must_use]
 pub fn is_whole(result: &RowResult) -> bool {
-    !result.damaged
-        && result.ended == RowEnd::Complete
-        && result.restarts.is_empty()
-        && figures(result).is_some()
+    result.ended == RowEnd::Complete && result.restarts.is_empty() && figures(result).is_some()
 }

@@ -47,7 +47,7 @@ pub(super) fn draft<'a>(
 /// The first run that has values: a whole one, if there is any.
 fn measured<'a>(runs: &[(usize, &'a Row)]) -> Result<(usize, &'a Row), String> {
     let valued = || runs.iter().copied().filter(|(_, row)| !row.result.values().is_empty());
-    let whole = valued().find(|(_, row)| row.result.ended == RowEnd::Complete && !row.result.damaged);
+    let whole = valued().find(|(_, row)| row.result.ended == RowEnd::Complete);
     whole.or_else(|| valued().next()).ok_or_else(|| {
         let Some((_, first)) = runs.first() else { return "nothing was measured".to_owned() };
         let reason = first.result.reason.as_deref().unwrap_or("nothing was measured");
