@@ -26,6 +26,7 @@ use tactus_model::facts::Facts;
 
 pub use files::FILES;
 use read::Collector;
+pub use read::text;
 
 /// Where the kernel describes the processors.
 pub const CPUINFO: &str = processor::CPUINFO;

@@ -24,6 +24,7 @@ use tactus_model::event::Event;
 use tactus_model::facts::Facts;
 use tactus_model::message::{FromProbe, Note, ToProbe};
 use tactus_model::outcome::{Ending, RowEnd};
+use tactus_model::own_groups::Throttles;
 use tactus_model::wire::Item;
 use tactus_system::guardian::Promise;
 
@@ -45,9 +46,6 @@ use values::Values;
 
 /// How long a probe may take to end its job after it was told to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the machine is left alone between a change of its programs or settings, and the measurement: the effects
-/// of the former state last for a while.
-const SETTLING: Duration = Duration::from_secs(1);
 /// How often the interrupt is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -139,6 +137,9 @@ pub(super) struct ScenarioRun<'a> {
     counter: Option<Counter>,
     /// Exits of the virtual CPUs of environments, by their session's number; or why they are not counted.
     exits: Vec<(usize, Result<ExitCounter, String>)>,
+    /// How often the quotas of this machine's cgroups had stopped the virtual CPUs of environments, by their session's
+    /// number, with one of their threads.
+    throttles: Vec<(usize, u32, Throttles)>,
     /// Blocks on this machine that have not been reported as taken back: session and activity.
     blocks: BTreeSet<(usize, u32)>,
     /// The partition of the caches, while it is on.
@@ -173,6 +174,7 @@ impl<'a> ScenarioRun<'a> {
             watches: Vec::new(),
             counter: None,
             exits: Vec::new(),
+            throttles: Vec::new(),
             blocks: BTreeSet::new(),
             divided: None,
             laid: Vec::new(),
@@ -271,6 +273,7 @@ impl ScenarioRun<'_> {
         self.count(context)?;
         self.count_exits(context)?;
         self.ask_clocks(context, self.planned.blame_above.is_some())?;
+        self.look_at_quotas(context);
         self.start(context)?;
         self.collecting = true;
         let collected = self.collect(context);
@@ -280,6 +283,7 @@ impl ScenarioRun<'_> {
         }
         self.tell_waits(context)?;
         self.tell_exits(context)?;
+        self.tell_throttled(context)?;
         self.tell_cpu_time(context)?;
         collected?;
         if !context.interrupt.asked() {
@@ -296,11 +300,12 @@ impl ScenarioRun<'_> {
     /// Lets what was changed come to rest, where runs are compared with each other.
     fn settle(&self, context: &Context<'_>) -> Result<(), Failure> {
         let began = Instant::now();
-        while self.planned.settles && began.elapsed() < SETTLING {
+        let rest = Duration::from_nanos(self.planned.settle_ns);
+        while let Some(left) = rest.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) {
             if context.interrupt.asked() {
                 return Err(Failure::Interrupted);
             }
-            std::thread::sleep(POLL_INTERVAL);
+            std::thread::sleep(left.min(POLL_INTERVAL));
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 //!
 //! Each limit holds for the process: a service's quota may be that of its slice.
 
+use crate::message::Note;
+
 /// Groups above each other that are looked at.
 const DEEPEST: usize = 16;
 
@@ -86,17 +88,83 @@ impl Throttled {
         Some(Self { times, ns: self.ns.saturating_sub(earlier.ns) })
     }
 
-    /// `throttled 13 times, 308 ms, by /system.slice/x.service`.
+    /// `throttled 13 times, 308 ms, by /system.slice/x.service`. The root of what can be seen is called the cgroup.
     #[must_use]
     pub fn by(self, group: &str) -> String {
+        let group = if group == "/" { "its cgroup" } else { group };
         let times = if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) };
         format!("throttled {times}, {} ms, by {group}", self.ns.div_ceil(1_000_000))
     }
 }
 
+/// The counts of all groups of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Throttles(Vec<(OwnGroup, Throttled)>);
+
+impl Throttles {
+    /// Reads them. `table`: `/proc/PID/cgroup`; `read`: the text of a file.
+    #[must_use]
+    pub fn look(table: &str, read: impl Fn(&str) -> Option<String>) -> Self {
+        let counted = |group: OwnGroup| {
+            let counted = Throttled::of(&read(&format!("{}/cpu.stat", group.directory))?)?;
+            Some((group, counted))
+        };
+        Self(own_groups(table, "cpu").into_iter().filter_map(counted).collect())
+    }
+
+    /// The note on what was throttled since an earlier look; `None`: nothing was.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Option<Note> {
+        let said = |(group, counted): &(OwnGroup, Throttled)| {
+            let before = earlier.0.iter().find(|(before, _)| before == group)?.1;
+            Some(counted.since(before)?.by(&group.path))
+        };
+        let said: Vec<String> = self.0.iter().filter_map(said).collect();
+        (!said.is_empty()).then(|| {
+            Note::obstacle(
+                said.join("; "),
+                "remove the group's CPU quota: systemctl set-property UNIT CPUQuota=",
+            )
+        })
+    }
+}
+
+/// Whether a note is one of [`Throttles::since`].
+#[must_use]
+pub fn tells_throttling(note: &Note) -> bool {
+    note.text.starts_with("throttled ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_throttled_between_two_looks_is_told_for_each_group() {
+        let table = "0::/system.slice/x.service";
+        let looked = |service: &str, root: &str| {
+            let read = |path: &str| match path {
+                "/sys/fs/cgroup/system.slice/x.service/cpu.stat" => Some(service.to_owned()),
+                "/sys/fs/cgroup/cpu.stat" => Some(root.to_owned()),
+                _ => None,
+            };
+            Throttles::look(table, read)
+        };
+        let before = looked("nr_throttled 2\nthrottled_usec 1000", "usage_usec 7");
+        let after = looked("nr_throttled 15\nthrottled_usec 309000", "usage_usec 9");
+        let note = after.since(&before).unwrap();
+        assert_eq!(note.text, "throttled 13 times, 308 ms, by /system.slice/x.service");
+        assert!(tells_throttling(&note));
+        assert_eq!(before.since(&before), None);
+        assert_eq!(before.since(&after), None, "a group that was made anew");
+        assert_eq!(after.since(&Throttles::default()), None, "nothing to compare with");
+    }
+
+    #[test]
+    fn in_a_container_the_root_of_what_is_seen_is_its_cgroup() {
+        let of = |count| Throttles::look("0::/", |_| Some(format!("nr_throttled {count}\nthrottled_usec 5")));
+        assert!(of(1).since(&of(0)).unwrap().text.starts_with("throttled once, 0 ms, by its cgroup"));
+    }
 
     #[test]
     fn the_own_group_comes_first_and_the_root_last() {

@@ -13,6 +13,7 @@ use tactus_measure::series::Series;
 use tactus_measure::stat::Stat;
 use tactus_model::message::{BreakdownOf, Done, End, FromProbe, Note, Refusal, ToProbe, Unknowable, Value};
 use tactus_model::outcome::ValueResult;
+use tactus_model::own_groups::Throttles;
 
 use super::Prepared;
 use crate::blame;
@@ -44,6 +45,14 @@ pub struct Running {
     jumps: Jumps,
     /// The note on counters that did not start.
     refused: Option<Note>,
+    /// How often the quota of its cgroups had stopped it before.
+    throttles: Throttles,
+}
+
+/// How often the quota of its cgroups has stopped this process.
+fn throttles() -> Throttles {
+    let table = tactus_facts::text("/proc/self/cgroup").unwrap_or_default();
+    Throttles::look(&table, tactus_facts::text)
 }
 
 impl Running {
@@ -81,6 +90,7 @@ impl Running {
         let mut series: Vec<_> = lanes.iter().map(|lane| Series::begin(Arc::clone(lane), &stat)).collect();
         // Both before the beginning is known: the threads wait for it.
         let refused = job.processor.begin();
+        let throttles = throttles();
         if let Some(memory) = &mut job.memory {
             memory.reserve(series.len());
         }
@@ -103,7 +113,7 @@ impl Running {
         if toggle.is_some() {
             job.workers.iter().for_each(|worker| worker.let_run(false));
         }
-        Self { job, series, began, toggle, failed, jumps, refused }
+        Self { job, series, began, toggle, failed, jumps, refused, throttles }
     }
 
     /// Measures until the end. Returns the job for the control after it, or how the conversation ended if it ended
@@ -206,7 +216,9 @@ impl Running {
         }
         let grown = self.job.memory.as_ref().and_then(Memory::grown);
         let traced = self.job.common.ftrace.get().and_then(Ftrace::stopped);
-        grown.into_iter().chain(self.refused.take()).chain(traced).try_for_each(|note| channel.note(note))?;
+        let throttled = throttles().since(&self.throttles);
+        let notes = grown.into_iter().chain(self.refused.take()).chain(traced).chain(throttled);
+        notes.into_iter().try_for_each(|note| channel.note(note))?;
         for card in self.job.card_counts().collect::<Vec<_>>() {
             channel.say(&FromProbe::Card(card))?;
         }

@@ -7,11 +7,12 @@ use tactus_model::catalogue::Measure;
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::Unknowable;
 use tactus_model::number::float;
+use tactus_model::own_groups::tells_throttling;
 use tactus_model::scheduling::Policy;
 
 use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, unavailable, under};
 use crate::stats::Line;
-use crate::units::{clean, latency, listed};
+use crate::units::{clean, latency, listed, shortened};
 
 /// The conditions of an answer, a sentence each; without those that the answer states itself.
 pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {
@@ -29,6 +30,7 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
         beside(&results),
         other(&results),
         missed(&results),
+        throttled(own(), runs),
         broken("Died and was started again", lines, |line| {
             line.verdict.is_none() && runs(line).into_iter().any(|run| died(run).is_some())
         }),
@@ -118,6 +120,24 @@ fn missed(results: &[&RowResult]) -> Option<String> {
         ),
     };
     Some(format!("{}.{cannot}", missed_words(overruns, period_ns)))
+}
+
+/// "Throttled 13 times, 308 ms, by /system.slice/x.service (host loaded; 2 more)."
+fn throttled<'a>(
+    lines: impl Iterator<Item = &'a Line>,
+    runs: impl Fn(&Line) -> Vec<&'a RowResult>,
+) -> Option<String> {
+    let note = |line: &Line| {
+        runs(line).iter().flat_map(|run| &run.notes).find(|note| tells_throttling(note)).cloned()
+    };
+    let mut told = lines.filter_map(|line| Some((clean(&line.name), note(line)?)));
+    let (name, note) = told.next()?;
+    let more = match told.count() {
+        0 => String::new(),
+        more => format!("; {more} more"),
+    };
+    let text = note.text.get("throttled".len()..).unwrap_or_default();
+    Some(format!("Throttled{} ({name}{more}).", shortened(&clean(text), 100)))
 }
 
 fn interrupted(contents: &Contents) -> Option<String> {

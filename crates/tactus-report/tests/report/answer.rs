@@ -150,6 +150,17 @@ fn loaded(note: Note) -> Contents {
 }
 
 #[test]
+fn the_answer_names_the_group_whose_quota_stopped_a_measurement() {
+    let contents = loaded(Note::obstacle("throttled 13 times, 308 ms, by /system.slice/x.service", ""));
+    let said = answer(&contents).sentence;
+    assert!(said.contains(" Throttled 13 times, 308 ms, by /system.slice/x.service ("), "{said}");
+    let contents = loaded(Note::obstacle(format!("throttled {}\u{1b}[2J", "é".repeat(4000)), ""));
+    let said = answer(&contents).sentence;
+    assert!(said.chars().count() < 1000 && !said.contains('\u{1b}'), "hostile: {said}");
+    assert!(!answer(&loaded(Note::info("not throttled"))).sentence.contains("hrottled"));
+}
+
+#[test]
 fn nothing_is_met_under_a_load_that_ended_early() {
     let ended = "`scheduler` ended before its time: killed by signal 9";
     let note = Note { unknowable: Some(Unknowable::Load), ..Note::obstacle(ended, "") };

@@ -9,7 +9,9 @@ use tactus_model::event::Event;
 use tactus_model::message::{Note, What};
 use tactus_model::outcome::Yields;
 use tactus_model::outcome::exits::KvmExits;
+use tactus_model::own_groups::Throttles;
 use tactus_model::partition::CacheUse;
+use tactus_system::System;
 
 use super::{Failure, ScenarioRun};
 use crate::clock_exchange::MANY;
@@ -185,6 +187,27 @@ impl ScenarioRun<'_> {
         Ok(())
     }
 
+    /// Reads how often quotas have stopped the threads of virtual CPUs. The probes read their own cgroups.
+    pub(super) fn look_at_quotas(&mut self, context: &Context<'_>) {
+        for session in self.sessions.iter_mut().filter(|session| session.measures) {
+            // All of them are in the groups of one machine.
+            let Some((_, thread)) = session.running.vcpus().first().copied() else { continue };
+            self.throttles.push((session.number, thread, throttles(context.system, thread)));
+        }
+    }
+
+    /// Tells how often quotas stopped them meanwhile.
+    pub(super) fn tell_throttled(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
+        for (number, thread, before) in std::mem::take(&mut self.throttles) {
+            let Some(note) = throttles(context.system, thread).since(&before) else { continue };
+            let Some(session) = self.sessions.iter().find(|session| session.number == number) else {
+                continue;
+            };
+            context.emit(Event::Noted { environment: Some(session.name.clone()), note })?;
+        }
+        Ok(())
+    }
+
     /// Tells where the time of the machine's CPUs went.
     pub(super) fn tell_cpu_time(&mut self, context: &mut Context<'_>) -> Result<(), Failure> {
         let Some(breakdown) = self.counter.take().and_then(Counter::finish) else { return Ok(()) };
@@ -238,6 +261,12 @@ impl ScenarioRun<'_> {
         }
         Ok(())
     }
+}
+
+/// How often the quotas of a thread's cgroups have stopped it.
+fn throttles(system: &dyn System, thread: u32) -> Throttles {
+    let table = system.text(&format!("/proc/{thread}/cgroup")).unwrap_or_default();
+    Throttles::look(&table, |path| system.text(path))
 }
 
 /// The holds of an environment's virtual CPUs.

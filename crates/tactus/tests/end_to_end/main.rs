@@ -51,6 +51,7 @@ mod sshd;
 mod strangers;
 mod streams;
 mod study;
+mod throttled;
 mod timerlat;
 mod tune;
 mod twelve;
