@@ -258,6 +258,25 @@ fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
 }
 
 #[test]
+fn imported_runs_that_last_equally_long_but_for_a_cycle_or_two_are_alike() {
+    let imported = |planned_ns: u64| {
+        let mut contents = bundle(5, 1.0, 1);
+        for row in &mut contents.rows {
+            row.result.evidence = Some(Evidence::Imported);
+            row.result.planned_ns = planned_ns;
+        }
+        contents
+    };
+    let refused = |other: u64| {
+        let document = held(imported(300_000_000_000), imported(other));
+        document.scenarios[0].refused.as_ref().unwrap().kind.clone()
+    };
+    assert_eq!(refused(299_998_000_000), "no verdict", "shown side by side, and judged by nobody");
+    assert_eq!(refused(290_000_000_000), Alike::Duration.word());
+    assert_eq!(refused(0), Alike::Duration.word(), "unknown");
+}
+
+#[test]
 fn runs_that_are_not_whole_or_carry_no_verdict_are_refused() {
     let changed = |change: &dyn Fn(&mut RowResult)| {
         let mut now = bundle(5, 1.0, 2);
