@@ -199,7 +199,11 @@ mod tests {
         let took = lock(&followed.of(OsStr::new("slow"))).seen.as_ref().map(|seen| seen.took);
         assert!(took >= Some(slow * (TRIES + 1)), "all tries are time of this machine's: {took:?}");
         let ended = Some(tactus_model::outcome::RunStatus::Complete);
-        let _ = asked(&followed, "ended", || Ok(Watched { ended, ..Watched::default() }));
+        let _ = asked(&followed, "ended", || {
+            let mut watched = Watched::default();
+            watched.ended = ended;
+            Ok(watched)
+        });
         let _ = asked(&followed, "going", || Ok(Watched::default()));
         for (_, last) in &*lock(&followed.runs) {
             if let Some(seen) = &mut lock(last).seen {

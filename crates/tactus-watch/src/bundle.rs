@@ -69,6 +69,8 @@ fn planned(result: &RowResult) -> Planned {
         periods: result.measurement.has_periods(),
         beside: result.load.iter().chain(&result.fault).map(word).collect(),
         planned_ns: result.planned_ns,
+        // The reader of bundles has joined the slices.
+        slice: None,
         limit_ns: result.require.as_ref().and_then(|require| require.max).map(|max| max.0),
     }
 }

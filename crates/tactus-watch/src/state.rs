@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tactus_model::Evidence;
+use tactus_model::bundle::Slice;
 use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::finding::Severity;
 use tactus_model::latency::Totals;
 use tactus_model::message::{NoteKind, Total};
-use tactus_model::outcome::{RowStatus, RunStatus, ValueResult};
+use tactus_model::outcome::{RowEnd, RowStatus, RunStatus, ValueResult};
 use tactus_model::series::SeriesKey;
 use tactus_model::text::clean;
 
@@ -40,8 +41,10 @@ pub struct Planned {
     pub periods: bool,
     /// The loads and faults beside it, in the plan's words.
     pub beside: Vec<String>,
-    /// How long it measures, in ns.
+    /// How long it measures, in ns; all of its slices together.
     pub planned_ns: u64,
+    /// Which of its slices this is, where it is measured in several.
+    pub slice: Option<Slice>,
     /// The largest latency that is allowed, in ns.
     pub limit_ns: Option<u64>,
 }
@@ -69,6 +72,8 @@ pub struct Row {
     pub reason: Option<String>,
     /// How long it has measured, in ns.
     pub at_ns: u64,
+    /// How long its earlier slices measured, in ns.
+    before_ns: u64,
     /// Whether its self-test was seen at its size; `None` before the self-test.
     pub proven: Option<bool>,
     /// The measurements of its threads.
@@ -104,8 +109,12 @@ pub struct Remark {
 pub struct Watched {
     /// Name of the plan.
     pub plan: String,
-    /// Its measurements, in order.
+    /// Its measurements, in order; slices of one are one.
     pub rows: Vec<Row>,
+    /// The measurement of each row of the run.
+    of_row: Vec<usize>,
+    /// The slice of each row of the run.
+    slices: Vec<Option<Slice>>,
     /// Its environments.
     pub places: BTreeMap<String, Place>,
     /// The remarks, the newest last.
@@ -127,10 +136,38 @@ pub struct Watched {
 impl Watched {
     /// A run that has not begun.
     pub fn new(plan: &str, rows: impl IntoIterator<Item = Planned>) -> Self {
-        let row = |planned: Planned| Row { planned: planned.cleaned(), ..Row::default() };
-        let rows: Vec<Row> = rows.into_iter().map(row).collect();
-        let places = rows.iter().map(|row| (row.planned.environment.clone(), Place::default())).collect();
-        Self { plan: clean(plan), rows, places, ..Self::default() }
+        let mut own = Self { plan: clean(plan), ..Self::default() };
+        let mut first: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+        for planned in rows {
+            let planned = planned.cleaned();
+            let key = (planned.name.clone(), planned.environment.clone(), planned.measurement.clone());
+            let next = own.rows.len();
+            let at = match planned.slice {
+                Some(slice) if slice.number > 1 => first.get(&key).copied().unwrap_or(next),
+                Some(_) => {
+                    first.insert(key, next);
+                    next
+                }
+                None => next,
+            };
+            own.of_row.push(at);
+            own.slices.push(planned.slice);
+            own.places.entry(planned.environment.clone()).or_default();
+            if at == next {
+                own.rows.push(Row { planned, ..Row::default() });
+            }
+        }
+        own
+    }
+
+    /// The measurement of a row of the run.
+    fn row(&mut self, number: usize) -> Option<&mut Row> {
+        self.rows.get_mut(*self.of_row.get(number)?)
+    }
+
+    /// Whether a row of the run is a slice that others follow.
+    fn has_next(&self, number: usize) -> bool {
+        self.slices.get(number).copied().flatten().is_some_and(|slice| slice.number < slice.of)
     }
 
     /// Takes in an event.
@@ -147,12 +184,18 @@ impl Watched {
                 self.remark(stamped.at_ms, false, &format!("{environment}: up after {after_ms} ms"));
             }
             Event::RowStarted { row, .. } => {
-                if let Some(row) = self.rows.get_mut(*row) {
-                    *row = Row { planned: row.planned.clone(), stage: Stage::Measuring, ..Row::default() };
+                let later = self.slices.get(*row).copied().flatten().is_some_and(|slice| slice.number > 1);
+                if let Some(row) = self.row(*row) {
+                    if later {
+                        row.begin_slice();
+                    } else {
+                        *row =
+                            Row { planned: row.planned.clone(), stage: Stage::Measuring, ..Row::default() };
+                    }
                 }
             }
             Event::Controlled { row, control } => {
-                if let Some(row) = self.rows.get_mut(*row) {
+                if let Some(row) = self.row(*row) {
                     row.proven = Some(row.proven.unwrap_or(true) && control.passed);
                 }
             }
@@ -169,10 +212,15 @@ impl Watched {
                 *lost = lost.saturating_add(*frames);
             }
             Event::RowFinished { row, ending, measured_ns } => {
-                if let Some(row) = self.rows.get_mut(*row) {
+                let has_next = self.has_next(*row) && ending.ended == RowEnd::Complete;
+                if let Some(row) = self.row(*row) {
+                    row.at_ns = row.before_ns.saturating_add(*measured_ns).max(row.at_ns);
+                    if has_next {
+                        row.stage = Stage::Waiting;
+                        return;
+                    }
                     row.stage = Stage::Ended(ending.ended.status());
                     row.reason = ending.reason.as_deref().map(clean);
-                    row.at_ns = (*measured_ns).max(row.at_ns);
                     let (name, reason) = (row.planned.name.clone(), row.reason.clone());
                     let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                     let trouble = ending.ended.status() == RowStatus::Failed;
@@ -226,21 +274,21 @@ impl Watched {
     }
 
     fn tick(&mut self, ticked: &Ticked) {
-        let Some(row) = self.rows.get_mut(ticked.row) else { return };
-        row.at_ns = row.at_ns.max(ticked.at_ns);
+        let Some(row) = self.row(ticked.row) else { return };
+        row.at_ns = row.at_ns.max(row.before_ns.saturating_add(ticked.at_ns));
         if let Some(series) = row.of(&ticked.series) {
             series.tick(ticked);
         }
     }
 
     fn count(&mut self, row: usize, total: &Total) {
-        if let Some(series) = self.rows.get_mut(row).and_then(|row| row.of(&total.series)) {
+        if let Some(series) = self.row(row).and_then(|row| row.of(&total.series)) {
             series.count(&total.total);
         }
     }
 
     fn value(&mut self, row: usize, value: &ValueResult) {
-        let Some(row) = self.rows.get_mut(row) else { return };
+        let Some(row) = self.row(row) else { return };
         let key = clean(&value.name());
         if row.values.len() < MOST_VALUES || row.values.contains_key(&key) {
             row.values.insert(key, value.clone());
@@ -266,6 +314,14 @@ impl Row {
     pub fn missed(&self, series: &Series) -> Option<u64> {
         let Totals { cycles, overruns, .. } = series.totals;
         (self.planned.periods && (cycles > 0 || overruns > 0)).then_some(overruns)
+    }
+
+    /// Another slice of it begins: what it measures is added to that of the slices before.
+    fn begin_slice(&mut self) {
+        self.stage = Stage::Measuring;
+        self.reason = None;
+        self.before_ns = self.at_ns;
+        self.series.values_mut().for_each(Series::begin_slice);
     }
 
     /// The series of a key, while there are not too many of them.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use tactus_model::bundle::Slice;
 use tactus_model::event::{Event, Stamped, Ticked};
 use tactus_model::latency::{Summary, Totals};
 use tactus_model::message::{NoteKind, Total};
@@ -18,17 +19,64 @@ use tactus_watch::screen::{figure, human};
 use crate::say::{self, say, say_note};
 use crate::time_left::TimeLeft;
 
+/// Shorter slices have no lines to themselves, in ns.
+const SHORT_NS: u64 = 60_000_000_000;
+
 /// A progress line per scenario, with the time left of the whole run.
 pub struct Progress {
     terminal: bool,
     bar: ProgressBar,
-    /// Name of each row.
-    rows: Vec<String>,
+    rows: Vec<Row>,
+    /// How many measurements have lines.
+    of: usize,
+    /// The figures of the slices so far, by the number of their measurement.
+    slices: BTreeMap<usize, Measured>,
     /// The figures of the running rows so far.
     running: BTreeMap<usize, Measured>,
     /// When the running rows began to measure, in ms since the epoch.
     measuring_ms: i64,
     left: TimeLeft,
+}
+
+/// A row that is measured at one go, or a slice.
+struct Row {
+    /// Its name, with run and slice.
+    name: String,
+    /// The number of its measurement, from 1. Short slices of one have one number.
+    number: usize,
+    /// The slices that share its lines: the first one says that they begin, the last one that they are done.
+    short: Option<Slice>,
+}
+
+impl Row {
+    /// The rows of a run, and the number of measurements.
+    fn of(resolved: &Resolved) -> (Vec<Self>, usize) {
+        let mut numbers: BTreeMap<(&str, &str, Option<u32>), usize> = BTreeMap::new();
+        let mut rows = Vec::new();
+        let mut of = 0;
+        for row in &resolved.rows {
+            let result = &row.result;
+            let run = result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
+            let slice = result.slice.map(|own| format!(" (slice {} of {})", own.number, own.of));
+            let short = result.slice.filter(|_| result.planned_ns < SHORT_NS);
+            let mut next = || {
+                of += 1;
+                of
+            };
+            let key = (result.name.as_str(), result.environment.as_str(), result.repeat);
+            let number = if short.is_some() { *numbers.entry(key).or_insert_with(next) } else { next() };
+            rows.push(Self { name: result.name.clone() + &run + &slice.unwrap_or_default(), number, short });
+        }
+        (rows, of)
+    }
+
+    /// Its name in lines.
+    fn told(&self) -> &str {
+        match self.short {
+            Some(_) => self.name.rsplit_once(" (slice ").map_or(&self.name, |(name, _)| name),
+            None => &self.name,
+        }
+    }
 }
 
 /// The figures of a row so far.
@@ -62,16 +110,17 @@ impl Progress {
             let bar = bar.clone();
             say::above(move |write| bar.suspend(write));
         }
-        let rows = resolved
-            .rows
-            .iter()
-            .map(|row| {
-                let run = row.result.repeat.map(|run| format!(" (run {run})")).unwrap_or_default();
-                let slice = row.result.slice.map(|own| format!(" (slice {} of {})", own.number, own.of));
-                row.result.name.clone() + &run + &slice.unwrap_or_default()
-            })
-            .collect();
-        Self { terminal, bar, rows, running: BTreeMap::new(), measuring_ms: 0, left: TimeLeft::of(resolved) }
+        let (rows, of) = Row::of(resolved);
+        Self {
+            terminal,
+            bar,
+            rows,
+            of,
+            slices: BTreeMap::new(),
+            running: BTreeMap::new(),
+            measuring_ms: 0,
+            left: TimeLeft::of(resolved),
+        }
     }
 
     fn time_left(&self, done_ns: u64) -> String {
@@ -101,22 +150,31 @@ impl Progress {
         self.bar.set_message(clean(&format!("{figures}{} left", self.time_left(at_ns))));
     }
 
-    /// The end of a row, in one line with its figures; `None` for a row that still waits: the run counts these at its
-    /// end.
+    /// The end of a row, in one line with its figures; `None` for a row that still waits, which the run counts at its
+    /// end, and for a short slice that others follow.
     fn finished(&mut self, row: usize, ending: &Ending) -> Option<String> {
-        let name = self.rows.get(row).filter(|_| ending.ended != RowEnd::Waiting)?;
+        let own = self.rows.get(row).filter(|_| ending.ended != RowEnd::Waiting)?;
+        let mut measured = self.running.remove(&row);
+        if let Some(slice) = own.short {
+            let all = self.slices.entry(own.number).or_default();
+            all.max_ns = all.max_ns.max(measured.and_then(|own| own.max_ns));
+            if slice.number < slice.of && ending.ended == RowEnd::Complete {
+                return None;
+            }
+            measured = self.slices.remove(&own.number);
+        }
         let word = match ending.ended.status() {
             RowStatus::Measured => "done",
             RowStatus::Skipped => "skipped",
             RowStatus::Failed => "failed",
         };
-        let figures = self.running.remove(&row).and_then(|measured| measured.words());
+        let figures = measured.and_then(|measured| measured.words());
         let rest = match (&ending.reason, figures) {
             (Some(reason), _) => format!(": {reason}"),
             (None, Some(figures)) => format!(", {figures}"),
             (None, None) => String::new(),
         };
-        Some(format!("[{}/{}] {name}: {word}{rest}", row + 1, self.rows.len()))
+        Some(format!("[{}/{}] {}: {word}{rest}", own.number, self.of, own.told()))
     }
 }
 
@@ -129,7 +187,8 @@ impl Sink for Progress {
                 self.bar.set_message(format!("starting, {} left", self.time_left(0)));
             }
             Event::RowStarted { row, name, duration_ns, .. } => {
-                let name = self.rows.get(*row).unwrap_or(name).clone();
+                let own = self.rows.get(*row);
+                let name = own.map_or(name, |own| &own.name).clone();
                 self.left.row_started(*row, stamped.at_ms);
                 self.measuring_ms = stamped.at_ms;
                 self.running.insert(*row, Measured::default());
@@ -137,14 +196,16 @@ impl Sink for Progress {
                 self.bar.set_position(0);
                 self.bar.set_prefix(clean(&name));
                 self.bar.set_message(format!("{} left", self.time_left(0)));
-                if !self.terminal {
-                    let of = self.rows.len();
-                    let time = duration(*duration_ns);
-                    say(format_args!(
-                        "[{}/{of}] {name}: measuring for {time}, {} left",
-                        row + 1,
-                        self.time_left(0)
-                    ));
+                if let Some(own) = own.filter(|_| !self.terminal) {
+                    let time = match own.short {
+                        None => duration(*duration_ns),
+                        Some(slice) if slice.number == 1 => {
+                            format!("{} in {} slices", duration(slice.whole_ns), slice.of)
+                        }
+                        Some(_) => return,
+                    };
+                    let (number, of, left) = (own.number, self.of, self.time_left(0));
+                    say(format_args!("[{number}/{of}] {}: measuring for {time}, {left} left", own.told()));
                 }
             }
             Event::Ticked(ticked) => self.tick(ticked),
@@ -303,6 +364,10 @@ mod tests {
 
     use super::*;
 
+    fn row(name: &str, number: usize, short: Option<Slice>) -> Row {
+        Row { name: name.into(), number, short }
+    }
+
     #[test]
     fn a_line_has_the_quantiles_that_the_report_of_its_bundle_has() {
         let mut latency = tactus_model::latency::Latency::new();
@@ -328,7 +393,9 @@ mod tests {
         let mut progress = Progress {
             terminal: false,
             bar: ProgressBar::hidden(),
-            rows: vec!["host".into(), "guest".into()],
+            rows: vec![row("host", 1, None), row("guest", 2, None)],
+            of: 2,
+            slices: BTreeMap::new(),
             running: BTreeMap::new(),
             measuring_ms: 0,
             left: TimeLeft::default(),
@@ -357,5 +424,37 @@ mod tests {
         assert_eq!(finished(&mut progress, 1), "[2/2] guest: done, max 470 us");
         let waits = Ending::because(RowEnd::Waiting, "the run was interrupted before its turn");
         assert_eq!(progress.finished(1, &waits), None, "it was not skipped: its turn did not come");
+    }
+
+    #[test]
+    fn short_slices_have_one_line_with_the_largest_of_all() {
+        let slice = |number| Slice { number, of: 2, whole_ns: 2_000_000_000, tick_ns: 100_000_000 };
+        let rows = [
+            ("a (slice 1 of 2)", 1),
+            ("b (slice 1 of 2)", 2),
+            ("a (slice 2 of 2)", 1),
+            ("b (slice 2 of 2)", 2),
+        ];
+        let rows = rows.into_iter().enumerate();
+        let mut progress = Progress {
+            terminal: false,
+            bar: ProgressBar::hidden(),
+            rows: rows.map(|(n, (name, number))| row(name, number, Some(slice(n as u32 / 2 + 1)))).collect(),
+            of: 2,
+            slices: BTreeMap::new(),
+            running: BTreeMap::new(),
+            measuring_ms: 0,
+            left: TimeLeft::default(),
+        };
+        let mut ended = |at: usize, max_ns: u64, ending: &Ending| {
+            progress.running.insert(at, Measured { max_ns: Some(max_ns), values: Vec::new() });
+            progress.finished(at, ending)
+        };
+        assert_eq!(ended(0, 70_000, &Ending::complete()), None);
+        assert_eq!(
+            ended(1, 5_000, &Ending::because(RowEnd::Failed, "gone")).unwrap(),
+            "[2/2] b: failed: gone"
+        );
+        assert_eq!(ended(2, 9_000, &Ending::complete()).unwrap(), "[1/2] a: done, max 70 us");
     }
 }

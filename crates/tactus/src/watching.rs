@@ -162,7 +162,8 @@ fn planned(resolved: &Resolved, number: usize, row: &RowPlan) -> Planned {
         measurement: result.measurement.entry().name.to_owned(),
         periods: result.measurement.has_periods(),
         beside: result.load.iter().chain(&result.fault).map(word).collect(),
-        planned_ns: result.planned_ns,
+        planned_ns: result.slice.map_or(result.planned_ns, |slice| slice.whole_ns),
+        slice: result.slice,
         limit_ns: required.and_then(|require| require.max).map(|max| max.0),
     }
 }

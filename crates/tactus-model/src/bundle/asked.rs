@@ -23,6 +23,9 @@ pub struct Asked {
     /// How long scenarios are measured at one go before it is another one's turn, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleave_ns: Option<u64>,
+    /// The scenarios of each environment take turns.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub in_turn: bool,
     /// The latency in ns above which the threads on the CPU are recorded for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blame_above_ns: Option<u64>,

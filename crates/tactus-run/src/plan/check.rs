@@ -179,7 +179,7 @@ fn states(plan: &Plan, source: &Source) -> Result<(), PlanError> {
             ));
         }
         if profile::find(&state.profile).is_none() {
-            let known: Vec<&str> = profile::PROFILES.iter().map(|profile| profile.name).collect();
+            let known = profile::names();
             return Err(source.error(
                 &format!("host-state.{name}.profile"),
                 format!("`{}` is not a tuning profile", state.profile),

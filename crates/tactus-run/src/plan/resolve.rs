@@ -16,7 +16,6 @@ use tactus_model::topology::Topology;
 use tactus_system::System;
 
 pub(crate) use order::Lot;
-use order::Parts;
 pub(crate) use scenario::threads;
 
 use super::filter::chosen;
@@ -48,7 +47,7 @@ pub fn resolve(
         resolver.environments.insert(name.to_owned(), environment);
     }
     let seed = plan.seed.unwrap_or(choices.seed);
-    let parts: Vec<Parts> = chosen.iter().map(|(_, scenario)| resolver.parts(scenario)).collect();
+    let parts = resolver.all_parts(&chosen);
     let mut scenarios = Vec::new();
     for (which, repeat, slice) in order::of(&parts, seed) {
         let (at, scenario) = chosen[which];

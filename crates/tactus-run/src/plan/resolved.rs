@@ -28,6 +28,8 @@ pub struct Choices {
     pub repeat: Option<u32>,
     /// How long scenarios are measured at one go.
     pub interleave: Option<Nanos>,
+    /// Without `interleave` and repeats: the scenarios of each environment take turns, if they last long enough.
+    pub in_turn: bool,
     /// How often an environment that died while it was measured is started again, in every scenario.
     pub restart: Option<u32>,
     /// Above which latency all are kept with who had the CPU, wherever there is a system that can tell.
@@ -59,6 +61,7 @@ impl Choices {
             interval_ns: self.interval.map(|interval| interval.0),
             repeat: self.repeat,
             interleave_ns: self.interleave.map(|interleave| interleave.0),
+            in_turn: self.in_turn,
             restart: self.restart,
             blame_above_ns: self.blame_above.map(|above| above.0),
             stop_above_ns: self.stop_above.map(|above| above.0),
@@ -149,8 +152,8 @@ pub struct ResolvedScenario {
     pub repeat: Option<(u32, u32)>,
     /// Which slice of that it is, where it is measured in several.
     pub slice: Option<Slice>,
-    /// Whether the machine is left alone for a while between the changes that it makes and the measurement.
-    pub settles: bool,
+    /// How long the machine is left alone between the changes that it makes and the measurement, in ns.
+    pub settle_ns: u64,
     /// How long it measures, in ns.
     pub duration_ns: u64,
     /// How often probes report, in ns.
@@ -316,7 +319,7 @@ impl ResolvedScenario {
         if self.skip.is_some() || self.kept {
             return 0;
         }
-        self.duration_ns.saturating_add(if self.settles { 1_000_000_000 } else { 0 })
+        self.duration_ns.saturating_add(self.settle_ns)
     }
 }
 

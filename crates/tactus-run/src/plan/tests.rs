@@ -110,7 +110,7 @@ fn repeats_are_rounds_of_all_scenarios_in_an_order_that_the_resolved_plan_gives_
     for (round, number) in runs.chunks(2).zip(1..) {
         assert!(round.iter().all(|run| run.1 == Some(number)) && round[0].0 != round[1].0, "{runs:?}");
     }
-    assert!(first.scenarios.iter().all(|scenario| scenario.settles));
+    assert!(first.scenarios.iter().all(|scenario| scenario.settle_ns == 1_000_000_000));
     let again = toml::to_string(&first.plan).unwrap();
     let again = resolved(&again, &Choices::default(), &machine("0-1", "")).unwrap();
     assert_eq!((order(&again), &again.plan), (runs, &first.plan));

@@ -11,6 +11,8 @@ use super::Maxima;
 pub struct Series {
     /// Exact counts and extremes since it began.
     pub totals: Totals,
+    /// Those of its earlier slices.
+    before: Totals,
     /// The largest latency of the last tick, in ns; `None` if nothing was measured in it.
     pub now_ns: Option<u64>,
     /// Largest latencies over the whole time.
@@ -34,7 +36,7 @@ impl Series {
         self.maxima.push(ticked.max_ns);
         match &ticked.whole {
             Some(whole) => {
-                self.totals = whole.total;
+                self.totals = self.with_before(&whole.total);
                 self.counts.add_packed(&std::mem::take(&mut self.kept));
                 // Invalid counts were refused where they arrived; here they would change nothing.
                 let _ = self.counts.add_sparse(&whole.counts);
@@ -53,10 +55,23 @@ impl Series {
     }
 
     pub(super) fn count(&mut self, total: &Totals) {
+        let total = self.with_before(total);
         // One that comes late says less than the tick before it.
         if total.cycles >= self.totals.cycles {
-            self.totals = *total;
+            self.totals = total;
         }
+    }
+
+    /// The totals of a slice, with those of the slices before it.
+    fn with_before(&self, slice: &Totals) -> Totals {
+        let mut all = self.before;
+        all.add(slice);
+        all
+    }
+
+    /// Another slice begins.
+    pub(super) const fn begin_slice(&mut self) {
+        self.before = self.totals;
     }
 
     /// Keeps the counts that a bundle has of it, as they are.

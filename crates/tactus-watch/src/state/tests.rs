@@ -41,6 +41,7 @@ pub(crate) fn planned(name: &str, environment: &str) -> Planned {
         periods: true,
         beside: vec!["scheduler".into()],
         planned_ns: 60_000_000_000,
+        slice: None,
         limit_ns: Some(100_000),
     }
 }
@@ -119,4 +120,28 @@ fn a_row_that_is_measured_again_begins_anew() {
     assert_eq!((watched.done(), watched.current()), (1, vec![1]));
     watched.take(&at(9_000, started(0, "host")));
     assert!(watched.rows[0].series.is_empty() && watched.rows[0].at_ns == 0);
+}
+
+#[test]
+fn slices_of_a_measurement_are_one_that_goes_on() {
+    let slice = |number| Some(Slice { number, of: 2, whole_ns: 60_000_000_000, tick_ns: 1_000_000_000 });
+    let of = |name: &str, number| Planned { slice: slice(number), ..planned(name, "host") };
+    let rows = [of("idle", 1), of("loaded", 1), of("loaded", 2), of("idle", 2)];
+    let mut watched = Watched::new("turns", rows);
+    assert_eq!(watched.rows.len(), 2);
+    let mut measured = |row: usize, max_ns: u64| {
+        watched.take(&at(0, started(row, "host")));
+        watched.take(&at(0, ticked(row, 1, 0, 1_000, max_ns, &mut Totals::default())));
+        let ending = Ending::complete();
+        watched.take(&at(0, Event::RowFinished { row, ending, measured_ns: 1_000_000_000 }));
+        (watched.done(), watched.rows.iter().map(|row| row.stage).collect::<Vec<_>>())
+    };
+    assert_eq!(measured(0, 900_000), (0, vec![Stage::Waiting, Stage::Waiting]));
+    assert_eq!(measured(1, 50_000).0, 0);
+    let ended = Stage::Ended(RowStatus::Measured);
+    assert_eq!(measured(2, 70_000), (1, vec![Stage::Waiting, ended]));
+    assert_eq!(measured(3, 30_000).0, 2);
+    let series = &watched.rows[0].series[&key(1)];
+    assert_eq!((series.totals.cycles, series.max_ns()), (200, Some(900_000)));
+    assert_eq!(watched.rows[0].at_ns, 2_000_000_000);
 }

@@ -90,6 +90,7 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         interval: arguments.interval,
         repeat: arguments.repeat,
         interleave: arguments.interleave,
+        in_turn: takes_turns(arguments),
         restart: arguments.restart.restart,
         blame_above: arguments.blame.blame_above,
         stop_above: arguments.blame.stop_above,
@@ -165,7 +166,7 @@ fn place(arguments: &Run, plan: &str) -> Result<Location, Failure> {
 fn size_of(resolved: &Resolved) -> Option<String> {
     let ns = resolved.expected_ns();
     if (LONG_NS..HUGE_NS).contains(&ns) {
-        let scenarios = resolved.scenarios.iter().filter(|scenario| scenario.skip.is_none()).count();
+        let scenarios = resolved.scenarios.iter().filter(|one| one.skip.is_none() && one.is_first()).count();
         return Some(format!("{scenarios} measurements, {} in all, plus start-up", duration(ns)));
     }
     (ns >= HUGE_NS).then(|| {
@@ -218,6 +219,7 @@ fn as_before(resumed: &Resumed, given: &Choices) -> Result<Choices, Failure> {
         interval: then.interval_ns.map(tactus_model::Nanos),
         repeat: then.repeat,
         interleave: then.interleave_ns.map(tactus_model::Nanos),
+        in_turn: then.in_turn,
         restart: then.restart,
         blame_above: then.blame_above_ns.map(tactus_model::Nanos),
         stop_above: then.stop_above_ns.map(tactus_model::Nanos),
@@ -249,6 +251,15 @@ const ORDINARY: &str = "note: this user may not use real-time threads: SCHED_OTH
 fn is_first_look(arguments: &Run) -> bool {
     let longer = arguments.long || arguments.duration.is_some() || arguments.interleave.is_some();
     arguments.plan.is_none() && !longer
+}
+
+/// Whether idle and loaded measurements of an environment take turns. A longer run with limits measures without
+/// interruption, and so does a run that ends at a latency.
+fn takes_turns(arguments: &Run) -> bool {
+    let own =
+        arguments.interleave.is_some() || arguments.repeat.is_some() || arguments.blame.stop_above.is_some();
+    let judged = !arguments.limits.by_environment().is_empty() && !is_first_look(arguments);
+    arguments.plan.is_none() && !own && !judged
 }
 
 /// Whether the command line says what is measured.

@@ -1,5 +1,7 @@
 //! The order in which scenarios are measured: that of the plan, and random where they are repeated.
 
+use std::collections::BTreeSet;
+
 use tactus_model::random::SplitMix64;
 
 /// A scenario by its place in the plan, which run of it, of how many, and which slice of that run, of how many.
@@ -12,16 +14,19 @@ pub struct Parts {
     pub repeats: u32,
     /// The number of slices of each run.
     pub slices: u32,
+    /// Scenarios of the same place are measured in rounds together.
+    pub place: usize,
 }
 
 impl Parts {
-    const fn all(self) -> u32 {
+    /// The number of all of them.
+    pub const fn all(self) -> u32 {
         self.repeats.saturating_mul(self.slices)
     }
 
     /// The n-th of all, from 0.
     fn turn(self, at: usize, n: u32) -> Turn {
-        let Self { repeats, slices } = self;
+        let Self { repeats, slices, .. } = self;
         let run = (repeats > 1).then(|| (n / slices + 1, repeats));
         (at, run, (slices > 1).then(|| (n % slices + 1, slices)))
     }
@@ -29,18 +34,19 @@ impl Parts {
 
 /// The turns of scenarios, each measured in one or more parts. Scenarios of several parts are measured in rounds,
 /// each with one part of every scenario that has any left, in random order. A drift or a passing disturbance then
-/// falls on all of them alike. The rounds stand where the first of them stands in the plan.
+/// falls on all of them alike. The rounds of a place stand where the first of its scenarios stands in the plan.
 pub fn of(parts: &[Parts], seed: u64) -> Vec<Turn> {
     let mut lot = Lot::new(seed);
     let mut turns = Vec::new();
-    let mut drawn = false;
+    let mut drawn = BTreeSet::new();
     for (at, own) in parts.iter().enumerate() {
         if own.all() <= 1 {
             turns.push((at, None, None));
-        } else if !drawn {
-            drawn = true;
-            for n in 0..parts.iter().map(|own| own.all()).max().unwrap_or(1) {
-                let has_part = |at: &usize| parts[*at].all() > 1 && parts[*at].all() > n;
+        } else if drawn.insert(own.place) {
+            let here = |other: &Parts| other.place == own.place && other.all() > 1;
+            let rounds = parts.iter().filter(|other| here(other)).map(|other| other.all()).max();
+            for n in 0..rounds.unwrap_or(1) {
+                let has_part = |at: &usize| here(&parts[*at]) && parts[*at].all() > n;
                 let mut round: Vec<usize> = (0..parts.len()).filter(has_part).collect();
                 lot.shuffle(&mut round);
                 turns.extend(round.into_iter().map(|at| parts[at].turn(at, n)));
@@ -79,13 +85,13 @@ mod tests {
 
     fn runs(repeats: &[u32], seed: u64) -> Vec<(usize, Option<(u32, u32)>)> {
         let parts: Vec<Parts> =
-            repeats.iter().map(|repeats| Parts { repeats: *repeats, slices: 1 }).collect();
+            repeats.iter().map(|repeats| Parts { repeats: *repeats, slices: 1, place: 0 }).collect();
         of(&parts, seed).into_iter().map(|(at, run, _)| (at, run)).collect()
     }
 
     #[test]
     fn slices_of_a_run_come_before_those_of_the_next_one_and_every_round_has_one_of_each() {
-        let parts = [Parts { repeats: 2, slices: 3 }, Parts { repeats: 1, slices: 6 }];
+        let parts = [Parts { repeats: 2, slices: 3, place: 0 }, Parts { repeats: 1, slices: 6, place: 0 }];
         let turns = of(&parts, 3);
         let own =
             |which: usize| turns.iter().filter(move |turn| turn.0 == which).map(|turn| (turn.1, turn.2));
@@ -94,6 +100,17 @@ mod tests {
         assert!(own(0).eq(wanted));
         assert!(own(1).eq((1..=6).map(|slice| (None, Some((slice, 6))))));
         assert!(turns.chunks(2).all(|round| round[0].0 != round[1].0), "{turns:?}");
+    }
+
+    #[test]
+    fn each_place_has_its_own_rounds_one_after_the_other() {
+        let part = |slices, place| Parts { repeats: 1, slices, place };
+        let turns = of(&[part(4, 0), part(1, 0), part(4, 2), part(4, 0), part(4, 2)], 9);
+        let places: Vec<usize> = turns.iter().map(|turn| turn.0).collect();
+        assert_eq!(places.len(), 17);
+        assert!(places[..8].chunks(2).all(|round| round.contains(&0) && round.contains(&3)), "{places:?}");
+        assert_eq!(places[8], 1, "measured at one go");
+        assert!(places[9..].chunks(2).all(|round| round.contains(&2) && round.contains(&4)), "{places:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A scenario of a plan, and its rows.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::{RowResult, Slice};
 use tactus_model::catalogue::Measure;
 use tactus_model::catalogue::measure::{Spin, Timer};
@@ -22,6 +24,16 @@ use crate::plan::{PlanError, card, state};
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(600);
 /// Most slices of a scenario: the most pairs that are judged together.
 const MOST_SLICES: u64 = 1000;
+/// The shortest turn of scenarios that take turns by default, in ns.
+const SHORTEST_TURN_NS: u64 = 1_000_000_000;
+/// Fewer turns decide nothing: three quantities of three environments need nine pairs.
+const LEAST_TURNS: u64 = 9;
+/// More turns decide little more, and each has a start and an end.
+const MOST_TURNS: u64 = 30;
+/// How long the machine is left alone before a repeat, in ns: effects of the former state last for a while.
+const REST_NS: u64 = 1_000_000_000;
+/// The same before a slice, in ns.
+const REST_OF_A_SLICE_NS: u64 = 200_000_000;
 const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
 const DEFAULT_PRIORITY: u32 = 95;
 /// Reports per scenario that a short one is cut into, so that its spread over time can be judged.
@@ -75,7 +87,38 @@ impl Resolver<'_> {
             let whole = self.duration(scenario).0;
             (whole.saturating_add(slice.0 / 2) / slice.0).clamp(1, MOST_SLICES)
         });
-        Parts { repeats: self.repeats(scenario), slices: u32::try_from(slices).unwrap_or(1) }
+        Parts { repeats: self.repeats(scenario), slices: u32::try_from(slices).unwrap_or(1), place: 0 }
+    }
+
+    /// The parts of all chosen scenarios. Of scenarios that take turns, those in one environment are measured in
+    /// rounds: it stays up, and no other environment is idle beside them.
+    pub(super) fn all_parts(&self, chosen: &[(usize, &Scenario)]) -> Vec<Parts> {
+        let own = |scenario: &Scenario| self.parts(scenario);
+        let mut parts: Vec<Parts> = chosen.iter().map(|(_, scenario)| own(scenario)).collect();
+        if !self.choices.in_turn {
+            return parts;
+        }
+        let place = |scenario: &'_ Scenario| -> Option<String> {
+            let names: BTreeSet<&str> = names(self.plan, scenario).into_iter().collect();
+            let usable = |name: &&str| self.environments.get(*name).is_some_and(|own| own.obstacle.is_none());
+            let takes_turns = self.can_be_sliced(scenario) && names.iter().all(usable);
+            takes_turns.then(|| names.into_iter().collect::<Vec<_>>().join(","))
+        };
+        let places: Vec<Option<String>> = chosen.iter().map(|(_, scenario)| place(scenario)).collect();
+        for (at, (_, scenario)) in chosen.iter().enumerate() {
+            let Some(place) = &places[at] else { continue };
+            let alike = |other: &usize| {
+                places[*other].as_ref() == Some(place)
+                    && self.duration(chosen[*other].1) == self.duration(scenario)
+            };
+            let peers: Vec<usize> = (0..chosen.len()).filter(alike).collect();
+            let slices = self.duration(scenario).0 / SHORTEST_TURN_NS;
+            if peers.len() > 1 && parts[at].all() == 1 && slices >= LEAST_TURNS {
+                parts[at].slices = u32::try_from(slices.min(MOST_TURNS)).unwrap_or(1);
+                parts[at].place = peers[0];
+            }
+        }
+        parts
     }
 
     /// Whether its slices can be added up: those of latencies can. Values are medians, a separation has a fixed
@@ -129,7 +172,11 @@ impl Resolver<'_> {
             lock_in,
             repeat,
             slice,
-            settles: repeat.is_some() || slice.is_some() || !self.plan.proof.is_empty(),
+            settle_ns: match slice {
+                Some(_) => REST_OF_A_SLICE_NS,
+                None if repeat.is_some() || !self.plan.proof.is_empty() => REST_NS,
+                None => 0,
+            },
             duration_ns: slice.map_or(duration.0, |slice| duration.0 / u64::from(slice.of)),
             tick_ns: tick,
             restart: self.choices.restart.or_else(|| self.value(scenario, |s| s.restart)).unwrap_or(0),

@@ -60,3 +60,40 @@ fn the_study_of_a_core_beside_a_loaded_one_takes_turns_and_says_what_two_cpus_ta
     let size = day.size();
     assert!(size.disk > 10_000_000 && size.most() == 2 * size.disk && size.memory > 10_000_000, "{size:?}");
 }
+
+#[test]
+fn by_default_the_scenarios_of_an_environment_take_turns_if_there_is_time_for_nine() {
+    let text = |seconds: u64| {
+        let scenario = |name: &str, rest: &str| {
+            format!(
+                "[[scenario]]\nname = \"{name}\"\nenvironment = \"host\"\nduration = \"{seconds}s\"\ncpus = \"1\"\n{rest}\n"
+            )
+        };
+        "name = \"turns\"\n[environment.host]\nkind = \"host\"\n".to_owned()
+            + &scenario("idle", "measurement = \"timer\"")
+            + &scenario("values", "measurement = \"os\"")
+            + &scenario("loaded", "measurement = \"timer\"\nload = [\"cpu\"]")
+    };
+    let choices = Choices { in_turn: true, seed: 5, ..Choices::default() };
+    let order = |seconds: u64| -> Vec<(String, Option<(u32, u32)>)> {
+        let resolved = resolved(&text(seconds), &choices, &machine("0-1", "")).unwrap();
+        let slice = |row: &RowPlan| row.result.slice.map(|slice| (slice.number, slice.of));
+        resolved.rows.iter().map(|row| (row.result.name.clone(), slice(row))).collect()
+    };
+    let ten = order(10);
+    assert_eq!(ten.len(), 21);
+    for (round, number) in ten[..20].chunks(2).zip(1..) {
+        let mut names: Vec<&str> = round.iter().map(|own| own.0.as_str()).collect();
+        names.sort_unstable();
+        assert!(
+            names == ["idle", "loaded"] && round.iter().all(|own| own.1 == Some((number, 10))),
+            "{ten:?}"
+        );
+    }
+    assert_eq!(ten[20], ("values".into(), None), "medians do not add up");
+    assert!(order(8).iter().all(|own| own.1.is_none()), "eight turns would decide nothing");
+    assert_eq!(order(600).len(), 61, "thirty turns of 20 s");
+    let alone = Choices { only: vec!["idle".into()], ..choices.clone() };
+    let alone = resolved(&text(10), &alone, &machine("0-1", "")).unwrap();
+    assert_eq!(alone.rows.len(), 1, "nothing to take turns with");
+}
