@@ -48,4 +48,5 @@ pub use kernel::{is_managed, isolcpus_value, rescued};
 pub use possible::{Impossible, impossible};
 pub use release::Kernel;
 pub use role::{likely_role, role_in};
+pub use sentence::cpus_or_none;
 pub use subject::{Intent, Subject};

@@ -29,8 +29,8 @@ pub static CHECKS: &[Check] = &[
 it a wake-up from an open deep state takes up to that state's exit latency: see c-states.",
         fix: "Write 3 to /sys/devices/system/cpu/cpuN/power/pm_qos_resume_latency_us of CPUs {isolated}. There 0 \
 means no bound, and `n/a` a bound of zero. Or let a program write a bound of 1 to 3 us, as a 32-bit number, to \
-/dev/cpu_dma_latency and keep it open. TuneD's force_latency does so.",
-        risk: "The bound of /dev/cpu_dma_latency ends when the program closes the file. A bound of zero makes idle \
+/dev/cpu_dma_latency and keep it open; the bound ends when it closes the file. TuneD's force_latency does so.",
+        risk: "Idle CPUs use more power, which can lower the boost of the others. A bound of zero makes idle \
 CPUs poll if their first idle state is POLL: see latency-zero-keeps-tick. Zero is written as `0` to /dev/cpu_dma_latency \
 and as `n/a` to a CPU's pm_qos_resume_latency_us.",
         judge: bound,

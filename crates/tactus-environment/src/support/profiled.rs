@@ -6,7 +6,7 @@ use tactus_model::change::{Change, Effect, Target};
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::plan;
-use tactus_tune::profile::{self, PROFILES, Profile};
+use tactus_tune::profile::{self, Profile};
 
 use super::text;
 use crate::{Layout, OptionError};
@@ -57,7 +57,7 @@ pub fn of(spec: &plan::Environment, layout: &Layout) -> Result<Option<Profiled>,
 pub(crate) fn written(
     spec: &plan::Environment,
 ) -> Result<Option<(&'static Profile, Option<CpuSet>)>, OptionError> {
-    let names = || PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
+    let names = || profile::names().join(", ");
     let asked = match text(spec, "isolate", "CPUs inside, as \"1-2\"")? {
         None => None,
         Some(list) => Some(list.parse::<CpuSet>().map_err(|error| OptionError {

@@ -40,9 +40,11 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
         _ if tested.is_empty() => (NOT_TESTED, Tone::Doubt, not_tested(&proofs)),
         Some(best) => {
             let lower = if helping.len() == 1 { "lowers" } else { "lower" };
-            let settings = if tested.len() == 1 { "setting" } else { "settings" };
             let (helping, tested) = (helping.len(), tested.len());
-            let said = format!("{helping} of {tested} {settings} {lower} latency: {}", best.lowers());
+            let said = match tested {
+                1 => format!("the one setting that was tested lowers latency: {}", best.lowers()),
+                many => format!("{helping} of {many} settings {lower} latency: {}", best.lowers()),
+            };
             (SHOWN, Tone::Good, said)
         }
         None if !mixed.is_empty() => {

@@ -341,7 +341,7 @@ fn changed(document: &CompareDocument) -> Option<Part> {
     };
     let head = Head::all(["what", &base, &now]);
     if rows.is_empty() {
-        let nothing = "No reading differs: machine, kernel, command line, clock source, governor, findings, \
+        let nothing = "Unchanged: machine, kernel, command line, clock source, governor, findings, \
             tactus.";
         return (document.conditions.len() > 1).then(|| Part::Remark(nothing.into()));
     }

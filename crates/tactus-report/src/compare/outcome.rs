@@ -185,8 +185,8 @@ fn is_judged_emulated(one: &ComparedEntry) -> bool {
 /// The limits of any such comparison.
 fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
     let mut limits = vec![
-        "Bundles of different days also differ in time: a difference found here may come from the day. Only \
-         an interleaved A/B test in one session proves a cause: both as scenarios of one plan with `repeat` \
+        "The bundles were not measured in turn: a difference may come from the time of measuring. Only \
+         an A/B test in one session proves a cause: both as scenarios of one plan with `repeat` \
          and `[[compare]]`, or `tactus prove`."
             .to_owned(),
     ];

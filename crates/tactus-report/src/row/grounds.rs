@@ -7,12 +7,12 @@ use tactus_model::event::RowStatus;
 use tactus_model::outcome::restart::{gaps_between, headline};
 
 use super::name::under;
-use super::summary::ended_early;
+use super::summary::{ended_early, unrecorded};
 use crate::units::{clean, duration};
 
 /// Whether a row was measured.
 pub fn measured(result: &RowResult) -> Result<(), String> {
-    let why = || result.reason.as_deref().unwrap_or("no reason was recorded");
+    let why = || result.reason.as_deref().unwrap_or_else(|| unrecorded(result));
     match result.status {
         RowStatus::Measured => Ok(()),
         RowStatus::Skipped => Err(format!("skipped: {}", why())),

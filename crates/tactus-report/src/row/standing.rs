@@ -66,7 +66,7 @@ pub(super) fn too_few(result: &RowResult, least: u64) -> Option<String> {
     (fewest < least).then(|| {
         let (cycles, are) = if fewest == 1 { ("cycle", "is") } else { ("cycles", "are") };
         format!(
-            "{} {cycles} of a thread {are} too few for a verdict, which needs {}",
+            "{} {cycles} of a thread {are} too few for a pass, which needs {}",
             count(fewest),
             count(least)
         )

@@ -52,7 +52,15 @@ pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
         }
         RowStatus::Measured if !has_numbers(result) => Some("nothing was measured".into()),
         RowStatus::Measured => None,
-        RowStatus::Skipped | RowStatus::Failed => Some("no reason was recorded".into()),
+        RowStatus::Skipped | RowStatus::Failed => Some(unrecorded(result).into()),
+    }
+}
+
+/// What is known of a row that was not measured and has no recorded reason.
+pub(super) fn unrecorded(result: &RowResult) -> &'static str {
+    match result.ended {
+        RowEnd::Waiting => "the run ended before it began",
+        _ => "no reason was recorded",
     }
 }
 

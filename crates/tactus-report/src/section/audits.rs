@@ -73,7 +73,7 @@ fn brief(contents: &Contents) -> List {
     let said = contents.audits.keys().filter_map(|name| Some((name, conditions(contents, name)?)));
     let item = |(name, sentence): (&String, String)| {
         let role = contents.audits.get(name).map(|audit| role(contents, name, audit)).unwrap_or_default();
-        Item::led("measured with:", Tone::Doubt, format!("{name}{role}: {sentence}"))
+        Item::led(format!("audit of {name}{role}:"), Tone::Doubt, sentence)
     };
     let mut items: Vec<Item> = said.map(item).collect();
     if let Some(last) = items.last_mut() {

@@ -48,7 +48,7 @@ impl Change {
             let most = interval.largest();
             return match (most.is_finite(), most <= self.base_ns) {
                 (true, true) => format!("no effect larger than {}", latency(most)),
-                (true, false) => format!("no effect shown; it could be up to {}", latency(most)),
+                (true, false) => format!("no effect shown; up to {} is possible", latency(most)),
                 (false, _) => "no effect shown; any size is possible".into(),
             };
         }

@@ -249,7 +249,7 @@ fn bound(change: &Change, difference: &Difference) -> Result<String, String> {
     if most <= change.base_ns {
         Ok(latency(most))
     } else if most.is_finite() {
-        Err(format!(", and it could be up to {}", latency(most)))
+        Err(format!(", and up to {} is possible", latency(most)))
     } else {
         Err(", and any size is possible".into())
     }

@@ -252,7 +252,7 @@ fn too_few_cycles_show_that_nothing_is_lacking_never_and_that_something_is_at_on
         }
         row
     };
-    unknowable(few(3_000), "99 999 cycles of a thread are too few for a verdict, which needs 100 000");
+    unknowable(few(3_000), "99 999 cycles of a thread are too few for a pass, which needs 100 000");
     let entry = one(&of(vec![few(90_000)]));
     assert_eq!(fits(&entry), [Fit::Unknowable, Fit::Unfit, Fit::Unfit], "no cycle more makes it less");
     assert_eq!(entry.classes[1].lacks, ["jitter 88 us, limit 5 us"]);

@@ -20,4 +20,4 @@ mod tests;
 
 pub use files::complete;
 pub use setting::{Profile, Setting, Value, What};
-pub use table::{PROFILES, find};
+pub use table::{PROFILES, find, names};

@@ -8,6 +8,12 @@ use super::realtime::{REALTIME, VIRTUAL_GUEST, VIRTUAL_HOST};
 /// The four profiles.
 pub static PROFILES: &[&Profile] = &[&REALTIME, &VIRTUAL_HOST, &VIRTUAL_GUEST, &CPU_PARTITIONING];
 
+/// The names that messages list.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    PROFILES.iter().copied().chain([&WITH_ISOLCPUS]).map(|profile| profile.name).collect()
+}
+
 /// The profile of this name: one of [`PROFILES`], one that they inherit, or
 /// `cpu-partitioning-isolcpus`.
 #[must_use]

@@ -19,7 +19,7 @@ pub struct Convert {
     #[arg(long)]
     pub formats: bool,
     /// Write this format: cyclictest-json, cyclictest-histogram, oslat-json, hlog, csv, parquet, openmetrics. Default: a bundle
-    #[arg(long, value_name = "FORMAT", value_parser = Open(vocabulary::exports), hide_possible_values = true)]
+    #[arg(long, alias = "format", value_name = "FORMAT", value_parser = Open(vocabulary::exports), hide_possible_values = true)]
     pub to: Option<String>,
     /// Output: the new bundle (default: ./tactus-import-TIME); with --to a file, or - for stdout (the
     /// default), or a directory for a format of several files

@@ -59,7 +59,7 @@ pub struct Choose {
 /// Arguments of `tune plan`.
 #[derive(Debug, Args)]
 pub struct TunePlan {
-    /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
+    /// realtime, realtime-virtual-host, realtime-virtual-guest, cpu-partitioning or cpu-partitioning-isolcpus
     #[arg(long, value_name = "PROFILE", default_value = "realtime")]
     pub profile: String,
     /// CPUs for real-time work; default: the isolated ones, else all but the first core's
@@ -84,7 +84,7 @@ pub struct TunePlan {
 /// Arguments of `tune apply`.
 #[derive(Debug, Args)]
 pub struct TuneApply {
-    /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning
+    /// realtime, realtime-virtual-host, realtime-virtual-guest, cpu-partitioning or cpu-partitioning-isolcpus
     #[arg(long, value_name = "PROFILE", required_unless_present = "again")]
     pub profile: Option<String>,
     /// CPUs for real-time work

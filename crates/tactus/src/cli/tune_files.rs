@@ -16,7 +16,7 @@ pub struct TuneFiles {
     /// explain` describes each
     #[arg(value_parser = Open(vocabulary::generators), hide_possible_values = true)]
     pub what: String,
-    /// realtime, realtime-virtual-host, realtime-virtual-guest or cpu-partitioning. Default: realtime, for guests
+    /// realtime, realtime-virtual-host, realtime-virtual-guest, cpu-partitioning or cpu-partitioning-isolcpus. Default: realtime, for guests
     /// realtime-virtual-host
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,

@@ -70,7 +70,7 @@ fn many_enough(arguments: &Compare) -> Result<(), Failure> {
             "name a bundle of 10 repeats or more, or a directory of 10 bundles: `tactus compare --self BASE`",
         )),
         (false, _) => Err(Failure::say(
-            "the bundle to compare with it is missing",
+            "compare takes two bundles or more",
             "name the base first, then the bundles to compare: `tactus compare BASE NEW`; compare a baseline \
              with itself by `tactus compare --self BASE`",
         )),

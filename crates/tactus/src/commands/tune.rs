@@ -55,7 +55,7 @@ fn plan(arguments: &TunePlan) -> Result<Exit, Failure> {
 /// The profile of this name.
 fn named(name: &str) -> Result<&'static Profile, Failure> {
     profile::find(synonyms::profile(name)).ok_or_else(|| {
-        let names: Vec<&str> = profile::PROFILES.iter().map(|profile| profile.name).collect();
+        let names = profile::names();
         let all = format!("use one of {}", names.join(", "));
         Failure::say(format!("there is no profile `{name}`"), nearest::hint(name, names, all))
     })

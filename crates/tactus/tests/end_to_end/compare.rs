@@ -188,7 +188,7 @@ fn what_cannot_be_compared_is_named_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();
     for (arguments, said) in [
-        (&["one"][..], "the bundle to compare with it is missing"),
+        (&["one"][..], "compare takes two bundles or more"),
         (&["one", "one"], "`one` is named twice"),
         (&["--self", "one", "two"], "--self takes one baseline"),
         (&["nowhere", "empty"], "nowhere"),

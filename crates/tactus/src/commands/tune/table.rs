@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tactus_audit::cpus_or_none;
 use tactus_model::change::{Change, Effect, Target};
 use tactus_report::units::wrapped;
 use tactus_tune::plan::{Layer, Plan, PlannedChange};
@@ -21,10 +22,10 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
     let open = plan.open().count();
     let _ = writeln!(
         text,
-        "{} for a {}: CPUs {} isolated, {} for housekeeping. {open} to change, {} already set.\n",
+        "{} for a {}: {} isolated, {} for housekeeping. {open} to change, {} already set.\n",
         plan.profile,
         plan.role,
-        plan.isolation.isolated,
+        cpus_or_none(&plan.isolation.isolated),
         plan.isolation.housekeeping,
         plan.entries.len() - open
     );
@@ -178,7 +179,10 @@ fn write_withheld(text: &mut String, plan: &Plan, width: usize) {
         let (option, _) = first.ask.split_once(' ').unwrap_or((&first.ask, ""));
         let _ = writeln!(text, "  {:<24} {}", first.change.check, kinds.join("; "));
         let names = names.join(",");
-        let words = format!("Weakens {}: {}. To apply it: {option} {names}", first.guard, first.gives_up);
+        let words = format!(
+            "Turns off or weakens {}: {}. To apply it: {option} {names}",
+            first.guard, first.gives_up
+        );
         for row in wrapped(&words, width.saturating_sub(29).max(30)) {
             let _ = writeln!(text, "  {:<24}   {row}", "");
         }
