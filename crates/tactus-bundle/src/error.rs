@@ -33,6 +33,12 @@ pub enum BundleError {
         /// What is missing.
         reason: String,
     },
+    /// It has no end.
+    #[error("{path} is not finished: its run is in progress, or died before it could end the bundle")]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
     /// It was written in another format.
     #[error("{path} was written by tactus {tactus} in format {}.{}; this tactus reads format {}", found.major, found.minor, FORMAT.major)]
     OtherVersion {
@@ -97,6 +103,8 @@ impl BundleError {
             Self::Io { .. } => return None,
             Self::CannotMake { .. } => "name a directory that can be created with --out DIR".into(),
             Self::NotABundle { .. } => "give the directory that `tactus run` printed at its end".into(),
+            Self::Unfinished { .. } => "wait until the run ends (`tactus watch`); of one that died, `tactus run --into BUNDLE` \
+                measures the rest".into(),
             Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),
             Self::Altered { .. } => "copy the bundle again; `tactus report --damaged` reads what is left and \
                 reports the damage".into(),

@@ -125,7 +125,11 @@ pub fn added(dir: &Directory, manifest: &Manifest) -> Option<BundleError> {
         }
     };
     let unnamed = |path: &Path, kind: Kind| {
-        (!is_named(path, kind)).then(|| refused(path, "the manifest does not name it".into()))
+        let reason = match manifest.files.contains_key(&*path.to_string_lossy()) {
+            true => "the manifest names a regular file here",
+            false => "the manifest does not name it",
+        };
+        (!is_named(path, kind)).then(|| refused(path, reason.into()))
     };
     let alone = [SOURCE, PLAN, EVENTS, LOG].into_iter().filter(|name| dir.entry(name).is_ok());
     let alone = alone.filter_map(|name| unnamed(Path::new(name), Kind::File)).next();

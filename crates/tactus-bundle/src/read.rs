@@ -224,8 +224,7 @@ pub struct Sealed {
 pub fn sealed(dir: &Directory) -> Result<Sealed, BundleError> {
     let (manifest, bytes) = manifest_and_bytes(dir)?;
     if manifest.finished.is_none() {
-        let reason = "the run is in progress, or died before it could end the bundle".to_owned();
-        return Err(BundleError::NotABundle { path: dir.path().to_owned(), reason });
+        return Err(BundleError::Unfinished { path: dir.path().to_owned() });
     }
     let mut checked = files::Checked::default();
     let altered = manifest.files.iter().find_map(|(name, sum)| altered(dir, name, sum, &mut checked));

@@ -229,7 +229,9 @@ fn of_series(source: &Source<'_>, text: &mut Stream<'_>) {
         Some("seconds"),
         "What was measured, without the periods that late wake-ups missed.",
     );
-    for (labels, counted) in &all {
+    // Without a histogram, nothing is known of the buckets of what was measured.
+    let is_known = |counted: &Counted<'_>| counted.raw.is_some() || counted.result.summary.cycles == 0;
+    for (labels, counted) in all.iter().filter(|(_, counted)| is_known(counted)) {
         buckets(text, labels, counted);
     }
     type Figure = fn(&Counted<'_>) -> Option<u64>;

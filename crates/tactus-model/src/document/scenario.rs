@@ -232,6 +232,9 @@ pub struct LimitEntry {
     pub warns: bool,
     /// The side on which the result is.
     pub side: Side,
+    /// Why it came out so, in words.
+    #[serde(default)]
+    pub reason: String,
 }
 
 /// A number that may be unbounded: `f64::MAX` in memory, and `null` in JSON.

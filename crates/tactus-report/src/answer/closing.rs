@@ -1,10 +1,10 @@
 //! The outcome of each required limit, over all measurements: the closing list of a run.
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::{LimitEntry, Outcome, Verdict};
+use tactus_model::document::{LimitEntry, Outcome};
 
 use super::required::{Judged, asked_of, judged, over, part, rank};
-use crate::row::{Runs, came_of, figure_words, limit_words};
+use crate::row::{Runs, came_of, figure_words, limit_words, taken_words};
 use crate::stats::Line;
 use crate::units::{clean, listed};
 
@@ -90,17 +90,16 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
         _ => String::new(),
     };
     let why = match outcome {
-        Outcome::Inconclusive => format!(": {}", doubt(decides.judged.verdict)),
+        Outcome::Inconclusive => format!(": {}", doubt(&entry.reason)),
         _ => format!(" ({})", over(decides.judged, entry)),
     };
-    let said = format!("{} in {name}{by}{why}{others}", figure_words(entry, entry.high));
+    let said = format!("{} in {name}{by}{why}{others}", taken_words(entry));
     let limit = format!("{} {}", clean(&entry.quantity), limit_words(entry));
     Some(Closed { outcome, limit, said })
 }
 
 /// Why nothing is decided: what stands behind the `but` of a reason.
-fn doubt(verdict: &Verdict) -> String {
-    let reason = verdict.reason.as_str();
+fn doubt(reason: &str) -> String {
     clean(reason.split_once(", but ").map_or(reason, |(_, doubt)| doubt))
 }
 
@@ -109,7 +108,7 @@ fn not_judged(all: &[Judged<'_>]) -> Vec<Closed> {
     let mut reasons: Vec<(String, String, Vec<String>)> = Vec::new();
     for one in all.iter().filter(|one| one.verdict.limits.is_empty()) {
         let (limit, reason, name) =
-            (asked_of(one).unwrap_or_default(), doubt(one.verdict), clean(&one.line.name));
+            (asked_of(one).unwrap_or_default(), doubt(&one.verdict.reason), clean(&one.line.name));
         match reasons.iter_mut().find(|known| (&known.0, &known.1) == (&limit, &reason)) {
             Some((.., names)) => names.push(name),
             None => reasons.push((limit, reason, vec![name])),

@@ -8,6 +8,7 @@ use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::Unknowable;
 use tactus_model::number::float;
 use tactus_model::own_groups::tells_throttling;
+use tactus_model::plan::{Activity, Scenario};
 use tactus_model::scheduling::Policy;
 
 use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, unavailable, under};
@@ -26,7 +27,7 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
     let results: Vec<&RowResult> = own().flat_map(runs).collect();
     [
         damaged(contents),
-        idle(&results, lines),
+        idle(contents, &results, lines),
         beside(&results),
         other(&results),
         missed(&results),
@@ -36,7 +37,8 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
         }),
         interrupted(contents).filter(|_| !answer.contains("the run was interrupted")),
         broken("Ended early", lines, |line| {
-            contents.manifest.status == RunStatus::Complete && runs(line).into_iter().any(ended_early)
+            contents.manifest.status == RunStatus::Complete
+                && runs(line).into_iter().any(|run| ended_early(run) && !run.damaged)
         }),
         broken("Failed", lines, |line| {
             !is_told(answer, line) && runs(line).iter().any(|run| run.status == RowStatus::Failed)
@@ -72,15 +74,28 @@ pub(super) fn damaged(contents: &Contents) -> Option<String> {
 
 /// Says that nothing ran beside any measurement that was judged: latencies under load are then unknown, or no limit was
 /// set for them.
-fn idle(results: &[&RowResult], lines: &[Line]) -> Option<String> {
+fn idle(contents: &Contents, results: &[&RowResult], lines: &[Line]) -> Option<String> {
     let words: Vec<String> = results.iter().filter_map(|result| under(result)).collect();
     let none = !words.is_empty() && words.iter().all(|words| words == "idle");
-    let elsewhere =
-        lines.iter().any(|line| line.figures.is_some() && !line.load.is_empty() && line.load != "idle");
-    none.then(|| match elsewhere {
-        true => "Judged idle only: the measurements under load have no limit.".into(),
-        false => "Idle only: tactus ran no load.".into(),
+    let elsewhere = lines.iter().any(|line| {
+        line.figures.is_some() && !line.load.is_empty() && !["idle", "unknown"].contains(&line.load.as_str())
+    });
+    // Rows that were not chosen, or are lost.
+    let absent = contents.plan.scenario.iter().any(|scenario| {
+        let is_it = |row: &Row| scenario.name.as_ref() == Some(&row.result.name);
+        has_load(scenario) && !contents.rows.iter().any(is_it)
+    });
+    none.then(|| match (elsewhere, absent) {
+        (true, _) => "Judged idle only: the measurements under load have no limit.".into(),
+        (false, true) => "Idle only: the measurements under load are missing here.".into(),
+        (false, false) => "Idle only: tactus ran no load.".into(),
     })
+}
+
+/// Whether a scenario has a load or a fault.
+fn has_load(scenario: &Scenario) -> bool {
+    let disturbs = |activity: &Activity| activity.load.is_some() || activity.fault.is_some();
+    !scenario.load.is_empty() || !scenario.fault.is_empty() || scenario.activity.iter().any(disturbs)
 }
 
 /// Says that something else measured this machine at the same time.

@@ -6,7 +6,7 @@ use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
 use tactus_model::number::float;
 
-use crate::row::{control, died, ended_early, ended_load, figures, has_numbers, under};
+use crate::row::{control, died, ended_early, ended_load, figures, found_nothing, has_numbers, under};
 use crate::stats::comparison;
 use crate::units::{clean, duration, latency};
 
@@ -62,7 +62,7 @@ fn counts(contents: &Contents) -> String {
         }
     };
     let is = |of: fn(&RowResult) -> bool| contents.rows.iter().filter(|row| of(&row.result)).count();
-    let early = is(ended_early);
+    let early = is(|result| ended_early(result) && !result.damaged);
     let died = is(|result| died(result).is_some());
     let nothing = with(RowStatus::Measured).saturating_sub(measured);
     let all = [
@@ -114,7 +114,11 @@ fn chosen(contents: &Contents) -> Option<String> {
 }
 
 fn measured_rows(contents: &Contents) -> impl Iterator<Item = &Row> {
-    contents.rows.iter().filter(|row| row.result.status == RowStatus::Measured && has_numbers(&row.result))
+    let has_result = |result: &RowResult| has_numbers(result) || found_nothing(result).is_some();
+    contents
+        .rows
+        .iter()
+        .filter(move |row| row.result.status == RowStatus::Measured && has_result(&row.result))
 }
 
 fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
@@ -147,11 +151,10 @@ fn instrument(contents: &Contents) -> Option<String> {
     let injected = latencies().filter(|row| control(&row.result).is_some()).count();
     match (proven, total) {
         (_, 0) => None,
-        (proven, _) if once && proven > 0 && proven == injected => Some(
-            "Self-test passed: every measuring thread saw the injected fault, within 10 % or the noise. It \
-                 runs in the first and the last pair of each setting."
-                .into(),
-        ),
+        (proven, total) if once && proven > 0 && proven == injected => Some(format!(
+            "Self-test passed: every measuring thread saw the injected fault, within 10 % or the noise, in the {proven} of \
+             {total} measurements that made one."
+        )),
         (proven, _) if once && injected > 0 => {
             Some(format!("Self-test passed in {proven} of the {injected} measurements that made one."))
         }

@@ -15,7 +15,7 @@ mod tested;
 
 use tactus_model::Evidence;
 
-pub use cases::{Came, Case, cases};
+pub use cases::{Asked, Came, Case, asked, cases};
 pub use chosen::{answer, question};
 pub use closing::{Closed, closing};
 pub(crate) use conditions::conditions;

@@ -8,7 +8,7 @@ use tactus_model::{Evidence, Nanos};
 
 use super::{kinds, next};
 use crate::part::{Answer, Next, Tone};
-use crate::row::{Runs, enough, figure_words, limit_words, time_words, under, verdict};
+use crate::row::{Runs, enough, limit_words, taken_words, time_words, under, verdict};
 use crate::stats::Line;
 use crate::units::{clean, duration, exactly, listed};
 
@@ -121,18 +121,12 @@ fn said(judged: &Judged<'_>) -> String {
         return format!("{name}: {reason}{asked}");
     };
     let doubt = doubt.filter(|_| verdict.outcome == Outcome::Inconclusive).unwrap_or_default();
-    let shown = |value| figure_words(limit, value);
     let quantity = clean(&limit.quantity);
     // A quantile is judged for each thread, and tables show that of all.
     let threads = judged.runs.first().map_or(0, |run| run.result.series().len());
     let of = if quantity.starts_with("p99") && threads > 1 { " of the worst thread" } else { "" };
     let most = limit_words(limit);
-    // Of a quantile the bound keeps the limit, and tables show what was measured.
-    let bounded = limit.side == Side::Kept && quantity.starts_with("p99") && limit.low < limit.high;
-    let taken = match bounded {
-        true => format!("{} (at most {}, 95 %)", shown(limit.low), shown(limit.high)),
-        false => shown(limit.high),
-    };
+    let taken = taken_words(limit);
     format!("{name}: {quantity}{of} {taken}{relation} {most} ({}){doubt}", over(judged, limit))
 }
 

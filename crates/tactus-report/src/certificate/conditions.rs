@@ -1,14 +1,15 @@
 //! The conditions under which an answer holds, for the second page.
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, Row};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::cpus::CpuSet;
+use tactus_model::event::RowStatus;
 use tactus_model::facts::Facts;
 use tactus_model::message::NoteKind;
 
 use super::required::{all_of, intervals};
 use super::{Entry, Given, Judged, distinct, short};
-use crate::row::{conditions as audited, controls, load_words, policy};
+use crate::row::{conditions as audited, controls_of, load_words, policy};
 use crate::section::facts::telling;
 use crate::units::{NONE, count, duration, moment, unbroken};
 
@@ -52,7 +53,7 @@ pub fn conditions(contents: &Contents, judged: &[Judged<'_>], given: &Given, sha
         ("CPUs", Some(cpus(contents, judged)), 2),
         ("Scheduling", Some(scheduling(judged)), 1),
         ("Interval", Some(intervals(judged)), 1),
-        ("Self-test", Some(self_test(contents)), 3),
+        ("Self-test", Some(self_test(contents, judged)), 3),
         ("Started", Some(moment(&manifest.started)), 1),
         ("Ended", manifest.finished.as_deref().map(moment), 1),
         ("Measured for", Some(measured(judged)), 1),
@@ -137,14 +138,17 @@ fn rows<'a>(judged: &'a [Judged<'a>]) -> impl Iterator<Item = &'a Row> {
 }
 
 fn loads(judged: &[Judged<'_>]) -> String {
-    all_of(&distinct(rows(judged).map(|row| load_words(&row.result))))
+    let measured = rows(judged).filter(|row| row.result.status == RowStatus::Measured);
+    all_of(&distinct(measured.map(|row| load_words(&row.result))))
 }
 
 /// The CPUs that are on, and the measured ones, place by place.
 fn cpus(contents: &Contents, judged: &[Judged<'_>]) -> String {
     let on = &contents.manifest.machine.cpus;
     let on = if on.is_empty() { String::new() } else { format!("{on} are on; ") };
-    let measured = distinct(judged.iter().map(|one| {
+    let was_measured =
+        |one: &&Judged<'_>| one.runs.iter().any(|run| run.result.status == RowStatus::Measured);
+    let measured = distinct(judged.iter().filter(was_measured).map(|one| {
         let series = one.runs.iter().flat_map(|run| run.result.series());
         let cpus: CpuSet = series.map(|series| series.key.cpu).collect();
         let cpus = if cpus.is_empty() { "not known".to_owned() } else { cpus.to_string() };
@@ -163,8 +167,11 @@ fn scheduling(judged: &[Judged<'_>]) -> String {
 }
 
 /// How the self-tests went: what speaks against them first.
-fn self_test(contents: &Contents) -> String {
-    let mut all = controls(contents);
+fn self_test(contents: &Contents, judged: &[Judged<'_>]) -> String {
+    let is_judged = |result: &RowResult| {
+        rows(judged).any(|row| row.result.name == result.name && row.result.environment == result.environment)
+    };
+    let mut all = controls_of(contents, is_judged);
     all.sort_by_key(|(passed, _)| *passed);
     let said: Vec<String> = all.into_iter().map(|(_, sentence)| sentence).collect();
     if said.is_empty() { NONE.into() } else { said.join(" ") }

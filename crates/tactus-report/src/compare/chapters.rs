@@ -208,7 +208,7 @@ fn results(document: &CompareDocument) -> Vec<Part> {
         }
     }
     for one in &document.unmatched {
-        let text = format!("in {} alone ({}, {})", one.only_in, one.environment, one.measurement);
+        let text = format!("measured in {} alone ({}, {})", one.only_in, one.environment, one.measurement);
         items.push(Item { name: clean(&one.name), ..Item::led("not judged:", Tone::Doubt, clean(&text)) });
     }
     if !items.is_empty() {

@@ -3,20 +3,18 @@
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, RowResult};
 use tactus_model::document::{CompareDocument, ComparedEntry, Judgement, LimitEntry, Outcome, Side, Verdict};
 use tactus_model::event::RowStatus;
-use tactus_model::number::float;
 use tactus_model::outcome::RowEnd;
-use tactus_model::plan::Require;
-use tactus_model::{Evidence, Nanos};
 
 use super::RenderError;
-use crate::answer::{answer, without_rows};
+use crate::answer::{Asked, answer, asked, without_rows};
 use crate::compare::title;
-use crate::row::{Runs, broke, figure_words};
+use crate::row::{Runs, broke, figure_words, found_nothing, taken_words};
 use crate::stats::{Line, comparison};
-use crate::units::{clean, exactly, number};
+use crate::units::clean;
 
 /// The verdicts of a bundle as JUnit XML: a case for each required limit, also if it was not measured. A
 /// broken limit fails its case. An inconclusive one is an error, even if the measurement was skipped or
@@ -64,7 +62,8 @@ fn run(contents: &Contents) -> Report {
         let may_skip = has_any && row.result.ended != RowEnd::Waiting;
         let mut own = cases(&line, &row.result, broke.as_deref(), may_skip);
         // All limits share one measurement, so its time counts once.
-        own.iter_mut().take(1).for_each(|case| _ = case.set_time(Duration::from_nanos(line.measured_ns)));
+        let lasted = line.lasted().fold(0, u64::saturating_add);
+        own.iter_mut().take(1).for_each(|case| _ = case.set_time(Duration::from_nanos(lasted)));
         for case in &mut own {
             properties(&line, case);
         }
@@ -169,6 +168,11 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
         case
     };
     match (&line.verdict, line.status) {
+        (None, RowStatus::Measured) if found_nothing(result).is_some() => {
+            let mut case = case("measured", TestCaseStatus::success());
+            case.set_system_out(clean(reason(line)));
+            vec![case]
+        }
         (None, RowStatus::Measured) if !line.has_numbers() => vec![case("measured", error(reason(line)))],
         (None, RowStatus::Skipped) if !line.has_numbers() && !may_skip => {
             vec![case("measured", error(&format!("skipped: {}", reason(line))))]
@@ -188,7 +192,7 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
                 let of_it =
                     |entry: &&LimitEntry| entry.quantity == asked.quantity && entry.warns == asked.warns;
                 let entry = verdict.limits.iter().find(of_it);
-                let mut case = case(&asked.name(), status(verdict, asked, entry));
+                let mut case = case(&name_of(asked), status(verdict, asked, entry));
                 // A case that does not pass has the reason in its message.
                 if matches!(case.status, TestCaseStatus::Success { .. }) {
                     case.set_system_out(clean(&verdict.reason));
@@ -200,36 +204,10 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
     }
 }
 
-/// A required limit.
-struct Asked {
-    quantity: String,
-    limit: String,
-    warns: bool,
-}
-
-impl Asked {
-    /// `max: limit 40 us`.
-    fn name(&self) -> String {
-        let warns = if self.warns { " (warns)" } else { "" };
-        format!("{}: limit {}{warns}", self.quantity, self.limit)
-    }
-}
-
-/// The limits of a requirement, those that warn behind the others, each list in the order of its verdict.
-fn asked(require: &Require) -> Vec<Asked> {
-    fn of(require: &Require, warns: bool) -> Vec<Asked> {
-        let time = |ns: Nanos| exactly(float(ns.0));
-        let max = require.max.map(|limit| ("max", time(limit)));
-        let jitter = require.jitter.map(|limit| ("jitter", time(limit)));
-        let quantiles = require.quantiles().into_iter().map(|(name, _, limit)| (name, time(limit)));
-        let tail = require.tail.map(|tail| ("tail", time(tail.max)));
-        let overruns = require.overruns.map(|limit| ("overruns", number(float(limit))));
-        let values = require.values.iter().map(|(item, bound)| (item.as_str(), bound.to_string()));
-        let all = max.into_iter().chain(jitter).chain(quantiles).chain(tail).chain(overruns).chain(values);
-        all.map(|(quantity, limit)| Asked { quantity: quantity.to_owned(), limit, warns }).collect()
-    }
-    let soft = require.warn.iter().flat_map(|warn| of(warn, true));
-    of(require, false).into_iter().chain(soft).collect()
+/// `max: limit 40 us`.
+fn name_of(asked: &Asked) -> String {
+    let warns = if asked.warns { " (warns)" } else { "" };
+    format!("{}: limit {}{warns}", asked.quantity, asked.limit)
 }
 
 fn reason(line: &Line) -> &str {
@@ -245,30 +223,30 @@ fn status(verdict: &Verdict, asked: &Asked, entry: Option<&LimitEntry>) -> TestC
         return if asked.warns && !none {
             TestCaseStatus::success()
         } else {
-            described(error(&said), verdict)
+            described(error(&said), &verdict.reason)
         };
     };
-    let shown = |value| figure_words(entry, value);
     let (quantity, limit) = (&entry.quantity, &asked.limit);
     let open = || error(&format!("{quantity} of at most {limit} is undecided"));
     match entry.side {
-        Side::Broken if !entry.warns => {
-            described(failure(&format!("{quantity} {}, limit {limit}", shown(entry.low))), verdict)
-        }
+        Side::Broken if !entry.warns => described(
+            failure(&format!("{quantity} {}, limit {limit}", figure_words(entry, entry.low))),
+            &entry.reason,
+        ),
         Side::Kept if verdict.outcome == Outcome::Inconclusive => {
             let said =
-                format!("{quantity} {} is within {limit}, but this result cannot pass", shown(entry.high));
-            described(error(&said), verdict)
+                format!("{quantity} {} is within {limit}, but this result cannot pass", taken_words(entry));
+            described(error(&said), &entry.reason)
         }
         // A limit that only warns lets a row pass, with a warning; where the row does not pass it is as open as the rest.
-        Side::Open if !entry.warns || verdict.outcome != Outcome::Warn => described(open(), verdict),
-        Side::Broken if verdict.outcome == Outcome::Inconclusive => described(open(), verdict),
+        Side::Open if !entry.warns || verdict.outcome != Outcome::Warn => described(open(), &entry.reason),
+        Side::Broken if verdict.outcome == Outcome::Inconclusive => described(open(), &entry.reason),
         _ => TestCaseStatus::success(),
     }
 }
 
-fn described(mut status: TestCaseStatus, verdict: &Verdict) -> TestCaseStatus {
-    status.set_description(clean(&verdict.reason));
+fn described(mut status: TestCaseStatus, reason: &str) -> TestCaseStatus {
+    status.set_description(clean(reason));
     status
 }
 

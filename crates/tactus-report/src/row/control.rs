@@ -161,9 +161,14 @@ const SINGLE: usize = 3;
 /// was not. With whether it is good news.
 #[must_use]
 pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
+    controls_of(contents, |_| true)
+}
+
+/// The same of chosen rows.
+pub fn controls_of(contents: &Contents, chosen: impl Fn(&RowResult) -> bool) -> Vec<(bool, String)> {
     let spared = spared(contents);
     let measured = || {
-        let results = contents.rows.iter().map(|row| &row.result);
+        let results = contents.rows.iter().map(|row| &row.result).filter(|result| chosen(result));
         let own = results.filter(|result| result.status == RowStatus::Measured && result.all().is_some());
         own.filter(|result| !(result.control.is_empty() && spared.contains(result.name.as_str())))
     };

@@ -101,17 +101,21 @@ pub fn together(
 ) -> Verdict {
     let doubt = self::doubt(result, doubt);
     let is_broken = found.iter().any(|one| one.entry.side == Side::Broken && !one.entry.warns);
-    // Each limit is also read by itself: in doubt, a kept one does not pass either, as if no other were
-    // broken.
-    if doubt.is_some() && is_broken {
-        for one in found.iter_mut().filter(|one| one.entry.side == Side::Kept) {
-            one.entry.side = Side::Open;
-        }
-    }
     let place = match result.evidence {
         Some(Evidence::VirtualHost) => ", as seen inside this virtual machine",
         _ => "",
     };
+    let under = under(result).map(|under| format!(", {under}")).unwrap_or_default();
+    // Each limit is also read by itself: in doubt, a kept one does not pass either, as if no other were
+    // broken.
+    for one in &mut found {
+        let but = doubt.as_ref().filter(|_| one.entry.side == Side::Kept);
+        let rest = but.map(|doubt| format!(", but {}", doubt.said)).unwrap_or_default();
+        one.entry.reason = format!("{}{base}{under}{place}{rest}", one.said);
+        if !rest.is_empty() && is_broken {
+            one.entry.side = Side::Open;
+        }
+    }
     let sentences = |warns: bool, side: Side| -> Vec<&str> {
         let of = |one: &&Found| one.entry.warns == warns && one.entry.side == side;
         found.iter().filter(of).map(|one| one.said.as_str()).collect()
@@ -135,7 +139,6 @@ pub fn together(
         None if !not_kept.is_empty() => (Outcome::Warn, [not_kept, kept].concat(), String::new(), None),
         None => (Outcome::Pass, kept, bound.to_owned(), None),
     };
-    let under = under(result).map(|under| format!(", {under}")).unwrap_or_default();
     let reason = format!("{}{base}{under}{place}{rest}", sentences.join("; "));
     Verdict { outcome, reason, longer_ns, limits: found.into_iter().map(|one| one.entry).collect() }
 }

@@ -100,7 +100,10 @@ impl Limits<'_> {
         let said =
             format!("{word} {} {relation} the {} {}", beside(own, limit), asked(warns), exactly(limit));
         let (quantity, unit) = (quantity.to_owned(), "ns".to_owned());
-        Found::settled(LimitEntry { quantity, limit, low: own, high: own, unit, warns, side }, said)
+        Found::settled(
+            LimitEntry { quantity, limit, low: own, high: own, unit, warns, side, reason: String::new() },
+            said,
+        )
     }
 
     /// Missing data cannot lower the number of missed periods.
@@ -113,7 +116,16 @@ impl Limits<'_> {
         let said = format!("{} overruns {relation} the {} {}", count(own), asked(warns), count(limit));
         let (limit, own) = (float(limit), float(own));
         let quantity = "overruns".to_owned();
-        let entry = LimitEntry { quantity, limit, low: own, high: own, unit: String::new(), warns, side };
+        let entry = LimitEntry {
+            quantity,
+            limit,
+            low: own,
+            high: own,
+            unit: String::new(),
+            warns,
+            side,
+            reason: String::new(),
+        };
         Found::settled(entry, said)
     }
 }

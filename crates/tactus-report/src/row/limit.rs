@@ -27,6 +27,35 @@ pub fn figure_words(limit: &LimitEntry, value: f64) -> String {
     if limit.unit == "ns" { beside(value, limit.limit) } else { with_unit(limit, value) }
 }
 
+/// Whether it is a limit on a quantile: `low` is then the quantile, and `high` its upper bound.
+fn is_of_quantile(limit: &LimitEntry) -> bool {
+    limit.unit == "ns" && limit.quantity.starts_with("p99")
+}
+
+/// The figure that is compared with a limit: of a quantile that is kept or open the measured one, of a tail its upper bound.
+/// `None`: it is unknown.
+#[must_use]
+pub fn taken(limit: &LimitEntry) -> Option<f64> {
+    let is_bounded = limit.high < f64::MAX;
+    if is_of_quantile(limit) && limit.side != Side::Broken {
+        return (limit.low > 0.0 || is_bounded).then_some(limit.low);
+    }
+    is_bounded.then_some(limit.high)
+}
+
+/// The same in words; of a quantile that keeps its limit with the upper bound.
+#[must_use]
+pub fn taken_words(limit: &LimitEntry) -> String {
+    let Some(taken) = taken(limit) else { return "unknown".into() };
+    let own = figure_words(limit, taken);
+    let is_bounded = is_of_quantile(limit) && limit.side == Side::Kept && limit.low < limit.high;
+    if is_bounded && limit.high < f64::MAX {
+        format!("{own} (at most {}, 95 %)", figure_words(limit, limit.high))
+    } else {
+        own
+    }
+}
+
 fn with_unit(limit: &LimitEntry, value: f64) -> String {
     format!("{} {}", number(value), limit.unit).trim_end().to_owned()
 }

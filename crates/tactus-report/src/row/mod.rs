@@ -37,11 +37,11 @@ pub(crate) use complete::{fewest_periods, lacking};
 pub(crate) use complete::{looked_ns, time_words};
 pub use conditions::{audit_anchor, conditions, conditions_by_id};
 pub(crate) use control::unproven;
-pub use control::{control, control_sentence, controls, spared};
+pub use control::{control, control_sentence, controls, controls_of, spared};
 pub use entry::{entry, policy};
 pub use grounds::{died, never_made};
 pub use judged::{Quantity, is_corrected};
-pub use limit::{came_of, figure_words, limit_words};
+pub use limit::{came_of, figure_words, limit_words, taken, taken_words};
 pub use name::{
     device, ended_load, inside, load_words, mark, place, scenario_title, title, title_and_evidence, under,
 };

@@ -133,7 +133,12 @@ pub fn load_words(result: &RowResult) -> String {
             .collect()
     };
     let all = [words(&result.load, "load"), words(&result.fault, "fault")].concat();
-    if all.is_empty() { "idle".into() } else { all.join(", ") }
+    match (all.is_empty(), result.evidence) {
+        // A file of another tool does not say what ran beside it.
+        (true, Some(Evidence::Imported)) => "unknown".into(),
+        (true, _) => "idle".into(),
+        (false, _) => all.join(", "),
+    }
 }
 
 /// The mark behind the name of a measurement that says nothing about this machine.

@@ -66,6 +66,7 @@ impl QuantileLimit {
             unit: "ns".to_owned(),
             warns: self.warns,
             side,
+            reason: String::new(),
         }
     }
 }

@@ -49,6 +49,7 @@ fn largest(runs: &[&Row], limits: &mut [LimitEntry]) -> Option<String> {
     if limit.side == Side::Kept && limit.high > limit.limit {
         limit.side = Side::Open;
     }
+    limit.reason = format!("{}; the maximum of all runs is {}", limit.reason, latency(float(max)));
     let run = run.map(|run| format!("run {run}")).unwrap_or_default();
     Some(format!("; {run}, which is not judged, has the maximum {}", latency(float(max))))
 }

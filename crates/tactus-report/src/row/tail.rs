@@ -262,6 +262,7 @@ pub(super) fn tail_limit(row: &Row, limit: TailLimit, warns: bool) -> Found {
         unit: "ns".to_owned(),
         warns,
         side,
+        reason: String::new(),
     };
     let found = tail_for(row, Some(limit.horizon.0));
     if is_broken_early(&row.result, limit) {

@@ -56,7 +56,15 @@ fn one(value: &ValueResult, bound: Quantity, warns: bool) -> Result<Found, Strin
             (Side::Open, format!("{item} {own} may be above or below {asked} ({low} to {high})"))
         }
     };
-    let entry =
-        LimitEntry { quantity: item.to_owned(), limit, low, high, unit: unit.to_string(), warns, side };
+    let entry = LimitEntry {
+        quantity: item.to_owned(),
+        limit,
+        low,
+        high,
+        unit: unit.to_string(),
+        warns,
+        side,
+        reason: String::new(),
+    };
     Ok(Found::new(entry, said))
 }

@@ -1,5 +1,6 @@
 //! The report, on whole bundles that were written for it: what follows from them, and what every format shows.
 
+mod agreement;
 mod analysis;
 mod answer;
 mod audit;

@@ -2,6 +2,9 @@
 
 use super::stationarity::Tested;
 
+/// The tick of long runs, in ns: that of a short one is a twentieth of it.
+const LONGEST_TICK_NS: u64 = 1_000_000_000;
+
 /// A reason, with the numbers that tell what would fix it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
@@ -113,8 +116,10 @@ impl Refusal {
     #[must_use]
     pub fn longer_ns(&self, blocks: u64) -> Option<u64> {
         match self {
+            // A longer run has longer blocks, up to the tick of long runs.
             Self::TooShort { blocks: many, block_ns, .. } => {
-                Some(Blocks { many: *many, length_ns: *block_ns }.lacking_ns(blocks))
+                let needed = blocks.saturating_mul((*block_ns).max(LONGEST_TICK_NS));
+                Some(needed.saturating_sub(many.saturating_mul(*block_ns)))
             }
             Self::Unsteady { longer, .. } | Self::Clustered { longer, .. } => {
                 longer.map(|longer| longer.lacking_ns(blocks))

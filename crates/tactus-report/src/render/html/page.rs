@@ -1,7 +1,8 @@
 //! Input of the template: the head of the page, the pages of its document, its sections.
 
 use serde::Serialize;
-use tactus_model::bundle::Contents;
+use tactus_model::Evidence;
+use tactus_model::bundle::{Contents, Row};
 use tactus_model::event::RunStatus;
 
 use super::blocks::{Block, blocks};
@@ -136,14 +137,21 @@ impl Page {
 fn machine(contents: &Contents) -> Vec<(String, String)> {
     let manifest = &contents.manifest;
     let machine = &manifest.machine;
-    let ended = manifest.finished.as_deref().map_or_else(|| "it did not end".into(), moment);
+    let imported = |row: &Row| row.result.evidence == Some(Evidence::Imported);
+    let imported = !contents.rows.is_empty() && contents.rows.iter().all(imported);
+    // A file of another tool need not say when it was measured.
+    let (begun, ended) = match (imported, &manifest.finished) {
+        (true, _) => ("Imported", String::new()),
+        (false, None) => ("Started", "it did not end".into()),
+        (false, Some(at)) => ("Started", moment(at)),
+    };
     let all = [
         ("Machine", machine.name.clone()),
         ("Processor", machine.processor.clone()),
         ("CPUs", machine.cpus.clone()),
         ("Kernel", machine.kernel.clone()),
         ("System", machine.system.clone()),
-        ("Started", moment(&manifest.started)),
+        (begun, moment(&manifest.started)),
         ("Ended", ended),
     ];
     all.into_iter()

@@ -1,6 +1,8 @@
 //! The end of a run in a terminal: a line for each measurement, the answer, what came of each limit, and what to type next. It
 //! fits 24 rows of 80 columns; `tactus report` has the rest.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
@@ -77,7 +79,12 @@ fn counted(closed: &[Closed]) -> String {
         Outcome::Inconclusive => "not decided",
         Outcome::Fail => "exceeded",
     };
-    match (closed.iter().filter(|one| one.outcome == worst).count(), closed.len()) {
+    // A limit that is open for several reasons has several lines.
+    let distinct = |lines: &mut dyn Iterator<Item = &Closed>| -> usize {
+        lines.flat_map(|one| one.limit.split(", ")).collect::<BTreeSet<_>>().len()
+    };
+    let all = distinct(&mut closed.iter());
+    match (distinct(&mut closed.iter().filter(|one| one.outcome == worst)), all) {
         (_, 1) => format!("the limit is {word}."),
         (1, all) => format!("1 of {all} limits is {word}."),
         (count, all) => format!("{count} of {all} limits are {word}."),

@@ -26,12 +26,17 @@ pub fn group(contents: &Contents, line: &Line) -> Group {
         name: clean(&line.name),
         evidence: line.evidence,
         verdict: line.verdict.as_ref().map(|verdict| verdict.outcome),
-        how: format!("{}{}", clean(&line.load), lasted.unwrap_or_default()),
+        how: format!("{}{}", load(line), lasted.unwrap_or_default()),
         conditions: conditions.map(|sentence| (clean(&sentence), audit_anchor(&line.place))),
         values: Vec::new(),
         instead,
         lines: Vec::new(),
     }
+}
+
+/// `idle`, `scheduler load`, `load unknown`.
+fn load(line: &Line) -> String {
+    if line.load == "unknown" { "load unknown".into() } else { clean(&line.load) }
 }
 
 /// For how long it was measured: `10 s`, of several runs `5 runs of 10 s`.
