@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds sentences that docs/style.md rules out, in README, guide, design notes, strings and comments.
+"""Finds sentences that docs/style.md rules out, in README, guide, design notes, strings, comments and studies.
 
   scripts/prose.py              compares with scripts/lib/prose-counts.txt: counts may only fall
   scripts/prose.py --update     writes the current counts there if no count rose
@@ -11,6 +11,7 @@ The pairs of docs/style.md test it: it must find each sentence under "not", and 
 import pathlib
 import re
 import sys
+import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNTS = ROOT / "scripts/lib/prose-counts.txt"
@@ -118,6 +119,26 @@ def comments(path):
     return paragraphs("\n".join(match[1] if match else "" for match in lines))
 
 
+def values(tree):
+    """Every string of a TOML file."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, (dict, list)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from values(part)
+
+
+def plans(path):
+    """Paragraphs of the texts and the comments of a TOML file, with their line."""
+    text = path.read_text()
+    for said in values(tomllib.loads(text)):
+        begins = re.split(r'["\n]', said)[0]
+        line = text.count("\n", 0, text.find(begins))
+        yield from ((line + number, paragraph) for number, paragraph in paragraphs(said))
+    lines = [re.match(r"# ?(.*)", line) or re.search(r"[\w\"\]}] # ([^\"]*)$", line) for line in text.splitlines()]
+    yield from paragraphs("\n".join(match[1] if match else "" for match in lines))
+
+
 def sources():
     return sorted(path for path in ROOT.glob("crates/*/src/**/*.rs") if not re.search(r"/tests?(/|\.rs)", str(path)))
 
@@ -138,6 +159,7 @@ def parts():
     yield "design", sorted(ROOT.glob("docs/design/*.md")), written
     yield "strings", sources(), messages
     yield "comments", sorted(ROOT.glob("crates/**/*.rs")), comments
+    yield "studies", sorted([*ROOT.glob("studies/*.toml"), *ROOT.glob("contrib/**/*.toml")]), plans
 
 
 def self_test():
@@ -160,7 +182,7 @@ def main():
     self_test()
     files = [pathlib.Path(name).resolve() for name in arguments if not name.startswith("--")]
     if files:
-        reads = {".rs": (messages, comments)}
+        reads = {".rs": (messages, comments), ".toml": (plans,)}
         every = [(file, read) for file in files for read in reads.get(file.suffix, (written,))]
         for path, line, name, hint, sentence in (one for each in every for one in told(*each)):
             print(f"{path.relative_to(ROOT)}:{line}: {name} ({hint}): {sentence}")

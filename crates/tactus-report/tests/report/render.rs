@@ -244,7 +244,7 @@ fn a_study_shows_published_beside_measured() {
     let page = html::render(&study()).unwrap();
     assert!(page.contains("published maximum 8 us (section 12.2 and figure 3)"), "the line in the figure");
     assert!(
-        page.contains("Figure 3. Result on VM") && page.contains("leaves the latency on another as it is")
+        page.contains("Figure 3. Result on VM") && page.contains("does not change the latency on another")
     );
     assert!(markdown::render(&study()).contains("| VM without load | maximum | 8 us |"));
 }

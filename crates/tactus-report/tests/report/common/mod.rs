@@ -400,7 +400,7 @@ fn make_study() -> Contents {
             name: format!("Load on the neighbour core, {place}"),
             base: names[0].into(),
             with: names[1].into(),
-            claim: Some("load on one core leaves the latency on another as it is".into()),
+            claim: Some("load on one core does not change the latency on another".into()),
         });
         plan.figure.push(Figure {
             kind: FigureKind::LatencyOverTime,
