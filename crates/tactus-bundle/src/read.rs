@@ -162,6 +162,7 @@ fn read_rows(
     for row in &mut rows {
         row.result.forget_uncounted();
         row.result.damaged = altered;
+        row.slices.iter_mut().for_each(|slice| slice.result.damaged = altered);
     }
     let facts: BTreeMap<String, Facts> = by_environment(dir, files::FACTS, &rows, &mut memory, &mut damage);
     let audits = by_environment(dir, files::AUDIT, &rows, &mut memory, &mut damage);
@@ -246,7 +247,10 @@ struct Version {
 fn altered(dir: &Directory, name: &str, sum: &str, checked: &mut files::Checked) -> Option<BundleError> {
     let path = dir.path().join(name);
     // A manifest may come from a stranger: it may name only files of its bundle.
-    let inside = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    // Each file has one name, so that it is read once.
+    let is_plain = name.split('/').all(|part| !["", ".", ".."].contains(&part));
+    let inside =
+        is_plain && Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let reason = if !inside {
         "the manifest names a file outside the bundle".to_owned()
     } else {

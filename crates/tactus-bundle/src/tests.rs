@@ -200,9 +200,12 @@ fn a_manifest_cannot_name_files_outside_its_bundle() {
     bundle(dir.path(), 10, 1, true);
     let path = dir.path().join("manifest.json");
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("\"plan.toml\"", "\"../../etc/passwd\"")).unwrap();
-    let error = read(dir.path(), Trust::Whole).unwrap_err();
-    assert!(error.to_string().contains("outside"), "{error}");
+    // A file has one name: under many, it would be read many times.
+    for name in ["../../etc/passwd", "/etc/passwd", ".//plan.toml", "./plan.toml", "scenarios//x"] {
+        fs::write(&path, text.replace("\"plan.toml\"", &format!("{name:?}"))).unwrap();
+        let error = read(dir.path(), Trust::Whole).unwrap_err();
+        assert!(error.to_string().contains("outside"), "{name}: {error}");
+    }
 }
 
 #[test]

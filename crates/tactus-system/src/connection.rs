@@ -13,6 +13,9 @@ use tactus_model::wire::Encoder;
 /// How long a probe may take to answer. Generous: an emulated guest may be held up for seconds, and
 /// runs its control in between.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a caller waits for all answers together: a machine that gives each of them at the last moment holds up the run
+/// for this long. Half of the time in which nothing is waited for is given back.
+const ALL_PATIENCE: Duration = Duration::from_secs(300);
 /// A reader takes this many bytes before it allows the child the same number again.
 const REFILL: usize = 16 * 1024;
 
@@ -74,10 +77,39 @@ impl Outbox {
 #[derive(Default)]
 struct Ear {
     next: u64,
+    credit: Credit,
     /// Calls in progress; `None`: the answer has not come yet.
     answers: BTreeMap<u64, Option<Answer>>,
     children: BTreeMap<u64, Heard>,
     over: bool,
+}
+
+/// The time that may still be spent on waiting for answers.
+struct Credit {
+    left: Duration,
+    at: Instant,
+}
+
+impl Default for Credit {
+    fn default() -> Self {
+        Self { left: ALL_PATIENCE, at: Instant::now() }
+    }
+}
+
+impl Credit {
+    /// How long one answer may be waited for.
+    fn at_most(&mut self, now: Instant) -> Duration {
+        let earned = now.saturating_duration_since(self.at) / 2;
+        self.left = self.left.saturating_add(earned).min(ALL_PATIENCE);
+        self.at = now;
+        self.left.min(PATIENCE)
+    }
+
+    /// An answer came, or none did.
+    fn spend(&mut self, began: Instant, now: Instant) {
+        self.left = self.left.saturating_sub(now.saturating_duration_since(began));
+        self.at = now;
+    }
 }
 
 /// The state of a child.
@@ -199,8 +231,10 @@ impl Connection {
     fn call_as(&self, id: u64, call: Call) -> io::Result<Answer> {
         self.ear().answers.insert(id, None);
         let said = self.say(&ToProbe::Call(Call { id, ..call }));
-        let until = Instant::now() + PATIENCE;
         let mut ear = self.ear();
+        let began = Instant::now();
+        let patience = ear.credit.at_most(began);
+        let until = began + patience;
         let answer = loop {
             if said.is_err() {
                 break said.map(|()| Answer::default());
@@ -213,12 +247,16 @@ impl Connection {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let words = format!("the probe did not answer within {} s", PATIENCE.as_secs());
+                let words = match patience < PATIENCE {
+                    true => format!("the probe took {} s for its answers", ALL_PATIENCE.as_secs()),
+                    false => format!("the probe did not answer within {} s", PATIENCE.as_secs()),
+                };
                 break Err(io::Error::new(io::ErrorKind::TimedOut, words));
             }
             ear = self.wait(ear, left);
         };
         ear.answers.remove(&id);
+        ear.credit.spend(began, Instant::now());
         let answer = answer?;
         if answer.error == 0 { Ok(answer) } else { Err(io::Error::from_raw_os_error(answer.error)) }
     }
@@ -389,6 +427,23 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_probe_that_gives_each_answer_at_the_last_moment_is_waited_for_five_minutes() {
+        let (mut credit, mut now) = (Credit::default(), Instant::now());
+        let mut waited = Duration::ZERO;
+        for _ in 0..1_000 {
+            let most = credit.at_most(now);
+            let late = most.saturating_sub(Duration::from_secs(1));
+            credit.spend(now, now + late);
+            now += late;
+            waited += late;
+        }
+        assert!(waited <= ALL_PATIENCE, "{waited:?}");
+        assert!(credit.at_most(now) <= Duration::from_secs(1));
+        // A probe that is silent for a while has its time again.
+        assert_eq!(credit.at_most(now + Duration::from_secs(3_600)), PATIENCE);
     }
 
     #[test]

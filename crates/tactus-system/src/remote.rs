@@ -5,11 +5,11 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tactus_model::CpuSet;
 use tactus_model::process_files;
-use tactus_model::rpc::{Answer, Call, PIECE, Verb, encode};
+use tactus_model::rpc::{Answer, Call, PIECE, READ, Verb, encode};
 use tactus_model::threads::Policy;
 use tactus_model::undo::{Entry, Undo};
 
@@ -25,6 +25,8 @@ use crate::probe;
 const DEATH: Duration = Duration::from_secs(10);
 /// How long a command may take of which nothing else is said, and how long its output after it has ended.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How long it may take to read a file: each of its pieces is a call.
+const FILE: Duration = Duration::from_secs(60);
 
 /// The system that a probe is on.
 #[derive(Clone)]
@@ -159,14 +161,23 @@ impl System for Remote {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let most = process_files::most(path);
         let mut bytes = Vec::new();
+        let until = Instant::now() + FILE;
         loop {
             let answer = self.ask_with(Verb::Read, path, bytes.len() as u64, &[])?;
             let piece = tactus_model::rpc::decode(&answer.data).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, "the probe's answer is not bytes")
             })?;
             let more = answer.number == 1 && !piece.is_empty();
+            if more && piece.len() < READ {
+                let words = "the probe's answer is shorter than a piece of the file";
+                return Err(named(&io::Error::new(io::ErrorKind::InvalidData, words), path));
+            }
             bytes.extend(piece);
             // The other side may claim without end that more follows.
+            if Instant::now() > until {
+                let words = format!("{}: it took more than {} s to read", path.display(), FILE.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+            }
             if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST_FILE {
                 return Err(named(&too_large(MOST_FILE), path));
             }

@@ -75,6 +75,23 @@ fn by_name<'a>(contents: &'a Contents, name: &str) -> &'a Row {
 }
 
 #[test]
+fn of_an_altered_bundle_the_slices_are_damaged_like_their_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let slices = [slice("a", 1, 2, 3, 0), slice("a", 2, 2, 3, 10)];
+    bundle(dir.path(), &slices, None);
+    let damaged = |trust| {
+        let contents = read(dir.path(), trust).unwrap();
+        let row = &contents.rows[0];
+        [row.result.damaged, row.slices.len() == 2 && row.slices.iter().all(|own| own.result.damaged)]
+    };
+    assert_eq!(damaged(Trust::Whole), [false, false]);
+    let events = dir.path().join("events.jsonl");
+    let text = fs::read_to_string(&events).unwrap();
+    fs::write(&events, text + "\n").unwrap();
+    assert_eq!(damaged(Trust::Damaged), [true, true]);
+}
+
+#[test]
 fn slices_of_a_scenario_are_one_row_that_is_their_sum_with_gaps_where_it_was_not_its_turn() {
     let dir = tempfile::tempdir().unwrap();
     let slices = [

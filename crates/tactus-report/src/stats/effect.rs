@@ -337,6 +337,9 @@ fn numbers(row: &Row) -> Result<&Summary, String> {
 
 /// Of one run each.
 fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
+    if base.result.damaged || with.result.damaged {
+        return Err("the bundle is damaged".into());
+    }
     let all = [numbers(base)?, numbers(with)?];
     let slots = slots_alike(base, with)?;
     let maxima = [slots[0].maxima(), slots[1].maxima()];

@@ -10,7 +10,7 @@ use tactus_report::render::{FORMATS, junit, lava};
 use tactus_report::stats::comparison;
 use tactus_statistics::tail::Refusal;
 
-use crate::common::{Shape, Span, empty, measured, planned, scheduler, unmeasured, whole_minute};
+use crate::common::{Shape, Span, compared, empty, measured, planned, scheduler, unmeasured, whole_minute};
 
 /// Two seconds of a measurement, with limits.
 fn short(require: Require) -> Contents {
@@ -43,7 +43,11 @@ fn a_bound_that_is_unknown_is_a_number_in_no_format() {
     });
     for format in FORMATS.iter().filter(|format| !["png", "svg"].contains(&format.name)) {
         let text = written(format.name, &contents);
-        assert!(!text.contains("1797693134") && !text.contains("e299") && !text.contains("e308"), "{}", format.name);
+        assert!(
+            !text.contains("1797693134") && !text.contains("e299") && !text.contains("e308"),
+            "{}",
+            format.name
+        );
     }
     assert!(!shown(&contents).contains("e299"), "{}", shown(&contents));
     let of = |quantity: &str| cases(&contents).into_iter().find(|case| case.name.contains(quantity)).unwrap();
@@ -128,7 +132,11 @@ fn the_load_beside_an_imported_measurement_is_unknown() {
 #[test]
 fn an_imported_measurement_that_saw_nothing_was_made() {
     let mut contents = empty();
-    let mut row = unmeasured(planned("hwlat", "host", "host", Vec::new()), RowEnd::Complete, "it saw no gap above 10 us");
+    let mut row = unmeasured(
+        planned("hwlat", "host", "host", Vec::new()),
+        RowEnd::Complete,
+        "it saw no gap above 10 us",
+    );
     row.result.evidence = Some(Evidence::Imported);
     row.result.end(Ending { ended: RowEnd::Complete, reason: Some("it saw no gap above 10 us".into()) });
     contents.rows.push(row);
@@ -172,4 +180,19 @@ fn every_file_for_a_server_has_a_case_for_each_limit_also_where_none_was_judged(
     let names: Vec<String> = cases(&contents).into_iter().map(|case| case.name).collect();
     assert_eq!(names, ["host idle: max 500 ms", "host idle: overruns 0"]);
     assert_eq!(junit::render(&contents).unwrap().matches("<testcase").count(), 2);
+}
+
+#[test]
+fn two_runs_of_a_damaged_bundle_show_no_effect() {
+    let run = |name: &str, seed: u64, shape: Shape| {
+        let span = Span { ticks: 20, samples: 2_000, per_interval: 1, series: 1 };
+        measured(planned(name, "host", "host", Vec::new()), Evidence::BareMetal, shape, span, seed)
+    };
+    let slow = Shape { base: 8.0 * Shape::IDLE.base, ..Shape::IDLE };
+    let mut contents = compared(vec![run("a", 1, Shape::IDLE), run("b", 2, slow)]);
+    assert!(written("markdown", &contents).contains("these two runs differ in"), "whole, it shows one");
+    contents.rows.iter_mut().for_each(|row| row.result.damaged = true);
+    contents.damage.push("events.jsonl is not as the run wrote it".into());
+    let text = written("markdown", &contents);
+    assert!(text.contains("the bundle is damaged") && !text.contains("differ in"), "{text}");
 }

@@ -138,6 +138,15 @@ fn scripted_by(answer: impl Fn(&Call) -> Vec<FromProbe> + Send + 'static) -> Rem
 }
 
 #[test]
+fn a_file_that_comes_a_byte_at_a_time_is_refused() {
+    let system = scripted(|id| {
+        vec![FromProbe::Answer(Answer { id, number: 1, data: encode(b"x"), ..Answer::default() })]
+    });
+    let error = system.read(Path::new("/proc/self/status")).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+}
+
+#[test]
 fn answers_to_nobody_and_answers_that_are_no_bytes_do_no_harm() {
     let system = scripted(|id| {
         let answer =

@@ -13,12 +13,19 @@ grep -H . /proc/self/cgroup $PWD/cpuset.cpus.isolated $PWD/cpuset.cpus.effective
 $PWD/*/cpuset.cpus.partition $PWD/*/cpuset.cpus.effective \
 $PWD/*/*/cpuset.cpus.partition $PWD/*/*/cpuset.cpus.effective 2>/dev/null; true'";
 
+/// The most lines of an answer: one for each of thousands of CPUs, and a few for each cgroup.
+const MOST_LINES: usize = 20_000;
+/// The most bytes of a line.
+const LONGEST_LINE: usize = 1_000;
+
 /// The CPUs of the other machine, from its answer.
 pub fn topology(answer: &str) -> Option<Topology> {
     let mut lines = answer.lines().skip_while(|line| architecture(line).is_none());
     lines.next()?;
     let mut facts = Facts::default();
-    for line in lines {
+    // The other machine may answer more than it was asked.
+    for line in lines.take(MOST_LINES) {
+        let line = &line[..line.floor_char_boundary(LONGEST_LINE)];
         match line.split_once(':') {
             Some(("Cpus_allowed_list", cpus)) => facts.keep("sched:affinity", cpus.trim()),
             Some((path, text)) if path.starts_with('/') => {
@@ -65,6 +72,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn an_answer_without_end_is_kept_as_far_as_it_can_be_meant() {
+        let many = |n: u32| format!("x{n}:{}\n", "é".repeat(600));
+        let answer =
+            "tactus finds x86_64\nonline:0-1\n".to_owned() + &(0..60_000).map(many).collect::<String>();
+        let topology = topology(&answer).unwrap();
+        assert_eq!(topology.online.to_string(), "0-1");
+    }
 
     #[test]
     fn the_question_passes_through_any_login_shell() {
