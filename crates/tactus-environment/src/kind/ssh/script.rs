@@ -79,7 +79,7 @@ mod tests {
         let answer =
             "tactus finds x86_64\nonline:0-1\n".to_owned() + &(0..60_000).map(many).collect::<String>();
         let topology = topology(&answer).unwrap();
-        assert_eq!(topology.online.to_string(), "0-1");
+        assert_eq!(topology.online.to_string(), "0,1");
     }
 
     #[test]

@@ -188,7 +188,7 @@ fn the_same_again_passes_and_is_certain_of_it() {
     assert_eq!(document.gated, 4);
     assert!(document.scenarios[0].quantities.iter().all(|of| of.high.unwrap() < of.limit));
     assert!(document.changes.is_empty() && document.baseline.is_none() && document.explored.is_empty());
-    assert!(document.limits[0].contains("interleaved"));
+    assert!(document.limits[0].contains("not measured in turn"));
 }
 
 #[test]

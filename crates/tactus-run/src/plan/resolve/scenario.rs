@@ -33,7 +33,7 @@ const MOST_TURNS: u64 = 30;
 /// How long the machine is left alone before a repeat, in ns: effects of the former state last for a while.
 const REST_NS: u64 = 1_000_000_000;
 /// The same before a slice, in ns.
-const REST_OF_A_SLICE_NS: u64 = 200_000_000;
+const REST_OF_A_SLICE_NS: u64 = 100_000_000;
 const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
 const DEFAULT_PRIORITY: u32 = 95;
 /// Reports per scenario that a short one is cut into, so that its spread over time can be judged.
