@@ -23,6 +23,7 @@ mod rt_tests;
 mod rteval;
 mod rtla;
 mod rtla_top;
+mod runs;
 mod stress_ng;
 mod sysjitter;
 mod text;
@@ -94,7 +95,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
     let format = recognize(&beginning)?;
     let recordings = match format {
         Format::BareGuest => bare_guest::read(input),
-        Format::Json => document(json::read(input)?),
+        Format::Json => documents(json::read(input)?),
         Format::Xml => rteval::read(input),
         Format::HistogramLog => hlog::read(Lines::new(input), options.unit_ns),
         Format::Rtla => rtla::read(Lines::new(input)),
@@ -109,7 +110,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
             // The output at its end has more than the lines before.
             let all = json::whole(input)?;
             match json::begin(&all) {
-                Some(_) => document(json::read(all.as_slice())?),
+                Some(_) => documents(json::read(all.as_slice())?),
                 None => jitterdebugger::verbose(Lines::new(all.as_slice())),
             }
         }
@@ -140,6 +141,15 @@ fn without_prefix<'a>(
     let first = beginning(&mut input, LOOKED_AT)?;
     let again: Box<dyn Read + 'a> = Box::new(std::io::Cursor::new(first.clone()).chain(input));
     without_prefix(again, &first, taken + 1)
+}
+
+/// The recordings of JSON documents: each is a run.
+fn documents(documents: Vec<json::Document>) -> Result<Vec<Recording>, ImportError> {
+    let mut found = runs::Runs::default();
+    for one in documents {
+        found.add(document(one)?).map_err(ImportError::whole)?;
+    }
+    Ok(found.all)
 }
 
 /// The recordings of a JSON document.

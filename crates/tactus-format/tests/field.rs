@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use tactus_format::import::{FORMATS, Options, Recording, Series, read};
+use tactus_format::import::{FORMATS, Options, Policy, Recording, Series, read};
 
 /// Where a file is from.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,16 @@ const CASES: &[(&str, Source, &[&str])] = &[
         Public,
         &["stress-ng --cyclic, Some(Deadline)", "cycles 10000, max 3145065, min 2413", "99.90% 1360837 ns"],
     ),
+    (
+        "two-cyclictest-q.txt",
+        Tool,
+        &["run 1", "run 2", "max 36000", "max 2408000", "max 1280000", "max 216000"],
+    ),
+    ("two-cyclictest-h.txt", Tool, &["run 1", "run 2", "max 476000", "max 10082000"]),
+    ("two-cyclictest-v.txt", Tool, &["run 1", "run 2", "cycles 60"]),
+    ("two-cyclictest.json", Tool, &["run 1", "run 2", "cyclictest 2.40"]),
+    ("two-oslat.txt", Tool, &["run 1", "run 2", "oslat 2.40"]),
+    ("two-oslat.json", Tool, &["run 1", "run 2", "oslat 2.40"]),
     ("rteval-timerlat.xml", Layout, &["rteval (timerlat)", "largest 48000", "duration 60000000000"]),
     (
         "rteval-breaktrace.xml",
@@ -134,6 +144,9 @@ fn said(bytes: &[u8]) -> String {
     for one in &recordings {
         let part = one.part.unwrap_or("all");
         let _ = writeln!(text, "{}, {:?}, {part}", one.instrument, one.policy);
+        if let Some(run) = one.run {
+            let _ = writeln!(text, "run {run}");
+        }
         for series in &one.series {
             let mean = series
                 .latency()
@@ -147,6 +160,10 @@ fn said(bytes: &[u8]) -> String {
                 "cpu {:?} priority {:?}: cycles {}, max {}, min {min}, mean {mean}, overruns {}",
                 series.cpu, series.priority, totals.cycles, totals.max_ns, totals.overruns
             );
+            let summary = series.latency().summary();
+            if let (Some(p50), Some(p99)) = (summary.p50_ns, summary.p99_ns) {
+                let _ = writeln!(text, "p50 {p50}, p99 {p99}");
+            }
         }
         let _ = writeln!(
             text,
@@ -247,12 +264,13 @@ fn whatever_line_is_lost_the_rest_is_the_same_says_less_or_is_refused() {
                 .collect();
             let Ok(part) = read(rest.as_slice(), Options::default()) else { continue };
             for own in &part {
-                let Some(whole) = whole.iter().find(|whole| whole.part == own.part) else {
-                    panic!("{name} without line {}: a part that is not there", lost + 1)
-                };
-                if let Err(what) = says_no_more(own, whole) {
+                // A run of the whole file, whichever it is, has all that it says.
+                let of_part = whole.iter().filter(|whole| whole.part == own.part);
+                let said: Vec<_> = of_part.map(|whole| says_no_more(own, whole)).collect();
+                assert!(!said.is_empty(), "{name} without line {}: a part that is not there", lost + 1);
+                if said.iter().all(Result::is_err) {
                     panic!(
-                        "{name} without line {}: {what}\n{}",
+                        "{name} without line {}: {said:?}\n{}",
                         lost + 1,
                         String::from_utf8_lossy(lines[lost])
                     );
@@ -260,6 +278,121 @@ fn whatever_line_is_lost_the_rest_is_the_same_says_less_or_is_refused() {
             }
         }
     }
+}
+
+/// The figures of every thread of every recording, in a line each.
+fn figures(recordings: &[Recording]) -> Vec<String> {
+    let of = |one: &Recording| {
+        let figures = |series: &Series| {
+            let totals = &series.totals;
+            let (cycles, min, max) = (totals.cycles, totals.min_ns, totals.max_ns);
+            format!("{:?} {:?} {cycles} {min} {max}", one.part, series.thread)
+        };
+        one.series.iter().map(figures).collect::<Vec<_>>()
+    };
+    recordings.iter().flat_map(of).collect()
+}
+
+/// Files that are known to be one run each, and can stand behind another one of their format.
+const RUNS: [(&str, &str); 11] = [
+    ("two-cyclictest-q.txt", "cyclictest-status-200us.txt"),
+    ("two-cyclictest-h.txt", "two-cyclictest-q.txt"),
+    ("cyclictest-v-break.txt", "cyclictest-v-break-2.4.txt"),
+    ("oslat-1.10.txt", "oslat-2.40.txt"),
+    ("hwlatdetect.txt", "hwlatdetect-nothing.txt"),
+    ("rtla-timerlat-rows-far-apart.txt", "rtla-osnoise-nothing.txt"),
+    ("rtla-timerlat-top.txt", "rtla-osnoise-top.txt"),
+    ("xenomai-latency.txt", "xenomai-latency.txt"),
+    ("pmqtest.txt", "pmqtest.txt"),
+    ("sysjitter.txt", "sysjitter.txt"),
+    ("jitterdebugger-v.txt", "jitterdebugger-v.txt"),
+];
+
+#[test]
+fn two_runs_in_one_file_are_the_two_runs_and_never_one() {
+    let pairs = RUNS.into_iter().flat_map(|(a, b)| [(a, b), (b, a), (a, a)]);
+    let json = [("pmqtest.json", "ptsematest.json"), ("two-cyclictest.json", "sigwaittest.json")];
+    for (first, second) in pairs.chain(json) {
+        let (a, b) = (file(first), file(second));
+        let alone = |bytes: &[u8]| figures(&read(bytes, Options::default()).unwrap());
+        let both = [a.as_slice(), b.as_slice()].concat();
+        let found = read(both.as_slice(), Options::default())
+            .unwrap_or_else(|error| panic!("{first} and {second}: {error}"));
+        let wanted = [alone(&a), alone(&b)].concat();
+        assert_eq!(figures(&found), wanted, "{first} and {second}");
+        let runs: Vec<Option<u32>> = found.iter().map(|one| one.run).collect();
+        assert!(runs.iter().all(Option::is_some) && runs.is_sorted(), "{first} and {second}: {runs:?}");
+    }
+}
+
+fn text(lines: &[&str]) -> Result<Vec<Recording>, String> {
+    let text = lines.join("\n") + "\n";
+    read(text.as_bytes(), Options::default()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn runs_whose_threads_have_the_same_ids_are_two_if_their_totals_say_so() {
+    let line = |cycles: u64, min: u64, max: u64| {
+        format!("T: 0 (    7) P:80 I:1000 C:{cycles:7} Min:{min:7} Act:{min:5} Avg:{min:5} Max:{max:8}")
+    };
+    let found = |lines: [String; 2]| text(&lines.each_ref().map(String::as_str)).unwrap();
+    // Containers number their processes alike.
+    for second in [line(1000, 4, 60), line(900, 3, 60), line(2000, 3, 40), line(2000, 9, 60)] {
+        let found = found([line(1000, 3, 50), second.clone()]);
+        assert_eq!(found.iter().map(|one| one.run).collect::<Vec<_>>(), [Some(1), Some(2)], "{second}");
+    }
+    // The same line again, and later totals of the same run.
+    for second in [line(1000, 3, 50), line(2000, 2, 60)] {
+        assert_eq!(found([line(1000, 3, 50), second]).len(), 1);
+    }
+}
+
+#[test]
+fn the_policy_of_the_next_run_is_not_that_of_the_one_before() {
+    let found = text(&[
+        "policy: fifo: loadavg: 0.10 0.20 0.30 1/100 10",
+        "",
+        "T: 0 (    7) P:80 I:1000 C:   1000 Min:      3 Act:    5 Avg:    5 Max:      50",
+        "policy: fifo: loadavg: 0.20 0.20 0.30 1/100 10",
+        "T: 0 (    7) P:80 I:1000 C:   2000 Min:      3 Act:    5 Avg:    5 Max:      50",
+        "policy: other/other: loadavg: 9.10 9.20 9.30 1/100 10",
+        "",
+        "T: 0 (   17) P: 0 I:1000 C:   1000 Min:      3 Act:    5 Avg:    5 Max:     900",
+    ])
+    .unwrap();
+    let said: Vec<_> = found.iter().map(|one| (one.policy, one.conditions.join("; "))).collect();
+    let wanted = |policy, load: &str| (Some(policy), format!("load average {load}"));
+    let wanted = [wanted(Policy::Fifo, "0.20 0.20 0.30"), wanted(Policy::Other, "9.10 9.20 9.30")];
+    assert_eq!(said, wanted);
+}
+
+#[test]
+fn what_stands_behind_the_last_document_is_damage() {
+    let json = String::from_utf8(file("pmqtest.json")).unwrap();
+    for rest in ["}", "x", "\"thread\": 1", "{", "{}"] {
+        let found = read(format!("{json}\n{rest}\n").as_bytes(), Options::default());
+        assert!(found.is_err(), "{rest}");
+    }
+    let between = format!("{json}\nnext run\n{json}");
+    assert_eq!(read(between.as_bytes(), Options::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_file_with_one_run_has_no_number_of_it() {
+    for name in ["oslat-2.40.txt", "pmqtest.json", "rtla-timerlat-top.txt"] {
+        let found = read(file(name).as_slice(), Options::default()).unwrap();
+        assert!(found.iter().all(|one| one.run.is_none()), "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_more_runs_than_anybody_makes_is_refused() {
+    let many = file("oslat-2.40.txt").repeat(300);
+    let error = read(many.as_slice(), Options::default()).unwrap_err().to_string();
+    assert!(error.contains("more than 256 runs"), "{error}");
+    let many = file("pmqtest.json").repeat(300);
+    let error = read(many.as_slice(), Options::default()).unwrap_err().to_string();
+    assert!(error.contains("more than 256 runs"), "{error}");
 }
 
 #[test]
