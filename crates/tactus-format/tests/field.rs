@@ -79,6 +79,28 @@ const CASES: &[(&str, Source, &[&str])] = &[
         Public,
         &["stress-ng --cyclic, Some(Deadline)", "cycles 10000, max 3145065, min 2413", "99.90% 1360837 ns"],
     ),
+    // The YAML of stress-ng 0.15 and of its sources up to 2025 has no latency of --cyclic.
+    ("stress-ng-cyclic.yaml", Tool, &["REFUSED", "stress-ng (YAML)", "not their latencies", "--log-file"]),
+    (
+        "stress-ng-cyclic-dist.log",
+        Tool,
+        &[
+            "stress-ng --cyclic, Some(Rr)",
+            "cycles 18060, max 202541, min 4434, mean 7376",
+            "p50 7999, p99 21999",
+        ],
+    ),
+    (
+        "stress-ng-cyclic-dist-and-yaml.txt",
+        Tool,
+        &[
+            "Some(Fifo)",
+            "cycles 10000, max 287615, min 5405, mean 7753",
+            "first 10000 of ",
+            "kernel 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0",
+            "measured on 2026:11:29",
+        ],
+    ),
     (
         "two-cyclictest-q.txt",
         Tool,
@@ -294,7 +316,7 @@ fn figures(recordings: &[Recording]) -> Vec<String> {
 }
 
 /// Files that are known to be one run each, and can stand behind another one of their format.
-const RUNS: [(&str, &str); 11] = [
+const RUNS: [(&str, &str); 12] = [
     ("two-cyclictest-q.txt", "cyclictest-status-200us.txt"),
     ("two-cyclictest-h.txt", "two-cyclictest-q.txt"),
     ("cyclictest-v-break.txt", "cyclictest-v-break-2.4.txt"),
@@ -304,6 +326,7 @@ const RUNS: [(&str, &str); 11] = [
     ("rtla-timerlat-top.txt", "rtla-osnoise-top.txt"),
     ("xenomai-latency.txt", "xenomai-latency.txt"),
     ("pmqtest.txt", "pmqtest.txt"),
+    ("stress-ng-cyclic.txt", "stress-ng-cyclic-dist.log"),
     ("sysjitter.txt", "sysjitter.txt"),
     ("jitterdebugger-v.txt", "jitterdebugger-v.txt"),
 ];
@@ -375,6 +398,20 @@ fn what_stands_behind_the_last_document_is_damage() {
     }
     let between = format!("{json}\nnext run\n{json}");
     assert_eq!(read(between.as_bytes(), Options::default()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_distribution_or_a_table_without_one_of_its_rows_is_refused() {
+    for (name, rows) in [("stress-ng-cyclic-dist.log", "cyclic:   ")] {
+        let whole = String::from_utf8(file(name)).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        let own = |line: &&str| line.contains(rows) && !line.contains('%') && !line.contains("mean");
+        for at in (0..lines.len()).filter(|at| own(&lines[*at])).step_by(7) {
+            let rest: Vec<&str> =
+                lines.iter().enumerate().filter(|(number, _)| *number != at).map(|(_, line)| *line).collect();
+            assert!(text(&rest).is_err(), "{name} without `{}`", lines[at]);
+        }
+    }
 }
 
 #[test]

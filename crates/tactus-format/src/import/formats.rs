@@ -186,10 +186,10 @@ pub const FORMATS: [Declared; 21] = [
     text(
         Format::StressNg,
         "stress-ng",
-        "text of --cyclic",
-        "stress-ng --cyclic 1 --cyclic-policy fifo -t 60",
+        "its log with --cyclic; its YAML (--yaml) has no latency",
+        "stress-ng --cyclic 1 --cyclic-policy fifo --cyclic-dist 1000 -t 60 --log-file run.log",
         "ns",
-        "a histogram; CPUs; missed periods",
+        "wake-ups beyond --cyclic-samples; CPUs; missed periods",
         stress_ng::is_line,
     ),
     text(
@@ -261,7 +261,7 @@ pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
 }
 
 /// Outputs of tools that are not read: a part of a line, the name of the tool, and advice.
-const UNREAD: [(&str, &str, &str); 20] = [
+const UNREAD: [(&str, &str, &str); 21] = [
     (
         " groups using ",
         "hackbench",
@@ -314,9 +314,15 @@ const UNREAD: [(&str, &str, &str); 20] = [
     ),
     ("stress-ng: ", "stress-ng", "only the lines of stress-ng --cyclic 1 are latencies"),
     (
+        "stressor: cyclic",
+        "stress-ng (YAML)",
+        "its YAML has the number of wake-ups, but not their latencies: add --log-file run.log, and import that \
+            file",
+    ),
+    (
         "system-info:",
         "stress-ng (YAML)",
-        "its throughput is not a latency: import the output of stress-ng --cyclic 1",
+        "its throughput is not a latency: stress-ng --cyclic 1 --log-file run.log writes latencies",
     ),
     (
         "hwlat tracer not available",
