@@ -14,6 +14,7 @@ mod hlog;
 mod hwlat;
 mod jitterdebugger;
 mod json;
+mod linuxcnc;
 mod oslat;
 mod pairs;
 mod plain;
@@ -106,6 +107,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
         Format::Xenomai => xenomai::read(Lines::new(input)),
         Format::StressNg => stress_ng::read(Lines::new(input)),
         Format::Sysjitter => sysjitter::read(Lines::new(input)),
+        Format::LinuxCnc => linuxcnc::read(Lines::new(input)),
         Format::JitterLive => {
             // The output at its end has more than the lines before.
             let all = json::whole(input)?;

@@ -102,6 +102,17 @@ const CASES: &[(&str, Source, &[&str])] = &[
         ],
     ),
     (
+        "linuxcnc-latency-histogram.txt",
+        Tool,
+        &[
+            "LinuxCNC latency-histogram, Some(Other), all",
+            "cycles 2, max 3194800, min unknown, mean unknown",
+            "cycles 2, max 2963000, min unknown, mean unknown",
+            "up to 3194.8 us too long and 24.8 us too short",
+            "interval 0, duration 11000000000",
+        ],
+    ),
+    (
         "two-cyclictest-q.txt",
         Tool,
         &["run 1", "run 2", "max 36000", "max 2408000", "max 1280000", "max 216000"],
@@ -412,6 +423,20 @@ fn a_distribution_or_a_table_without_one_of_its_rows_is_refused() {
             assert!(text(&rest).is_err(), "{name} without `{}`", lines[at]);
         }
     }
+}
+
+#[test]
+fn the_command_of_latency_histogram_gives_its_periods() {
+    let line = "   10 s  servo min: -60.000 us max:  15.500 us sdev:   2.100 us";
+    let base = "   10 s   base min:  -1.000 us max:   2.500 us sdev:   0.100 us";
+    let found = text(&["$ latency-histogram --nox --servo 500000", base, line]).unwrap().remove(0);
+    let of = |series: &Series| (series.interval_ns, series.totals.cycles, series.totals.max_ns);
+    let series: Vec<_> = found.series.iter().map(of).collect();
+    assert_eq!(series, [(Some(25_000), 400_000, 2_500), (Some(500_000), 20_000, 60_000)]);
+    // Statistics that shrink are those of another run.
+    let found = text(&[line, "   11 s  servo min: -10.000 us max:  15.500 us sdev:   2.100 us"]).unwrap();
+    assert_eq!(found.len(), 2);
+    assert!(text(&[line, "   11 s  servo min: -70.0"]).unwrap_err().contains("cut or damaged"));
 }
 
 #[test]

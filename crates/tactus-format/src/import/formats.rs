@@ -4,7 +4,8 @@
 use std::io::BufRead;
 
 use super::{
-    cyclictest, hlog, hwlat, jitterdebugger, oslat, pairs, rtla, rtla_top, stress_ng, sysjitter, xenomai,
+    cyclictest, hlog, hwlat, jitterdebugger, linuxcnc, oslat, pairs, rtla, rtla_top, stress_ng, sysjitter,
+    xenomai,
 };
 
 /// A format that is recognised.
@@ -22,6 +23,7 @@ pub(super) enum Format {
     Xenomai,
     StressNg,
     Sysjitter,
+    LinuxCnc,
     JitterLive,
     JitterCsv,
     Cyclictest,
@@ -70,7 +72,7 @@ const fn bytes(
 }
 
 /// Every format, in the order in which lines are tried: the first one that knows a line.
-pub const FORMATS: [Declared; 21] = [
+pub const FORMATS: [Declared; 22] = [
     bytes(
         Format::Json,
         "cyclictest",
@@ -202,6 +204,15 @@ pub const FORMATS: [Declared; 21] = [
         sysjitter::is_line,
     ),
     text(
+        Format::LinuxCnc,
+        "latency-histogram of LinuxCNC",
+        "lines of --nox: only the last totals are read",
+        "latency-histogram --nox",
+        "us",
+        "a histogram; the number of values; the mean; CPUs; missed periods",
+        linuxcnc::is_line,
+    ),
+    text(
         Format::JitterLive,
         "jitterdebugger",
         "lines of -v: only the last totals are read",
@@ -304,8 +315,7 @@ const UNREAD: [(&str, &str, &str); 21] = [
     (
         "Latency Histogram",
         "latency-histogram of LinuxCNC",
-        "its window shows numbers, but its files are not read: measure with latency-test or cyclictest \
-            --json=run.json",
+        "its window cannot be read: import the lines of latency-histogram --nox",
     ),
     (
         "stressor       bogo ops",
