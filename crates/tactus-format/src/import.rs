@@ -17,6 +17,7 @@ mod json;
 mod linuxcnc;
 mod oslat;
 mod pairs;
+mod perf_sched;
 mod plain;
 mod prefix;
 mod recording;
@@ -108,6 +109,8 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
         Format::StressNg => stress_ng::read(Lines::new(input)),
         Format::Sysjitter => sysjitter::read(Lines::new(input)),
         Format::LinuxCnc => linuxcnc::read(Lines::new(input)),
+        Format::PerfLatency => perf_sched::latency(Lines::new(input)),
+        Format::PerfTimehist => perf_sched::timehist(Lines::new(input)),
         Format::JitterLive => {
             // The output at its end has more than the lines before.
             let all = json::whole(input)?;

@@ -113,6 +113,21 @@ const CASES: &[(&str, Source, &[&str])] = &[
         ],
     ),
     (
+        "perf-sched-latency.txt",
+        Tool,
+        &[
+            "perf sched latency, None",
+            "cycles 45, max 12017000, min unknown, mean unknown",
+            "thread 5 is `lto cgu.06:25356`: its mean delay is 1220 us",
+            "that of `lto cgu.00:25348`",
+            "tasks of every policy",
+        ],
+    ),
+    ("perf-sched-timehist.txt", Tool, &["perf sched timehist", "cpu Some(1)", "min unknown", "0.000"]),
+    ("perf-sched-timehist-summary.txt", Tool, &["REFUSED", "perf sched timehist --summary", "without -s"]),
+    ("perf-bench.txt", Tool, &["REFUSED", "perf bench", "not a latency of each", "cyclictest"]),
+    ("perf-bench-simple.txt", Tool, &["REFUSED", "perf bench --format=simple", "no unit"]),
+    (
         "two-cyclictest-q.txt",
         Tool,
         &["run 1", "run 2", "max 36000", "max 2408000", "max 1280000", "max 216000"],
@@ -327,7 +342,7 @@ fn figures(recordings: &[Recording]) -> Vec<String> {
 }
 
 /// Files that are known to be one run each, and can stand behind another one of their format.
-const RUNS: [(&str, &str); 12] = [
+const RUNS: [(&str, &str); 14] = [
     ("two-cyclictest-q.txt", "cyclictest-status-200us.txt"),
     ("two-cyclictest-h.txt", "two-cyclictest-q.txt"),
     ("cyclictest-v-break.txt", "cyclictest-v-break-2.4.txt"),
@@ -340,6 +355,8 @@ const RUNS: [(&str, &str); 12] = [
     ("stress-ng-cyclic.txt", "stress-ng-cyclic-dist.log"),
     ("sysjitter.txt", "sysjitter.txt"),
     ("jitterdebugger-v.txt", "jitterdebugger-v.txt"),
+    ("perf-sched-latency.txt", "perf-sched-latency.txt"),
+    ("perf-sched-timehist.txt", "perf-sched-timehist.txt"),
 ];
 
 #[test]
@@ -413,7 +430,7 @@ fn what_stands_behind_the_last_document_is_damage() {
 
 #[test]
 fn a_distribution_or_a_table_without_one_of_its_rows_is_refused() {
-    for (name, rows) in [("stress-ng-cyclic-dist.log", "cyclic:   ")] {
+    for (name, rows) in [("stress-ng-cyclic-dist.log", "cyclic:   "), ("perf-sched-latency.txt", "| avg:")] {
         let whole = String::from_utf8(file(name)).unwrap();
         let lines: Vec<&str> = whole.lines().collect();
         let own = |line: &&str| line.contains(rows) && !line.contains('%') && !line.contains("mean");

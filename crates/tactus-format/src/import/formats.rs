@@ -4,8 +4,8 @@
 use std::io::BufRead;
 
 use super::{
-    cyclictest, hlog, hwlat, jitterdebugger, linuxcnc, oslat, pairs, rtla, rtla_top, stress_ng, sysjitter,
-    xenomai,
+    cyclictest, hlog, hwlat, jitterdebugger, linuxcnc, oslat, pairs, perf_sched, rtla, rtla_top, stress_ng,
+    sysjitter, xenomai,
 };
 
 /// A format that is recognised.
@@ -24,6 +24,8 @@ pub(super) enum Format {
     StressNg,
     Sysjitter,
     LinuxCnc,
+    PerfLatency,
+    PerfTimehist,
     JitterLive,
     JitterCsv,
     Cyclictest,
@@ -72,7 +74,7 @@ const fn bytes(
 }
 
 /// Every format, in the order in which lines are tried: the first one that knows a line.
-pub const FORMATS: [Declared; 22] = [
+pub const FORMATS: [Declared; 24] = [
     bytes(
         Format::Json,
         "cyclictest",
@@ -213,6 +215,24 @@ pub const FORMATS: [Declared; 22] = [
         linuxcnc::is_line,
     ),
     text(
+        Format::PerfLatency,
+        "perf sched latency",
+        "its table: the delays of each task",
+        "perf sched record sleep 60 && perf sched latency",
+        "ms",
+        "a histogram; the smallest delay; policy and priority",
+        perf_sched::is_latency_line,
+    ),
+    text(
+        Format::PerfTimehist,
+        "perf sched timehist",
+        "its column `sch delay`, by CPU",
+        "perf sched record sleep 60 && perf sched timehist",
+        "ms",
+        "delays that it prints as 0.000; policy and priority",
+        perf_sched::is_timehist_line,
+    ),
+    text(
         Format::JitterLive,
         "jitterdebugger",
         "lines of -v: only the last totals are read",
@@ -272,7 +292,7 @@ pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
 }
 
 /// Outputs of tools that are not read: a part of a line, the name of the tool, and advice.
-const UNREAD: [(&str, &str, &str); 21] = [
+const UNREAD: [(&str, &str, &str); 24] = [
     (
         " groups using ",
         "hackbench",
@@ -294,15 +314,32 @@ const UNREAD: [(&str, &str, &str); 21] = [
         "it shows whether a queue overran, and has no distribution: measure with oslat --json=run.json",
     ),
     (
-        "Task                  |   Runtime ms",
-        "perf sched latency",
-        "its delays belong to all tasks that ran: measure with cyclictest --json=run.json, or rtla timerlat \
-            hist",
+        "# Running '",
+        "perf bench",
+        "it prints the time of all operations together, not a latency of each: measure with cyclictest \
+            --json=run.json",
     ),
     (
-        "# Running 'sched/",
-        "perf bench",
-        "it measures throughput, not latency: measure with cyclictest --json=run.json",
+        "blocking on ",
+        "perf bench futex",
+        "it prints the time of all wake-ups together, not a latency of each: measure with cyclictest \
+            --json=run.json",
+    ),
+    (
+        "Runtime summary",
+        "perf sched timehist --summary",
+        "its times are those that tasks ran, not latencies: import perf sched timehist without -s, or perf \
+            sched latency",
+    ),
+    (
+        "#   DURATION     |",
+        "perf ftrace latency",
+        "it measures how long a function of the kernel takes: measure wake-ups with rtla timerlat hist",
+    ),
+    (
+        "sched:sched_switch:",
+        "perf script",
+        "its events are no latencies: import perf sched timehist of the same perf.data",
     ),
     ("# tracer: timerlat", "the kernel's tracer timerlat", "rtla timerlat hist writes a histogram of it"),
     ("# tracer: osnoise", "the kernel's tracer osnoise", "rtla osnoise hist writes a histogram of it"),
@@ -355,6 +392,11 @@ const UNREAD: [(&str, &str, &str); 21] = [
 /// The tool that an unknown text looks like, and advice.
 pub(super) fn looks_like(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = String::from_utf8_lossy(beginning).to_lowercase();
+    if text.len() < 32 && super::text::decimal(text.trim(), 1).is_some() {
+        let help = "a number alone has no unit and no count: measure with cyclictest --json=run.json, or \
+            latency-histogram --nox";
+        return Some(("perf bench --format=simple, or LinuxCNC's file .latency", help));
+    }
     let found = UNREAD.iter().find(|(part, ..)| text.contains(&part.to_lowercase()));
     found.map(|(_, tool, help)| (*tool, *help))
 }
