@@ -22,6 +22,7 @@ mod plain;
 mod prefix;
 mod recording;
 mod rt_tests;
+mod rtc_testbench;
 mod rteval;
 mod rtla;
 mod rtla_top;
@@ -111,6 +112,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
         Format::LinuxCnc => linuxcnc::read(Lines::new(input)),
         Format::PerfLatency => perf_sched::latency(Lines::new(input)),
         Format::PerfTimehist => perf_sched::timehist(Lines::new(input)),
+        Format::RtcTestbench => rtc_testbench::log(Lines::new(input)),
         Format::JitterLive => {
             // The output at its end has more than the lines before.
             let all = json::whole(input)?;
@@ -148,8 +150,17 @@ fn without_prefix<'a>(
     without_prefix(again, &first, taken + 1)
 }
 
-/// The recordings of JSON documents: each is a run.
-fn documents(documents: Vec<json::Document>) -> Result<Vec<Recording>, ImportError> {
+/// The recordings of JSON documents: each is a run, but those of RTC-Testbench are messages of one.
+fn documents(mut documents: Vec<json::Document>) -> Result<Vec<Recording>, ImportError> {
+    let by_interval = documents.iter().all(|document| document.reference.is_some());
+    let is_message = |document: &json::Document| document.reference.is_some() || document.testbench.is_some();
+    if documents.iter().all(is_message) {
+        let messages: Vec<_> = documents
+            .iter_mut()
+            .filter_map(|document| document.reference.take().or_else(|| document.testbench.take()))
+            .collect();
+        return rtc_testbench::messages(&messages, by_interval);
+    }
     let mut found = runs::Runs::default();
     for one in documents {
         found.add(document(one)?).map_err(ImportError::whole)?;

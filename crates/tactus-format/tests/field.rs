@@ -128,6 +128,40 @@ const CASES: &[(&str, Source, &[&str])] = &[
     ("perf-bench.txt", Tool, &["REFUSED", "perf bench", "not a latency of each", "cyclictest"]),
     ("perf-bench-simple.txt", Tool, &["REFUSED", "perf bench --format=simple", "no unit"]),
     (
+        "rtc-testbench-reference.log",
+        Layout,
+        &[
+            "cycles 703936, max 2114000, min 1786000, mean 1800740",
+            "cycles 1407872, max 1797000, min 1753000, mean 1780023",
+            "704000 frames sent, 703936 received, 3 round trips longer than two cycles",
+            "thread 2: it has no round trip",
+            "duration 999999986",
+        ],
+    ),
+    (
+        "rtc-testbench-public.log",
+        Public,
+        &[
+            "cycles 14, max 2997000, min 2071000, mean 2204286",
+            "cycles 22, max 1003180000",
+            "largest 1003180000",
+        ],
+    ),
+    (
+        "rtc-testbench-mqtt.json",
+        Layout,
+        &[
+            "cycles 191999, max 2114000, min 1786000, mean 1800667",
+            "cycles 200, max 1790000, min 1753000, mean 1775500",
+            "duration 2000000000",
+        ],
+    ),
+    (
+        "rtc-testbench-udp.json",
+        Layout,
+        &["cycles 2999, max 2114000, min 1780000, mean 1802000", "1 round trips longer"],
+    ),
+    (
         "two-cyclictest-q.txt",
         Tool,
         &["run 1", "run 2", "max 36000", "max 2408000", "max 1280000", "max 216000"],
@@ -454,6 +488,26 @@ fn the_command_of_latency_histogram_gives_its_periods() {
     let found = text(&[line, "   11 s  servo min: -10.000 us max:  15.500 us sdev:   2.100 us"]).unwrap();
     assert_eq!(found.len(), 2);
     assert!(text(&[line, "   11 s  servo min: -70.0"]).unwrap_err().contains("cut or damaged"));
+}
+
+#[test]
+fn statistics_of_rtc_testbench_that_begin_anew_are_another_run_and_a_mirror_has_none() {
+    let log = String::from_utf8(file("rtc-testbench-reference.log")).unwrap();
+    let (first, last) = log.trim_end().split_once('\n').unwrap();
+    // As after SIGUSR1.
+    let found = text(&[last, first]).unwrap();
+    let largest: Vec<_> = found.iter().map(|one| (one.run, one.series[0].totals.max_ns)).collect();
+    assert_eq!(largest, [(Some(1), 2_114_000), (Some(2), 1_812_000)]);
+    let mirror = "[1709287211. 50000412]: [INFO]: RtcSent=5 | RtcReceived=5 | RtcRttMin=18446744073709551615 [us] | \
+RtcRttMax=0 [us] | RtcRttAvg=0.000000 [us] | ";
+    assert!(text(&[mirror]).unwrap_err().contains("only the reference"));
+    // Messages that are neither of an interval nor since the beginning: nothing is added up.
+    let udp = String::from_utf8(file("rtc-testbench-udp.json")).unwrap();
+    let mut lines: Vec<&str> = udp.lines().collect();
+    lines.reverse();
+    let found = text(&lines).unwrap().remove(0);
+    let totals = &found.series[0].totals;
+    assert_eq!((totals.cycles, totals.max_ns, totals.mean_ns()), (2_999, 2_114_000, None));
 }
 
 #[test]

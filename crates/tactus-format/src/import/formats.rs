@@ -4,8 +4,8 @@
 use std::io::BufRead;
 
 use super::{
-    cyclictest, hlog, hwlat, jitterdebugger, linuxcnc, oslat, pairs, perf_sched, rtla, rtla_top, stress_ng,
-    sysjitter, xenomai,
+    cyclictest, hlog, hwlat, jitterdebugger, linuxcnc, oslat, pairs, perf_sched, rtc_testbench, rtla,
+    rtla_top, stress_ng, sysjitter, xenomai,
 };
 
 /// A format that is recognised.
@@ -26,6 +26,7 @@ pub(super) enum Format {
     LinuxCnc,
     PerfLatency,
     PerfTimehist,
+    RtcTestbench,
     JitterLive,
     JitterCsv,
     Cyclictest,
@@ -74,7 +75,7 @@ const fn bytes(
 }
 
 /// Every format, in the order in which lines are tried: the first one that knows a line.
-pub const FORMATS: [Declared; 24] = [
+pub const FORMATS: [Declared; 26] = [
     bytes(
         Format::Json,
         "cyclictest",
@@ -99,6 +100,14 @@ pub const FORMATS: [Declared; 24] = [
         "jitterdebugger -o out -D 10m",
         "us, or ns if the file says so",
         "values of 1 ms and more one by one; missed periods",
+    ),
+    bytes(
+        Format::Json,
+        "RTC-Testbench",
+        "its messages by MQTT or UDP, one behind another",
+        "mosquitto_sub -t testbench > run.json",
+        "us",
+        "a histogram; one-way times; the cycle time",
     ),
     bytes(
         Format::Xml,
@@ -233,6 +242,15 @@ pub const FORMATS: [Declared; 24] = [
         perf_sched::is_timehist_line,
     ),
     text(
+        Format::RtcTestbench,
+        "RTC-Testbench",
+        "the log of the reference: only the last round trips are read",
+        "reference -c reference.yaml",
+        "us",
+        "a histogram; one-way times; the cycle time",
+        rtc_testbench::is_line,
+    ),
+    text(
         Format::JitterLive,
         "jitterdebugger",
         "lines of -v: only the last totals are read",
@@ -292,7 +310,7 @@ pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
 }
 
 /// Outputs of tools that are not read: a part of a line, the name of the tool, and advice.
-const UNREAD: [(&str, &str, &str); 24] = [
+const UNREAD: [(&str, &str, &str); 25] = [
     (
         " groups using ",
         "hackbench",
@@ -340,6 +358,11 @@ const UNREAD: [(&str, &str, &str); 24] = [
         "sched:sched_switch:",
         "perf script",
         "its events are no latencies: import perf sched timehist of the same perf.data",
+    ),
+    (
+        " -- TC: ",
+        "stat.pl of RTC-Testbench",
+        "import the log of the reference, or its messages by MQTT: mosquitto_sub -t testbench > run.json",
     ),
     ("# tracer: timerlat", "the kernel's tracer timerlat", "rtla timerlat hist writes a histogram of it"),
     ("# tracer: osnoise", "the kernel's tracer osnoise", "rtla osnoise hist writes a histogram of it"),

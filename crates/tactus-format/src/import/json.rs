@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Number;
 
+use super::rtc_testbench::Message;
 use super::text::{decimal, short};
 use super::{ImportError, MOST_DOCUMENT};
 use crate::lines::MOST_THREADS;
@@ -31,6 +32,10 @@ pub(super) struct Document {
     pub thread: Option<Map<Thread>>,
     /// The same in jitterdebugger's, by its CPU.
     pub cpu: Option<Map<Thread>>,
+    /// RTC-Testbench: the statistics of an interval.
+    pub reference: Option<Message>,
+    /// The same in newer versions, or those since the beginning.
+    pub testbench: Option<Message>,
 }
 
 /// The machine.
@@ -143,7 +148,7 @@ impl Key for String {
     }
 }
 
-/// The most documents of a file.
+/// The most documents of a file: RTC-Testbench writes one each second for each of its classes.
 const MOST_DOCUMENTS: usize = 1 << 17;
 
 /// Reads all that stand behind one another.
