@@ -161,6 +161,12 @@ const CASES: &[(&str, Source, &[&str])] = &[
         Layout,
         &["cycles 2999, max 2114000, min 1780000, mean 1802000", "1 round trips longer"],
     ),
+    // Histograms of HdrHistogram 1.2.1, whose counts are words of 8, 4 and 2 bytes: 3000 values from 2001 to 25093677.
+    (
+        "hdrhistogram-v0.hlog",
+        Tool,
+        &["cycles 3000, max 25100287, min 2001, mean 63", "duration 3000000000", "of HdrHistogram 1.2.1"],
+    ),
     (
         "two-cyclictest-q.txt",
         Tool,
@@ -512,7 +518,7 @@ RtcRttMax=0 [us] | RtcRttAvg=0.000000 [us] | ";
 
 #[test]
 fn a_file_with_one_run_has_no_number_of_it() {
-    for name in ["oslat-2.40.txt", "pmqtest.json", "rtla-timerlat-top.txt"] {
+    for name in ["oslat-2.40.txt", "pmqtest.json", "rtla-timerlat-top.txt", "hdrhistogram-v0.hlog"] {
         let found = read(file(name).as_slice(), Options::default()).unwrap();
         assert!(found.iter().all(|one| one.run.is_none()), "{name}");
     }
