@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use proptest::prelude::*;
 use tactus_format::import::{FORMATS, Options, Policy, Recording, Series, read};
 
 /// Where a file is from.
@@ -514,6 +515,50 @@ RtcRttMax=0 [us] | RtcRttAvg=0.000000 [us] | ";
     let found = text(&lines).unwrap().remove(0);
     let totals = &found.series[0].totals;
     assert_eq!((totals.cycles, totals.max_ns, totals.mean_ns()), (2_999, 2_114_000, None));
+}
+
+#[test]
+fn a_prefix_of_a_log_changes_nothing_of_a_new_format() {
+    for name in [
+        "linuxcnc-latency-histogram.txt",
+        "perf-sched-latency.txt",
+        "rtc-testbench-reference.log",
+        "stress-ng-cyclic-dist.log",
+        "two-cyclictest-q.txt",
+        "two-oslat.txt",
+    ] {
+        let whole = String::from_utf8(file(name)).unwrap();
+        let wanted = figures(&read(whole.as_bytes(), Options::default()).unwrap());
+        for prefix in
+            ["2024-03-05T10:11:12.131415Z ", "Mar 05 10:11:12 host unit[123]: ", "> ", "[pod/a/b] ", "    "]
+        {
+            let logged: String = whole.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            let found = read(logged.as_bytes(), Options::default());
+            let found = found.unwrap_or_else(|error| panic!("{name} behind `{prefix}`: {error}"));
+            assert_eq!(figures(&found), wanted, "{name} behind `{prefix}`");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_spoiled_file_of_the_field_is_refused_or_sound(
+        case in 0..CASES.len(), at in any::<prop::sample::Index>(), byte in any::<u8>(), length in 0usize..4,
+    ) {
+        let mut bytes = file(CASES[case].0);
+        let at = at.index(bytes.len());
+        let end = (at + length).min(bytes.len());
+        bytes.splice(at..end, [byte]);
+        let Ok(found) = read(bytes.as_slice(), Options::default()) else { return Ok(()) };
+        for series in found.iter().flat_map(|one| &one.series) {
+            let (latency, totals) = (series.latency(), series.totals);
+            prop_assert!(latency.raw.len() <= totals.cycles);
+            prop_assert!(totals.cycles == 0 || totals.min_ns <= totals.max_ns);
+            prop_assert!(series.beyond <= totals.cycles);
+        }
+    }
 }
 
 #[test]
