@@ -14,15 +14,19 @@ mod hlog;
 mod hwlat;
 mod jitterdebugger;
 mod json;
+mod linuxcnc;
 mod oslat;
 mod pairs;
+mod perf_sched;
 mod plain;
 mod prefix;
 mod recording;
 mod rt_tests;
+mod rtc_testbench;
 mod rteval;
 mod rtla;
 mod rtla_top;
+mod runs;
 mod stress_ng;
 mod sysjitter;
 mod text;
@@ -94,7 +98,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
     let format = recognize(&beginning)?;
     let recordings = match format {
         Format::BareGuest => bare_guest::read(input),
-        Format::Json => document(json::read(input)?),
+        Format::Json => documents(json::read(input)?),
         Format::Xml => rteval::read(input),
         Format::HistogramLog => hlog::read(Lines::new(input), options.unit_ns),
         Format::Rtla => rtla::read(Lines::new(input)),
@@ -105,11 +109,15 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
         Format::Xenomai => xenomai::read(Lines::new(input)),
         Format::StressNg => stress_ng::read(Lines::new(input)),
         Format::Sysjitter => sysjitter::read(Lines::new(input)),
+        Format::LinuxCnc => linuxcnc::read(Lines::new(input)),
+        Format::PerfLatency => perf_sched::latency(Lines::new(input)),
+        Format::PerfTimehist => perf_sched::timehist(Lines::new(input)),
+        Format::RtcTestbench => rtc_testbench::log(Lines::new(input)),
         Format::JitterLive => {
             // The output at its end has more than the lines before.
             let all = json::whole(input)?;
             match json::begin(&all) {
-                Some(_) => document(json::read(all.as_slice())?),
+                Some(_) => documents(json::read(all.as_slice())?),
                 None => jitterdebugger::verbose(Lines::new(all.as_slice())),
             }
         }
@@ -140,6 +148,24 @@ fn without_prefix<'a>(
     let first = beginning(&mut input, LOOKED_AT)?;
     let again: Box<dyn Read + 'a> = Box::new(std::io::Cursor::new(first.clone()).chain(input));
     without_prefix(again, &first, taken + 1)
+}
+
+/// The recordings of JSON documents: each is a run, but those of RTC-Testbench are messages of one.
+fn documents(mut documents: Vec<json::Document>) -> Result<Vec<Recording>, ImportError> {
+    let by_interval = documents.iter().all(|document| document.reference.is_some());
+    let is_message = |document: &json::Document| document.reference.is_some() || document.testbench.is_some();
+    if documents.iter().all(is_message) {
+        let messages: Vec<_> = documents
+            .iter_mut()
+            .filter_map(|document| document.reference.take().or_else(|| document.testbench.take()))
+            .collect();
+        return rtc_testbench::messages(&messages, by_interval);
+    }
+    let mut found = runs::Runs::default();
+    for one in documents {
+        found.add(document(one)?).map_err(ImportError::whole)?;
+    }
+    Ok(found.all)
 }
 
 /// The recordings of a JSON document.

@@ -91,6 +91,11 @@ fn command<'a>(program: &str, line: &'a str) -> Option<&'a str> {
     (command.len() < 500).then_some(command)
 }
 
+/// Whether a line shows how a program was called.
+pub(super) fn is_command(program: &str, line: &str) -> bool {
+    command(program, line.trim()).is_some()
+}
+
 /// cyclictest called without a priority and a policy measures with SCHED_OTHER.
 pub(super) fn without_priority(command: &str) -> bool {
     !has_option(command, 'p', "priority") && !has_option(command, 'y', "policy")

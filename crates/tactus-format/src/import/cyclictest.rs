@@ -6,10 +6,10 @@ use std::io::Read;
 
 use tactus_model::scheduling::Policy;
 
-use super::conditions::{Conditions, without_priority};
+use super::conditions::{Conditions, is_command, without_priority};
 use super::recording::{Rows, Stated, has_option, option};
 use super::text::{Lines, MOST_IDLE, NO_UNIT, short, too_idle};
-use super::{ImportError, Recording, Values, plain};
+use super::{ImportError, Recording, Values, plain, runs};
 use crate::lines::{self, AnyStatus, Figure, Format, MOST_THREADS, Reading, any_status};
 
 /// Whether a line is cyclictest's.
@@ -22,29 +22,48 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads one.
-pub(super) fn read<R: Read>(
-    mut lines: Lines<R>,
-    unit_ns: Option<u64>,
-) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>, unit_ns: Option<u64>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, |lines| one(lines, unit_ns))
+}
+
+fn one<R: Read>(lines: &mut Lines<R>, unit_ns: Option<u64>) -> Result<Vec<Recording>, ImportError> {
     let mut text = Text::new(unit_ns);
     let mut counts = Vec::new();
     while let Some(line) = lines.next_bytes()? {
         // Nearly all of a long file are lines of two kinds as they are printed; whatever else is looked at with patience.
-        let what = if let Some((thread, cycle, value)) = plain::sample(line) {
-            text.sample(thread, cycle, value)
+        let found = if let Some((thread, cycle, value)) = plain::sample(line) {
+            Found::Sample(thread, cycle, value)
         } else if let Some(value) = plain::row(line, &mut counts) {
-            text.row(value, &counts)
+            Found::Row(value)
         } else {
-            let line = lines.text()?;
-            match lines::read(Format::Cyclictest, line) {
+            match lines::read(Format::Cyclictest, lines.text()?) {
                 Some(
                     reading @ (Reading::Histogram
                     | Reading::Bucket(..)
                     | Reading::Figure(..)
                     | Reading::Sample { .. }),
-                ) => text.take(reading),
-                _ => text.other(line),
+                ) => Found::Reading(reading),
+                _ => Found::Other,
             }
+        };
+        let next = match &found {
+            Found::Sample(thread, cycle, _) => text.samples_again(*thread, *cycle),
+            Found::Row(_) => text.is_whole(),
+            Found::Reading(reading) => text.reads_again(reading),
+            Found::Other => text.begins_again(lines.text()?),
+        };
+        if next {
+            match text.policy.take() {
+                Some(policy) => lines.again_after(policy),
+                None => lines.again(),
+            }
+            break;
+        }
+        let what = match found {
+            Found::Sample(thread, cycle, value) => text.sample(thread, cycle, value),
+            Found::Row(value) => text.row(value, &counts),
+            Found::Reading(reading) => text.take(reading),
+            Found::Other => text.other(lines.text()?),
         };
         what.map_err(|what| lines.error(what))?;
     }
@@ -56,6 +75,16 @@ pub(super) fn read<R: Read>(
     Ok(vec![recording])
 }
 
+/// The kind of a line.
+enum Found {
+    /// Thread, number and value.
+    Sample(u32, u64, u64),
+    /// A row whose counts stand elsewhere.
+    Row(u64),
+    Reading(Reading),
+    Other,
+}
+
 /// The text read so far.
 struct Text {
     unit_ns: u64,
@@ -63,6 +92,8 @@ struct Text {
     says_unit: bool,
     interval_ns: Option<u64>,
     conditions: Conditions,
+    /// The last line `policy:`, until it is known of which run it is.
+    policy: Option<String>,
     /// Ids of the threads, by their number.
     ids: BTreeMap<u32, u64>,
     break_thread: Option<u64>,
@@ -91,6 +122,7 @@ impl Text {
             says_unit: unit_ns.is_some(),
             interval_ns: None,
             conditions: Conditions::default(),
+            policy: None,
             ids: BTreeMap::new(),
             break_thread: None,
             break_value: None,
@@ -107,10 +139,69 @@ impl Text {
         }
     }
 
+    /// Whether a histogram has been read to its end.
+    fn is_whole(&self) -> bool {
+        let last = [Figure::Min, Figure::Avg, Figure::Max, Figure::Overflows];
+        last.into_iter().all(|figure| self.figures.contains_key(&(figure as u8)))
+    }
+
+    /// Whether there are values of any kind.
+    fn has_values(&self) -> bool {
+        self.is_whole() || !self.samples.is_empty() || !self.status.is_empty()
+    }
+
+    fn has_samples(&self, thread: u32) -> bool {
+        let number = usize::try_from(thread).unwrap_or(usize::MAX);
+        self.samples.get(number).is_some_and(Option::is_some)
+    }
+
+    /// Whether the thread counts from the beginning again: the next run.
+    fn samples_again(&self, thread: u32, cycle: u64) -> bool {
+        self.is_whole() || (cycle == 0 && self.has_samples(thread))
+    }
+
+    /// Whether a reading belongs to the next run.
+    fn reads_again(&self, reading: &Reading) -> bool {
+        match reading {
+            Reading::Histogram | Reading::Bucket(..) => self.is_whole(),
+            Reading::Sample { thread, cycle, .. } => self.samples_again(*thread, cycle.unwrap_or(0)),
+            Reading::Figure(..) | Reading::Status(_) => false,
+        }
+    }
+
+    /// Whether a line that is no reading belongs to the next run: one that stands before the values, or totals of other
+    /// threads.
+    fn begins_again(&self, line: &str) -> bool {
+        // Most lines that say nothing are empty.
+        if line.len() < 8 || !self.has_values() {
+            return false;
+        }
+        let plain = lines::plain(line);
+        if let Some(any) = any_status(&plain) {
+            // Totals of a run only grow.
+            let is_later = self.status.get(&any.status.thread).is_none_or(|before| {
+                let (own, known) = (&any.status, &before.status);
+                let same = own.cycles == known.cycles && (own.min, own.max) != (known.min, known.max);
+                before.tid == any.tid
+                    && own.cycles >= known.cycles
+                    && own.min <= known.min
+                    && own.max >= known.max
+                    && !same
+            });
+            return self.is_whole() || !is_later;
+        }
+        let text = plain.trim();
+        let preamble = text.strip_prefix("Thread ").and_then(|text| text.split_once(" Interval:"));
+        preamble.is_some_and(|(thread, _)| thread.parse().is_ok_and(|thread| self.has_samples(thread)))
+            || text.starts_with("# /dev/cpu_dma_latency set")
+            || text.starts_with("Max CPUs = ")
+            || ["cyclictest", "cyclicdeadline", "signaltest"].iter().any(|name| is_command(name, text))
+    }
+
     fn take(&mut self, reading: Reading) -> Result<(), String> {
         match reading {
             Reading::Histogram if self.last_row.is_some() || !self.figures.is_empty() => {
-                Err("a second histogram: put each run into a separate file".into())
+                Err("a second histogram, before the end of the first one".into())
             }
             Reading::Histogram | Reading::Status(_) => Ok(()),
             Reading::Bucket(value, counts) => self.row(value, &counts),
@@ -128,11 +219,14 @@ impl Text {
             self.interval_ns = status.interval_us.checked_mul(1_000);
         }
         self.ids.insert(status.thread, any.tid);
-        let cycles = status.cycles;
-        let before = self.status.insert(status.thread, any);
-        match before.is_some_and(|before| before.status.cycles > cycles) {
-            true => Err("a second run begins: put each run into a separate file".into()),
-            false => Ok(()),
+        self.status.insert(status.thread, any);
+        Ok(())
+    }
+
+    /// Takes the line that was kept back.
+    fn keep_policy(&mut self) {
+        if let Some(line) = self.policy.take() {
+            self.conditions.line("cyclictest", &line);
         }
     }
 
@@ -184,9 +278,16 @@ impl Text {
         }
         let plain = lines::plain(line);
         if let Some(status) = any_status(&plain) {
+            self.keep_policy();
             return self.status(status);
         }
         let text = plain.trim();
+        // It may be that of the next run.
+        if text.trim_start_matches(['#', ' ']).starts_with("policy:") && self.has_values() {
+            self.keep_policy();
+            self.policy = Some(text.to_owned());
+            return Ok(());
+        }
         let figure = ["# Total:", "# Min Lat", "# Avg Lat", "# Max Lat", "# Histogram Overflows"];
         let unmeasured = text.starts_with("T:") && text.contains("C:      0 ");
         let begins = text.starts_with("T:") || text.starts_with(|c: char| c.is_ascii_digit());
@@ -253,6 +354,7 @@ impl Text {
     }
 
     fn recording(mut self) -> Result<Recording, String> {
+        self.keep_policy();
         let mut recording = Recording::of("cyclictest", Values::Wakeups);
         let kinds = usize::from(self.last_row.is_some() || !self.figures.is_empty());
         if kinds + usize::from(!self.samples.is_empty()) > 1 {

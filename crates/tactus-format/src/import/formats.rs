@@ -4,7 +4,8 @@
 use std::io::BufRead;
 
 use super::{
-    cyclictest, hlog, hwlat, jitterdebugger, oslat, pairs, rtla, rtla_top, stress_ng, sysjitter, xenomai,
+    cyclictest, hlog, hwlat, jitterdebugger, linuxcnc, oslat, pairs, perf_sched, rtc_testbench, rtla,
+    rtla_top, stress_ng, sysjitter, xenomai,
 };
 
 /// A format that is recognised.
@@ -22,6 +23,10 @@ pub(super) enum Format {
     Xenomai,
     StressNg,
     Sysjitter,
+    LinuxCnc,
+    PerfLatency,
+    PerfTimehist,
+    RtcTestbench,
     JitterLive,
     JitterCsv,
     Cyclictest,
@@ -70,7 +75,7 @@ const fn bytes(
 }
 
 /// Every format, in the order in which lines are tried: the first one that knows a line.
-pub const FORMATS: [Declared; 21] = [
+pub const FORMATS: [Declared; 26] = [
     bytes(
         Format::Json,
         "cyclictest",
@@ -95,6 +100,14 @@ pub const FORMATS: [Declared; 21] = [
         "jitterdebugger -o out -D 10m",
         "us, or ns if the file says so",
         "values of 1 ms and more one by one; missed periods",
+    ),
+    bytes(
+        Format::Json,
+        "RTC-Testbench",
+        "its messages by MQTT or UDP, one behind another",
+        "mosquitto_sub -t testbench > run.json",
+        "us",
+        "a histogram; one-way times; the cycle time",
     ),
     bytes(
         Format::Xml,
@@ -186,10 +199,10 @@ pub const FORMATS: [Declared; 21] = [
     text(
         Format::StressNg,
         "stress-ng",
-        "text of --cyclic",
-        "stress-ng --cyclic 1 --cyclic-policy fifo -t 60",
+        "its log with --cyclic; its YAML (--yaml) has no latency",
+        "stress-ng --cyclic 1 --cyclic-policy fifo --cyclic-dist 1000 -t 60 --log-file run.log",
         "ns",
-        "a histogram; CPUs; missed periods",
+        "wake-ups beyond --cyclic-samples; CPUs; missed periods",
         stress_ng::is_line,
     ),
     text(
@@ -200,6 +213,42 @@ pub const FORMATS: [Declared; 21] = [
         "ns",
         "gaps below its threshold; a histogram",
         sysjitter::is_line,
+    ),
+    text(
+        Format::LinuxCnc,
+        "latency-histogram of LinuxCNC",
+        "lines of --nox: only the last totals are read",
+        "latency-histogram --nox",
+        "us",
+        "a histogram; the number of values; the mean; CPUs; missed periods",
+        linuxcnc::is_line,
+    ),
+    text(
+        Format::PerfLatency,
+        "perf sched latency",
+        "its table: the delays of each task",
+        "perf sched record sleep 60 && perf sched latency",
+        "ms",
+        "a histogram; the smallest delay; policy and priority",
+        perf_sched::is_latency_line,
+    ),
+    text(
+        Format::PerfTimehist,
+        "perf sched timehist",
+        "its column `sch delay`, by CPU",
+        "perf sched record sleep 60 && perf sched timehist",
+        "ms",
+        "delays that it prints as 0.000; policy and priority",
+        perf_sched::is_timehist_line,
+    ),
+    text(
+        Format::RtcTestbench,
+        "RTC-Testbench",
+        "the log of the reference: only the last round trips are read",
+        "reference -c reference.yaml",
+        "us",
+        "a histogram; one-way times; the cycle time",
+        rtc_testbench::is_line,
     ),
     text(
         Format::JitterLive,
@@ -261,7 +310,7 @@ pub(super) fn of_lines(start: &[u8]) -> Option<Format> {
 }
 
 /// Outputs of tools that are not read: a part of a line, the name of the tool, and advice.
-const UNREAD: [(&str, &str, &str); 20] = [
+const UNREAD: [(&str, &str, &str); 25] = [
     (
         " groups using ",
         "hackbench",
@@ -283,15 +332,37 @@ const UNREAD: [(&str, &str, &str); 20] = [
         "it shows whether a queue overran, and has no distribution: measure with oslat --json=run.json",
     ),
     (
-        "Task                  |   Runtime ms",
-        "perf sched latency",
-        "its delays belong to all tasks that ran: measure with cyclictest --json=run.json, or rtla timerlat \
-            hist",
+        "# Running '",
+        "perf bench",
+        "it prints the time of all operations together, not a latency of each: measure with cyclictest \
+            --json=run.json",
     ),
     (
-        "# Running 'sched/",
-        "perf bench",
-        "it measures throughput, not latency: measure with cyclictest --json=run.json",
+        "blocking on ",
+        "perf bench futex",
+        "it prints the time of all wake-ups together, not a latency of each: measure with cyclictest \
+            --json=run.json",
+    ),
+    (
+        "Runtime summary",
+        "perf sched timehist --summary",
+        "its times are those that tasks ran, not latencies: import perf sched timehist without -s, or perf \
+            sched latency",
+    ),
+    (
+        "#   DURATION     |",
+        "perf ftrace latency",
+        "it measures how long a function of the kernel takes: measure wake-ups with rtla timerlat hist",
+    ),
+    (
+        "sched:sched_switch:",
+        "perf script",
+        "its events are no latencies: import perf sched timehist of the same perf.data",
+    ),
+    (
+        " -- TC: ",
+        "stat.pl of RTC-Testbench",
+        "import the log of the reference, or its messages by MQTT: mosquitto_sub -t testbench > run.json",
     ),
     ("# tracer: timerlat", "the kernel's tracer timerlat", "rtla timerlat hist writes a histogram of it"),
     ("# tracer: osnoise", "the kernel's tracer osnoise", "rtla osnoise hist writes a histogram of it"),
@@ -304,8 +375,7 @@ const UNREAD: [(&str, &str, &str); 20] = [
     (
         "Latency Histogram",
         "latency-histogram of LinuxCNC",
-        "its window shows numbers, but its files are not read: measure with latency-test or cyclictest \
-            --json=run.json",
+        "its window cannot be read: import the lines of latency-histogram --nox",
     ),
     (
         "stressor       bogo ops",
@@ -314,9 +384,15 @@ const UNREAD: [(&str, &str, &str); 20] = [
     ),
     ("stress-ng: ", "stress-ng", "only the lines of stress-ng --cyclic 1 are latencies"),
     (
+        "stressor: cyclic",
+        "stress-ng (YAML)",
+        "its YAML has the number of wake-ups, but not their latencies: add --log-file run.log, and import that \
+            file",
+    ),
+    (
         "system-info:",
         "stress-ng (YAML)",
-        "its throughput is not a latency: import the output of stress-ng --cyclic 1",
+        "its throughput is not a latency: stress-ng --cyclic 1 --log-file run.log writes latencies",
     ),
     (
         "hwlat tracer not available",
@@ -339,6 +415,11 @@ const UNREAD: [(&str, &str, &str); 20] = [
 /// The tool that an unknown text looks like, and advice.
 pub(super) fn looks_like(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = String::from_utf8_lossy(beginning).to_lowercase();
+    if text.len() < 32 && super::text::decimal(text.trim(), 1).is_some() {
+        let help = "a number alone has no unit and no count: measure with cyclictest --json=run.json, or \
+            latency-histogram --nox";
+        return Some(("perf bench --format=simple, or LinuxCNC's file .latency", help));
+    }
     let found = UNREAD.iter().find(|(part, ..)| text.contains(&part.to_lowercase()));
     found.map(|(_, tool, help)| (*tool, *help))
 }

@@ -10,7 +10,7 @@ use tactus_model::outcome::zigzag::zigzag;
 
 use super::recording::{Rows, Stated};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, runs};
 use crate::lines::MOST_THREADS;
 
 /// Cookies of the encoding V2, compressed and not.
@@ -42,24 +42,47 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads one.
-pub(super) fn read<R: Read>(
-    mut lines: Lines<R>,
+pub(super) fn read<R: Read>(lines: Lines<R>, unit_ns: Option<u64>) -> Result<Vec<Recording>, ImportError> {
+    let mut writer = Writer::default();
+    runs::each(lines, |lines| one(lines, unit_ns, &mut writer))
+}
+
+/// The program that wrote a log, which the first run of a file names for all.
+#[derive(Default)]
+struct Writer {
+    instrument: Option<String>,
+    says_ns: bool,
+}
+
+fn one<R: Read>(
+    lines: &mut Lines<R>,
     unit_ns: Option<u64>,
+    writer: &mut Writer,
 ) -> Result<Vec<Recording>, ImportError> {
     let mut recording = Recording::of("HdrHistogram log", Values::Wakeups);
     let mut tags: BTreeMap<String, Rows> = BTreeMap::new();
     let mut end_ns = 0;
-    let mut says_ns = false;
-    let mut at = 0;
+    let mut at = lines.number.saturating_sub(lines.has_again().into());
+    let mut started: Option<String> = None;
     let mut room = LONGEST;
     let mut legends = 0;
     while let Some(line) = lines.next()? {
         at += 1;
+        // Some programs write the whole heading again before each interval: only another time begins a run.
+        if let Some(time) = line.strip_prefix("#[StartTime: ") {
+            let is_other = started.as_ref().is_some_and(|before| before.as_str() != time);
+            if is_other && !tags.is_empty() {
+                lines.again();
+                break;
+            }
+            started = Some(time.to_owned());
+            continue;
+        }
         let wrong = |what: String| ImportError::line(at, what);
         if let Some(comment) = line.strip_prefix('#') {
             if let Some(by) = comment.strip_prefix("[Logged with ").and_then(|by| by.strip_suffix(']')) {
-                recording.instrument = format!("HdrHistogram log of {}", short(by));
-                says_ns |= by.ends_with("values in ns");
+                writer.instrument = Some(format!("HdrHistogram log of {}", short(by)));
+                writer.says_ns |= by.ends_with("values in ns");
             }
             continue;
         }
@@ -99,10 +122,13 @@ pub(super) fn read<R: Read>(
             recording.notes.push(format!("thread {number} is the tag `{}`", short(&tag)));
         }
     }
+    if let Some(instrument) = &writer.instrument {
+        recording.instrument.clone_from(instrument);
+    }
     recording.duration_ns = (end_ns > 0).then_some(end_ns);
     recording.remark();
     recording.notes.push("minimum, mean and maximum are those of its buckets".into());
-    if unit_ns.is_none() && !says_ns {
+    if unit_ns.is_none() && !writer.says_ns {
         let text =
             "the file does not contain its unit: its values are taken as ns (`--unit us` if they are not)";
         recording.notes.push(text.into());

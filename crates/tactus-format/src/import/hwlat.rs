@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, is_command};
 use super::recording::{Rows, Stated};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Series, Values};
+use super::{ImportError, Recording, Series, Values, runs};
 
 /// Whether a line is its.
 pub(super) fn is_line(line: &str) -> bool {
@@ -22,13 +22,22 @@ fn sample(text: &str) -> Option<u64> {
 }
 
 /// Reads one.
-pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, one)
+}
+
+fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let mut recording = Recording::of("hwlatdetect", Values::Gaps);
     let mut conditions = Conditions::default();
     let (mut rows, mut max, mut recorded, mut threshold, mut below, mut idle) =
         (Rows::default(), None, None, None, false, 0);
     while let Some(line) = lines.next()? {
         let text = line.trim();
+        let begins = text.starts_with("hwlatdetect:  test duration ");
+        if recorded.is_some() && (begins || is_command("hwlatdetect", text)) {
+            lines.again();
+            break;
+        }
         let damaged = || format!("cut or damaged: `{}`", short(text));
         let us = |text: &str| text.trim().strip_suffix("us").and_then(|us| decimal(us.trim(), 1_000));
         let what = if let Some(rest) = text.strip_prefix("hwlatdetect:  test duration ") {

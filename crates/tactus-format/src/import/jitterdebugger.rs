@@ -7,7 +7,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use super::json::Document;
 use super::recording::{Rows, Stated};
 use super::text::{Lines, MOST_IDLE, NO_UNIT, decimal, short, too_idle};
-use super::{ImportError, Recording, Values, rt_tests};
+use super::{ImportError, Recording, Values, rt_tests, runs};
 use crate::lines::{MOST_THREADS, plain};
 
 /// Bytes of a sample: CPU (4), seconds (8), ns (8), value (8); little endian, packed.
@@ -180,14 +180,26 @@ pub(super) fn is_live(line: &str) -> bool {
 }
 
 /// Reads the lines of `-v`.
-pub(super) fn verbose<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
-    let (mut by_cpu, mut idle) = (BTreeMap::new(), 0);
+pub(super) fn verbose<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, live_run)
+}
+
+fn live_run<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    // Count, minimum, mean and maximum.
+    let mut by_cpu: BTreeMap<u32, (u64, u64, u64, u64)> = BTreeMap::new();
+    let mut idle = 0;
     while let Some(line) = lines.next()? {
         if let Some((cpu, cycles, min, mean, max)) = live(line).filter(|(_, cycles, ..)| *cycles > 0) {
-            let before = by_cpu.insert(cpu, (cycles, min, mean, max));
-            if before.is_some_and(|(before, ..)| before > cycles) {
-                return Err(lines.error("a second run begins: put each run into a separate file"));
+            // The totals of a run only grow.
+            let grows = by_cpu.get(&cpu).is_none_or(|(before, least, _, most)| {
+                let same = *before == cycles && (*least, *most) != (min, max);
+                *before <= cycles && *least >= min && *most <= max && !same
+            });
+            if !grows {
+                lines.again();
+                break;
             }
+            by_cpu.insert(cpu, (cycles, min, mean, max));
             if by_cpu.len() > MOST_THREADS as usize {
                 return Err(lines.error("more CPUs than can be"));
             }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Number;
 
+use super::rtc_testbench::Message;
 use super::text::{decimal, short};
 use super::{ImportError, MOST_DOCUMENT};
 use crate::lines::MOST_THREADS;
@@ -31,6 +32,10 @@ pub(super) struct Document {
     pub thread: Option<Map<Thread>>,
     /// The same in jitterdebugger's, by its CPU.
     pub cpu: Option<Map<Thread>>,
+    /// RTC-Testbench: the statistics of an interval.
+    pub reference: Option<Message>,
+    /// The same in newer versions, or those since the beginning.
+    pub testbench: Option<Message>,
 }
 
 /// The machine.
@@ -143,14 +148,39 @@ impl Key for String {
     }
 }
 
-/// Reads one.
-pub(super) fn read(input: impl Read) -> Result<Document, ImportError> {
+/// The most documents of a file: RTC-Testbench writes one each second for each of its classes.
+const MOST_DOCUMENTS: usize = 1 << 17;
+
+/// Reads all that stand behind one another.
+pub(super) fn read(input: impl Read) -> Result<Vec<Document>, ImportError> {
     let bytes = whole(input)?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    // Output printed during the measurement may stand before it.
-    let before = begin(text).unwrap_or(0);
-    let document = &text[before..];
-    serde_json::from_slice(document).map_err(|error| placed(document, &error, lines(&text[..before])))
+    // Output printed during the measurement may stand before each.
+    let (mut found, mut before) = (Vec::new(), begin(text).unwrap_or(0));
+    loop {
+        let document = &text[before..];
+        let wrong = |error: &serde_json::Error| placed(document, error, lines(&text[..before]));
+        let mut stream = serde_json::Deserializer::from_slice(document).into_iter::<Document>();
+        match stream.next() {
+            Some(one) => found.push(one.map_err(|error| wrong(&error))?),
+            None => {
+                return serde_json::from_slice(document).map(|one| vec![one]).map_err(|error| wrong(&error));
+            }
+        }
+        let rest = &document[stream.byte_offset()..];
+        if rest.trim_ascii().is_empty() {
+            return Ok(found);
+        }
+        // Whatever is no document behind the last one is damage.
+        let Some(next) = begin(rest) else {
+            let error = serde_json::from_slice::<Document>(document).err();
+            return Err(error.map_or_else(|| ImportError::whole("it has no document"), |error| wrong(&error)));
+        };
+        if found.len() >= MOST_DOCUMENTS {
+            return Err(ImportError::whole(format!("more than {MOST_DOCUMENTS} documents are not read")));
+        }
+        before += document.len() - rest.len() + next;
+    }
 }
 
 /// Where the first line begins that is a document's.

@@ -5,10 +5,10 @@ use std::io::Read;
 
 use tactus_model::scheduling::Policy;
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, is_command};
 use super::recording::{Rows, Stated, policy_of};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, runs};
 use crate::lines::MOST_THREADS;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -44,21 +44,51 @@ struct Table {
 const FIGURES: [&str; 4] = ["Minimum", "Average", "Maximum", "Duration"];
 
 /// Reads one.
-pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, one)
+}
+
+fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let (mut table, mut conditions) = (Table::default(), Conditions::default());
     while let Some(line) = lines.next()? {
+        if table.is_whole() && begins(line.trim()) {
+            lines.again();
+            break;
+        }
         table.line(line, &mut conditions).map_err(|what| lines.error(what))?;
     }
     table.recording(conditions).map(|recording| vec![recording]).map_err(|what| lines.error(what))
 }
 
+/// Whether a line is one of those before a table.
+fn begins(text: &str) -> bool {
+    const FIRST: [&str; 10] = [
+        "oslat V ",
+        "Total runtime:",
+        "Thread priority:",
+        "CPU list:",
+        "CPU for main thread:",
+        "Workload:",
+        "Workload mem:",
+        "Preheat cores:",
+        "Pre-heat for",
+        "Core:",
+    ];
+    FIRST.iter().any(|first| text.starts_with(first)) || bucket(text).is_some() || is_command("oslat", text)
+}
+
 impl Table {
+    /// Whether its last figures have been read.
+    fn is_whole(&self) -> bool {
+        FIGURES.iter().all(|figure| *figure == "Duration" || self.figures.contains_key(figure))
+    }
+
     fn line(&mut self, line: &str, conditions: &mut Conditions) -> Result<(), String> {
         let text = line.trim();
         let damaged = || format!("cut or damaged: `{}`", short(line));
         if let Some(version) = text.strip_prefix("oslat V ") {
             if self.version.replace(short(version)).is_some() {
-                return Err("a second run begins: put each run into a separate file".into());
+                return Err("the table before this line is not complete".into());
             }
         } else if let Some(cpus) = text.strip_prefix("Core:") {
             let cpus: Option<Vec<u32>> =

@@ -6,15 +6,17 @@ use std::io::Read;
 
 use tactus_model::scheduling::Policy;
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, is_command};
 use super::recording::{Rows, Stated};
 use super::text::{Lines, MOST_IDLE, short, too_idle};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, runs};
 use crate::lines::{MOST_THREADS, plain};
 
 /// The line of a pair: its sender is `#0`, its receiver `#1`.
 #[derive(Clone, Copy)]
 struct Pair {
+    /// The id of the sender.
+    id: u64,
     priority: u32,
     cpu: Option<u32>,
     interval_us: u64,
@@ -31,7 +33,8 @@ pub(super) fn is_line(line: &str) -> bool {
 fn pair(line: &str) -> Option<(u32, Pair)> {
     let (sender, receiver) = line.trim().strip_prefix('#')?.split_once("; #")?;
     let (number, sender) = sender.split_once(": ID")?;
-    let mut words = sender.split(", ").skip(1);
+    let mut words = sender.split(", ");
+    let id = words.next()?.parse().ok()?;
     let priority = words.next()?.strip_prefix('P')?.parse().ok().filter(|priority| *priority < 100)?;
     let interval_us = words.nth(1)?.strip_prefix('I')?.parse().ok()?;
     let receiver = receiver.split_once(": ID")?.1;
@@ -40,7 +43,7 @@ fn pair(line: &str) -> Option<(u32, Pair)> {
     let cycles = receiver.split(", ").find_map(|word| word.strip_prefix("Cycles "))?.trim().parse().ok()?;
     let number = number.parse::<u32>().ok()?;
     (number.is_multiple_of(2) && number / 2 < MOST_THREADS)
-        .then_some((number / 2, Pair { priority, cpu, interval_us, cycles }))
+        .then_some((number / 2, Pair { id, priority, cpu, interval_us, cycles }))
 }
 
 /// Minimum, mean and maximum.
@@ -63,8 +66,15 @@ fn totals(line: &str) -> Option<(u32, Option<Figures>)> {
     (receiver % 2 == 1 && receiver / 2 < MOST_THREADS).then_some((receiver / 2, figures))
 }
 
+/// The names of these tools.
+const TOOLS: [&str; 4] = ["pmqtest", "ptsematest", "svsematest", "sigwaittest"];
+
 /// Reads one.
-pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, one)
+}
+
+fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let mut conditions = Conditions::default();
     let (mut pending, mut idle, mut times_out) = (BTreeMap::new(), 0, false);
     let mut done: BTreeMap<u32, (Pair, (u64, u64, u64))> = BTreeMap::new();
@@ -72,7 +82,19 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         let line = plain(line);
         let damaged = || format!("cut or damaged: `{}`", short(&line));
         let text = line.trim();
-        let what = if let Some((number, own)) = pair(text) {
+        let found = pair(text);
+        // The threads of the next run have other ids, or start counting again.
+        let next = match &found {
+            Some((number, own)) => {
+                done.get(number).is_some_and(|(before, _)| before.id != own.id || before.cycles > own.cycles)
+            }
+            None => !done.is_empty() && TOOLS.iter().any(|name| is_command(name, text)),
+        };
+        if next {
+            lines.again();
+            break;
+        }
+        let what = if let Some((number, own)) = found {
             times_out |= text.contains(", TO ");
             pending.insert(number, own);
             Ok(())
@@ -81,19 +103,14 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
                 (None, _) => Err(damaged()),
                 (Some(_), None) => Ok(()),
                 (Some(own), Some(figures)) => {
-                    let before = done.insert(number, (own, figures));
-                    match before.is_some_and(|(before, _)| before.cycles > own.cycles) {
-                        true => Err("a second run begins: put each run into a separate file".into()),
-                        false => Ok(()),
-                    }
+                    done.insert(number, (own, figures));
+                    Ok(())
                 }
             }
         } else if text.starts_with('#') && text.contains(|c: char| c.is_ascii_digit()) {
             Err(damaged())
         } else {
-            ["pmqtest", "ptsematest", "svsematest", "sigwaittest"]
-                .iter()
-                .any(|name| conditions.line(name, text));
+            TOOLS.iter().any(|name| conditions.line(name, text));
             idle += 1;
             if idle > MOST_IDLE { Err(too_idle()) } else { Ok(()) }
         };

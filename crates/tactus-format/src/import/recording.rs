@@ -36,6 +36,8 @@ pub struct Recording {
     pub instrument: String,
     /// The kind of these values, if the file has several: `IRQ`.
     pub part: Option<&'static str>,
+    /// The number of its run, from 1, if the file has several.
+    pub run: Option<u32>,
     /// The meaning of the values.
     pub values: Values,
     /// How it was called, where it says so.
@@ -70,6 +72,7 @@ impl Recording {
         Self {
             instrument: instrument.into(),
             part: None,
+            run: None,
             values,
             command: None,
             node: None,

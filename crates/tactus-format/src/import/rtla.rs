@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, is_command};
 use super::recording::{Rows, Stated, option};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Series, Values};
+use super::{ImportError, Recording, Series, Values, runs};
 use crate::lines::MOST_THREADS;
 
 /// Most columns: three of each CPU.
@@ -73,15 +73,35 @@ const MOST_NUMBERS: usize = 1 << 21;
 const FIGURES: [&str; 5] = ["over", "count", "min", "avg", "max"];
 
 /// Reads one.
-pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, one)
+}
+
+fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let mut table = Table::default();
     while let Some(line) = lines.next()? {
+        if table.is_whole() && begins(line) {
+            lines.again();
+            break;
+        }
         table.line(line).map_err(|what| lines.error(what))?;
     }
     table.recordings().map_err(|what| lines.error(what))
 }
 
+/// Whether a line is one of those before a histogram.
+fn begins(line: &str) -> bool {
+    let text = line.trim();
+    let first = ["# RTLA ", "# Time unit is ", "# Duration:"];
+    first.iter().any(|first| text.starts_with(first)) || heading(text).is_some() || is_command("rtla", text)
+}
+
 impl Table {
+    /// Whether its summary has been read.
+    fn is_whole(&self) -> bool {
+        ["over", "count"].iter().all(|figure| self.figures.contains_key(figure))
+    }
+
     fn line(&mut self, line: &str) -> Result<(), String> {
         let text = line.trim();
         let damaged = || format!("cut or damaged: `{}`", short(line));
@@ -91,7 +111,7 @@ impl Table {
         }
         if let Some(columns) = heading(text) {
             if std::mem::replace(&mut self.heading, true) {
-                return Err("a second histogram: put each run into a separate file".into());
+                return Err("a second histogram, before the summary of the first one".into());
             }
             let mut sorted = columns.clone();
             sorted.sort_unstable();
@@ -177,8 +197,7 @@ impl Table {
         if !self.heading {
             return Err("the file ends before the line `Index`".into());
         }
-        let whole = ["over", "count"].into_iter().all(|figure| self.figures.contains_key(figure));
-        if !whole {
+        if !self.is_whole() {
             return Err(
                 "the file ends before `over:` and `count:`, or was written without its summary".into()
             );

@@ -7,7 +7,7 @@ use super::conditions::Conditions;
 use super::recording::{Rows, Stated};
 use super::rtla::{Stop, duration_of};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, runs};
 use crate::lines::{MOST_THREADS, plain};
 
 /// Whether a line is of one.
@@ -36,7 +36,6 @@ fn kind(line: &str) -> Option<Kind> {
 /// Count, minimum, mean and maximum of a CPU in each part.
 type Figures = Vec<Option<(u64, Option<u64>, f64, u64)>>;
 
-#[derive(Default)]
 struct Table {
     kind: Option<Kind>,
     unit_ns: u64,
@@ -44,36 +43,31 @@ struct Table {
     rows: BTreeMap<u32, Figures>,
     /// The largest noise that was seen at once.
     single: BTreeMap<u32, u64>,
-    /// The number of rows in the table before, in case the last one has fewer.
-    before: usize,
 }
 
-/// Reads one.
+/// Reads one: the last table of each run.
 pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
-    let (mut table, mut stop, mut conditions) =
-        (Table { unit_ns: 1_000, ..Table::default() }, Stop::default(), Conditions::default());
-    let mut idle = 0;
+    let (mut all, mut conditions, mut idle) = (Tables::default(), Conditions::default(), 0);
     while let Some(line) = lines.next()? {
         let line = plain(line);
         if let Some(kind) = kind(&line) {
-            if table.kind.is_some_and(|before| before != kind) {
-                return Err(lines.error("another table begins: put each run into a separate file"));
-            }
-            table.kind = Some(kind);
-            table.before = table.before.max(table.rows.len());
-            table.rows.clear();
+            all.begin(&mut conditions).map_err(|what| lines.error(what))?;
+            all.next.kind = Some(kind);
             continue;
         }
         let is_row = line.trim_start().split_once(' ').is_some_and(|(cpu, rest)| {
             cpu.bytes().all(|byte| byte.is_ascii_digit()) && rest.trim_start().starts_with('#')
         });
         if is_row {
-            let taken = table.row(&line).ok_or_else(|| format!("cut or damaged: `{}`", short(&line)));
+            let taken = all.next.row(&line).ok_or_else(|| format!("cut or damaged: `{}`", short(&line)));
             taken.map_err(|what| lines.error(what))?;
             continue;
         }
-        table.heading(&line);
-        if !stop.line(line.trim()) {
+        if let Some((duration_ns, unit_ns)) = time(&line) {
+            all.begin(&mut conditions).map_err(|what| lines.error(what))?;
+            (all.next.duration_ns, all.next.unit_ns) = (Some(duration_ns), unit_ns);
+        }
+        if !all.stop.line(line.trim()) {
             conditions.line("rtla", &line);
         }
         idle += 1;
@@ -81,22 +75,84 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
             return Err(lines.error(too_idle()));
         }
     }
-    if table.rows.len() < table.before {
-        return Err(lines.error("the file ends within its last table"));
+    all.end(conditions).map_err(|what| lines.error(what))
+}
+
+/// The tables read so far.
+#[derive(Default)]
+struct Tables {
+    /// The last complete table of a run.
+    last: Option<Table>,
+    /// The one that is being read.
+    next: Table,
+    stop: Stop,
+    runs: runs::Runs,
+}
+
+impl Tables {
+    /// A table begins.
+    fn begin(&mut self, conditions: &mut Conditions) -> Result<(), String> {
+        if self.next.rows.is_empty() {
+            return Ok(());
+        }
+        let next = std::mem::take(&mut self.next);
+        if let Some(last) = self.last.take().filter(|last| !next.follows(last)) {
+            let stop = std::mem::take(&mut self.stop);
+            self.runs.add(last.recordings(&stop, conditions)?)?;
+        }
+        self.last = Some(next);
+        Ok(())
     }
-    table.recordings(&stop, conditions).map_err(|what| lines.error(what))
+
+    fn end(mut self, mut conditions: Conditions) -> Result<Vec<Recording>, String> {
+        let fewer = self.last.as_ref().is_some_and(|last| {
+            self.next.kind.is_some() && self.next.follows(last) && self.next.rows.len() < last.rows.len()
+        });
+        if fewer {
+            return Err("the file ends within its last table".into());
+        }
+        self.begin(&mut conditions)?;
+        let last = self.last.take().unwrap_or_default();
+        self.runs.add(last.recordings(&self.stop, &mut conditions)?)?;
+        Ok(self.runs.all)
+    }
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { kind: None, unit_ns: 1_000, duration_ns: None, rows: BTreeMap::new(), single: BTreeMap::new() }
+    }
+}
+
+/// `duration:   0 00:01:00 | time is in us`, `  0 00:00:01   |          IRQ Timer Latency (us) ...`: duration and unit, in ns.
+fn time(line: &str) -> Option<(u64, u64)> {
+    let (first, rest) = line.split_once('|')?;
+    let first = first.trim();
+    let duration_ns = duration_of(first.strip_prefix("duration:").unwrap_or(first))?;
+    let ns = rest.contains("(ns)") || rest.contains("time is in ns");
+    Some((duration_ns, if ns { 1 } else { 1_000 }))
 }
 
 impl Table {
-    /// `duration:   0 00:01:00 | time is in us`, `  0 00:00:01   |          IRQ Timer Latency (us) ...`
-    fn heading(&mut self, line: &str) {
-        let Some((first, rest)) = line.split_once('|') else { return };
-        let first = first.trim();
-        if let Some(duration) = duration_of(first.strip_prefix("duration:").unwrap_or(first)) {
-            self.duration_ns = Some(duration);
-            let ns = rest.contains("(ns)") || rest.contains("time is in ns");
-            self.unit_ns = if ns { 1 } else { 1_000 };
-        }
+    /// Whether this can be a later table of the same run: its figures only grow.
+    fn follows(&self, before: &Self) -> bool {
+        let longer = self.duration_ns.zip(before.duration_ns).is_none_or(|(own, before)| own >= before);
+        let grow = |cpu: &u32, own: &Figures| {
+            before.rows.get(cpu).is_none_or(|before| {
+                own.iter().zip(before).all(|two| match two {
+                    (Some((count, min, _, max)), Some((count_before, min_before, _, max_before))) => {
+                        let same = count == count_before && (min, max) != (min_before, max_before);
+                        count >= count_before && min <= min_before && max >= max_before && !same
+                    }
+                    (None, Some(_)) => false,
+                    _ => true,
+                })
+            })
+        };
+        longer
+            && self.kind == before.kind
+            && self.unit_ns == before.unit_ns
+            && self.rows.iter().all(|(cpu, own)| grow(cpu, own))
     }
 
     fn row(&mut self, line: &str) -> Option<()> {
@@ -138,7 +194,7 @@ impl Table {
         (new && self.rows.len() <= MOST_THREADS as usize).then_some(())
     }
 
-    fn recordings(self, stop: &Stop, mut conditions: Conditions) -> Result<Vec<Recording>, String> {
+    fn recordings(self, stop: &Stop, conditions: &mut Conditions) -> Result<Vec<Recording>, String> {
         let parts: &[Option<&'static str>] = match self.kind {
             Some(Kind::Timerlat) => &[Some("IRQ"), Some("thread"), Some("user")],
             _ => &[None],

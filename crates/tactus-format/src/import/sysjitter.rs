@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, is_command};
 use super::recording::{Rows, Stated};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, runs};
 use crate::lines::MOST_THREADS;
 
 /// Lines that it must have, and those that it may.
@@ -19,7 +19,11 @@ pub(super) fn is_line(line: &str) -> bool {
 }
 
 /// Reads one.
-pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, one)
+}
+
+fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let (mut table, mut conditions, mut idle): (BTreeMap<&str, Vec<u64>>, _, u64) =
         (BTreeMap::new(), Conditions::default(), 0);
     while let Some(line) = lines.next()? {
@@ -27,6 +31,12 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
             let name = NEEDED.into_iter().chain(USED).find(|known| *known == name.trim())?;
             Some((name, numbers))
         });
+        let is_whole = NEEDED.into_iter().all(|name| table.contains_key(name));
+        let again = found.is_some_and(|(name, _)| table.contains_key(name));
+        if is_whole && (again || is_command("sysjitter", line)) {
+            lines.again();
+            break;
+        }
         let Some((name, numbers)) = found else {
             conditions.line("sysjitter", line);
             idle += 1;
@@ -40,7 +50,7 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
         let numbers = numbers.ok_or_else(|| format!("cut or damaged: `{}`", short(line)));
         let numbers = numbers.map_err(|what| lines.error(what))?;
         if table.insert(name, numbers).is_some() {
-            return Err(lines.error("a second run begins: put each run into a separate file"));
+            return Err(lines.error("this line appears twice, and the table is not complete"));
         }
     }
     if let Some(name) = NEEDED.into_iter().find(|name| !table.contains_key(name)) {

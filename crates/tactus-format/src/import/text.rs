@@ -26,12 +26,41 @@ pub(super) struct Lines<R> {
     pub number: u64,
     /// Comments and empty lines so far.
     idle: u64,
+    /// Whether the last line is given once more.
+    again: bool,
+    /// A line that is given before it.
+    first: Option<Vec<u8>>,
+    /// The last line, while the other one is given.
+    held: Vec<u8>,
 }
 
 impl<R: Read> Lines<R> {
     /// Begins.
     pub fn new(input: R) -> Self {
-        Self { input: BufReader::with_capacity(READ_AT_ONCE, input), line: Vec::new(), number: 0, idle: 0 }
+        Self {
+            input: BufReader::with_capacity(READ_AT_ONCE, input),
+            line: Vec::new(),
+            number: 0,
+            idle: 0,
+            again: false,
+            first: None,
+            held: Vec::new(),
+        }
+    }
+
+    /// Gives the last line once more: it begins the next run.
+    pub fn again(&mut self) {
+        self.again = true;
+    }
+
+    /// The same, with an earlier line before it.
+    pub fn again_after(&mut self, first: String) {
+        (self.again, self.first) = (true, Some(first.into_bytes()));
+    }
+
+    /// Whether the last line has yet to be given once more.
+    pub const fn has_again(&self) -> bool {
+        self.again
     }
 
     /// The next line without its end.
@@ -44,6 +73,18 @@ impl<R: Read> Lines<R> {
 
     /// The next line without its end, whatever its bytes are.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, ImportError> {
+        if self.again {
+            match self.first.take() {
+                Some(first) => self.held = std::mem::replace(&mut self.line, first),
+                None => {
+                    self.again = false;
+                    if !self.held.is_empty() {
+                        self.line = std::mem::take(&mut self.held);
+                    }
+                }
+            }
+            return Ok(Some(&self.line));
+        }
         self.line.clear();
         let at = self.number + 1;
         let wrong = |what: String| ImportError::line(at, what);

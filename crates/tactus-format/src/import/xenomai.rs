@@ -7,7 +7,7 @@ use tactus_model::scheduling::Policy;
 use super::conditions::Conditions;
 use super::recording::{Rows, Stated};
 use super::text::{Lines, MOST_IDLE, decimal, short, too_idle};
-use super::{ImportError, Recording, Values};
+use super::{ImportError, Recording, Values, runs};
 
 /// Whether a line is theirs.
 pub(super) fn is_line(line: &str) -> bool {
@@ -62,9 +62,14 @@ fn behind(text: &str, word: &str) -> Option<u64> {
 }
 
 /// Reads one.
-pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+pub(super) fn read<R: Read>(lines: Lines<R>) -> Result<Vec<Recording>, ImportError> {
+    runs::each(lines, one)
+}
+
+fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let mut recording = Recording::of("latency of Xenomai, or latmus of EVL", Values::Wakeups);
     let mut conditions = Conditions::default();
+    let mut at_ns = None;
     let (mut period_us, mut priority, mut cpu, mut idle, mut negative) = (None, None, None, 0, false);
     // Totals of the rows so far, and the last line.
     let mut so_far: Option<(u64, u64, u64)> = None;
@@ -72,6 +77,16 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
     let mut seconds: u64 = 0;
     while let Some(line) = lines.next()? {
         let text = line.trim();
+        let is_title = text.starts_with("== ");
+        let clocked = text.strip_prefix("RTT|").and_then(|rest| clock(rest.split_whitespace().next()?));
+        // A run that is cut has no last line: the title of the next one, or its time, shows that.
+        let is_row = ["RTT|", "RTD|", "RTS|"].iter().any(|word| text.starts_with(word));
+        let goes_back = clocked.is_some() && clocked < at_ns;
+        at_ns = clocked.or(at_ns);
+        if (last.is_some() && (is_title || is_row)) || (so_far.is_some() && (is_title || goes_back)) {
+            lines.again();
+            break;
+        }
         let damaged = || format!("cut or damaged: `{}`", short(text));
         let what = if let Some(rest) = text.strip_prefix("RTD|") {
             row(rest, &mut negative)
@@ -89,15 +104,14 @@ pub(super) fn read<R: Read>(mut lines: Lines<R>) -> Result<Vec<Recording>, Impor
                 })
                 .ok_or_else(damaged)
         } else if let Some(rest) = text.strip_prefix("RTS|") {
-            match (last, row(rest, &mut negative)) {
-                (Some(_), _) => Err("a second run begins: put each run into a separate file".into()),
-                (None, Some(row)) => {
+            match row(rest, &mut negative) {
+                Some(row) => {
                     let took = row.rest.last().and_then(|took| clock(took.split('/').next()?));
                     recording.duration_ns = took;
                     last = Some((row.min, row.mean, row.max, row.overruns));
                     Ok(())
                 }
-                (None, None) => Err(damaged()),
+                None => Err(damaged()),
             }
         } else {
             let period = text.strip_prefix("== Sampling period:").and_then(|rest| behind(rest, ""));

@@ -155,10 +155,9 @@ fn place(name: &str, names: &mut BTreeSet<String>) -> String {
 
 /// The row of a recording, before its numbers.
 fn row(file: &Path, place: &str, recording: &Recording) -> RowResult {
-    let name = match recording.part {
-        Some(part) => format!("{place}, {part}"),
-        None => place.to_owned(),
-    };
+    let run = recording.run.map(|run| format!("run {run}"));
+    let words = run.into_iter().chain(recording.part.map(str::to_owned));
+    let name = words.fold(place.to_owned(), |name, word| format!("{name}, {word}"));
     let mut cpus: Vec<u32> =
         recording.series.iter().map(|series| series.cpu.unwrap_or(series.thread)).collect();
     cpus.sort_unstable();
