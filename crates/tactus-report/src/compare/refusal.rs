@@ -237,7 +237,7 @@ impl fmt::Display for Refusal {
             }
             Self::NoVerdict(None) => f.write_str("the kind of evidence is unknown"),
             Self::TooFewRuns { runs: [1, 1] } => f.write_str(
-                "run-to-run variation unknown, with one run each: measure both with `--repeat 8` (at least \
+                "run-to-run variation unknown, with one run each: measure both with `tactus run --repeat 8` (at least \
                     5)",
             ),
             Self::TooFewRuns { runs: [base, now] } => write!(

@@ -117,7 +117,7 @@ fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
     };
     assert_eq!(gate.status.code(), Some(expected));
     let text = stdout(&compared(dir.path(), &["before", "after"]));
-    assert!(text.contains("after against before") && text.contains("interleaved A/B"), "{text}");
+    assert!(text.contains("after against before") && text.contains("not measured in turn"), "{text}");
     let page = compared(dir.path(), &["before", "after", "--format", "html", "--out", "page.html"]);
     assert!(page.status.success() && fs::read_to_string(at("page.html")).unwrap().contains("<svg"));
 
