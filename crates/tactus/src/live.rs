@@ -429,17 +429,16 @@ mod tests {
     #[test]
     fn short_slices_have_one_line_with_the_largest_of_all() {
         let slice = |number| Slice { number, of: 2, whole_ns: 2_000_000_000, tick_ns: 100_000_000 };
-        let rows = [
-            ("a (slice 1 of 2)", 1),
-            ("b (slice 1 of 2)", 2),
-            ("a (slice 2 of 2)", 1),
-            ("b (slice 2 of 2)", 2),
+        let rows = vec![
+            row("a (slice 1 of 2)", 1, Some(slice(1))),
+            row("b (slice 1 of 2)", 2, Some(slice(1))),
+            row("a (slice 2 of 2)", 1, Some(slice(2))),
+            row("b (slice 2 of 2)", 2, Some(slice(2))),
         ];
-        let rows = rows.into_iter().enumerate();
         let mut progress = Progress {
             terminal: false,
             bar: ProgressBar::hidden(),
-            rows: rows.map(|(n, (name, number))| row(name, number, Some(slice(n as u32 / 2 + 1)))).collect(),
+            rows,
             of: 2,
             slices: BTreeMap::new(),
             running: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! Every format tells the same of the same bundle: what a reader of many bundles found to contradict itself.
 
 use tactus_model::bundle::Contents;
+use tactus_model::number::float;
 use tactus_model::outcome::{Ending, RowEnd};
 use tactus_model::plan::{Require, Scenario, TailLimit};
 use tactus_model::{Evidence, Nanos};
@@ -54,7 +55,7 @@ fn a_bound_that_is_unknown_is_a_number_in_no_format() {
     let all = contents.rows[0].result.all().unwrap();
     let p99 = of(": p99 ");
     let p99 = p99.measured.as_ref().unwrap_or_else(|| panic!("{:?}", contents.rows[0].result.require)).0;
-    assert!(p99 <= all.max_ns.unwrap() as f64 && p99 > 0.0, "the quantile, and no bound of it: {p99}");
+    assert!(p99 <= float(all.max_ns.unwrap()) && p99 > 0.0, "the quantile, and no bound of it: {p99}");
     let most = |case: &Case| case.measured.as_ref().is_none_or(|(figure, _)| *figure < 1e12);
     assert!(cases(&contents).iter().all(most), "no latency is longer than its run");
 }
@@ -85,7 +86,7 @@ fn a_quantile_that_keeps_its_limit_is_shown_with_its_bound_and_counted_without()
     assert_eq!(case.came, Came::Pass);
     let measured = case.measured.as_ref().unwrap().0;
     let most = contents.rows[0].result.series().iter().filter_map(|own| own.summary.corrected.p99_ns).max();
-    assert!((measured / most.unwrap() as f64 - 1.0).abs() < 0.01, "{measured} {most:?}");
+    assert!((measured / float(most.unwrap()) - 1.0).abs() < 0.01, "{measured} {most:?}");
     assert!(shown(&contents).contains(" (at most "), "{}", shown(&contents));
 }
 
