@@ -316,7 +316,7 @@ impl Row {
         (self.planned.periods && (cycles > 0 || overruns > 0)).then_some(overruns)
     }
 
-    /// Another slice of it begins: what it measures is added to that of the slices before.
+    /// Another slice of it begins. Its measurements are added to those of the slices before.
     fn begin_slice(&mut self) {
         self.stage = Stage::Measuring;
         self.reason = None;

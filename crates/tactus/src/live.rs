@@ -150,8 +150,8 @@ impl Progress {
         self.bar.set_message(clean(&format!("{figures}{} left", self.time_left(at_ns))));
     }
 
-    /// The end of a row, in one line with its figures; `None` for a row that still waits, which the run counts at its
-    /// end, and for a short slice that others follow.
+    /// The end of a row, in one line with its figures. `None` for a row that still waits, which the run counts at its end.
+    /// `None` also for a short slice that others follow.
     fn finished(&mut self, row: usize, ending: &Ending) -> Option<String> {
         let own = self.rows.get(row).filter(|_| ending.ended != RowEnd::Waiting)?;
         let mut measured = self.running.remove(&row);

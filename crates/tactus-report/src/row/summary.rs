@@ -56,7 +56,7 @@ pub fn reason(contents: &Contents, result: &RowResult) -> Option<String> {
     }
 }
 
-/// What is known of a row that was not measured and has no recorded reason.
+/// The reason for a row that was not measured, where none was recorded.
 pub(super) fn unrecorded(result: &RowResult) -> &'static str {
     match result.ended {
         RowEnd::Waiting => "the run ended before it began",
