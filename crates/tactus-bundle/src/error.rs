@@ -100,6 +100,9 @@ impl BundleError {
                 "nothing can be written there: it is mounted read-only, or the kernel disabled the disk (see \
                     dmesg); write elsewhere with --out DIR; what was written stays".into()
             }
+            Self::Io { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
+                "use sudo, or a copy of the bundle that you may read".into()
+            }
             Self::Io { .. } => return None,
             Self::CannotMake { .. } => "name a directory that can be created with --out DIR".into(),
             Self::NotABundle { .. } => "give the directory that `tactus run` printed at its end".into(),

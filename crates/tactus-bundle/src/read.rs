@@ -57,7 +57,10 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
 /// # Errors
 /// When it is missing.
 pub fn open(dir: &Path) -> Result<Directory, BundleError> {
-    let not = |error: io::Error| BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() };
+    let not = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => BundleError::Io { path: dir.to_owned(), error },
+        _ => BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() },
+    };
     Directory::open(dir).map_err(not)
 }
 
@@ -181,9 +184,10 @@ pub fn manifest(dir: &Directory) -> Result<Manifest, BundleError> {
 fn manifest_and_bytes(dir: &Directory) -> Result<(Manifest, Vec<u8>), BundleError> {
     let path = || dir.path().to_owned();
     let not = |reason: String| BundleError::NotABundle { path: path(), reason };
-    let text = dir
-        .read(files::MANIFEST, limits::MANIFEST)
-        .map_err(|error| not(format!("{}: {error}", files::MANIFEST)))?;
+    let text = dir.read(files::MANIFEST, limits::MANIFEST).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => BundleError::Io { path: path().join(files::MANIFEST), error },
+        _ => not(format!("{}: {error}", files::MANIFEST)),
+    })?;
     let wrong = |error| not(format!("{}: {}", files::MANIFEST, names::words(&error)));
     // The version is looked at first: another major version may have another manifest.
     if let Ok(Version { format: Some(found), tactus }) = serde_json::from_slice(&text)

@@ -60,9 +60,10 @@ pub struct Options {
 
 fn known() -> String {
     let mut tools: Vec<&str> = Vec::new();
-    FORMATS.iter().filter(|one| one.made_by.contains(' ')).for_each(|one| {
-        if !tools.contains(&one.tool) {
-            tools.push(one.tool);
+    let own = FORMATS.iter().filter(|one| one.made_by.contains(' '));
+    own.flat_map(|one| one.tool.split(", ")).for_each(|tool| {
+        if !tools.contains(&tool) {
+            tools.push(tool);
         }
     });
     format!("tactus can import {} (`tactus convert --formats` prints more)", tools.join(", "))

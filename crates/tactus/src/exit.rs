@@ -200,8 +200,8 @@ impl From<Option<i32>> for Exit {
 }
 
 /// The hint for the directory of tactus's files.
-pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory of yours, on a file system that may be written to and is \
-not mounted noexec, below which no other user may write";
+pub const CACHE_HINT: &str = "set TACTUS_CACHE_DIR to a directory that only you can write to, on a file system that is not \
+mounted noexec";
 
 impl From<ExecuteError> for Failure {
     fn from(error: ExecuteError) -> Self {
@@ -212,7 +212,7 @@ impl From<ExecuteError> for Failure {
                 Self::without_guardian(error)
             }
             ExecuteError::Guardian(error) => {
-                Self::new(error, format!("without a guardian nothing is changed: {CACHE_HINT}"))
+                Self::new(error, format!("without a guardian tactus changes nothing: {CACHE_HINT}"))
             }
             ExecuteError::Unannounced(_) => Self::new(error, CACHE_HINT),
             ExecuteError::Busy(_) => Self::new(

@@ -74,6 +74,18 @@ const ASK: &str = "For more information, try '--help'.";
 /// Begins a line of clap's errors that names the most similar word.
 const TIP: &str = "  tip: ";
 
+/// Begins a tip that takes an unknown option for a file's name.
+const AS_A_VALUE: &str = "to pass '";
+
+/// The command of a usage line: `tactus fleet run`.
+fn command_of(text: &str) -> String {
+    let usage = text.lines().find_map(|line| line.trim_start().strip_prefix("Usage: ")).unwrap_or("tactus");
+    let is_word =
+        |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
+    let words: Vec<&str> = usage.split(' ').take_while(is_word).take(3).collect();
+    if words.is_empty() { "tactus".to_owned() } else { words.join(" ") }
+}
+
 /// An error of clap in the form of the others: what is wrong, and the hints, each a separate line. `is_broken`: a word of
 /// the command line has several lines, one of which could pass for a hint.
 fn complaint(text: &str, is_broken: bool) -> (String, Vec<String>) {
@@ -82,10 +94,14 @@ fn complaint(text: &str, is_broken: bool) -> (String, Vec<String>) {
     let (tips, mut lines): (Vec<&str>, Vec<&str>) = text.lines().partition(is_tip);
     // Each part of clap's has an empty line before it, which the tip leaves behind.
     lines.dedup_by(|one, before| one.is_empty() && before.is_empty());
-    let mut hints: Vec<String> =
-        tips.iter().filter_map(|tip| tip.strip_prefix(TIP)).map(|tip| format!("hint: {tip}")).collect();
+    let mut hints: Vec<String> = tips
+        .iter()
+        .filter_map(|tip| tip.strip_prefix(TIP))
+        .filter(|tip| !tip.starts_with(AS_A_VALUE))
+        .map(|tip| format!("hint: {tip}"))
+        .collect();
     if hints.is_empty() {
-        hints.push("hint: for more information, try --help".to_owned());
+        hints.push(format!("hint: `{} --help` lists the options", command_of(text)));
     }
     (lines.join("\n"), hints)
 }

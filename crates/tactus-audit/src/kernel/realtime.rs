@@ -217,7 +217,7 @@ fn overlap(subject: &Subject<'_>) -> Verdict {
     let judgement = Judgement::when(
         shared.is_empty(),
         format!("each of {} that is taken has one owner", cpus_or_none(&taken)),
-        format!("{} with more than one owner: {}", count(shared.len(), "isolated CPU"), few(&shared)),
+        format!("{} with more than one owner: {}", count(shared.len(), "real-time CPU"), few(&shared)),
     );
     let shown = subject
         .threads
@@ -351,11 +351,11 @@ mod tests {
         let mut lines = QEMU.to_vec();
         lines.push("900 900 1 400100 OTHER 0 3 postgres");
         let said = with(&lines).said("pin-overlap");
-        assert_eq!(said, "1 isolated CPU with more than one owner: CPU 3: qemu-kvm (800), postgres (900)");
+        assert_eq!(said, "1 real-time CPU with more than one owner: CPU 3: qemu-kvm (800), postgres (900)");
         let twice = with(&[QEMU[0], QEMU[1], "802 800 1 400040 FIFO 1 2 CPU_1/KVM"]);
         assert_eq!(
             twice.said("pin-overlap"),
-            "1 isolated CPU with more than one owner: CPU 2: CPU 0/KVM, CPU 1/KVM"
+            "1 real-time CPU with more than one owner: CPU 2: CPU 0/KVM, CPU 1/KVM"
         );
     }
 

@@ -55,11 +55,7 @@ fn worth(audit: &Audit, action: &Action) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "fixes {}{more} (severity up to {}); `tactus prove` measures its gain here",
-        names.join(", "),
-        action.severity
-    )
+    format!("fixes {}{more}; worst: {}", names.join(", "), action.severity)
 }
 
 /// The same step with the whole command, where it names an option alone and the command that was typed is known.

@@ -241,9 +241,9 @@ fn single(name: &str, found: Attribution) -> String {
         };
     }
     format!(
-        "{name}: {host} of the {of} largest latencies come from the host, not from the guest kernel. By \
-         {RECORD} the thread could not run (in the largest of them, {}, for {}; chance alone would explain \
-         {by_chance:.1}){open}",
+        "{name}: {host} of the {of} largest latencies come from the host, not from the guest kernel: the host did not run \
+         the vCPU thread. In the largest of them, {}, the thread waited {}. By chance alone {by_chance:.1} would look like \
+         this{open}",
         latency_or_none(Some(largest_ns)),
         latency_or_none(Some(waited_ns)),
     )

@@ -135,7 +135,7 @@ fn clocks(contents: &Contents) -> Vec<String> {
         let rate = match (clock.refusal(), rates.is_empty()) {
             (Some(why), _) => why,
             (None, true) => "no second clock to compare it with".into(),
-            (None, false) => format!("its rate agrees with {}", rates.join(" and ")),
+            (None, false) => format!("its rate is within 2 % of {}", rates.join(" and ")),
         };
         let sentence = format!("Clock of {place}: {rate}{step}.");
         // A step differs from row to row by the duration of a reading: the first row speaks for the

@@ -33,7 +33,7 @@ get 50 ms of each second from the fair server: /sys/kernel/debug/sched/fair_serv
     },
     Pitfall {
         number: 9,
-        title: "in pm_qos_resume_latency_us 0 means any latency, and n/a none at all",
+        title: "in pm_qos_resume_latency_us, 0 allows any latency and n/a allows none",
         text: "A latency of zero (n/a here, or 0 in /dev/cpu_dma_latency) makes the idle governor poll. An idle \
 nohz_full CPU then keeps its tick. With 1 to 3 us it may use C1 and stops the tick. While cyclictest or tactus \
 measures, it sets /dev/cpu_dma_latency to 0 and hides bad idle states: audit before you measure, and also measure \

@@ -36,7 +36,7 @@ pub struct Audit {
     /// List all checks instead
     #[arg(long)]
     pub list: bool,
-    /// Print the fixes that help most, and one line per finding: the default without --only
+    /// Print the fixes that help most, and the worst findings in a line each: the default without --only
     #[arg(long)]
     pub brief: bool,
     /// Print each finding with what was read, why it matters and how to fix it: the default with --only

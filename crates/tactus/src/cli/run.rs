@@ -57,7 +57,7 @@ pub struct Run {
     /// give the plan
     #[arg(long, requires = "into")]
     pub trust: bool,
-    /// Host state of this machine, instead of the one that its facts show
+    /// Host state of the plan to use, instead of the one that tactus detects
     #[arg(long, value_name = "STATE")]
     pub host_state: Option<String>,
     /// Number of runs of every scenario, in rounds of random order: 8 or more separate effects from
@@ -65,8 +65,8 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
     /// Measure every scenario in slices of this length, in rounds of random order: drift of the machine then
-    /// affects all scenarios alike. Default without a plan: idle and loaded take turns in each environment,
-    /// 9 to 30 slices of 1 s or more, unless -D is given with a limit
+    /// affects all scenarios alike. Without a plan, idle and loaded take turns anyway (9 to 30 slices of 1 s or
+    /// more), but not with --repeat, with --stop-above, or with both a limit and -D or --long
     #[arg(long, value_name = "TIME", value_parser = slice)]
     pub interleave: Option<Nanos>,
     #[command(flatten)]

@@ -380,7 +380,7 @@ fn without_a_home_nothing_is_kept_where_everybody_may_write() {
     let said = stderr(&ended);
     assert!(
         said.contains("neither HOME nor XDG_CACHE_HOME")
-            && said.contains("set TACTUS_CACHE_DIR to a directory of yours"),
+            && said.contains("set TACTUS_CACHE_DIR to a directory"),
         "{said}"
     );
     assert!(!Path::new("/tmp/tactus").exists());

@@ -22,11 +22,10 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
     let open = plan.open().count();
     let _ = writeln!(
         text,
-        "{} for a {}: {} isolated, {} for housekeeping. {open} to change, {} already set.\n",
+        "profile {}: {} isolated, {} for housekeeping. {open} to change, {} already set.\n",
         plan.profile,
-        plan.role,
         cpus_or_none(&plan.isolation.isolated),
-        plan.isolation.housekeeping,
+        cpus_or_none(&plan.isolation.housekeeping),
         plan.entries.len() - open
     );
     for refusal in &plan.refusals {
@@ -34,7 +33,10 @@ pub fn plan(plan: &Plan, all: bool, width: usize) -> String {
         write_wrapped(&mut text, "   hint: ", &refusal.hint, width);
     }
     for (effect, title) in [
-        (Effect::Runtime, "Applied now, and can be reverted at once"),
+        (
+            Effect::Runtime,
+            "Takes effect at once (`tactus tune apply`), until `tactus tune revert` or a reboot",
+        ),
         (Effect::Boot, "With --persist, from the next boot on"),
         (Effect::Restart, "With --persist, when the module or service is loaded again"),
     ] {
@@ -125,7 +127,7 @@ fn write_line(text: &mut String, line: &Line<'_>, again: bool, width: usize) {
     let held = if *holds { ", holds" } else { "" };
     let _ = writeln!(text, "  {:<24} {}{count}", change.check, line.what);
     let _ = writeln!(text, "  {:<24} {now} -> {then}  ({}{who}{held})", "", how(change));
-    let mut notes = if again { String::new() } else { risk.clone() };
+    let mut notes = if again || risk.is_empty() { String::new() } else { format!("Risk: {risk}") };
     if !gives_up.is_empty() {
         notes +=
             &format!("{}It weakens a safety feature: {gives_up}.", if notes.is_empty() { "" } else { " " });
@@ -203,7 +205,7 @@ fn write_pitfalls(text: &mut String, plan: &Plan, width: usize) {
     if plan.pitfalls.is_empty() {
         return;
     }
-    let _ = writeln!(text, "Pitfalls on the way");
+    let _ = writeln!(text, "Pitfalls");
     for warning in &plan.pitfalls {
         let head = format!("{}: {}. ", warning.title, warning.here.trim_end_matches('.'));
         write_wrapped(text, &format!("  {:>2}. ", warning.number), &(head + warning.text), width);
