@@ -39,17 +39,23 @@ def main():
 
 
 def report(scenarios, events, began, wall_s):
-    finished = [event for event in events if event["event"] == "row_finished"]
+    # A row is a scenario at one go, or one of its slices.
+    named = {event["row"]: (event["name"], event["environment"]) for event in events if event["event"] == "row_started"}
+    known = {(scenario["name"], scenario["environment"]): scenario for scenario in scenarios}
     before_ms, over, measured_sum, environments = began * 1000, False, 0.0, set()
-    print(f"{'scenario':32}{'evidence':14}{'wall s':>9}{'measured s':>12}{'overhead s':>12}{'limit s':>9}")
-    for event in sorted(finished, key=lambda event: event["row"]):
-        scenario = scenarios[event["row"]]
-        wall, measured = (event["at_ms"] - before_ms) / 1000, event["measured_ns"] / 1e9
+    walls, measureds = {}, {}
+    for event in (event for event in events if event["event"] == "row_finished" and event["row"] in named):
+        key = named[event["row"]]
+        walls[key] = walls.get(key, 0.0) + (event["at_ms"] - before_ms) / 1000
+        measureds[key] = measureds.get(key, 0.0) + event["measured_ns"] / 1e9
         before_ms = event["at_ms"]
-        measured_sum += measured
+    print(f"{'scenario':32}{'evidence':14}{'wall s':>9}{'measured s':>12}{'overhead s':>12}{'limit s':>9}")
+    for key, scenario in known.items():
         if scenario["status"] != "measured":
             print(f"{scenario['name'][:31]:32}{scenario['status']}: {scenario['reason']}")
             continue
+        wall, measured = walls[key], measureds[key]
+        measured_sum += measured
         environments.add(scenario["environment"])
         limit = LIMIT_S.get(scenario["kind"], LIMIT_ELSE_S)
         late = wall - measured > limit

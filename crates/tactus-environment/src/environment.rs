@@ -35,6 +35,17 @@ pub enum Usable {
     },
 }
 
+/// Begins the remark on an environment whose processor is emulated.
+pub(crate) const EMULATED: &str = "emulated (TCG)";
+
+impl Usable {
+    /// Whether its processor would be emulated.
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        matches!(self, Self::Yes { remark: Some(remark) } if remark.starts_with(EMULATED))
+    }
+}
+
 /// A key of an environment's table that only its kind has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionKey {

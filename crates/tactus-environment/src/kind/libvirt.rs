@@ -14,6 +14,7 @@ use tactus_model::plan;
 use tactus_model::topology::Topology;
 use tactus_system::System;
 
+use crate::environment::EMULATED;
 use crate::support;
 use crate::support::guest::{
     Accel, BootError, KVM_PATIENCE, OWN, TCG_PATIENCE, accel, check, keys, prepare, wanted_kernel,
@@ -107,7 +108,7 @@ Fedora: `dnf install libvirt-client libvirt-daemon-kvm`; Arch: `pacman -S libvir
             return Usable::No { reason: error.reason, remedy: error.hint.unwrap_or_default() };
         }
         let why = accel::obstacle(system);
-        Usable::Yes { remark: why.map(|why| format!("emulated (TCG), because {}", why.reason)) }
+        Usable::Yes { remark: why.map(|why| format!("{EMULATED}, because {}", why.reason)) }
     }
 
     fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {

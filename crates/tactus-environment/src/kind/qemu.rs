@@ -12,6 +12,7 @@ use tactus_model::message::Note;
 use tactus_model::plan::{self, PathKind};
 use tactus_system::System;
 
+use crate::environment::EMULATED;
 use crate::kernel::card_module;
 use crate::support::guest::{accel, arch, check, devices, keys, prepare, wanted_kernel};
 use crate::support::{self, cannot};
@@ -115,7 +116,7 @@ emulation (TCG): an emulated guest shows that the path works and says nothing ab
             return missing;
         }
         let why = accel::obstacle_to(arch, system);
-        Usable::Yes { remark: why.map(|why| format!("emulated (TCG), because {}", why.reason)) }
+        Usable::Yes { remark: why.map(|why| format!("{EMULATED}, because {}", why.reason)) }
     }
 
     fn check(&self, spec: &plan::Environment, system: &dyn System) -> Result<(), OptionError> {

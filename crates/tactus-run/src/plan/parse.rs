@@ -54,10 +54,11 @@ fn readable(message: &str) -> (String, Option<String>) {
             return (format!("{what} {name}"), hint.map(|h| h.replace("write one of", "write one of:")));
         }
     }
-    if message == "missing field `name`" {
-        let hint = "write `name = \"my-plan\"` above the first table; each scenario and comparison may have its name, too";
-        return ("`name` is missing".to_owned(), Some(hint.to_owned()));
-    }
-    let hint = message.contains("missing field").then(|| "add the missing key".to_owned());
+    let hint = match message {
+        "missing field `name`" => {
+            Some("add `name = \"...\"`; the file's own stands above its first table".to_owned())
+        }
+        _ => message.contains("missing field").then(|| "add the missing key".to_owned()),
+    };
     (message.to_owned(), hint)
 }

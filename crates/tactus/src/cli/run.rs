@@ -65,8 +65,8 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeat: Option<u32>,
     /// Measure every scenario in slices of this length, in rounds of random order: drift of the machine then
-    /// affects all scenarios alike. Without a plan, idle and loaded take turns anyway (9 to 30 slices of 1 s or
-    /// more), but not with --repeat, with --stop-above, or with both a limit and -D or --long
+    /// affects all scenarios alike. Without a plan, idle and loaded take turns anyway: 9 to 30 slices of 1 s or
+    /// more. They do not with --repeat, --stop-above, or a limit together with -D or --long
     #[arg(long, value_name = "TIME", value_parser = slice)]
     pub interleave: Option<Nanos>,
     #[command(flatten)]

@@ -32,8 +32,6 @@ const LEAST_TURNS: u64 = 9;
 const MOST_TURNS: u64 = 30;
 /// How long the machine is left alone before a repeat, in ns: effects of the former state last for a while.
 const REST_NS: u64 = 1_000_000_000;
-/// The same before a slice, in ns.
-const REST_OF_A_SLICE_NS: u64 = 100_000_000;
 const DEFAULT_INTERVAL: Nanos = Nanos::from_us(200);
 const DEFAULT_PRIORITY: u32 = 95;
 /// Reports per scenario that a short one is cut into, so that its spread over time can be judged.
@@ -100,7 +98,11 @@ impl Resolver<'_> {
         }
         let place = |scenario: &'_ Scenario| -> Option<String> {
             let names: BTreeSet<&str> = names(self.plan, scenario).into_iter().collect();
-            let usable = |name: &&str| self.environments.get(*name).is_some_and(|own| own.obstacle.is_none());
+            // What is emulated shows nothing about hardware, and takes long between slices.
+            let usable = |name: &&str| {
+                let own = self.environments.get(*name).filter(|own| own.obstacle.is_none());
+                own.is_some_and(|own| !own.kind.usable_as(&own.spec, self.system).is_emulated())
+            };
             let takes_turns = self.can_be_sliced(scenario) && names.iter().all(usable);
             takes_turns.then(|| names.into_iter().collect::<Vec<_>>().join(","))
         };
@@ -173,7 +175,8 @@ impl Resolver<'_> {
             repeat,
             slice,
             settle_ns: match slice {
-                Some(_) => REST_OF_A_SLICE_NS,
+                // Nothing runs in the 0.1 s of its preparation and self-test.
+                Some(_) => 0,
                 None if repeat.is_some() || !self.plan.proof.is_empty() => REST_NS,
                 None => 0,
             },
