@@ -174,11 +174,11 @@ impl Resolver<'_> {
             lock_in,
             repeat,
             slice,
-            settle_ns: match slice {
-                // Nothing runs in the 0.1 s of its preparation and self-test.
-                Some(_) => 0,
-                None if repeat.is_some() || !self.plan.proof.is_empty() => REST_NS,
-                None => 0,
+            // Before a slice nothing runs in the 0.1 s of its preparation and self-test.
+            settle_ns: if slice.is_none() && (repeat.is_some() || !self.plan.proof.is_empty()) {
+                REST_NS
+            } else {
+                0
             },
             duration_ns: slice.map_or(duration.0, |slice| duration.0 / u64::from(slice.of)),
             tick_ns: tick,
