@@ -101,7 +101,7 @@ impl BundleError {
                     dmesg); write elsewhere with --out DIR; what was written stays".into()
             }
             Self::Io { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "use sudo, or a copy of the bundle that you may read".into()
+                "use a copy of it that you may read".into()
             }
             Self::Io { .. } => return None,
             Self::CannotMake { .. } => "name a directory that can be created with --out DIR".into(),

@@ -15,7 +15,7 @@ use tactus_model::wire::Encoder;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a caller waits for all answers together: a machine that gives each of them at the last moment holds up the run
 /// for this long. Half of the time in which nothing is waited for is given back.
-const ALL_PATIENCE: Duration = Duration::from_secs(300);
+const ALL_PATIENCE: Duration = Duration::from_secs(600);
 /// A reader takes this many bytes before it allows the child the same number again.
 const REFILL: usize = 16 * 1024;
 
@@ -110,6 +110,10 @@ impl Credit {
         self.left = self.left.saturating_sub(now.saturating_duration_since(began));
         self.at = now;
     }
+}
+
+fn too_slow() -> String {
+    format!("the probe took {} s for its answers", ALL_PATIENCE.as_secs())
 }
 
 /// The state of a child.
@@ -229,12 +233,20 @@ impl Connection {
     }
 
     fn call_as(&self, id: u64, call: Call) -> io::Result<Answer> {
-        self.ear().answers.insert(id, None);
+        // The time in which the probe reads the call counts, too.
+        let began = Instant::now();
+        let patience = {
+            let mut ear = self.ear();
+            let patience = ear.credit.at_most(began);
+            if patience.is_zero() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, too_slow()));
+            }
+            ear.answers.insert(id, None);
+            patience
+        };
+        let until = began + patience;
         let said = self.say(&ToProbe::Call(Call { id, ..call }));
         let mut ear = self.ear();
-        let began = Instant::now();
-        let patience = ear.credit.at_most(began);
-        let until = began + patience;
         let answer = loop {
             if said.is_err() {
                 break said.map(|()| Answer::default());
@@ -248,7 +260,7 @@ impl Connection {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let words = match patience < PATIENCE {
-                    true => format!("the probe took {} s for its answers", ALL_PATIENCE.as_secs()),
+                    true => too_slow(),
                     false => format!("the probe did not answer within {} s", PATIENCE.as_secs()),
                 };
                 break Err(io::Error::new(io::ErrorKind::TimedOut, words));
@@ -430,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_that_gives_each_answer_at_the_last_moment_is_waited_for_five_minutes() {
+    fn a_probe_that_gives_each_answer_at_the_last_moment_is_waited_for_ten_minutes() {
         let (mut credit, mut now) = (Credit::default(), Instant::now());
         let mut waited = Duration::ZERO;
         for _ in 0..1_000 {

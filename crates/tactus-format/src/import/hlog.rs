@@ -43,15 +43,16 @@ pub(super) fn is_line(line: &str) -> bool {
 
 /// Reads one.
 pub(super) fn read<R: Read>(lines: Lines<R>, unit_ns: Option<u64>) -> Result<Vec<Recording>, ImportError> {
-    let mut writer = Writer::default();
+    let mut writer = Writer { instrument: None, says_ns: false, room: LONGEST };
     runs::each(lines, |lines| one(lines, unit_ns, &mut writer))
 }
 
 /// The program that wrote a log, which the first run of a file names for all.
-#[derive(Default)]
 struct Writer {
     instrument: Option<String>,
     says_ns: bool,
+    /// How many bytes its histograms may still have, unpacked: of all runs together.
+    room: usize,
 }
 
 fn one<R: Read>(
@@ -64,7 +65,6 @@ fn one<R: Read>(
     let mut end_ns = 0;
     let mut at = lines.number.saturating_sub(lines.has_again().into());
     let mut started: Option<String> = None;
-    let mut room = LONGEST;
     let mut legends = 0;
     while let Some(line) = lines.next()? {
         at += 1;
@@ -101,9 +101,10 @@ fn one<R: Read>(
             return Err(wrong("more tags than there can be series".into()));
         }
         let rows = tags.entry(tag.to_owned()).or_default();
-        room = room.saturating_add(encoded.len().saturating_mul(UNPACKED));
+        writer.room = writer.room.saturating_add(encoded.len().saturating_mul(UNPACKED));
         let added = decoded(encoded).and_then(|plain| {
-            room = room
+            writer.room = writer
+                .room
                 .checked_sub(plain.len())
                 .ok_or("its histograms are longer than any of a log of its size")?;
             add(&plain, unit_ns.unwrap_or(1), rows)

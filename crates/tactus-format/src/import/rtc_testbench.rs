@@ -69,6 +69,9 @@ fn stamped(line: &str) -> Option<(u64, &str)> {
     Some((at_ns, rest.split_once("]: ")?.1))
 }
 
+/// The fields of a class that are read.
+const FIELDS: [&str; 6] = ["Sent", "Received", "RttMin", "RttMax", "RttAvg", "RttOutliers"];
+
 /// The classes of a line, in its order.
 fn classes(text: &str) -> Option<Result<Vec<(String, Totals)>, String>> {
     let mut found: Vec<(String, BTreeMap<&str, &str>)> = Vec::new();
@@ -76,11 +79,16 @@ fn classes(text: &str) -> Option<Result<Vec<(String, Totals)>, String>> {
         let (key, value) = field.split_once('=')?;
         let value = value.trim_end_matches(" [us]");
         if let Some(name) = key.strip_suffix("Sent") {
+            if found.len() == MOST_CLASSES {
+                return Some(Err("more traffic classes than there can be".into()));
+            }
             found.push((name.to_owned(), BTreeMap::new()));
         }
         let (name, fields) = found.last_mut()?;
         let field = key.strip_prefix(name.as_str())?;
-        fields.insert(field, value);
+        if FIELDS.contains(&field) {
+            fields.insert(field, value);
+        }
     }
     let totals = |(name, fields): (String, BTreeMap<&str, &str>)| {
         let number = |field: &str| -> Option<u64> { fields.get(field)?.parse().ok() };

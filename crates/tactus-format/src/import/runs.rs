@@ -8,8 +8,8 @@ use super::{ImportError, Recording};
 /// The most runs of a file.
 const MOST_RUNS: u32 = 256;
 
-/// The most series of a file with several runs.
-const MOST_SERIES: usize = 8192;
+/// The most series of a file with several runs: all of them are in memory at once.
+const MOST_SERIES: usize = 1024;
 
 /// All runs of a file. `one` reads a run, and calls [`Lines::again`] at the line that begins the next one.
 pub(super) fn each<R: Read>(

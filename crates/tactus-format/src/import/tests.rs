@@ -373,6 +373,21 @@ fn a_small_log_of_what_would_take_minutes_to_count_is_refused() {
     let line = format!("0.000,1.000,1.0,{}\n", base64::engine::general_purpose::STANDARD.encode(bytes));
     assert_eq!(imported(line.as_bytes())[0].series[0].totals.cycles, 1 << 20);
     assert!(error(line.repeat(700).as_bytes()).contains("longer than any of a log of its size"));
+    // Runs behind one another are one file.
+    let run = |n: u32| format!("#[StartTime: {n}.0 (seconds since epoch)]\n{}", line.repeat(4));
+    let runs: String = (0..200).map(run).collect();
+    assert!(error(runs.as_bytes()).contains("longer than any of a log of its size"));
+}
+
+#[test]
+fn a_line_of_more_traffic_classes_than_there_can_be_is_refused_at_the_first_that_is_too_many() {
+    let begins = "[1779189234.471340708]: [INFO]: aSent=1|aReceived=1|aRttMin=1|aRttMax=2|";
+    let text = format!("{begins}\n{begins}{}\n", "Sent=|".repeat(100_000));
+    assert!(
+        error(text.as_bytes()).contains("more traffic classes than there can be"),
+        "{}",
+        error(text.as_bytes())
+    );
 }
 
 #[test]

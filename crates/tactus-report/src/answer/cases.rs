@@ -48,7 +48,9 @@ pub fn cases(contents: &Contents) -> Vec<Case> {
     let of = |line: &Line| {
         let runs = all.of(line.row);
         let waits = runs.iter().any(|run| run.result.ended == RowEnd::Waiting);
-        let nothing = runs.iter().find_map(|run| found_nothing(&run.result));
+        // Of several runs each must have found nothing.
+        let all_nothing: Option<Vec<&str>> = runs.iter().map(|run| found_nothing(&run.result)).collect();
+        let nothing = all_nothing.and_then(|all| all.first().copied());
         let result = contents.rows.get(line.row).map(|row| &row.result);
         of_line(line, result, nothing, broke(contents, runs), has_any && !waits)
     };

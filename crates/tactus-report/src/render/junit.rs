@@ -60,7 +60,12 @@ fn run(contents: &Contents) -> Report {
         });
         // A run that measured nothing, or was interrupted before this, has not shown that it holds.
         let may_skip = has_any && row.result.ended != RowEnd::Waiting;
-        let mut own = cases(&line, &row.result, broke.as_deref(), may_skip);
+        let found = runs.iter().all(|run| found_nothing(&run.result).is_some());
+        let nothing = found && broke.is_none() && !line.has_numbers();
+        let mut own = match nothing && line.verdict.is_none() {
+            true => vec![nothing_to_see(&line, &row.result)],
+            false => cases(&line, &row.result, broke.as_deref(), may_skip),
+        };
         // All limits share one measurement, so its time counts once.
         let lasted = line.lasted().fold(0, u64::saturating_add);
         own.iter_mut().take(1).for_each(|case| _ = case.set_time(Duration::from_nanos(lasted)));
@@ -161,6 +166,13 @@ fn failure(reason: &str) -> TestCaseStatus {
     status
 }
 
+/// The case of a measurement that was made and found nothing, as no noise above a threshold.
+fn nothing_to_see(line: &Line, result: &RowResult) -> TestCase {
+    let mut case = TestCase::new(clean(&format!("{}: measured", line.name)), TestCaseStatus::success());
+    case.set_classname(clean(&result.environment)).set_system_out(clean(reason(line)));
+    case
+}
+
 fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -> Vec<TestCase> {
     let case = |what: &str, status: TestCaseStatus| {
         let mut case = TestCase::new(clean(&format!("{}: {what}", line.name)), status);
@@ -168,11 +180,6 @@ fn cases(line: &Line, result: &RowResult, broke: Option<&str>, may_skip: bool) -
         case
     };
     match (&line.verdict, line.status) {
-        (None, RowStatus::Measured) if found_nothing(result).is_some() => {
-            let mut case = case("measured", TestCaseStatus::success());
-            case.set_system_out(clean(reason(line)));
-            vec![case]
-        }
         (None, RowStatus::Measured) if !line.has_numbers() => vec![case("measured", error(reason(line)))],
         (None, RowStatus::Skipped) if !line.has_numbers() && !may_skip => {
             vec![case("measured", error(&format!("skipped: {}", reason(line))))]

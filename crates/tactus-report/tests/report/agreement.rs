@@ -149,6 +149,22 @@ fn an_imported_measurement_that_saw_nothing_was_made() {
     assert_eq!(case.came, Came::Pass, "{case:?}");
     assert!(junit::render(&contents).unwrap().contains(r#"failures="0" errors="0""#));
     assert!(lava::render(&contents).contains("RESULT=pass"));
+    // One that ended early, or beside another run without a result, passes in none.
+    let passes = |contents: &Contents| {
+        let junit = junit::render(contents).unwrap().contains(r#"failures="0" errors="0""#);
+        (junit, cases(contents).iter().all(|case| case.came == Came::Pass))
+    };
+    let mut early = contents.clone();
+    (early.rows[0].result.planned_ns, early.rows[0].result.measured_ns) = (120_000_000_000, 1_000_000_000);
+    assert_eq!(passes(&early), (false, false));
+    let mut two = contents.clone();
+    two.rows.push(two.rows[0].clone());
+    for (row, run) in two.rows.iter_mut().zip(1..) {
+        row.result.repeat = Some(run);
+    }
+    assert_eq!(passes(&two), (true, true));
+    two.rows[1].result.reason = None;
+    assert_eq!(passes(&two), (false, false));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The order in which scenarios are measured: that of the plan, and random where they are repeated.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use tactus_model::random::SplitMix64;
 
@@ -37,17 +37,17 @@ impl Parts {
 /// falls on all of them alike. The rounds of a place stand where the first of its scenarios stands in the plan.
 pub fn of(parts: &[Parts], seed: u64) -> Vec<Turn> {
     let mut lot = Lot::new(seed);
+    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, own) in parts.iter().enumerate().filter(|(_, own)| own.all() > 1) {
+        places.entry(own.place).or_default().push(at);
+    }
     let mut turns = Vec::new();
-    let mut drawn = BTreeSet::new();
     for (at, own) in parts.iter().enumerate() {
         if own.all() <= 1 {
             turns.push((at, None, None));
-        } else if drawn.insert(own.place) {
-            let here = |other: &Parts| other.place == own.place && other.all() > 1;
-            let rounds = parts.iter().filter(|other| here(other)).map(|other| other.all()).max();
-            for n in 0..rounds.unwrap_or(1) {
-                let has_part = |at: &usize| here(&parts[*at]) && parts[*at].all() > n;
-                let mut round: Vec<usize> = (0..parts.len()).filter(has_part).collect();
+        } else if let Some(here) = places.remove(&own.place) {
+            for n in 0..here.iter().map(|at| parts[*at].all()).max().unwrap_or(1) {
+                let mut round: Vec<usize> = here.iter().copied().filter(|at| parts[*at].all() > n).collect();
                 lot.shuffle(&mut round);
                 turns.extend(round.into_iter().map(|at| parts[at].turn(at, n)));
             }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_order_of_a_round_is_as_likely_as_another() {
-        let mut seen = std::collections::BTreeMap::new();
+        let mut seen = BTreeMap::new();
         for seed in 0..6_000 {
             let order: Vec<usize> = runs(&[2, 2, 2], seed)[..3].iter().map(|turn| turn.0).collect();
             *seen.entry(order).or_insert(0) += 1;

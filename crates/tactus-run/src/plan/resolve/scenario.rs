@@ -1,6 +1,6 @@
 //! A scenario of a plan, and its rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tactus_model::bundle::{RowResult, Slice};
 use tactus_model::catalogue::Measure;
@@ -96,28 +96,27 @@ impl Resolver<'_> {
         if !self.choices.in_turn {
             return parts;
         }
-        let place = |scenario: &'_ Scenario| -> Option<String> {
-            let names: BTreeSet<&str> = names(self.plan, scenario).into_iter().collect();
-            // What is emulated shows nothing about hardware, and takes long between slices.
-            let usable = |name: &&str| {
-                let own = self.environments.get(*name).filter(|own| own.obstacle.is_none());
-                own.is_some_and(|own| !own.kind.usable_as(&own.spec, self.system).is_emulated())
-            };
-            let takes_turns = self.can_be_sliced(scenario) && names.iter().all(usable);
-            takes_turns.then(|| names.into_iter().collect::<Vec<_>>().join(","))
+        // What is emulated shows nothing about hardware, and takes long between slices.
+        let can = |own: &ResolvedEnvironment| {
+            own.obstacle.is_none() && !own.kind.usable_as(&own.spec, self.system).is_emulated()
         };
-        let places: Vec<Option<String>> = chosen.iter().map(|(_, scenario)| place(scenario)).collect();
+        let usable: BTreeSet<&str> =
+            self.environments.iter().filter(|(_, own)| can(own)).map(|(name, _)| name.as_str()).collect();
+        let mut groups: BTreeMap<(BTreeSet<&str>, Nanos), Vec<usize>> = BTreeMap::new();
         for (at, (_, scenario)) in chosen.iter().enumerate() {
-            let Some(place) = &places[at] else { continue };
-            let alike = |other: &usize| {
-                places[*other].as_ref() == Some(place)
-                    && self.duration(chosen[*other].1) == self.duration(scenario)
-            };
-            let peers: Vec<usize> = (0..chosen.len()).filter(alike).collect();
-            let slices = self.duration(scenario).0 / SHORTEST_TURN_NS;
-            if peers.len() > 1 && parts[at].all() == 1 && slices >= LEAST_TURNS {
-                parts[at].slices = u32::try_from(slices.min(MOST_TURNS)).unwrap_or(1);
-                parts[at].place = peers[0];
+            let names: BTreeSet<&str> = names(self.plan, scenario).into_iter().collect();
+            if parts[at].all() == 1 && self.can_be_sliced(scenario) && names.is_subset(&usable) {
+                groups.entry((names, self.duration(scenario))).or_default().push(at);
+            }
+        }
+        for ((_, duration), group) in groups {
+            let slices = duration.0 / SHORTEST_TURN_NS;
+            if group.len() < 2 || slices < LEAST_TURNS {
+                continue;
+            }
+            for at in &group {
+                parts[*at].slices = u32::try_from(slices.min(MOST_TURNS)).unwrap_or(1);
+                parts[*at].place = group[0];
             }
         }
         parts
