@@ -6,6 +6,7 @@ use tactus_model::change;
 use tactus_model::finding::{Audit, Finding, Role, State};
 
 use super::actions::actions;
+use super::sentence::cpus_or_none;
 use super::{Applies, Arch, Check, Judgement, Subject, all};
 
 /// Asks every check, and sorts what they say: findings first, the worst first.
@@ -80,7 +81,9 @@ fn finding(family: &str, check: &Check, judgement: Judgement, subject: &Subject<
 
 /// Puts the CPUs of this system into a text.
 fn fill(text: &str, subject: &Subject<'_>) -> String {
-    text.replace("{isolated}", &subject.isolated().to_string())
+    text.replace("CPUs {isolated}", &cpus_or_none(subject.isolated()))
+        .replace("CPUs {housekeeping}", &cpus_or_none(subject.housekeeping()))
+        .replace("{isolated}", &subject.isolated().to_string())
         .replace("{housekeeping}", &subject.housekeeping().to_string())
         .replace("{housekeeping_mask}", &change::to_mask(subject.housekeeping()))
 }

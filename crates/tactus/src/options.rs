@@ -22,7 +22,16 @@ const OPTIONS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("tactus ", &[("cpus", "--cpus"), ("policy", "--policy"), ("restart", "--restart")]),
     ("tactus ", &[("priority", "--priority"), ("interval", "--interval"), ("duration", "--duration")]),
-    ("this machine", &[("interval", "--interval"), ("duration", "--duration"), ("restart", "--restart")]),
+    (
+        "this machine",
+        &[
+            ("cpus", "--cpus"),
+            ("load", "--load"),
+            ("interval", "--interval"),
+            ("duration", "--duration"),
+            ("restart", "--restart"),
+        ],
+    ),
 ];
 
 /// The option that has become a key: `scenario[0].activity[0].cpus`.
@@ -54,6 +63,7 @@ mod tests {
             ("tactus oslat", "scenario[0].activity[0].cpus", Some("--cpu-list")),
             ("tactus cyclictest", "scenario[0].activity[0].cpus", Some("--affinity")),
             ("this machine", "scenario[1].interval", Some("--interval")),
+            ("this machine", "scenario[0].activity[0].cpus", Some("--cpus")),
             ("this machine", "environment.qemu.kernel", None),
             ("tactus measure", "environment.qemu.image", None),
         ] {

@@ -51,7 +51,7 @@ real-time work. Add nohz_full where that work computes for long (nohz-full).",
         reversible: Reversible::Nothing,
         hardware: false,
         reads: "steal of each CPU in /proc/stat, twice",
-        expected: "no steal on {isolated}",
+        expected: "no steal on CPUs {isolated}",
         why: "Stolen time: the vCPU was ready to run, and the host ran something else on its CPU. No setting of the \
 guest helps against it.",
         fix: "On the host: a dedicated CPU and FIFO for each vCPU, and QEMU's other threads on other CPUs (vcpu-pin, \

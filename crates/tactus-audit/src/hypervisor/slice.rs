@@ -21,7 +21,7 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: EFFECTIVE,
-    expected: "all of {isolated}",
+    expected: "all of CPUs {isolated}",
     why: "A machine can only be pinned to CPUs of its control group. Otherwise it does not start, or its vCPUs \
 silently run on other CPUs.",
     fix: "Set AllowedCPUs= of machine.slice to all CPUs of machines: {isolated}, and {housekeeping} for QEMU's other \

@@ -25,11 +25,11 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "the CPUs of each thread named CPU n/KVM (threads:*, from sched_getaffinity)",
-        expected: "a different CPU of {isolated} for each, and no core shared by two of them",
+        expected: "a different one of CPUs {isolated} for each, and no core shared by two of them",
         why: "A vCPU that moves loses its caches and its TLB, and waits for the task on its new CPU. Isolated CPUs \
 are not balanced: vCPUs that may use several of them pile up on one. Two vCPUs on one CPU take turns of one time \
 slice.",
-        fix: "libvirt: <vcpupin vcpu='0' cpuset='...'/> for each vCPU, with CPUs of {isolated}. QEMU: taskset -pc \
+        fix: "libvirt: <vcpupin vcpu='0' cpuset='...'/> for each vCPU, from CPUs {isolated}. QEMU: taskset -pc \
 CPU TID for each thread-id of QMP's query-cpus-fast.",
         risk: "A pinned guest cannot leave a busy or broken CPU.",
         judge: |subject| {

@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "dmesg: Offload RCU callbacks from CPUs; /sys/devices/system/cpu/nohz_full; /proc/cmdline",
-        expected: "callbacks of {isolated} are offloaded",
+        expected: "callbacks of CPUs {isolated} are offloaded",
         why: "A CPU that has used the kernel must later run callbacks, mostly to free memory. They run in a softirq \
 or in rcuc, in batches of any size. An offloaded CPU leaves them to rcuo threads, which run on other CPUs. nohz_full \
 implies it.",
@@ -74,7 +74,7 @@ poll for work instead.",
         why: "Offloading moves callbacks into the rcuo threads. If these may run on the isolated CPUs, nothing is \
 gained: the scheduler brings them back there.",
         fix: "for p in $(pgrep '^rcuo'); do taskset -pc {housekeeping} $p; done",
-        risk: "Low.",
+        risk: "None known.",
         judge: rcuo,
         changes: |subject| {
             let Some((isolated, keeping)) = subject.parted() else { return Vec::new() };

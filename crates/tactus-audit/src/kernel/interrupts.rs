@@ -61,7 +61,7 @@ there when a program uses it from there. Keep I/O off these CPUs, or give the de
 Without the mask each such event puts new interrupts on isolated CPUs.",
         fix: "Boot with irqaffinity={housekeeping}, or write the mask {housekeeping_mask} to \
 /proc/irq/default_smp_affinity.",
-        risk: "Low.",
+        risk: "None known.",
         judge: default_affinity,
         changes: |subject| {
             let Some((_, keeping)) = subject.parted() else { return Vec::new() };
@@ -85,7 +85,7 @@ Without the mask each such event puts new interrupts on isolated CPUs.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/proc/interrupts; /proc/irq/*/smp_affinity_list; /proc/irq/*/effective_affinity_list",
-        expected: "no interrupt on {isolated}, except those of passed-through devices (vfio) and those placed there \
+        expected: "no interrupt on CPUs {isolated}, except those of passed-through devices (vfio) and those placed there \
 alone (own-irq)",
         why: "A handler preempts every thread; on a PREEMPT_RT kernel its thread has FIFO 50. It also brings \
 softirqs of any length: a network card's receive handler may run for milliseconds.",

@@ -18,7 +18,7 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Yes,
     hardware: false,
     reads: "/proc/irq/*/smp_affinity_list, affinity_hint",
-    expected: "only interrupts of devices that the real-time work on {isolated} waits for",
+    expected: "only interrupts of devices that the real-time work on CPUs {isolated} waits for",
     why: "If a real-time thread waits for a device, the device's interrupt belongs on that thread's CPU: no other \
 CPU must wake it (intel-xeon-2015, 6.3). Any other interrupt there is a disturbance. Someone placed this one on \
 isolated CPUs only, so you must decide which of the two it is.",

@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "policy of all threads that may run on isolated CPUs",
-        expected: "no SCHED_DEADLINE thread on {isolated}, unless planned there",
+        expected: "no SCHED_DEADLINE thread on CPUs {isolated}, unless planned there",
         why: "A SCHED_DEADLINE thread preempts every FIFO and RR thread, priority 99 included, until its runtime is \
 used up. Latencies of FIFO threads on the same CPUs then depend on its runtime and period.",
         fix: "Plan for it, or confine it to other CPUs with an exclusive cpuset: its affinity cannot be smaller than \

@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[
         hardware: false,
         reads: "kernel.sched_rt_runtime_us (before Linux 6.12, or with RT_GROUP_SCHED); fair_server/cpu*/runtime (since \
 6.12); whether stalld runs",
-        expected: "one of three on each CPU of {isolated}: throttling, the fair server, stalld",
+        expected: "one of three on each of CPUs {isolated}: throttling, the fair server, stalld",
         why: "A kernel thread bound to a CPU (a kworker, RCU, the vmstat worker) waits forever behind a real-time \
 thread that spins there. Other threads wait for it, and the machine hangs in unrelated places. A real-time vCPU \
 whose guest polls is such a spinning thread.",

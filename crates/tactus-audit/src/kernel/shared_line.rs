@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     reversible: Reversible::Restart,
     hardware: false,
     reads: "/proc/interrupts; /proc/irq/*/effective_affinity_list",
-    expected: "no line with several handlers on {isolated}, and no passed-through device with a line interrupt",
+    expected: "no line with several handlers on CPUs {isolated}, and no passed-through device with a line interrupt",
     why: "On a line (INTx) the kernel calls the handler of every device that shares it, and each handler asks its \
 device over the bus. The latency of one device is the sum of all. While one device holds the line, the others wait. \
 For a passed-through device the host masks the line at each interrupt until the guest unmasks it: two more exits. A \

@@ -25,7 +25,7 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: "policy and priority of the threads irq/*, and of the real-time threads on the same CPUs",
-        expected: "FIFO or RR, and on {isolated} below the real-time threads there",
+        expected: "FIFO or RR, and on CPUs {isolated} below the real-time threads there",
         why: "A threaded handler has FIFO 50 by default, a secondary one (irq/N-s-NAME) 49 since Linux 6.18. A \
 real-time thread of lower priority, such as a vCPU of FIFO 1, waits for every interrupt on its CPU. A handler \
 without real-time priority waits for ordinary work, and its device waits with it.",

@@ -58,13 +58,13 @@ or run stalld.",
         reversible: Reversible::Yes,
         hardware: false,
         reads: "/sys/kernel/debug/sched/fair_server/cpu*/runtime",
-        expected: "0 on {isolated} if stalld runs; otherwise leave it on, as the last mechanism that rescues starved \
+        expected: "0 on CPUs {isolated} if stalld runs; otherwise leave it on, as the last mechanism that rescues starved \
 threads",
         why: "Since Linux 6.12 a deadline server gives 50 ms a second to ordinary threads that real-time threads \
 starve. It preempts every FIFO thread, and takes time only while an ordinary thread waits. While one waits, a timer \
 on that CPU interrupts about once a second. While it serves one, a nohz_full CPU has its tick.",
         fix: "Run stalld on {housekeeping}; only then echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime for \
-each CPU N of {isolated}. If the real-time threads sleep for 5 % of each second, leave it on.",
+each N of CPUs {isolated}. If the real-time threads sleep for 5 % of each second, leave it on.",
         risk: "Without stalld a real-time thread that never sleeps starves ordinary and kernel threads on its CPU, \
 and the machine hangs: see no-rescue. The kernel warns when you turn it off.",
         judge: fair_server,

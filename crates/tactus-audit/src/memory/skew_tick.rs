@@ -22,7 +22,7 @@ pub static CHECKS: &[Check] = &[Check {
     why: "Without it the periodic tick runs on all CPUs at the same instant, and the handlers contend for the same \
 locks (jiffies_lock, RCU). With it each CPU's tick is shifted by its share of half a tick period.",
     fix: "Boot with skew_tick=1.",
-    risk: "Idle CPUs wake at different times, and the package sleeps less: some power.",
+    risk: "Idle CPUs wake at different times, and the package sleeps less, which costs some power.",
     judge,
     changes: |subject| vec![subject.boot("skew-tick", "skew_tick", "1")],
 }];

@@ -231,7 +231,8 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
     };
     found.cloned().ok_or_else(|| {
         let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
-        let have = if names.is_empty() { "none at all".to_owned() } else { names.join(", ") };
+        let have =
+            if names.is_empty() { String::new() } else { format!("; available: {}", names.join(", ")) };
         let (of, option) = if arch == OWN {
             (String::new(), String::new())
         } else {
@@ -248,7 +249,7 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
             "rt"
         };
         KernelError {
-            reason: format!("there is {what} for a guest here; available: {have}"),
+            reason: format!("there is {what} for a guest here{have}"),
             hint: Some(format!(
                 "`tactus kernel fetch {fetch}{option}` downloads one; or name the path of a bzImage"
             )),

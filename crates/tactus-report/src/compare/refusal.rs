@@ -279,18 +279,23 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     control(result).is_some_and(|control| !control.passed).then_some(Refusal::Unproven { condition })
 }
 
-/// Whether two imported runs last equally long. Many tools report only cycles, and some end a cycle or a second early: half
-/// a per cent is the same, as at the end of a run of tactus.
-fn last_alike(one: &RowResult, other: &RowResult) -> bool {
+/// Whether two times of imported runs are the same but for rounding. Many tools report only cycles, some end a cycle or a
+/// second early, and some print whole microseconds: half a per cent is the same, as at the end of a run of tactus.
+fn alike_imports(what: Alike, one: &RowResult, other: &RowResult) -> bool {
+    let time = |result: &RowResult| match what {
+        Alike::Duration => result.planned_ns,
+        Alike::Interval => result.interval_ns,
+        _ => 0,
+    };
     let imported = [one, other].iter().all(|result| result.evidence == Some(Evidence::Imported));
-    let (one, other) = (one.planned_ns, other.planned_ns);
+    let (one, other) = (time(one), time(other));
     imported && one > 0 && other > 0 && one.abs_diff(other) <= one.max(other) / 200
 }
 
 /// The property in which a run differs from another; `None` if they agree in everything that matters.
 pub fn unlike(one: Run, other: Run) -> Option<(Alike, String, String)> {
     let differs = |what: &Alike| {
-        if *what == Alike::Duration && last_alike(&one.row.result, &other.row.result) {
+        if alike_imports(*what, &one.row.result, &other.row.result) {
             return None;
         }
         let (base, now) = (what.of(one), what.of(other));

@@ -38,7 +38,9 @@ const PALETTE: [&str; SERIES] = ["#0072b2", "#d55e00", "#009e73", "#3a4048"];
 /// For a page: every colour is a variable of its style sheet.
 #[must_use]
 pub fn themed(svg: &str) -> String {
-    replaced(svg, |role| format!("var(--{role})"))
+    // Each element, and each text, has a line: a page needs none of them. Its style sheet fills no line.
+    let svg = replaced(svg, |role| format!("var(--{role})"));
+    svg.replace(">\n", ">").replace("\n</", "</").replace("<polyline fill=\"none\"", "<polyline")
 }
 
 /// For a separate file: real colours on white.

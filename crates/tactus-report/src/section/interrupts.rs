@@ -147,11 +147,12 @@ fn summary(all: &[InterruptsEntry]) -> Table {
         let threaded = of(&|one| !one.threads.is_empty());
         // A device whose CPUs are unknown is not counted as elsewhere.
         let unknown = of(&|one| one.allowed.is_none() && one.effective.is_none());
+        let named = format!("CPU{} {measured}", if measured.len() == 1 { "" } else { "s" });
         let measured_there = match (measured.is_empty(), unknown) {
             (true, _) => NONE.to_owned(),
-            (false, 0) => format!("{} (CPUs {measured})", of(&here)),
+            (false, 0) => format!("{} ({})", of(&here), named),
             (false, unknown) if unknown == entry.devices.len() => "not known".to_owned(),
-            (false, unknown) => format!("{} (CPUs {measured}), unknown for {unknown}", of(&here)),
+            (false, unknown) => format!("{} ({}), unknown for {unknown}", of(&here), named),
         };
         let posted = entry.posted.as_ref().map_or_else(
             || vec![NONE.to_owned()],

@@ -140,7 +140,7 @@ mod tests {
             ("interrupt = \"msi\"", "interrupt = \"intx\"", "interrupt", "unknown word `intx`"),
             ("at = 0x60", "at = 0x61", "trigger.at", "cannot be at 0x61"),
             ("at = 0x60", "at = 0x1_0000_0000", "at", "invalid value"),
-            ("at = 0x60", "at = \"0x60\"", "at", "invalid type"),
+            ("at = 0x60", "at = \"0x60\"", "at", "is expected here"),
             ("copies = 0x24", "copies = 0x24\nwrite = 1", "answer", "or that of a register"),
             ("copies = 0x24", "", "answer", "word that the handler writes is missing"),
             ("[trigger]", "[trigger", "", "card.toml"),

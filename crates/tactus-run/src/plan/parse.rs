@@ -41,6 +41,35 @@ fn key_at(text: &str, offset: usize) -> Option<String> {
     (!key.is_empty() && !key.starts_with('#')).then(|| key.trim_matches(['[', ']']).to_owned())
 }
 
+/// A value of another type than expected, with how to write it.
+fn mistaken(got: &str, wanted: &str) -> (String, Option<String>) {
+    let is_number = ["u8", "u16", "u32", "u64", "usize", "i64", "f64"].contains(&wanted);
+    let wanted = match wanted {
+        "f64" => "a number",
+        _ if is_number => "a whole number",
+        "a map" => "a table",
+        "a sequence" => "a list",
+        "a string" => "a text in quotes",
+        "a boolean" => "true or false",
+        other => other,
+    };
+    let found = match got.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some((_, value)) => value.trim_matches('`').to_owned(),
+        None if got == "sequence" => "a list".to_owned(),
+        None if got == "map" => "a table".to_owned(),
+        None => got.to_owned(),
+    };
+    let hint = match (got, wanted) {
+        ("sequence", "a table") => Some("write `[NAME]` once for each table instead of `[[...]]`"),
+        ("map", "a list") => Some("write `[[...]]` for each table of the list"),
+        _ if is_number && got.starts_with("string") => Some("write the number without quotes"),
+        _ if wanted.contains("unit") => Some("write the number with a unit, in quotes: \"200us\""),
+        _ => None,
+    };
+    (format!("{wanted} is expected here, and this is {found}"), hint.map(str::to_owned))
+}
+
 /// The library's message in our words, and a hint where it knows what was expected.
 fn readable(message: &str) -> (String, Option<String>) {
     let message = message.lines().next().unwrap_or("not TOML");
@@ -53,6 +82,11 @@ fn readable(message: &str) -> (String, Option<String>) {
             };
             return (format!("{what} {name}"), hint.map(|h| h.replace("write one of", "write one of:")));
         }
+    }
+    if let Some((got, wanted)) =
+        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    {
+        return mistaken(got, wanted);
     }
     let hint = match message {
         "missing field `name`" => {

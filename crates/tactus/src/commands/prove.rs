@@ -11,7 +11,7 @@ use tactus_model::plan::Plan;
 use tactus_report::render::text::worth;
 use tactus_report::stats::PROVEN;
 use tactus_run::Destination;
-use tactus_run::plan::{Choices, Resolved, Source};
+use tactus_run::plan::{Choices, Resolved, Source, may_be_real_time};
 use tactus_run::prove::{Request, plan};
 use tactus_statistics::{ERROR, detectable, least_pairs};
 use tactus_system::Real;
@@ -59,6 +59,12 @@ pub fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let about = tactus_report::units::duration(takes_ns(&resolved, start_ns));
     if arguments.dry_run {
         return dry(&plan, &about, &told);
+    }
+    if !may_be_real_time(&Real) {
+        return Err(Failure::say(
+            "`tactus prove` needs real-time threads, which this user may not have",
+            "use sudo",
+        ));
     }
     let turn = lock(&arguments.lock)?;
     let tested = tested(&plan);

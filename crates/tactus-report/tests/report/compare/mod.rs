@@ -274,6 +274,19 @@ fn imported_runs_that_last_equally_long_but_for_a_cycle_or_two_are_alike() {
     assert_eq!(refused(299_998_000_000), "no verdict", "shown side by side, and judged by nobody");
     assert_eq!(refused(290_000_000_000), Alike::Duration.word());
     assert_eq!(refused(0), Alike::Duration.word(), "unknown");
+    let with_interval = |interval_ns: u64| {
+        let mut contents = imported(300_000_000_000);
+        contents.rows.iter_mut().for_each(|row| row.result.interval_ns = interval_ns);
+        contents
+    };
+    let refused = |other: u64| {
+        let document = held(with_interval(1_000_000), with_interval(other));
+        document.scenarios[0].refused.as_ref().unwrap().kind.clone()
+    };
+    assert_eq!(
+        (refused(1_000_300), refused(1_100_000)),
+        ("no verdict".into(), Alike::Interval.word().into())
+    );
 }
 
 #[test]
