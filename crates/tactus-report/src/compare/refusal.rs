@@ -279,8 +279,8 @@ pub fn unfit(condition: &str, run: Run) -> Option<Refusal> {
     control(result).is_some_and(|control| !control.passed).then_some(Refusal::Unproven { condition })
 }
 
-/// Whether two times of imported runs are the same but for rounding. Many tools report only cycles, some end a cycle or a
-/// second early, and some print whole microseconds: half a per cent is the same, as at the end of a run of tactus.
+/// Whether two times of imported runs are the same but for rounding. Many tools report only cycles, end a cycle or a second
+/// early, or print whole microseconds. Half a per cent is the same, as at the end of a run of tactus.
 fn alike_imports(what: Alike, one: &RowResult, other: &RowResult) -> bool {
     let time = |result: &RowResult| match what {
         Alike::Duration => result.planned_ns,
