@@ -17,6 +17,14 @@ pub enum BundleError {
         /// The system's words.
         error: io::Error,
     },
+    /// This user may not read it.
+    #[error("{path}: {error}")]
+    Unreadable {
+        /// The directory or file.
+        path: PathBuf,
+        /// The system's words.
+        error: io::Error,
+    },
     /// There can be no bundle there.
     #[error("{path} cannot be created: {error}")]
     CannotMake {
@@ -84,6 +92,14 @@ impl BundleError {
         move |error| Self::Io { path: dir.path().join(name), error }
     }
 
+    /// That a directory is no bundle; or that this user may not read it, which says nothing about it.
+    pub(super) fn no_bundle(path: PathBuf, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::Unreadable { path, error },
+            _ => Self::NotABundle { path, reason: error.to_string() },
+        }
+    }
+
     pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::Io { path: path.to_owned(), error }
     }
@@ -100,10 +116,8 @@ impl BundleError {
                 "nothing can be written there: it is mounted read-only, or the kernel disabled the disk (see \
                     dmesg); write elsewhere with --out DIR; what was written stays".into()
             }
-            Self::Io { error, .. } if error.kind() == io::ErrorKind::PermissionDenied => {
-                "use a copy of it that you may read".into()
-            }
             Self::Io { .. } => return None,
+            Self::Unreadable { .. } => "use a copy of it that you may read".into(),
             Self::CannotMake { .. } => "name a directory that can be created with --out DIR".into(),
             Self::NotABundle { .. } => "give the directory that `tactus run` printed at its end".into(),
             Self::Unfinished { .. } => "wait until the run ends (`tactus watch`); of one that died, `tactus run --into BUNDLE` \

@@ -57,11 +57,7 @@ pub fn read(dir: &Path, trust: Trust) -> Result<Contents, BundleError> {
 /// # Errors
 /// When it is missing.
 pub fn open(dir: &Path) -> Result<Directory, BundleError> {
-    let not = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => BundleError::Io { path: dir.to_owned(), error },
-        _ => BundleError::NotABundle { path: dir.to_owned(), reason: error.to_string() },
-    };
-    Directory::open(dir).map_err(not)
+    Directory::open(dir).map_err(|error| BundleError::no_bundle(dir.to_owned(), error))
 }
 
 /// Reads the bundle in an open directory.
@@ -185,7 +181,7 @@ fn manifest_and_bytes(dir: &Directory) -> Result<(Manifest, Vec<u8>), BundleErro
     let path = || dir.path().to_owned();
     let not = |reason: String| BundleError::NotABundle { path: path(), reason };
     let text = dir.read(files::MANIFEST, limits::MANIFEST).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => BundleError::Io { path: path().join(files::MANIFEST), error },
+        io::ErrorKind::PermissionDenied => BundleError::no_bundle(path().join(files::MANIFEST), error),
         _ => not(format!("{}: {error}", files::MANIFEST)),
     })?;
     let wrong = |error| not(format!("{}: {}", files::MANIFEST, names::words(&error)));

@@ -9,7 +9,7 @@ use tactus_model::number::float;
 use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
 
-use crate::row::{Runs, broke, came_of, found_nothing, limit_words, mark, taken};
+use crate::row::{Runs, all_found_nothing, broke, came_of, limit_words, mark, taken};
 use crate::stats::{Line, comparison};
 use crate::units::{clean, exactly, number};
 
@@ -48,9 +48,7 @@ pub fn cases(contents: &Contents) -> Vec<Case> {
     let of = |line: &Line| {
         let runs = all.of(line.row);
         let waits = runs.iter().any(|run| run.result.ended == RowEnd::Waiting);
-        // Of several runs each must have found nothing.
-        let all_nothing: Option<Vec<&str>> = runs.iter().map(|run| found_nothing(&run.result)).collect();
-        let nothing = all_nothing.and_then(|all| all.first().copied());
+        let nothing = all_found_nothing(runs);
         let result = contents.rows.get(line.row).map(|row| &row.result);
         of_line(line, result, nothing, broke(contents, runs), has_any && !waits)
     };

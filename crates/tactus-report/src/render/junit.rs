@@ -12,7 +12,7 @@ use tactus_model::outcome::RowEnd;
 use super::RenderError;
 use crate::answer::{Asked, answer, asked, without_rows};
 use crate::compare::title;
-use crate::row::{Runs, broke, figure_words, found_nothing, taken_words};
+use crate::row::{Runs, all_found_nothing, broke, figure_words, taken_words};
 use crate::stats::{Line, comparison};
 use crate::units::clean;
 
@@ -60,8 +60,7 @@ fn run(contents: &Contents) -> Report {
         });
         // A run that measured nothing, or was interrupted before this, has not shown that it holds.
         let may_skip = has_any && row.result.ended != RowEnd::Waiting;
-        let found = runs.iter().all(|run| found_nothing(&run.result).is_some());
-        let nothing = found && broke.is_none() && !line.has_numbers();
+        let nothing = all_found_nothing(runs).is_some() && broke.is_none();
         let mut own = match nothing && line.verdict.is_none() {
             true => vec![nothing_to_see(&line, &row.result)],
             false => cases(&line, &row.result, broke.as_deref(), may_skip),

@@ -164,7 +164,7 @@ pub fn controls(contents: &Contents) -> Vec<(bool, String)> {
     controls_of(contents, |_| true)
 }
 
-/// The same of chosen rows.
+/// How the controls of chosen rows went, as [`controls`] tells it of all.
 pub fn controls_of(contents: &Contents, chosen: impl Fn(&RowResult) -> bool) -> Vec<(bool, String)> {
     let spared = spared(contents);
     let measured = || {

@@ -43,7 +43,7 @@ pub fn taken(limit: &LimitEntry) -> Option<f64> {
     is_bounded.then_some(limit.high)
 }
 
-/// The same in words; of a quantile that keeps its limit with the upper bound.
+/// The figure of [`taken`] in words. A quantile that keeps its limit has its upper bound beside it.
 #[must_use]
 pub fn taken_words(limit: &LimitEntry) -> String {
     let Some(taken) = taken(limit) else { return "unknown".into() };

@@ -1,7 +1,7 @@
 //! The figures of a row, and why it has none, or fewer than planned.
 
 use tactus_model::Evidence;
-use tactus_model::bundle::{Contents, RowResult};
+use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::latency::Summary;
 use tactus_model::message::{Note, Unknowable};
@@ -28,6 +28,12 @@ pub fn unavailable(result: &RowResult, what: Unknowable) -> Option<&Note> {
 pub fn found_nothing(result: &RowResult) -> Option<&str> {
     let imported = result.evidence == Some(Evidence::Imported) && result.ended == RowEnd::Complete;
     result.reason.as_deref().filter(|_| imported && !has_numbers(result))
+}
+
+/// The text of a measurement each of whose runs found nothing.
+pub fn all_found_nothing<'a>(runs: &[&'a Row]) -> Option<&'a str> {
+    let all: Option<Vec<&str>> = runs.iter().map(|run| found_nothing(&run.result)).collect();
+    all?.first().copied()
 }
 
 /// Whether a row has numbers of any kind.

@@ -97,6 +97,8 @@ pub struct ResolvedEnvironment {
     pub near: Layout,
     /// CPUs inside that are not measured in any scenario.
     pub housekeeping: CpuSet,
+    /// Whether its processor would be emulated.
+    pub emulated: bool,
     /// Why it cannot be used, with the remedy.
     pub obstacle: Option<String>,
 }

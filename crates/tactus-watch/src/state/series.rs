@@ -11,7 +11,7 @@ use super::Maxima;
 pub struct Series {
     /// Exact counts and extremes since it began.
     pub totals: Totals,
-    /// Those of its earlier slices.
+    /// The totals of its earlier slices.
     before: Totals,
     /// The largest latency of the last tick, in ns; `None` if nothing was measured in it.
     pub now_ns: Option<u64>,

@@ -47,7 +47,9 @@ impl Resolver<'_> {
         };
         let near = kind.layout(&cpus, asked != CpuRequest::Auto, machine);
         let mut layout = outer.as_ref().map_or_else(|| near.clone(), |outer| near.through(&outer.layout));
-        let usable = match kind.usable_as(&spec, self.system) {
+        let usable = kind.usable_as(&spec, self.system);
+        let emulated = usable.is_emulated();
+        let usable = match usable {
             Usable::Yes { .. } => None,
             Usable::No { reason, remedy } => Some(format!("{reason}; {remedy}")),
         };
@@ -83,6 +85,7 @@ impl Resolver<'_> {
             layout,
             near,
             elsewhere,
+            emulated,
             obstacle,
         })
     }

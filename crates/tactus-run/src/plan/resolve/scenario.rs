@@ -96,10 +96,8 @@ impl Resolver<'_> {
         if !self.choices.in_turn {
             return parts;
         }
-        // What is emulated shows nothing about hardware, and takes long between slices.
-        let can = |own: &ResolvedEnvironment| {
-            own.obstacle.is_none() && !own.kind.usable_as(&own.spec, self.system).is_emulated()
-        };
+        // Emulated guests show nothing about hardware, and slices of them start slowly.
+        let can = |own: &ResolvedEnvironment| own.obstacle.is_none() && !own.emulated;
         let usable: BTreeSet<&str> =
             self.environments.iter().filter(|(_, own)| can(own)).map(|(name, _)| name.as_str()).collect();
         let mut groups: BTreeMap<(BTreeSet<&str>, Nanos), Vec<usize>> = BTreeMap::new();
