@@ -8,6 +8,7 @@
 //! | ... of which pairs does the order matter? | `order_effect` | Wilcoxon 1945 |
 //! | ... how large must a change be to be seen? | `detectable` | simulation of the signed-rank test |
 //! | Do two sets of runs differ by more than a factor? | `two_samples`, `rank_sum` | Mann and Whitney 1947; Moses, in Hollander, Wolfe and Chicken |
+//! | ... two sets of sittings of several runs each? | [`log_t`] | Gosset 1908; Hahn and Meeker 1991 |
 //! | ... how many runs does that take? | `power` | normal approximation of the rank-sum test |
 //! | Do quantiles of two single runs differ? | `quantile`, `slots` | Woodruff 1952; Zou and Donner 2008 |
 //! | ... how many independent values is a series worth? | `autocorrelation` | Geyer 1992; Marriott and Pope 1954 |
@@ -30,6 +31,7 @@ mod exceedance;
 mod holm;
 mod interval;
 mod late_periods;
+pub mod log_t;
 pub mod max_t;
 mod median;
 mod order_effect;
@@ -55,6 +57,7 @@ pub use exceedance::{Exceedance, exceedance};
 pub use holm::{ERROR, holm};
 pub use interval::Interval;
 pub use late_periods::Late;
+pub use log_t::LEAST as LEAST_SITTINGS;
 pub use median::median;
 pub use order_effect::order_p;
 pub use power::{detectable_ratio, runs_needed};

@@ -48,15 +48,22 @@ pub fn bundle(named: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(found)
 }
 
-/// The newest bundle below `dir` that was measured to its end.
-pub fn complete(dir: &Path) -> Option<PathBuf> {
-    newest(dir, |begun| begun.status == Some(RunStatus::Complete)).ok()?
+/// The newest bundles below `dir` that were measured to their end, at most `most` of them, the newest first.
+pub fn all_complete(dir: &Path, most: usize) -> Vec<PathBuf> {
+    let is_complete = |begun: &Begun| begun.status == Some(RunStatus::Complete);
+    let mut all = by_time(dir, is_complete).unwrap_or_default();
+    all.truncate(most);
+    all
 }
 
-/// The directory below `dir` whose manifest has the latest beginning; of equal ones, the last by name. Where all
-/// users may write, another user could put one there: links, and files that belong to neither this user nor root, are
-/// passed over.
 fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<PathBuf>> {
+    Ok(by_time(dir, is_meant)?.into_iter().next())
+}
+
+/// The directories below `dir` that are bundles, the one whose manifest has the latest beginning first; of equal ones, the
+/// last by name. Where all users may write, another user could put one there: links, and files that belong to neither this
+/// user nor root, are passed over.
+fn by_time(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Vec<PathBuf>> {
     let above = Directory::open(dir)?;
     let begun = |name: OsString| -> Option<(jiff::Timestamp, OsString)> {
         let own = above.beneath(&name).ok().filter(Directory::is_ours)?;
@@ -64,8 +71,10 @@ fn newest(dir: &Path, is_meant: impl Fn(&Begun) -> bool) -> io::Result<Option<Pa
         is_meant(&manifest).then_some(())?;
         Some((manifest.started.parse().ok()?, name))
     };
-    let newest = above.names()?.into_iter().filter_map(begun).max();
-    Ok(newest.map(|(_, name)| if dir == Path::new(".") { name.into() } else { dir.join(name) }))
+    let mut all: Vec<(jiff::Timestamp, OsString)> = above.names()?.into_iter().filter_map(begun).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    let path = |(_, name): (_, OsString)| if dir == Path::new(".") { name.into() } else { dir.join(name) };
+    Ok(all.into_iter().map(path).collect())
 }
 
 /// The time of the last session of this bundle, in which it was begun or resumed.

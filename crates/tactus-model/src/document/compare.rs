@@ -123,6 +123,8 @@ pub struct ComparedEntry {
     pub evidence: Option<Evidence>,
     /// Runs of the base, and of the other.
     pub runs: [usize; 2],
+    /// Sittings of the base, and of the other: bundles that have this scenario. With one on each side nothing is decided.
+    pub sittings: [usize; 2],
     /// Why the two are not judged; `null`: they are.
     pub refused: Option<RefusalEntry>,
     /// Its quantities; of a scenario that is refused the figures alone.
@@ -154,7 +156,7 @@ pub struct QuantityEntry {
     pub base_runs: Vec<f64>,
     /// Its value in each run of the other.
     pub now_runs: Vec<f64>,
-    /// Median of the base's runs; `null`: no run has this quantity.
+    /// Median of the base's runs; of several sittings the median of their medians. `null`: no run has this quantity.
     pub base: Option<f64>,
     /// Median of the other's.
     pub now: Option<f64>,
@@ -174,6 +176,8 @@ pub struct QuantityEntry {
     pub p_adjusted: Option<f64>,
     /// The judgement; `null`: it is not judged.
     pub outcome: Option<Judgement>,
+    /// What holds between these two sittings, where each side has only one; `null`: several sittings are judged.
+    pub between_sittings: Option<Judgement>,
     /// Whether its runs are too short for this quantity, which is then not judged.
     #[serde(default)]
     pub left_out: bool,
@@ -182,13 +186,13 @@ pub struct QuantityEntry {
     pub improved: bool,
     /// Why, in a sentence.
     pub reason: String,
-    /// Difference between runs of one condition: the standard deviation of the logarithm, of both conditions together.
-    /// `null`: too few runs.
-    pub run_to_run: Option<f64>,
-    /// If it is inconclusive: runs of each condition that would decide with a probability of 80 %, if the observed
-    /// difference is real. `null`: no practical number of runs would.
-    pub runs_needed: Option<usize>,
-    /// If it is inconclusive: the margin with which these runs would pass. `null`: no margin.
+    /// Difference between sittings of one condition, or between runs where each condition is one sitting: the standard
+    /// deviation of the logarithm, of both conditions together. `null`: too few.
+    pub spread: Option<f64>,
+    /// If it is inconclusive: sittings of each condition, or runs where each condition is one sitting, that would decide
+    /// with a probability of 80 %, if the observed difference is real. `null`: no practical number would.
+    pub needed: Option<usize>,
+    /// If it is inconclusive: the margin with which it would pass. `null`: no margin.
     pub margin_needed: Option<f64>,
 }
 
@@ -212,16 +216,20 @@ pub struct UnmatchedEntry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaselineEntry {
-    /// Runs of the scenario with the fewest runs.
-    pub runs: usize,
+    /// What is judged: `runs` of one sitting, or `sittings`.
+    pub of: String,
+    /// How many of the scenario with the fewest.
+    pub count: usize,
     /// Number of random splits into halves.
     pub splits: usize,
     /// Number of splits in which one half was a regression of the other.
     pub regressions: usize,
     /// Whether its later half differs from its earlier one by more than the margin, one way or the other.
     pub drifted: bool,
-    /// Whether halves with so few runs could show a regression at all.
+    /// Whether halves with so few could show a regression at all.
     pub tells: bool,
+    /// Sittings that a gate would call a regression of all others, though nothing was changed; `null`: too few sittings.
+    pub false_alarms: Option<usize>,
     /// Why it cannot be a baseline; `null`: it can.
     pub refused: Option<String>,
     /// The differences that each of its quantities can show.
@@ -238,14 +246,14 @@ pub struct ResolutionEntry {
     pub environment: String,
     /// The quantity.
     pub quantity: String,
-    /// Difference between runs: the standard deviation of the logarithm.
-    pub run_to_run: f64,
-    /// Smallest ratio that the baseline and the same number of new runs show with a probability of 80 %; `null`: no
-    /// ratio.
+    /// Difference between sittings, or between the runs of the one sitting: the standard deviation of the logarithm.
+    pub spread: f64,
+    /// Smallest ratio that the baseline shows with a probability of 80 % in one new sitting, or in the same number of new
+    /// runs; `null`: no ratio.
     pub detectable: Option<f64>,
-    /// Runs of each condition that show a ratio of 1.3 with a probability of 80 %; `null`: no practical number of runs,
-    /// or the margin allows that ratio.
-    pub runs_needed: Option<usize>,
+    /// Sittings, or runs, of each condition that show a ratio of 1.3 with a probability of 80 %; `null`: no practical
+    /// number, or the margin allows that ratio.
+    pub needed: Option<usize>,
 }
 
 /// A find of a search.

@@ -1,22 +1,23 @@
 //! Whether a condition may be a baseline: compared with itself, it must not be a regression.
 //!
-//! Two checks. First, its runs are split 200 times into interleaved halves: of each two neighbours in time,
-//! one is chosen at random. A half that is a regression of the other is a false alarm. More than 5 % of false
-//! alarms show that runs depend on each other in a way that the test cannot handle. Second, a drift is alike
-//! in both halves; so the later half is also compared with the earlier one.
+//! Two checks, of its sittings or, if it is one sitting, of its runs. First, they are split 200 times into interleaved halves:
+//! of each two neighbours in time, one is chosen at random. A half that is a regression of the other is a false alarm. More
+//! than 5 % of false alarms show that they depend on each other in a way that the test cannot handle. Second, a drift is
+//! alike in both halves; so the later half is also compared with the earlier one.
 
 use tactus_model::document::{BaselineEntry, ResolutionEntry};
 use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
-use tactus_statistics::{ERROR, TwoSamples, detectable_ratio, least_p, runs_needed};
+use tactus_statistics::{ERROR, LEAST_SITTINGS, TwoSamples, detectable_ratio, least_p, log_t};
 
 use super::condition::{Condition, Key, is_skipped};
 use super::judge::is_regression;
 use super::margins::Margins;
 use super::refusal::{unfit, unlike};
 use super::sampled::{Sampled, sampled};
+use super::sittings::By;
 
-/// Runs that a baseline needs at least to be split.
+/// Runs of one sitting, or sittings of fewer than five runs, that a baseline needs at least to be split.
 pub const LEAST_RUNS: usize = 10;
 /// Number of splits.
 const SPLITS: usize = 200;
@@ -38,53 +39,74 @@ pub fn judged(condition: &Condition, margins: &Margins) -> Vec<(Key, Sampled)> {
     all
 }
 
-/// The check of a condition as a baseline; `None` if a scenario has too few runs for two halves, or none may
-/// be judged.
+/// The check of a condition as a baseline; `None` if a scenario has too few sittings or runs for two halves, or none may be
+/// judged.
 #[must_use]
 pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
     let all = judged(condition, margins);
-    let runs = all.iter().map(|(_, of)| of.base.len()).min().filter(|runs| *runs >= LEAST_RUNS)?;
+    let by = all.first()?.1.by;
+    let least = if by == By::Medians { LEAST_SITTINGS } else { LEAST_RUNS };
+    let count = all.iter().map(|(_, of)| of.base.len()).min().filter(|count| *count >= least)?;
     let sampled: Vec<&Sampled> = all.iter().map(|(_, of)| of).collect();
     let (test, family) = (TwoSamples::default(), float(all.len() as u64));
-    let half = runs / 2;
-    let tells = least_p(half, half) <= ERROR / family;
+    let half = count / 2;
     let mut random = SplitMix64::new(SEED);
-    let regressions = (0..SPLITS).filter(|_| is_worse(&sampled, halves(runs, &mut random), &test)).count();
-    let (earlier, later): (Vec<usize>, Vec<usize>) = ((0..half).collect(), (runs - half..runs).collect());
+    let regressions = (0..SPLITS).filter(|_| is_worse(&sampled, halves(count, &mut random), &test)).count();
+    let (earlier, later): (Vec<usize>, Vec<usize>) = ((0..half).collect(), (count - half..count).collect());
     let drifted = [(earlier.clone(), later.clone()), (later, earlier)]
         .into_iter()
         .any(|halves| is_worse(&sampled, halves, &test));
     let refused = if drifted {
-        Some("its later runs differ from its earlier ones by more than the margin: it drifted".to_owned())
+        let of = by.word();
+        Some(format!("its later {of} differ from its earlier ones by more than the margin: it drifted"))
     } else if float(regressions as u64) > ERROR * float(SPLITS as u64) {
         Some(format!("in {regressions} of {SPLITS} splits one half is a regression of the other"))
     } else {
         None
     };
+    let alone = |one: &usize| {
+        let others = (0..count).filter(|other| other != one).collect();
+        is_worse(&sampled, (others, vec![*one]), &test)
+    };
     let resolution = |(key, of): &(Key, Sampled)| {
-        let spread = of.run_to_run()?;
+        let spread = of.spread()?;
         let error = ERROR / family;
         let distance = (RATIO / of.limit).ln();
+        let detectable = match by {
+            By::Medians => {
+                log_t::apart(spread, [of.base.len(), 1], error).map(|apart| of.limit * apart.exp())
+            }
+            By::Runs | By::Ranks => detectable_ratio(spread, of.base.len(), error, of.limit),
+        };
         Some(ResolutionEntry {
             name: key.name.clone(),
             environment: key.environment.clone(),
             quantity: of.quantity.clone(),
-            run_to_run: spread,
-            detectable: detectable_ratio(spread, of.base.len(), error, of.limit),
-            runs_needed: if distance > 0.0 { runs_needed(spread, distance, error) } else { None },
+            spread,
+            detectable,
+            needed: if distance > 0.0 { by.needed(spread, distance, error) } else { None },
         })
     };
-    let quantities = all.iter().filter_map(resolution).collect();
-    Some(BaselineEntry { runs, splits: SPLITS, regressions, drifted, tells, refused, quantities })
+    Some(BaselineEntry {
+        of: by.word().to_owned(),
+        count,
+        splits: SPLITS,
+        regressions,
+        drifted,
+        tells: by == By::Medians || least_p(half, half) <= ERROR / family,
+        false_alarms: (by == By::Medians).then(|| (0..count).filter(alone).count()),
+        refused,
+        quantities: all.iter().filter_map(resolution).collect(),
+    })
 }
 
 /// Of each two neighbours one, at random.
-fn halves(runs: usize, random: &mut SplitMix64) -> (Vec<usize>, Vec<usize>) {
+fn halves(count: usize, random: &mut SplitMix64) -> (Vec<usize>, Vec<usize>) {
     let pair = |n: usize| {
         let (one, other) = (2 * n, 2 * n + 1);
         if random.draw() >> 63 == 0 { (one, other) } else { (other, one) }
     };
-    (0..runs / 2).map(pair).unzip()
+    (0..count / 2).map(pair).unzip()
 }
 
 fn is_worse(all: &[&Sampled], (base, now): (Vec<usize>, Vec<usize>), test: &TwoSamples) -> bool {

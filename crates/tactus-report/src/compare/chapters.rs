@@ -7,6 +7,7 @@ use tactus_model::outcome::{Better, Unit};
 
 use super::condition::{Beside, Condition, Run, side_by_side};
 use super::figures::{distributions, percentiles, ratios};
+use super::sittings::By;
 use crate::part::{
     Answer, Cell, Chapter, Chapters, Head, Item, Length, List, Mark, Part, Reader, Table, Tone,
 };
@@ -59,8 +60,10 @@ fn headline(document: &CompareDocument) -> Vec<String> {
         said.push(format!("{improved} quantities are better by more than the margin."));
     }
     if document.gated > 0 {
+        let here = all().any(|of| of.between_sittings.is_some());
+        let scope = if here { " between these two sittings" } else { "" };
         said.push(format!(
-            "{} quantities are judged together: with 95 % confidence every reported regression is real.",
+            "{} quantities are judged together{scope}: with 95 % confidence every reported regression is real.",
             document.gated
         ));
     }
@@ -190,7 +193,10 @@ fn results(document: &CompareDocument) -> Vec<Part> {
                 ..Item::led("not judged:", Tone::Doubt, &refused.reason)
             });
         }
-        for of in one.quantities.iter().filter(|of| of.outcome == Some(Judgement::Inconclusive)) {
+        let open = |of: &&QuantityEntry| {
+            of.between_sittings.or(of.outcome) == Some(Judgement::Inconclusive)
+        };
+        for of in one.quantities.iter().filter(open) {
             let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
             items.push(Item { name, ..Item::led("inconclusive:", Tone::Doubt, &of.reason) });
         }
@@ -255,24 +261,32 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
         }
         Cell::from(lines)
     };
-    let runs = match one.runs {
-        [1, 1] => "1 run each".to_owned(),
-        [base, now] if base == now => format!("{base} runs each"),
-        [base, now] => format!("{base} and {now} runs"),
+    let counted = |word: &str, counts: [usize; 2]| match counts {
+        [1, 1] => format!("1 {word} each"),
+        [base, now] if base == now => format!("{base} {word}s each"),
+        [base, now] => format!("{base} and {now} {word}s"),
     };
+    let mut counts = vec![counted("run", one.runs)];
+    if one.sittings.iter().any(|sittings| *sittings > 1) {
+        counts.insert(0, counted("sitting", one.sittings));
+    }
+    // A sitting may be a single run.
+    counts.truncate(if one.sittings == one.runs { 1 } else { 2 });
     let name = match one.name.contains(&one.environment) {
         true => clean(&one.name),
         false => clean(&format!("{} ({})", one.name, one.environment)),
     };
     let evidence = one.evidence.map_or_else(|| "unknown evidence".to_owned(), |kind| kind.to_string());
     let below = if of.better == Better::Higher { " (more is better)" } else { "" };
-    let verdict = match of.outcome {
-        Some(outcome) if of.improved => Cell::marked("better", Mark::Tone(Tone::from(outcome))),
-        Some(outcome) => Cell::marked(outcome.word(), Mark::Tone(Tone::from(outcome))),
+    let judged = of.between_sittings.or(of.outcome);
+    let here = if of.between_sittings.is_some_and(|judged| judged != Judgement::Inconclusive) { " here" } else { "" };
+    let verdict = match judged {
+        Some(outcome) if of.improved => Cell::marked(format!("better{here}"), Mark::Tone(Tone::from(outcome))),
+        Some(outcome) => Cell::marked(format!("{}{here}", outcome.word()), Mark::Tone(Tone::from(outcome))),
         None => Cell::marked("not judged", Mark::Tone(Tone::Quiet)),
     };
     vec![
-        if first { Cell::from(vec![name, runs, evidence]) } else { Cell::from(String::new()) },
+        if first { Cell::from([vec![name], counts, vec![evidence]].concat()) } else { Cell::from(String::new()) },
         Cell::from(clean(&of.quantity) + below),
         value(of.base, &of.base_runs),
         value(of.now, &of.now_runs),
@@ -360,19 +374,20 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         None => Item::led("holds:", Tone::Good, "no reason against it as a baseline was found"),
     };
     let split = format!(
-        "{} runs; in {} of {} splits one half is a regression of the other; the later half {} the earlier \
+        "{} {}; in {} of {} splits one half is a regression of the other; the later half {} the earlier \
             one",
-        own.runs,
+        own.count,
+        own.of,
         own.regressions,
         own.splits,
         if own.drifted { "differs by more than the margin from" } else { "holds against" }
     );
     let row = |of: &ResolutionEntry| {
-        let needed = of.runs_needed.map_or_else(|| NONE.to_owned(), |runs| runs.to_string());
+        let needed = of.needed.map_or_else(|| NONE.to_owned(), |needed| needed.to_string());
         vec![
             Cell::from(clean(&of.name)),
             Cell::from(clean(&of.quantity)),
-            Cell::from(format!("{:.1} %", of.run_to_run * 100.0)),
+            Cell::from(format!("{:.1} %", of.spread * 100.0)),
             Cell::from(of.detectable.map_or_else(|| NONE.to_owned(), times)),
             Cell::from(needed),
         ]
@@ -380,20 +395,28 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
     let head = vec![
         Head::words("scenario"),
         Head::words("quantity"),
-        Head::number("run to run"),
+        Head::number("spread"),
         Head::number("shows (80 %)"),
-        Head::number("runs for 1.3"),
+        Head::number(format!("{} for 1.3", own.of)),
     ];
     let mut table =
         Table::whole("What the baseline can show", head, own.quantities.iter().map(row).collect());
     table.length = Length::Whole;
-    table.remarks.push(
-        "`run to run`: the standard deviation of a run's logarithm. `shows`: the smallest ratio that the \
-         same number of new runs shows in 80 of 100 cases. `runs for 1.3`: runs of each condition to show a \
-         ratio of 1.3 in 80 of 100 cases; - where the margin allows it, or the number is too large."
-            .into(),
-    );
-    vec![Part::List(List { items: vec![verdict, Item::said(split)], led: false }), Part::Table(table)]
+    let (of, new) = (&own.of, if own.of == By::Runs.word() { "the same number of new runs" } else { "one new sitting" });
+    table.remarks.push(format!(
+        "`spread`: the standard deviation of the logarithm of {of}. `shows`: the smallest ratio that {new} shows in 80 of \
+         100 cases. `{of} for 1.3`: {of} of each condition to show a ratio of 1.3 in 80 of 100 cases; - where the margin \
+         allows it, or the number is too large."
+    ));
+    let mut items = vec![verdict, Item::said(split)];
+    if let Some(alarms) = own.false_alarms {
+        items.push(Item::said(format!(
+            "each sitting against the others, as a gate does: {alarms} of {} would be called a regression (at most 5 % are, \
+             where nothing changed)",
+            own.count
+        )));
+    }
+    vec![Part::List(List { items, led: false }), Part::Table(table)]
 }
 
 fn explored(document: &CompareDocument) -> Option<Part> {

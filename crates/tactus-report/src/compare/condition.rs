@@ -44,6 +44,8 @@ pub struct Run<'a> {
     pub contents: &'a Contents,
     /// The row.
     pub row: &'a Row,
+    /// The place of its bundle among those of its condition.
+    pub sitting: usize,
     /// Where in the bundle's plan the scenarios of its name stand.
     planned: &'a [usize],
     /// Whether it is judged where it was emulated.
@@ -95,7 +97,7 @@ impl Condition {
     pub(super) fn scenarios(&self) -> Vec<(Key, Vec<Run<'_>>)> {
         let mut scenarios: Vec<(Key, Vec<Run>)> = Vec::new();
         let mut known: BTreeMap<Key, usize> = BTreeMap::new();
-        for (contents, planned) in self.bundles.iter().zip(&self.planned) {
+        for (sitting, (contents, planned)) in self.bundles.iter().zip(&self.planned).enumerate() {
             let mut rows: Vec<&Row> = contents.rows.iter().collect();
             rows.sort_by_key(|row| row.result.repeat);
             let mut alike: BTreeMap<(Option<u32>, Key), usize> = BTreeMap::new();
@@ -107,7 +109,7 @@ impl Condition {
                 *before += 1;
                 let place = *known.entry(key.clone()).or_insert(scenarios.len());
                 let planned = planned.get(&key.name).map_or(&[][..], Vec::as_slice);
-                let run = Run { contents, row, planned, judges_emulated: self.judges_emulated };
+                let run = Run { contents, row, sitting, planned, judges_emulated: self.judges_emulated };
                 match scenarios.get_mut(place) {
                     Some((_, runs)) => runs.push(run),
                     None => scenarios.push((key, vec![run])),

@@ -1,34 +1,53 @@
-//! The number of runs a gate will need, before anything is measured: from how much the runs of its baseline
-//! differ.
+//! What a gate will be able to show, before anything is measured: from how much the sittings of its baseline differ.
 
-use tactus_statistics::{ERROR, runs_needed};
+use tactus_model::number::float;
+use tactus_statistics::{ERROR, LEAST_SITTINGS, log_t};
 
 use super::baseline::judged;
-use super::condition::{Condition, Key};
+use super::condition::Condition;
 use super::margins::Margins;
-use super::sampled::Sampled;
+use super::sittings::By;
 
-/// The number of runs that a gate needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expected {
-    /// The scenario of the quantity that needs most runs.
-    pub scenario: String,
-    /// The quantity.
-    pub quantity: String,
-    /// How many runs of each condition it needs if nothing has changed; `None` if no realistic number does.
-    pub runs: Option<usize>,
-    /// How many runs of it the baseline has.
-    pub base: usize,
+/// What a new sitting of several runs can be told by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expected {
+    /// The baseline has too few sittings of five runs or more.
+    TooFew {
+        /// How many it has; 0: none may be judged.
+        sittings: usize,
+        /// How many more it needs.
+        more: usize,
+    },
+    /// A sitting decides.
+    Decides {
+        /// The scenario of the quantity that needs the largest ratio.
+        scenario: String,
+        /// The quantity.
+        quantity: String,
+        /// The ratio that one new sitting shows to be a regression in 80 of 100 cases.
+        ratio: f64,
+    },
 }
 
-/// The quantity that needs most runs; `None` if the spread of the runs is unknown, as with one run of each
-/// scenario.
+/// What one new sitting of five runs or more will show against this baseline.
 #[must_use]
-pub fn expected(base: &Condition, margins: &Margins) -> Option<Expected> {
-    let needs = |(key, of): (Key, Sampled)| {
-        let runs = runs_needed(of.run_to_run()?, of.limit.ln(), ERROR);
-        Some(Expected { scenario: key.name, quantity: of.quantity, runs, base: of.base.len() })
-    };
-    // A quantity that no number of runs decides comes first.
-    judged(base, margins).into_iter().filter_map(needs).max_by_key(|one| one.runs.unwrap_or(usize::MAX))
+pub fn expected(base: &Condition, margins: &Margins) -> Expected {
+    let all = judged(base, margins);
+    let large = |by: By| by == By::Medians;
+    let sittings = all.iter().map(|(_, of)| if large(of.by) { of.base.len() } else { of.base.len().min(1) });
+    let sittings = sittings.min().unwrap_or(0);
+    let error = ERROR / float(all.len().max(1) as u64);
+    let shows = all.iter().filter(|_| sittings + 1 >= LEAST_SITTINGS).filter_map(|(key, of)| {
+        let apart = log_t::apart(of.spread()?, [of.base.len(), 1], error)?;
+        Some(Expected::Decides {
+            scenario: key.name.clone(),
+            quantity: of.quantity.clone(),
+            ratio: of.limit * apart.exp(),
+        })
+    });
+    let ratio = |one: &Expected| if let Expected::Decides { ratio, .. } = one { *ratio } else { 0.0 };
+    shows.max_by(|one, other| ratio(one).total_cmp(&ratio(other))).unwrap_or(Expected::TooFew {
+        sittings,
+        more: (LEAST_SITTINGS - 1).saturating_sub(sittings).max(1),
+    })
 }

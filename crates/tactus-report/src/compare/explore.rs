@@ -8,14 +8,16 @@ use tactus_statistics::{FALSE_FINDS, Samples, TwoSamples, benjamini_hochberg, ty
 
 use super::condition::Run;
 use super::matched::Matched;
+use super::sittings::By;
 use crate::row::{Quantity, figures};
 
 /// The differences, the surest first: in the long run at most a tenth of them are false.
 pub fn explored(all: &[Matched], test: &TwoSamples) -> Vec<ExploredEntry> {
     let mut tried: Vec<(ExploredEntry, f64)> = Vec::new();
     for one in all.iter().filter(|one| one.refused.is_none()) {
+        let by = By::of(&one.base, &one.now);
         let mut try_it = |quantity: String, samples: Samples| {
-            let p = 2.0 * test.larger_p(samples, 1.0).min(test.smaller_p(samples, 1.0));
+            let p = 2.0 * by.larger_p(test, samples, 1.0).min(by.smaller_p(test, samples, 1.0));
             let entry = ExploredEntry {
                 name: one.key.name.clone(),
                 environment: one.key.environment.clone(),
@@ -29,7 +31,7 @@ pub fn explored(all: &[Matched], test: &TwoSamples) -> Vec<ExploredEntry> {
         for of in one.sampled.iter().filter(|of| of.not_judged.is_none()) {
             try_it(of.quantity.clone(), of.samples());
         }
-        for (name, base, now) in further(&one.base, &one.now) {
+        for (name, base, now) in further(by, &one.base, &one.now) {
             try_it(name, Samples { base: &base, with: &now });
         }
     }
@@ -45,13 +47,11 @@ pub fn explored(all: &[Matched], test: &TwoSamples) -> Vec<ExploredEntry> {
 }
 
 /// The mean, and the figures of each thread where there are several.
-fn further(base: &[Run], now: &[Run]) -> Vec<(String, Vec<f64>, Vec<f64>)> {
+fn further(by: By, base: &[Run], now: &[Run]) -> Vec<(String, Vec<f64>, Vec<f64>)> {
     let mut all = Vec::new();
     let mut add = |name: String, value: &dyn Fn(&Run) -> Option<f64>| {
-        let of = |runs: &[Run]| runs.iter().filter_map(value).collect::<Vec<f64>>();
-        let (own, other) = (of(base), of(now));
-        if own.len() == base.len() && other.len() == now.len() {
-            all.push((name, own, other));
+        if base.iter().chain(now).all(|run| value(run).is_some()) {
+            all.push((name, by.values(base, value), by.values(now, value)));
         }
     };
     add("mean".into(), &|run| figures(&run.row.result)?.mean_ns);

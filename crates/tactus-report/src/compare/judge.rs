@@ -1,10 +1,12 @@
-//! Decides which quantities are a regression, pass, or do neither: all together.
+//! Decides which quantities are a regression, pass, or do neither: all together. With one sitting on each side no quantity is
+//! decided: what was found holds between these two.
 
 use tactus_model::document::{Judgement, QuantityEntry};
 use tactus_model::number::float;
-use tactus_statistics::{ERROR, TwoSamples, holm, least_p, runs_needed, typical_ratio};
+use tactus_statistics::{ERROR, TwoSamples, holm, least_p, typical_ratio};
 
 use super::sampled::Sampled;
+use super::sittings::By;
 
 /// Runs that each condition needs at least, to show how much runs differ by themselves.
 pub const LEAST_REPEATS: usize = 5;
@@ -43,24 +45,34 @@ pub fn judge(all: &[&Sampled], test: &TwoSamples) -> Vec<QuantityEntry> {
         if entries[*at].improved {
             entries[*at].reason = "better by more than the margin".into();
         }
+        if of.of.by == By::Runs {
+            between_two_sittings(&mut entries[*at]);
+        }
     }
     entries
+}
+
+/// What one sitting each shows holds between these two. Other sittings may differ by more.
+fn between_two_sittings(entry: &mut QuantityEntry) {
+    entry.between_sittings = entry.outcome;
+    entry.outcome = Some(Judgement::Inconclusive);
+    entry.reason = format!("between these two sittings: {}", entry.reason);
 }
 
 /// Whether one of these quantities, all of which may be judged, is a regression: the part of [`judge`] that
 /// decides that.
 pub fn is_regression(all: &[Sampled], test: &TwoSamples) -> bool {
-    let larger: Vec<f64> = all.iter().map(|of| test.larger_p(of.samples(), of.limit)).collect();
+    let larger: Vec<f64> = all.iter().map(|of| of.by.larger_p(test, of.samples(), of.limit)).collect();
     holm(&larger).iter().any(|adjusted| *adjusted <= ERROR)
 }
 
 fn tested<'a>(of: &'a Sampled, test: &TwoSamples) -> Tested<'a> {
-    let samples = of.samples();
+    let (samples, by) = (of.samples(), of.by);
     Tested {
         of,
-        larger: test.larger_p(samples, of.limit),
-        smaller: if is_nothing(of) { 0.0 } else { test.smaller_p(samples, of.limit) },
-        improved: test.smaller_p(samples, 1.0 / of.limit),
+        larger: by.larger_p(test, samples, of.limit),
+        smaller: if is_nothing(of) { 0.0 } else { by.smaller_p(test, samples, of.limit) },
+        improved: by.smaller_p(test, samples, 1.0 / of.limit),
     }
 }
 
@@ -76,8 +88,8 @@ pub fn bare(of: &Sampled) -> QuantityEntry {
         quantity: of.quantity.clone(),
         unit: of.unit,
         better: of.better,
-        base_runs: of.base.clone(),
-        now_runs: of.now.clone(),
+        base_runs: of.runs[0].clone(),
+        now_runs: of.runs[1].clone(),
         base,
         now,
         ratio: typical_ratio(of.samples()),
@@ -90,8 +102,9 @@ pub fn bare(of: &Sampled) -> QuantityEntry {
         left_out: of.left_out,
         improved: false,
         reason: of.not_judged.clone().unwrap_or_default(),
-        run_to_run: of.run_to_run(),
-        runs_needed: None,
+        between_sittings: None,
+        spread: of.spread(),
+        needed: None,
         margin_needed: None,
     }
 }
@@ -109,8 +122,8 @@ fn fill(entry: &mut QuantityEntry, of: &Sampled, found: &Found, test: &TwoSample
     // By how many tests Holm divides the error for this one: then its lower end is above the limit just where it is a
     // regression.
     let times = if found.adjusted < 1.0 && found.p > 0.0 { found.adjusted / found.p } else { family };
-    let low = test.low(samples, ERROR / times.max(1.0));
-    let high = if is_nothing(of) { 1.0 } else { test.high(samples, ERROR) };
+    let low = of.by.low(test, samples, ERROR / times.max(1.0));
+    let high = if is_nothing(of) { 1.0 } else { of.by.high(test, samples, ERROR) };
     entry.low = (low.is_finite() && low > 0.0).then_some(low);
     entry.high = high.is_finite().then_some(high);
     entry.p = Some(found.p);
@@ -134,28 +147,29 @@ fn fill(entry: &mut QuantityEntry, of: &Sampled, found: &Found, test: &TwoSample
 fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     let ratio = entry.ratio.filter(|ratio| *ratio > 0.0);
     let distance = ratio.map(|ratio| (ratio / of.limit).ln());
-    let needed_at = |distance: f64| if distance > 0.0 { error } else { ERROR };
-    entry.runs_needed = distance
-        .zip(entry.run_to_run)
-        .and_then(|(distance, spread)| runs_needed(spread, distance, needed_at(distance)));
-    entry.margin_needed = entry.high.map(|high| (high - 1.0).max(0.0));
+    let is_above = distance.is_some_and(|distance| distance > 0.0);
+    let needed_at = if is_above { error } else { ERROR };
     let (base, now) = (of.base.len(), of.now.len());
-    // Worse in every pair of runs and still no regression: with so few runs the p-value cannot be smaller.
-    let coarse = least_p(base, now) > error && distance.is_some_and(|distance| distance > 0.0);
+    let needed = distance
+        .zip(entry.spread)
+        .and_then(|(distance, spread)| of.by.needed(spread, distance, needed_at))
+        // More than there are would help; values that lie apart by chance may seem to need fewer.
+        .map(|needed| needed.max(base.min(now) + 1));
+    entry.needed = needed;
+    entry.margin_needed = entry.high.map(|high| (high - 1.0).max(0.0));
+    let word = of.by.word();
+    // Worse in every pair and still no regression: with so few values the p-value of ranks cannot be smaller.
+    let coarse = of.by != By::Medians && least_p(base, now) > error && is_above;
     let mut said = if coarse {
-        format!("{base} and {now} runs are too few to show a regression in this many quantities")
-    } else if distance.is_some_and(|distance| distance > 0.0) {
+        format!("{base} and {now} {word} are too few to show a regression in this many quantities")
+    } else if is_above {
         "it may be worse than the margin allows".to_owned()
     } else {
         "it could still be worse than the margin allows".to_owned()
     };
-    // More runs than there are would help; runs that lie apart by chance may seem to need fewer.
-    match entry.runs_needed.map(|runs| runs.max(base.min(now) + 1)) {
-        Some(runs) => {
-            entry.runs_needed = Some(runs);
-            said += &format!("; about {runs} runs of each would decide");
-        }
-        None => said += "; it is so near the margin that no number of runs decides",
+    match needed {
+        Some(needed) => said += &format!("; about {needed} {word} of each would decide"),
+        None => said += &format!("; it is so near the margin that no number of {word} decides"),
     }
     if let Some(margin) = entry.margin_needed.filter(|margin| *margin < 10.0) {
         said += &format!("; with a margin of {:.0} % it passes", (margin * 100.0).ceil() + 0.0);

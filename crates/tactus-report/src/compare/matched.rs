@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tactus_model::document::{ComparedEntry, RefusalEntry, UnmatchedEntry};
 
 use super::condition::{Condition, Key, Run, is_skipped};
-use super::judge::are_enough;
 use super::margins::Margins;
 use super::refusal::{Refusal, unfit, unlike};
 use super::sampled::{Sampled, sampled};
+use super::sittings::{By, sittings};
 
 /// A scenario in two conditions.
 pub struct Matched<'a> {
@@ -77,7 +77,8 @@ fn refusal(base: (&str, &[Run]), now: (&str, &[Run])) -> Option<Refusal> {
         Some(Refusal::Differs { what, base, now, within: None })
     };
     let unfit = |(name, runs): (&str, &[Run])| runs.iter().find_map(|run| unfit(name, *run));
-    let runs = [base.1.len(), now.1.len()];
+    let by = By::of(base.1, now.1);
+    let counts = [base.1, now.1].map(|runs| if by == By::Runs { runs.len() } else { sittings(runs) });
     let unmeasured = |refusal: &Refusal| matches!(refusal, Refusal::Unmeasured { .. });
     // Runs of something that was never measured also differ in everything else.
     let first = unfit(base).filter(unmeasured).or_else(|| unfit(now).filter(unmeasured));
@@ -87,7 +88,7 @@ fn refusal(base: (&str, &[Run]), now: (&str, &[Run])) -> Option<Refusal> {
         .or_else(between)
         .or_else(|| unfit(base))
         .or_else(|| unfit(now))
-        .or_else(|| (!are_enough(runs)).then_some(Refusal::TooFewRuns { runs }))
+        .or_else(|| (!by.are_enough(counts)).then_some(Refusal::TooFew { by, counts }))
 }
 
 impl Matched<'_> {
@@ -102,6 +103,7 @@ impl Matched<'_> {
             with: self.with.to_owned(),
             evidence: self.now.first().and_then(|run| run.row.result.evidence),
             runs: [self.base.len(), self.now.len()],
+            sittings: [sittings(&self.base), sittings(&self.now)],
             refused: self.refused.as_ref().map(reason),
             quantities: Vec::new(),
         }

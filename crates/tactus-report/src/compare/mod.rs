@@ -1,7 +1,7 @@
 //! Compares conditions: the runs of one bundle, or of several, with those of another.
 //!
-//! The unit is a run. The spread of a condition's runs includes the differences within a run and from run to
-//! run. A regression lies beyond that spread: see `docs/design/compare.md`.
+//! The unit is a sitting, that is a bundle. The spread of a condition's sittings includes the differences within a run, from
+//! run to run, and from day to day. A regression lies beyond that spread: see `docs/design/compare.md`.
 
 mod baseline;
 mod changes;
@@ -17,6 +17,7 @@ mod matched;
 mod outcome;
 mod refusal;
 mod sampled;
+mod sittings;
 
 pub use baseline::{LEAST_RUNS, baseline};
 pub use chapters::page;

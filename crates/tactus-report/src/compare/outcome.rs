@@ -5,7 +5,7 @@ use tactus_model::document::{
     BaselineEntry, COMPARE_FORMAT, CompareDocument, ComparedBundle, ComparedEntry, ConditionEntry, Judgement,
     QuantityEntry, UnmatchedEntry,
 };
-use tactus_statistics::{ERROR, TwoSamples};
+use tactus_statistics::{ERROR, LEAST_SITTINGS, TwoSamples};
 
 use super::baseline::{LEAST_RUNS, baseline};
 use super::changes::changes;
@@ -15,6 +15,7 @@ use super::judge::{bare, judge};
 use super::margins::Margins;
 use super::matched::{Matched, matched};
 use super::sampled::Sampled;
+use super::sittings::By;
 use crate::units::clean;
 
 /// The options of a comparison.
@@ -70,8 +71,8 @@ pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
     let (outcome, reason) = match &own {
         None => {
             let said = format!(
-                "{name} has fewer than {LEAST_RUNS} runs of a scenario, which a split into halves needs, or \
-                    no runs that may be judged"
+                "{name} has fewer than {LEAST_SITTINGS} sittings of 5 runs or more, and fewer than {LEAST_RUNS} runs of a \
+                 scenario, which a split into halves needs; or no runs that may be judged"
             );
             (Judgement::Inconclusive, said)
         }
@@ -81,6 +82,13 @@ pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
         Some(BaselineEntry { tells: false, .. }) => {
             (Judgement::Inconclusive, "halves of so few runs cannot show a regression".into())
         }
+        Some(of) if of.false_alarms.is_none() && of.of == By::Runs.word() => (
+            Judgement::Inconclusive,
+            format!(
+                "{name} is one sitting: its halves do not differ, but sittings may; a gate decides against {} or more",
+                LEAST_SITTINGS - 1
+            ),
+        ),
         Some(_) => (Judgement::Pass, format!("{name} is stable: its halves do not differ")),
     };
     CompareDocument { outcome, reason, conditions: vec![condition(of)], baseline: own, ..empty() }
@@ -140,12 +148,7 @@ fn together(
     let of = |outcome: Judgement| quantities().filter(move |(_, of)| of.outcome == Some(outcome));
     let named =
         |(one, of): (&ComparedEntry, &QuantityEntry)| format!("{} of {}", of.quantity, clean(&one.name));
-    let some = |outcome: Judgement| {
-        let names: Vec<String> = of(outcome).map(named).collect();
-        let more = names.len().saturating_sub(3);
-        let first = names[..names.len() - more].join(", ");
-        if more > 0 { format!("{first} and {more} more") } else { first }
-    };
+    let some = |outcome: Judgement| listed(&of(outcome).map(named).collect::<Vec<_>>());
     if let Some(why) = baseline.and_then(|own| own.refused.as_ref()) {
         return (Judgement::Inconclusive, format!("{} is not a baseline: {why}", clean(&base.name)));
     }
@@ -163,6 +166,9 @@ fn together(
     if let Some((one, refused)) = scenarios.iter().find_map(|one| Some((one, one.refused.as_ref()?))) {
         return (Judgement::Inconclusive, format!("{}: {}", clean(&one.name), refused.reason));
     }
+    if let Some(said) = between_two_sittings(scenarios) {
+        return (Judgement::Inconclusive, said);
+    }
     if of(Judgement::Inconclusive).next().is_some() {
         let open = some(Judgement::Inconclusive);
         return (Judgement::Inconclusive, format!("these runs do not show whether {open} got worse"));
@@ -175,6 +181,35 @@ fn together(
         1 => (Judgement::Pass, "the one quantity is not worse than its margin allows".into()),
         many => (Judgement::Pass, format!("all {many} quantities are not worse than their margins allow")),
     }
+}
+
+/// What one sitting each shows; `None`: several are judged.
+fn between_two_sittings(scenarios: &[ComparedEntry]) -> Option<String> {
+    let all = || scenarios.iter().flat_map(|one| one.quantities.iter().map(move |of| (one, of)));
+    let of = |judged: Judgement| {
+        let own = all().filter(move |(_, of)| of.between_sittings == Some(judged));
+        own.map(|(one, of)| format!("{} of {}", of.quantity, clean(&one.name))).collect::<Vec<_>>()
+    };
+    let (worse, open, same) =
+        (of(Judgement::Regression), of(Judgement::Inconclusive), of(Judgement::Pass).len());
+    let said = match (worse.is_empty(), open.is_empty(), same) {
+        (true, true, 0) => return None,
+        (false, _, _) => format!("{} became worse by more than the margin", listed(&worse)),
+        (true, false, _) => format!("it is not shown whether {} became worse", listed(&open)),
+        (true, true, _) => "no quantity is worse than its margin allows".to_owned(),
+    };
+    Some(format!(
+        "between these two sittings {said}; other sittings may differ: {LEAST_SITTINGS} in all decide, such as {} of each \
+         (`tactus run --repeat 8` on other days)",
+        LEAST_SITTINGS / 2
+    ))
+}
+
+/// The first three, and how many more.
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(3);
+    let first = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 /// Whether a scenario is judged that was emulated.

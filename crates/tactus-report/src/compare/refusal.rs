@@ -7,8 +7,10 @@ use tactus_model::bundle::RowResult;
 use tactus_model::cpus::CpuSet;
 use tactus_model::event::RowStatus;
 use tactus_model::{Evidence, Nanos};
+use tactus_statistics::LEAST_SITTINGS;
 
 use super::condition::Run;
+use super::sittings::By;
 use crate::row::{control, died, lacking, never_made, policy};
 use crate::units::clean;
 
@@ -184,10 +186,12 @@ pub enum Refusal {
     },
     /// No verdict rests on such numbers.
     NoVerdict(Option<Evidence>),
-    /// Too few runs to show how much runs differ by themselves.
-    TooFewRuns {
+    /// Too few runs or sittings to show how much they differ by themselves.
+    TooFew {
+        /// What is judged.
+        by: By,
         /// Of the base, and of the other.
-        runs: [usize; 2],
+        counts: [usize; 2],
     },
 }
 
@@ -201,7 +205,7 @@ impl Refusal {
             Self::Incomplete { .. } => "incomplete",
             Self::Unproven { .. } => "unproven",
             Self::NoVerdict(_) => "no verdict",
-            Self::TooFewRuns { .. } => "runs",
+            Self::TooFew { by, .. } => by.word(),
         }
     }
 }
@@ -236,14 +240,25 @@ impl fmt::Display for Refusal {
                 write!(f, "{kind}: not judged, tactus did not measure it")
             }
             Self::NoVerdict(None) => f.write_str("the kind of evidence is unknown"),
-            Self::TooFewRuns { runs: [1, 1] } => f.write_str(
+            Self::TooFew { by: By::Runs, counts: [1, 1] } => f.write_str(
                 "run-to-run variation unknown, with one run each: measure both with `tactus run --repeat 8` (at least \
                     5)",
             ),
-            Self::TooFewRuns { runs: [base, now] } => write!(
+            Self::TooFew { by: By::Runs, counts: [base, now] } => write!(
                 f,
                 "run-to-run variation unknown: {base} and {now} runs are too few: 5 of each are needed, or \
                  19 of the base for one new run"
+            ),
+            Self::TooFew { by: By::Ranks, counts: [base, now] } => write!(
+                f,
+                "{base} and {now} sittings of fewer than 5 runs are too few: 5 of each are needed, or 19 of the base \
+                 for one new one; of sittings with `--repeat 5` or more, {LEAST_SITTINGS} in all"
+            ),
+            Self::TooFew { by: By::Medians, counts: [base, now] } => write!(
+                f,
+                "{base} and {now} sittings are too few to show how much sittings differ: {LEAST_SITTINGS} in all are \
+                 needed, such as {} of the base for one new one",
+                LEAST_SITTINGS - 1
             ),
         }
     }

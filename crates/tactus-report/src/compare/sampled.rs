@@ -1,17 +1,21 @@
-//! The quantities of the runs of two conditions: a value of each run.
+//! The quantities of two conditions: a value of each run, and those that are judged.
 
+use tactus_model::Evidence;
+use tactus_model::bundle::RowResult;
+use tactus_model::latency::Summary;
 use tactus_model::number::float;
 use tactus_model::outcome::{Better, Unit, ValueResult, Yields};
 use tactus_statistics::{Samples, median};
 
 use super::condition::Run;
 use super::margins::{FLOOR_NS, Margins};
+use super::sittings::By;
 use crate::row::{Quantity, fewest_periods, figures};
 
 /// Periods above a quantile that every thread needs at least.
 const ABOVE: f64 = 10.0;
 
-/// A quantity in every run of two conditions.
+/// A quantity of two conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled {
     /// Its name.
@@ -20,9 +24,13 @@ pub struct Sampled {
     pub unit: Unit,
     /// Which of two values is the better one.
     pub better: Better,
-    /// In each run of the base.
+    /// In each run of the base, and in each of the other.
+    pub runs: [Vec<f64>; 2],
+    /// What is judged.
+    pub by: By,
+    /// Of the base, a value for each run or sitting, whichever is judged.
     pub base: Vec<f64>,
-    /// In each run of the other.
+    /// Of the other.
     pub now: Vec<f64>,
     /// How many times worse it may be.
     pub limit: f64,
@@ -46,8 +54,9 @@ impl Sampled {
         [&self.base, &self.now].map(|runs| median(runs.clone()))
     }
 
-    /// How much runs of one condition differ by themselves: the standard deviation of the logarithm, of both together.
-    pub fn run_to_run(&self) -> Option<f64> {
+    /// How much runs, or sittings, of one condition differ by themselves: the standard deviation of the logarithm, of both
+    /// together.
+    pub fn spread(&self) -> Option<f64> {
         let degrees = (self.base.len() + self.now.len()).checked_sub(2).filter(|degrees| *degrees > 0)?;
         let squares: f64 = [&self.base, &self.now]
             .into_iter()
@@ -61,9 +70,9 @@ impl Sampled {
         spread.is_finite().then_some(spread)
     }
 
-    /// The same quantity of some runs of the base against others of it.
+    /// The same quantity of some runs or sittings of the base against others of it.
     pub fn split(&self, base: &[usize], now: &[usize]) -> Self {
-        let of = |runs: &[usize]| runs.iter().filter_map(|run| self.base.get(*run)).copied().collect();
+        let of = |some: &[usize]| some.iter().filter_map(|one| self.base.get(*one)).copied().collect();
         Self { base: of(base), now: of(now), ..self.clone() }
     }
 }
@@ -82,15 +91,20 @@ pub fn sampled(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
 
 fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> Option<Sampled> {
     // Less than a nanosecond has no ratio.
-    let value = |run: &Run| Some(float(quantity.of(figures(&run.row.result)?)?.max(1)));
-    let of = |runs: &[Run]| runs.iter().filter_map(value).collect::<Vec<f64>>();
-    let (own, other) = (of(base), of(now));
-    if own.is_empty() && other.is_empty() {
+    let step = imported_step(base, now);
+    let value = |run: &Run| {
+        let ns = quantity.of(figures(&run.row.result)?)?;
+        Some(float((ns - ns % step).max(1)))
+    };
+    let runs = [base, now].map(|runs| By::Runs.values(runs, value));
+    if runs.iter().all(Vec::is_empty) {
         return None;
     }
+    let by = By::of(base, now);
+    let [own, other] = [base, now].map(|runs| by.values(runs, value));
     let fewest = base.iter().chain(now).map(|run| fewest_periods(&run.row.result)).min().unwrap_or(0);
     let least = quantity.part().map_or(0.0, |part| ABOVE / (1.0 - part));
-    let whole = own.len() == base.len() && other.len() == now.len();
+    let whole = runs.each_ref().map(Vec::len) == [base.len(), now.len()];
     let left_out = float(fewest) + 0.5 < least;
     let not_judged = if !whole {
         Some("a run lacks this figure".into())
@@ -106,11 +120,27 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
         unit: Unit::Ns,
         better: Better::Lower,
         limit: (1.0 + margins.of(quantity)).max(floor),
+        runs,
+        by,
         base: own,
         now: other,
         left_out: whole && left_out,
         not_judged,
     })
+}
+
+/// What imported values are cut to, in ns: a tool that counts whole microseconds cuts the rest off, so the values of another
+/// tool are compared after the same cut. That is exact, because a cut keeps the order of values. 1: nothing is cut.
+fn imported_step(base: &[Run], now: &[Run]) -> u64 {
+    let runs = || base.iter().chain(now).map(|run| &run.row.result);
+    let is_whole = |result: &RowResult| figures(result).is_some_and(is_in_whole_us);
+    let all_imported = runs().all(|result| result.evidence == Some(Evidence::Imported));
+    if all_imported && runs().any(is_whole) { 1_000 } else { 1 }
+}
+
+/// Whether a file counts whole microseconds. Its quantiles may be ends of buckets; its extremes are exact.
+fn is_in_whole_us(all: &Summary) -> bool {
+    [all.min_ns, all.max_ns].iter().all(|ns| ns.is_some_and(|ns| ns % 1_000 == 0))
 }
 
 /// Smallest difference that counts, in ns: a microsecond, or two steps of a coarser clock.
@@ -131,9 +161,10 @@ fn values(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
                 .find(|own| own.is_of(item) && own.unit == item.unit)
                 .map(|own| own.value)
         };
-        let of = |runs: &[Run]| runs.iter().filter_map(value).collect::<Vec<f64>>();
-        let (own, other) = (of(base), of(now));
-        let whole = own.len() == base.len() && other.len() == now.len();
+        let runs = [base, now].map(|runs| By::Runs.values(runs, value));
+        let by = By::of(base, now);
+        let [own, other] = [base, now].map(|runs| by.values(runs, value));
+        let whole = runs.each_ref().map(Vec::len) == [base.len(), now.len()];
         let has_ratios = own.iter().chain(&other).all(|value| value.is_finite() && *value >= 0.0);
         let not_judged = if !whole {
             Some("not every run has it".into())
@@ -147,6 +178,8 @@ fn values(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
             unit: item.unit,
             better: item.better,
             limit: 1.0 + margins.values,
+            runs,
+            by,
             base: own,
             now: other,
             not_judged,

@@ -127,8 +127,13 @@ fn sitting(machine: &mut Machine, pool: &Pool, (scenarios, items): (usize, usize
     contents
 }
 
-fn held(base: Contents, now: Contents) -> CompareDocument {
-    compare(&[Condition::new("base", vec![base]), Condition::new("now", vec![now])], &Options::default())
+/// Compares the runs of two bundles as if each run were a sitting.
+fn held(base: &Contents, now: &Contents) -> CompareDocument {
+    between(common::sittings(base), common::sittings(now))
+}
+
+fn between(base: Vec<Contents>, now: Vec<Contents>) -> CompareDocument {
+    compare(&[Condition::new("base", base), Condition::new("now", now)], &Options::default())
 }
 
 fn has(document: &CompareDocument, outcome: Judgement) -> bool {
@@ -151,7 +156,7 @@ fn against_itself(trials: u64, noise: Noise, shape: (usize, usize), quantities: 
     let found = all_of(trials, |seed| {
         let mut machine = Machine::new(noise, seed);
         let (base, now) = (sitting(&mut machine, &pool, shape), sitting(&mut machine, &pool, shape));
-        let document = held(base, now);
+        let document = held(&base, &now);
         assert_eq!(document.gated, quantities, "{}", document.reason);
         let better = document.scenarios.iter().flat_map(|one| &one.quantities).any(|of| of.improved);
         [has(&document, Judgement::Regression), better, document.outcome == Judgement::Pass]
@@ -175,11 +180,74 @@ fn power(trials: u64, (ratio, spread): (f64, f64), quantities: usize, runs: u32)
             }
             contents
         };
-        let document = held(bundle(1.0), bundle(ratio));
+        let document = held(&bundle(1.0), &bundle(ratio));
         document.scenarios[0].quantities[0].outcome
     });
     [Judgement::Regression, Judgement::Pass]
         .map(|what| percent(found.iter().filter(|said| **said == Some(what)).count(), found.len()))
+}
+
+/// How runs of one sitting differ, as logarithms of their values: the laws of the maxima of stalls among them.
+const RUNS: [(&str, fn(&mut Random) -> f64); 4] = [
+    ("3 %", |random| 0.03 * random.normal()),
+    ("30 %", |random| 0.3 * random.normal()),
+    ("Pareto 1.1", |random| -(-random.unit().max(1e-12).ln()).ln() / 1.1),
+    ("one in ten x 10", |random| 0.05 * random.normal() + if random.unit() < 0.1 { 10.0_f64.ln() } else { 0.0 }),
+];
+
+/// Simulates sittings of eight runs whose levels differ by `day` from day to day: the last of four quantities has runs of
+/// this law, and all are `ratio` times worse in the other condition. How many of 100 comparisons call one a regression, and
+/// how many are undecided.
+fn sittings(trials: u64, counts: [u32; 2], day: f64, law: fn(&mut Random) -> f64, ratio: f64) -> [f64; 2] {
+    let found = all_of(trials, |seed| {
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));
+        let mut sitting = |factor: f64| {
+            let levels: Vec<f64> = (0..4).map(|_| day * random.normal()).collect();
+            let mut contents = common::empty();
+            for round in 1..=REPEATS {
+                let mut own: Vec<f64> = levels.iter().map(|level| level + 0.03 * random.normal()).collect();
+                own[3] = levels[3] + law(&mut random);
+                let own: Vec<f64> = own.iter().map(|level| 100.0 * factor * level.exp()).collect();
+                contents.rows.push(values("values", &own, round));
+            }
+            contents
+        };
+        let base = (0..counts[0]).map(|_| sitting(1.0)).collect();
+        let document = between(base, (0..counts[1]).map(|_| sitting(ratio)).collect());
+        [has(&document, Judgement::Regression), document.outcome == Judgement::Inconclusive]
+    });
+    [0, 1].map(|at| percent(found.iter().filter(|said| said[at]).count(), found.len()))
+}
+
+#[test]
+fn a_machine_that_differs_from_day_to_day_is_no_regression() {
+    for (name, law) in RUNS {
+        for (counts, day) in [([5, 1], 0.2), ([3, 3], 0.1)] {
+            let [regressions, _] = sittings(120, counts, day, law, 1.0);
+            assert!(regressions <= at_most(120), "{name}, {counts:?}: {regressions} %");
+        }
+    }
+    let [regressions, undecided] = sittings(20, [1, 1], 0.2, RUNS[0].1, 1.0);
+    assert!(regressions <= 0.0 && undecided >= 100.0, "one sitting each decides nothing");
+}
+
+#[test]
+#[ignore = "long: make simulate"]
+fn simulation_of_sittings() {
+    let trials = trials();
+    println!("sittings of 8 runs, 4 values: a regression (undecided), in % of {trials}");
+    println!("{:<16} {:<8} {:<6} {:>14} {:>14} {:>14}", "runs of one", "sittings", "day", "x 1", "x 1.3", "x 1.5");
+    for (name, law) in RUNS {
+        for counts in [[5, 1], [10, 1], [3, 3], [5, 5]] {
+            for day in [0.0, 0.05, 0.1, 0.2] {
+                let cells = [1.0, 1.3, 1.5].map(|ratio| sittings(trials, counts, day, law, ratio));
+                assert!(cells[0][0] <= at_most(trials), "{name}, {counts:?}, {day}: {} %", cells[0][0]);
+                let said = cells.map(|[found, open]| format!("{found:.1} ({open:.1})"));
+                let counts = format!("{} : {}", counts[0], counts[1]);
+                println!("{name:<16} {counts:<8} {day:<6} {:>14} {:>14} {:>14}", said[0], said[1], said[2]);
+            }
+        }
+    }
 }
 
 #[test]

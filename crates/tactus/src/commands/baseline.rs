@@ -13,6 +13,7 @@ use super::compare::{self, Gated};
 use crate::exit::Failure;
 use crate::nearest;
 use crate::newest;
+use crate::say::say;
 
 /// Where the runs of a baseline lie: each is a bundle.
 ///
@@ -37,59 +38,75 @@ pub fn directory(name: &str) -> Result<PathBuf, Failure> {
 /// A baseline that a run is compared with.
 pub struct Base {
     name: String,
-    contents: Contents,
+    sittings: Vec<Contents>,
 }
 
+/// The most sittings that a baseline is made of: the newest.
+const SITTINGS: usize = 30;
+
 impl Base {
-    /// The newest complete run of this name, or the bundle at this path. It is read before anything is measured.
+    /// The newest complete runs of this name that measured the same, or the bundle at this path. They are read before
+    /// anything is measured.
     ///
     /// # Errors
-    /// When the run does not exist, or cannot be read.
+    /// When no such run exists, or one cannot be read.
     pub fn find(name: &str) -> Result<Self, Failure> {
         let dir = directory(name)?;
-        let path =
-            if Real.exists(&dir.join(newest::MANIFEST)) { Some(dir.clone()) } else { newest::complete(&dir) };
-        let path = path.ok_or_else(|| unknown(name, &dir))?;
-        let contents = compare::reduced(&bundle::open(&path)?)?;
-        Ok(Self { name: name.to_owned(), contents })
+        let is_bundle = Real.exists(&dir.join(newest::MANIFEST));
+        let paths = if is_bundle { vec![dir.clone()] } else { newest::all_complete(&dir, SITTINGS) };
+        let mut sittings: Vec<Contents> = Vec::new();
+        for path in &paths {
+            let one = compare::reduced(&bundle::open(path)?)?;
+            // After the plan was changed the baseline begins anew.
+            if sittings.first().is_none_or(|newest| newest.plan.scenario == one.plan.scenario) {
+                sittings.push(one);
+            }
+        }
+        if sittings.is_empty() {
+            return Err(unknown(name, &dir));
+        }
+        let others = paths.len() - sittings.len();
+        if others > 0 {
+            say(format_args!(
+                "gate: {others} of {} runs of `{}` measured something else than the newest one, and do not count",
+                paths.len(),
+                clean(name)
+            ));
+        }
+        Ok(Self { name: name.to_owned(), sittings })
     }
 
-    /// How many runs the comparison needs, in a sentence that is printed before they are made; `None`: the planned
-    /// ones are enough.
+    /// What the gate will be able to show with so many runs, in a sentence that is printed before they are made; `None`:
+    /// a baseline that cannot be judged at all says so afterwards.
     #[must_use]
-    pub fn needs(&self, planned: usize) -> Option<String> {
-        let base = Condition::new(self.name.clone(), vec![self.contents.clone()]);
+    pub fn needs(&self, planned: usize) -> String {
+        let base = Condition::new(self.name.clone(), self.sittings.clone());
         let name = clean(&self.name);
         let said = match expected(&base, &Margins::default()) {
-            None => format!(
-                "the baseline `{name}` has too few runs to show how much runs differ: the gate cannot \
-                 decide; make it with `--repeat 10`"
+            Expected::TooFew { sittings, more } => format!(
+                "`{name}` has {sittings} {} of {LEAST_REPEATS} runs or more: nothing is decided yet. Add {more}, on other \
+                 days: `tactus run ... --repeat 8 --save-baseline {}`",
+                if sittings == 1 { "sitting" } else { "sittings" },
+                quoted(&self.name)
             ),
-            Some(Expected { scenario, quantity, runs: None, .. }) => format!(
-                "runs of `{name}` differ too much: no number of them can decide whether {quantity} of {} \
-                    became worse",
+            Expected::Decides { .. } if planned < LEAST_REPEATS => format!(
+                "{planned} {} too few for a sitting: `--repeat {LEAST_REPEATS}` or more decides",
+                if planned == 1 { "run is" } else { "runs are" }
+            ),
+            Expected::Decides { scenario, quantity, ratio } => format!(
+                "against the {} sittings of `{name}` this run shows {quantity} of {} to be a regression from {ratio:.2} \
+                 times on (in 80 of 100 cases), and others from less",
+                self.sittings.len(),
                 clean(&scenario)
             ),
-            Some(Expected { scenario, quantity, runs: Some(runs), base }) => {
-                let runs = runs.max(LEAST_REPEATS);
-                if planned >= runs && base >= runs {
-                    return None;
-                }
-                format!(
-                    "the gate needs about {runs} runs of each, because runs of `{name}` vary ({quantity} of \
-                     {}): the baseline has {base}, and {planned} {} planned; `--repeat {runs}`",
-                    clean(&scenario),
-                    if planned == 1 { "is" } else { "are" }
-                )
-            }
         };
-        Some(format!("gate: {said}"))
+        format!("gate: {said}")
     }
 
     /// Holds a run against it.
     pub fn against(self, mut new: Contents) -> Result<Gated, Failure> {
         Condition::reduce(&mut new);
-        compare::gate((self.name, self.contents), ("this run".to_owned(), new))
+        compare::gate((self.name, self.sittings), ("this run".to_owned(), new))
     }
 }
 
@@ -99,7 +116,7 @@ fn unknown(name: &str, dir: &Path) -> Failure {
         beside.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
     let all = match names.as_slice() {
         _ if name.contains('/') => "name a bundle, or a directory that contains a complete one".to_owned(),
-        [] => format!("make it: `tactus run --repeat 10 --save-baseline {}`", quoted(name)),
+        [] => format!("make it: `tactus run --repeat 8 --save-baseline {}`", quoted(name)),
         names => format!("the baselines are {}", names.join(", ")),
     };
     let hint = nearest::hint(name, names.iter().map(String::as_str), all);

@@ -67,7 +67,7 @@ fn many_enough(arguments: &Compare) -> Result<(), Failure> {
         (true, 1) | (false, 2..) => Ok(()),
         (true, _) => Err(Failure::say(
             "--self takes one baseline",
-            "name a bundle of 10 repeats or more, or a directory of 10 bundles: `tactus compare --self BASE`",
+            "name a directory of 6 bundles of 5 repeats or more: `tactus compare --self BASE`",
         )),
         (false, _) => Err(Failure::say(
             "compare takes two bundles or more",
@@ -142,9 +142,9 @@ pub struct Gated {
     pub exit: Exit,
 }
 
-/// Holds one bundle against another as a regression gate, with the usual margins; both are [`reduced`].
-pub fn gate(base: (String, Contents), new: (String, Contents)) -> Result<Gated, Failure> {
-    let conditions = [base, new].map(|(name, contents)| Condition::new(name, vec![contents]));
+/// Compares a bundle with the sittings of a baseline as a regression gate, with the usual margins; all are [`reduced`].
+pub fn gate(base: (String, Vec<Contents>), new: (String, Contents)) -> Result<Gated, Failure> {
+    let conditions = [Condition::new(base.0, base.1), Condition::new(new.0, vec![new.1])];
     let document = held(&conditions, &Options { margins: Margins::default(), gate: true, explore: false });
     if document.scenarios.is_empty() {
         return Err(nothing_in_common());

@@ -130,8 +130,8 @@ pub fn run(arguments: &Run, verbose: bool) -> Result<Exit, Failure> {
         say(sentence);
     }
     let planned = resolved.rows.iter().filter_map(|row| row.result.repeat).max().unwrap_or(1);
-    if let Some(needs) = base.as_ref().and_then(|base| base.needs(usize::try_from(planned).unwrap_or(1))) {
-        say(needs);
+    if let Some(base) = &base {
+        say(base.needs(usize::try_from(planned).unwrap_or(1)));
     }
     let watching = Watching::of(&resolved, &arguments.screen, format.is_none());
     let progress = Progress::new(&resolved, watching.has_screen());

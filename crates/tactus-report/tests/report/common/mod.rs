@@ -69,6 +69,16 @@ impl Shape {
 
 pub const MACHINE: &str = "bench-07";
 
+/// Each round of a bundle as a bundle of its own date: as if the runs had been sittings.
+pub fn sittings(of: &Contents) -> Vec<Contents> {
+    let rounds: std::collections::BTreeSet<Option<u32>> = of.rows.iter().map(|row| row.result.repeat).collect();
+    let sitting = |round: &Option<u32>| {
+        let rows = of.rows.iter().filter(|row| row.result.repeat == *round).cloned().collect();
+        Contents { rows, ..of.clone() }
+    };
+    rounds.iter().map(sitting).collect()
+}
+
 /// A row as it would have been planned.
 pub fn planned(name: &str, environment: &str, kind: &str, load: Vec<Value>) -> RowResult {
     RowResult { load, planned_ns: 10_000_000_000, ..RowResult::unmeasured(name, environment, kind) }

@@ -7,15 +7,15 @@ use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::{Item, Measure, measure::Os};
 use tactus_model::document::{CompareDocument, ComparedEntry, Judgement};
 use tactus_model::facts::Facts;
-use tactus_model::outcome::{Better, Ending, Outcome, Repeats, RowEnd, Unit, ValueResult};
+use tactus_model::outcome::{Better, Ending, LatencyOutcome, Outcome, Repeats, RowEnd, Unit, ValueResult};
 use tactus_model::plan::Scenario;
 use tactus_model::scheduling::Policy;
 use tactus_model::{Nanos, series::Thread};
 use tactus_report::compare::{
-    Alike, Condition, FORMATS, Margins, Options, against_itself, compare, expected,
+    Alike, Condition, Expected, FORMATS, Margins, Options, against_itself, compare, expected,
 };
 
-use crate::common::{self, Shape, Span, measured, planned};
+use crate::common::{self, Shape, Span, measured, planned, sittings};
 use crate::document::fits;
 
 const SPAN: Span = Span { ticks: 2, samples: 25_000, per_interval: 1, series: 1 };
@@ -49,8 +49,9 @@ fn held_with(base: Vec<Contents>, now: Vec<Contents>, options: Options) -> (Comp
     (compare(&both, &options), both)
 }
 
+/// Compares the runs of two bundles as if each run were a sitting.
 fn held(base: Contents, now: Contents) -> CompareDocument {
-    held_with(vec![base], vec![now], Options::default()).0
+    held_with(sittings(&base), sittings(&now), Options::default()).0
 }
 
 fn written(format: &str, of: &(CompareDocument, [Condition; 2])) -> String {
@@ -67,7 +68,7 @@ fn slower_kernel() -> (CompareDocument, [Condition; 2]) {
     let mut now = bundle(8, 1.4, 2);
     now.facts.get_mut("host").unwrap().keep("uname:release", "6.18.0");
     now.facts.get_mut("host").unwrap().keep("/proc/cmdline", "quiet mitigations=off");
-    held_with(vec![bundle(8, 1.0, 1)], vec![now], Options { explore: true, ..Options::default() })
+    held_with(sittings(&bundle(8, 1.0, 1)), sittings(&now), Options { explore: true, ..Options::default() })
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn what_was_emulated_is_judged_only_where_that_is_asked_for_and_is_marked() {
     };
     let told = |judges, slower| {
         let conditions = [("base", 1.0, 1), ("new", slower, 2)].map(|(name, slower, seed)| {
-            Condition::new(name, vec![emulated(slower, seed)]).with_emulated(judges)
+            Condition::new(name, sittings(&emulated(slower, seed))).with_emulated(judges)
         });
         (compare(&conditions, &Options::default()), conditions)
     };
@@ -144,7 +145,7 @@ fn what_was_emulated_is_judged_only_where_that_is_asked_for_and_is_marked() {
 #[test]
 fn each_condition_is_compared_with_the_first_one() {
     let conditions = [("base", 1.0, 1), ("same", 1.0, 2), ("slower", 1.4, 3)]
-        .map(|(name, slower, seed)| Condition::new(name, vec![bundle(8, slower, seed)]));
+        .map(|(name, slower, seed)| Condition::new(name, sittings(&bundle(8, slower, seed))));
     let document = compare(&conditions, &Options::default());
     let with: Vec<&str> = document.scenarios.iter().map(|one| one.with.as_str()).collect();
     assert_eq!(with, ["same", "slower"]);
@@ -216,7 +217,7 @@ fn what_lies_near_the_margin_says_how_many_runs_would_decide() {
         .filter(|of| of.outcome == Some(Judgement::Inconclusive))
         .collect();
     assert!(!open.is_empty(), "{document:#?}");
-    assert!(open.iter().all(|of| of.reason.contains("runs") && of.reason.contains("margin")), "{open:#?}");
+    assert!(open.iter().all(|of| of.reason.contains("sittings") && of.reason.contains("margin")), "{open:#?}");
 }
 
 /// Something else about a run.
@@ -255,6 +256,29 @@ fn runs_that_were_not_made_alike_are_refused_by_what_differs() {
     mixed.rows[3].result.interval_ns = 100_000;
     let document = held(bundle(5, 1.0, 1), mixed);
     assert!(document.reason.contains("the runs of new were measured differently"), "{}", document.reason);
+}
+
+#[test]
+fn imported_values_are_compared_in_the_coarser_of_two_units() {
+    let imported = |ns: [u64; 5]| {
+        let mut contents = bundle(5, 1.0, 1);
+        for row in &mut contents.rows {
+            row.result.evidence = Some(Evidence::Imported);
+            let Outcome::Latency(LatencyOutcome { all: Some(all), .. }) = &mut row.result.outcome else { panic!() };
+            let corrected = &mut all.corrected;
+            [all.min_ns, corrected.p50_ns, corrected.p99_ns, corrected.p999_ns, all.max_ns] = ns.map(Some);
+        }
+        contents
+    };
+    let ratios = |base, now| {
+        let document = held(imported(base), imported(now));
+        document.scenarios[0].quantities.iter().map(|of| of.ratio.unwrap()).collect::<Vec<_>>()
+    };
+    let whole = [2_000, 7_000, 17_000, 21_000, 31_000];
+    let fine = [2_114, 7_312, 17_998, 21_001, 33_003];
+    assert_eq!(ratios(whole, fine), [1.0, 1.0, 1.0, 33.0 / 31.0]);
+    assert_eq!(ratios(fine, whole), [1.0, 1.0, 1.0, 31.0 / 33.0]);
+    assert_eq!(ratios(fine, fine.map(|ns| ns + 500))[0], 7_812.0 / 7_312.0, "both count nanoseconds");
 }
 
 #[test]
@@ -326,7 +350,7 @@ fn runs_may_come_as_several_bundles_and_one_new_run_needs_nineteen() {
     let p50 = &document.scenarios[0].quantities[0];
     assert!(p50.reason.contains("too few to show a regression in this many"), "{}", p50.reason);
     let (document, _) = held_with(many(18), vec![bundle(1, 1.0, 40)], Options::default());
-    assert_eq!(document.scenarios[0].refused.as_ref().unwrap().kind, "runs");
+    assert_eq!(document.scenarios[0].refused.as_ref().unwrap().kind, "sittings");
 }
 
 #[test]
@@ -369,20 +393,79 @@ fn of_a_throughput_less_is_worse() {
     assert!(document.outcome == Judgement::Pass && document.scenarios[0].quantities[0].improved);
 }
 
+/// So many sittings of eight runs whose levels differ by so much, each slower by this factor.
+fn days(count: u32, spread: f64, slower: f64) -> Vec<Contents> {
+    let level = |day: u32| slower * (1.0 + spread * (f64::from(day * 3 % 7) - 3.0) / 2.0);
+    (0..count).map(|day| valued(8, move |run| 1000.0 * level(day) * (1.0 + 0.01 * f64::from(run % 3)), Better::Lower)).collect()
+}
+
 #[test]
-fn how_many_runs_a_gate_needs_is_known_from_its_baseline_alone() {
-    let condition = |of: Contents| Condition::new("main", vec![of]);
-    let needs = |of: Contents| expected(&condition(of), &Margins::default());
-    // Runs that differ by a hundredth, by a tenth, by a half.
-    let noisy = |part: f64| valued(12, move |run| 1000.0 * (1.0 + part * f64::from(run % 3)), Better::Higher);
-    let runs = [0.01, 0.1, 0.5].map(|part| needs(noisy(part)).unwrap());
-    assert!(runs[0].runs.unwrap() <= 8 && runs[1].runs.unwrap() > 8, "{runs:?}");
-    assert!(runs[2].runs.is_none_or(|needed| needed > runs[1].runs.unwrap()), "{runs:?}");
-    assert!(runs.iter().all(|one| one.base == 12 && one.scenario == "values" && one.quantity == "rate"));
-    // The quantity that needs most is named.
-    assert_eq!(needs(bundle(10, 1.0, 1)).unwrap().scenario, "idle");
-    // One run does not show how much runs differ.
-    assert_eq!(needs(bundle(1, 1.0, 1)), None);
+fn what_a_gate_will_show_is_known_from_its_baseline_alone() {
+    let of = |days| expected(&Condition::new("main", days), &Margins::default());
+    let ratio = |spread| match of(days(5, spread, 1.0)) {
+        Expected::Decides { ratio, scenario, quantity } => {
+            assert_eq!((scenario.as_str(), quantity.as_str()), ("values", "rate"));
+            ratio
+        }
+        few @ Expected::TooFew { .. } => panic!("{few:?}"),
+    };
+    assert!(1.1 < ratio(0.01) && ratio(0.01) < ratio(0.1) && ratio(0.1) < ratio(0.3));
+    assert_eq!(of(days(2, 0.1, 1.0)), Expected::TooFew { sittings: 2, more: 3 });
+    assert_eq!(of(days(1, 0.1, 1.0)), Expected::TooFew { sittings: 1, more: 4 });
+    assert_eq!(of(vec![bundle(1, 1.0, 1)]), Expected::TooFew { sittings: 1, more: 4 }, "one run is no sitting");
+}
+
+#[test]
+fn one_sitting_each_decides_nothing_beyond_these_two() {
+    for (slower, here, words) in [
+        (2.0, Judgement::Regression, "became worse by more than the margin"),
+        (1.0, Judgement::Pass, "no quantity is worse than its margin allows"),
+    ] {
+        let found = held_with(vec![bundle(8, 1.0, 1)], vec![bundle(8, slower, 2)], Options::default());
+        let document = &found.0;
+        assert_eq!(document.outcome, Judgement::Inconclusive);
+        assert!(document.reason.starts_with("between these two sittings"), "{}", document.reason);
+        assert!(document.reason.contains(words), "{}", document.reason);
+        assert!(document.reason.contains("3 of each"), "what would decide: {}", document.reason);
+        for of in &document.scenarios[0].quantities {
+            assert_eq!((of.outcome, of.between_sittings), (Some(Judgement::Inconclusive), Some(here)));
+        }
+        let text = written("text", &found);
+        assert!(text.contains(&format!("{} here", here.word())), "{text}");
+        assert!(!written("junit", &found).contains("<failure"), "nothing failed");
+    }
+}
+
+#[test]
+fn several_sittings_are_judged_by_how_much_sittings_differ() {
+    let outcome = |base, now| held_with(base, now, Options::default()).0.outcome;
+    assert_eq!(outcome(days(5, 0.02, 1.0), days(1, 0.0, 1.4)), Judgement::Regression);
+    assert_eq!(outcome(days(5, 0.02, 1.0), days(1, 0.0, 1.0)), Judgement::Pass);
+    assert_eq!(outcome(days(5, 0.3, 1.0), days(1, 0.0, 1.4)), Judgement::Inconclusive, "days differ as much");
+    assert_eq!(outcome(days(3, 0.02, 1.0), days(3, 0.02, 1.4)), Judgement::Regression);
+    let (few, _) = held_with(days(4, 0.02, 1.0), days(1, 0.0, 1.4), Options::default());
+    let refused = few.scenarios[0].refused.as_ref().unwrap();
+    assert_eq!(refused.kind, "sittings");
+    assert!(refused.reason.contains("6 in all are needed"), "{}", refused.reason);
+    let (document, _) = held_with(days(5, 0.02, 1.0), days(1, 0.0, 1.4), Options::default());
+    let one = &document.scenarios[0];
+    assert_eq!((one.sittings, one.runs), ([5, 1], [40, 8]));
+    assert_eq!((one.quantities[0].base_runs.len(), one.quantities[0].between_sittings), (40, None));
+}
+
+#[test]
+fn a_baseline_of_sittings_says_how_often_its_gate_is_wrong() {
+    let itself = |days| against_itself(&Condition::new("base", days), &Margins::default());
+    let document = itself(days(7, 0.02, 1.0));
+    let own = document.baseline.unwrap();
+    assert_eq!((document.outcome, own.of.as_str(), own.count), (Judgement::Pass, "sittings", 7));
+    assert_eq!(own.false_alarms, Some(0));
+    let mut outlier = days(9, 0.02, 1.0);
+    outlier.extend(days(1, 0.0, 2.0));
+    assert_eq!(itself(outlier).baseline.unwrap().false_alarms, Some(1));
+    let one = itself(vec![bundle(16, 1.0, 1)]);
+    assert_eq!(one.outcome, Judgement::Inconclusive);
+    assert!(one.reason.contains("is one sitting"), "{}", one.reason);
 }
 
 #[test]
@@ -399,19 +482,19 @@ fn nothing_lost_before_and_after_is_as_before_and_something_lost_is_worse() {
 #[test]
 fn a_baseline_holds_against_itself_unless_it_drifts() {
     let steady = valued(16, |run| 100.0 + f64::from(run * 7 % 5), Better::Lower);
-    let itself = |of: Contents| against_itself(&Condition::new("base", vec![of]), &Margins::default());
+    let itself = |of: Contents| against_itself(&Condition::new("base", sittings(&of)), &Margins::default());
     let document = itself(steady.clone());
     let own = document.baseline.unwrap();
     assert_eq!((document.outcome, own.refused, own.tells), (Judgement::Pass, None, true));
-    assert!(own.quantities[0].run_to_run < 0.05 && own.quantities[0].detectable.unwrap() < 1.2);
+    assert!(own.quantities[0].spread < 0.05 && own.quantities[0].detectable.unwrap() < 1.2);
     let drifting = valued(16, |run| 100.0 * (1.0 + 0.05 * f64::from(run)), Better::Lower);
     let document = itself(drifting.clone());
     assert_eq!(document.outcome, Judgement::Regression);
     assert!(document.reason.contains("it drifted"), "{}", document.reason);
     let gate = Options { gate: true, ..Options::default() };
-    assert_eq!(held_with(vec![drifting], vec![steady.clone()], gate).0.outcome, Judgement::Inconclusive);
+    assert_eq!(held_with(sittings(&drifting), sittings(&steady), gate).0.outcome, Judgement::Inconclusive);
     assert_eq!(
-        held_with(vec![steady], vec![valued(8, |_| 101.0, Better::Lower)], gate).0.outcome,
+        held_with(sittings(&steady), sittings(&valued(8, |_| 101.0, Better::Lower)), gate).0.outcome,
         Judgement::Pass
     );
 }
@@ -445,7 +528,7 @@ fn a_wider_margin_lets_more_pass() {
     let margins = Margins::default().with("p50=60%").and_then(|all| all.with("p99=60%")).unwrap();
     let margins = margins.with("p99.9=60%").unwrap();
     let wide = Options { margins, ..Options::default() };
-    let (document, _) = held_with(vec![bundle(8, 1.0, 1)], vec![bundle(8, 1.4, 2)], wide);
+    let (document, _) = held_with(sittings(&bundle(8, 1.0, 1)), sittings(&bundle(8, 1.4, 2)), wide);
     assert_ne!(document.outcome, Judgement::Regression, "{}", document.reason);
 }
 
@@ -500,7 +583,7 @@ fn ten_times_the_runs_are_held_against_themselves_in_ten_times_the_time_and_not_
     let all = [400, 4_000].map(|rows| Condition::new("base", vec![many(rows, true, 1.0)]));
     takes_as_long_as_it_is_large(|rows| {
         let base = all.iter().find(|of| of.bundles()[0].rows.len() == rows as usize).unwrap();
-        assert_eq!(against_itself(base, &Margins::default()).baseline.unwrap().runs, rows as usize);
+        assert_eq!(against_itself(base, &Margins::default()).baseline.unwrap().count, rows as usize);
     });
 }
 
