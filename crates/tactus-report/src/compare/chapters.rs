@@ -110,10 +110,11 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "results",
             heading: "Results",
-            about: "Medians of the runs, for maxima also the largest, and the ratio of the other to the base: \
-                    above 1 is worse. Where more is better, it is the ratio of the base to the other. `lower bound` holds \
-                    for all quantities together, `upper bound` for each by itself, both with 95 %. `allowed` \
-                    is the least ratio of a regression, and the largest ratio of a pass.",
+            about: "Medians of the runs, for maxima also the largest, and the ratio of the new runs to the \
+                    base: above 1 is worse. Where more is better, it is the ratio of the base to the new \
+                    runs. `lower bound` holds for all quantities together, `upper bound` for each by \
+                    itself, both with 95 %. A regression has its lower bound above `allowed`. A pass has no \
+                    upper bound above it.",
             parts: figures.into_iter().chain(results(document)).collect(),
         },
         Chapter {
@@ -354,8 +355,8 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         None if !own.tells => Item::led(
             "open:",
             Tone::Doubt,
-            "halves of so few runs cannot show a regression in this many quantities: the check found \
-             nothing, and could not",
+            "halves of so few runs cannot show a regression in this many quantities: the check could not \
+             have found one",
         ),
         None => Item::led("holds:", Tone::Good, "no reason against it as a baseline was found"),
     };
@@ -388,9 +389,9 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         Table::whole("What the baseline can show", head, own.quantities.iter().map(row).collect());
     table.length = Length::Whole;
     table.remarks.push(
-        "`run to run`: the standard deviation of a run's logarithm. `shows`: the smallest ratio that the \
-         same number of new runs shows in 80 of 100 cases. `runs for 1.3`: runs of each condition to show a \
-         ratio of 1.3 in 80 of 100 cases; - where the margin allows it, or the number is too large."
+        "`run to run`: the standard deviation of the logarithms of the runs. `shows`: the smallest ratio \
+         that the same number of new runs shows in 80 of 100 cases. `runs for 1.3`: runs of each condition \
+         to show a ratio of 1.3 in 80 of 100 cases; `-`: the margin allows it, or the number is too large."
             .into(),
     );
     vec![Part::List(List { items: vec![verdict, Item::said(split)], led: false }), Part::Table(table)]

@@ -77,7 +77,7 @@ impl Base {
                 }
                 format!(
                     "the gate needs about {runs} runs of each, because runs of `{name}` vary ({quantity} of \
-                     {}): the baseline has {base}, and {planned} {} planned; `--repeat {runs}`",
+                     {}); the baseline has {base}, and {planned} {} planned: use `--repeat {runs}`",
                     clean(&scenario),
                     if planned == 1 { "is" } else { "are" }
                 )
