@@ -111,7 +111,7 @@ fn open(journal: &Path) -> io::Result<(String, File)> {
     let owned = Owned { user: found.uid(), mode: found.mode(), links: found.nlink() };
     let own = owned.is_own_file(rustix::process::geteuid().as_raw());
     own.map_err(|why| {
-        io::Error::new(io::ErrorKind::PermissionDenied, ["it is not believed: ", &why].concat())
+        io::Error::new(io::ErrorKind::PermissionDenied, ["it is not trusted: ", &why].concat())
     })?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;

@@ -52,7 +52,10 @@ pub fn settings(
     if guarded {
         for how in changes.iter().filter_map(|change| former(change, context.system)) {
             let promise = context.guardian.promise(how);
-            promises.push(promise.map_err(|error| format!("the guardian cannot be reached: {error}"))?);
+            promises.push(
+                promise
+                    .map_err(|error| format!("the guardian process of tactus cannot be reached: {error}"))?,
+            );
         }
     }
     for Change { check, target, now, then, .. } in &changes {

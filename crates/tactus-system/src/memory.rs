@@ -154,7 +154,7 @@ fn missing(path: &Path) -> io::Error {
 impl System for Memory {
     fn believed(&self, path: &Path) -> io::Result<PathBuf> {
         if self.state().others.contains(path) {
-            let words = format!("it is not believed: {} belongs to user 12345", path.display());
+            let words = format!("it is not trusted: {} belongs to user 12345", path.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
         }
         if self.exists(path) { Ok(path.to_owned()) } else { Err(missing(path)) }

@@ -119,7 +119,7 @@ fn owned(found: &fs::Metadata) -> Owned {
 
 /// Callers name the file.
 fn refused(why: &str) -> io::Error {
-    io::Error::new(ErrorKind::PermissionDenied, format!("it is not believed: {why}"))
+    io::Error::new(ErrorKind::PermissionDenied, format!("it is not trusted: {why}"))
 }
 
 /// A link of another user is refused as such; other errors stay as they are.
@@ -170,10 +170,10 @@ mod tests {
             return;
         }
         chown(&journal, Some(12_345), None).unwrap();
-        assert!(why(read(&journal)).contains("it is not believed: it belongs to user 12345"));
+        assert!(why(read(&journal)).contains("it is not trusted: it belongs to user 12345"));
         chown(&journal, Some(0), None).unwrap();
         chown(&own, Some(12_345), None).unwrap();
-        assert!(why(read(&journal)).contains("it is not believed: it belongs to user 12345"));
+        assert!(why(read(&journal)).contains("it is not trusted: it belongs to user 12345"));
         chown(&own, Some(0), None).unwrap();
         chown(dir.path(), Some(12_345), None).unwrap();
         assert!(

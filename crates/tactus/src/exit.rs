@@ -211,9 +211,13 @@ impl From<ExecuteError> for Failure {
             {
                 Self::without_guardian(error)
             }
-            ExecuteError::Guardian(error) => {
-                Self::new(error, format!("without a guardian tactus changes nothing: {CACHE_HINT}"))
-            }
+            ExecuteError::Guardian(error) => Self::new(
+                error,
+                format!(
+                    "tactus changes nothing without its guardian, the process that reverts \
+                     changes if tactus dies: {CACHE_HINT}"
+                ),
+            ),
             ExecuteError::Unannounced(_) => Self::new(error, CACHE_HINT),
             ExecuteError::Busy(_) => Self::new(
                 error,

@@ -1,6 +1,6 @@
 //! The display of a run in progress.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -36,6 +36,8 @@ pub struct Progress {
     /// When the running rows began to measure, in ms since the epoch.
     measuring_ms: i64,
     left: TimeLeft,
+    /// The notes that were printed, by their place: every scenario makes the same.
+    noted: BTreeSet<(String, String)>,
 }
 
 /// A row that is measured at one go, or a slice.
@@ -120,6 +122,7 @@ impl Progress {
             running: BTreeMap::new(),
             measuring_ms: 0,
             left: TimeLeft::of(resolved),
+            noted: BTreeSet::new(),
         }
     }
 
@@ -213,7 +216,9 @@ impl Sink for Progress {
             Event::ValueMeasured { row, value } => self.value(*row, value, stamped.at_ms),
             Event::Noted { environment, note } if note.kind == NoteKind::Obstacle => {
                 let place = environment.as_deref().unwrap_or("run");
-                say_note(place, note);
+                if self.noted.insert((place.to_owned(), note.text.clone())) {
+                    say_note(place, note);
+                }
             }
             Event::RowFinished { row, ending, .. } => {
                 self.left.row_ended(*row, stamped.at_ms);
@@ -399,6 +404,7 @@ mod tests {
             running: BTreeMap::new(),
             measuring_ms: 0,
             left: TimeLeft::default(),
+            noted: BTreeSet::new(),
         };
         let series = SeriesKey { cpu: 0, thread: 0, priority: 95, kind: "thread".into() };
         for (row, max_ns) in [(0, 12_000), (1, 470_000), (0, 9_000)] {
@@ -444,6 +450,7 @@ mod tests {
             running: BTreeMap::new(),
             measuring_ms: 0,
             left: TimeLeft::default(),
+            noted: BTreeSet::new(),
         };
         let mut ended = |at: usize, max_ns: u64, ending: &Ending| {
             progress.running.insert(at, Measured { max_ns: Some(max_ns), values: Vec::new() });

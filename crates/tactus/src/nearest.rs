@@ -1,7 +1,7 @@
 //! The word that was meant: the nearest of those that there are.
 
 /// Below this likeness two words have nothing to do with each other.
-const ALIKE: f64 = 0.75;
+const ALIKE: f64 = 0.85;
 
 /// The known word that is most like `word`, if any is (Jaro-Winkler's measure: swapped letters count little, and a common
 /// beginning much).
@@ -54,6 +54,7 @@ mod tests {
         for word in ["", "mainframe", "x", "\u{1b}[2J", &"timer".repeat(100_000)] {
             assert_eq!(nearest(word, KNOWN), None, "{word:.20}");
         }
+        assert_eq!(nearest("no-such-check", ["no-rescue"]), None);
         assert_eq!(nearest("timer", []), None);
         assert_eq!(hint("xyz", KNOWN, "see the list"), "see the list");
         assert_eq!(hint("tmier", KNOWN, "see the list"), "did you mean `timer`? see the list");

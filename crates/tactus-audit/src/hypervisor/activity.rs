@@ -16,7 +16,7 @@ const MANY: f64 = 1000.0;
 pub static CHECKS: &[Check] = &[
     Check {
         id: "exit-rate",
-        title: "guests leave their CPUs often",
+        title: "guests exit to the hypervisor often",
         sources: &[Source::Qoriq, Source::Industrial],
         applies: &[Applies::Hypervisor],
         severity: Severity::Info,
@@ -86,7 +86,7 @@ fn exits(subject: &Subject<'_>) -> Verdict {
         Judgement::unreadable("/sys/kernel/debug/kvm/exits could not be read: mount debugfs and be root")
     })?;
     let Some(later) = subject.later else {
-        return Err(Judgement::unreadable("a rate needs two readings, and these facts are one")
+        return Err(Judgement::unreadable("a rate needs two readings, but these facts contain one")
             .read(format!("{TOTALS}exits"), before.to_string()));
     };
     let rate = || -> Option<(f64, f64)> {

@@ -112,8 +112,8 @@ fn nx(subject: &Subject<'_>) -> Verdict {
     let ratio = subject.facts.text(NX_RATIO);
     let judgement = match (flag(text), text, ratio) {
         (Some(false), ..) | (_, "never", _) if is_affected(subject) == Some(true) => {
-            Judgement::ok("huge pages of guests stay whole, on a processor that a guest can halt through them: trust \
-every guest")
+            Judgement::ok("huge pages of guests stay whole, and a guest can halt this processor through \
+                           them: trust every guest")
         }
         (Some(false), ..) | (_, "never", _) => Judgement::ok("huge pages of guests stay whole"),
         (Some(true), _, ratio) if is_affected(subject) != Some(false) => match ratio {

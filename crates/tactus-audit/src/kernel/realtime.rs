@@ -216,7 +216,7 @@ fn overlap(subject: &Subject<'_>) -> Verdict {
     let taken: CpuSet = claims.keys().copied().collect();
     let judgement = Judgement::when(
         shared.is_empty(),
-        format!("each of {} that is taken has one owner", cpus_or_none(&taken)),
+        format!("each of {} has one owner", cpus_or_none(&taken)),
         format!("{} with more than one owner: {}", count(shared.len(), "real-time CPU"), few(&shared)),
     );
     let shown = subject

@@ -10,7 +10,7 @@ const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 pub static CHECKS: &[Check] = &[
     Check {
         id: "hypervisor-presence",
-        title: "it is not the host or guest that it was called",
+        title: "the role of this system (host or guest) is wrong",
         sources: &[Source::Qoriq, Source::Industrial, Source::Osadl],
         applies: &[Applies::Host, Applies::Guest],
         severity: Severity::Info,
@@ -22,8 +22,8 @@ pub static CHECKS: &[Check] = &[
 /sys/hypervisor/type, the device tree, devices of QEMU. The names in /sys/class/dmi/id (sys_vendor, product_name, \
 product_version, bios_vendor)",
         expected: "a hypervisor below a guest, and none below a host",
-        why: "It selects the rules. A guest does not see SMIs, C-states and clock speeds of the machine below. \
-Settings that are right on a host are useless or harmful in a guest.",
+        why: "The role selects the rules. A guest does not see SMIs, C-states and clock speeds of the \
+              machine below. Settings that are right on a host are useless or harmful in a guest.",
         fix: "Set the right role: --role host or --role guest.",
         risk: "none",
         judge: presence,

@@ -75,7 +75,7 @@ fn rows_that_a_file_only_says_it_has_are_refused_and_a_column_that_is_not_there_
         }
     }
     let error = found(dir.path(), &saying(&bytes, 4_000_000_000_000), &[KEY]).unwrap_err();
-    assert!(error.to_string().contains("more rows than any"), "{error}");
+    assert!(error.to_string().contains("a group has too many rows"), "{error}");
 }
 
 /// A file of every kind of column, some cells empty, and many rows with the same text.

@@ -180,7 +180,7 @@ mod tests {
             let said = obstacle(&kernel(RELEASE), &machine).unwrap();
             assert!(said.contains("belongs to user 12345") && said.contains("chown"), "{said}");
             let error = build(&kernel(RELEASE), Path::new("/run/w"), &guardian(), &machine).unwrap_err();
-            assert!(error.reason.contains("not believed") && machine.calls().is_empty(), "{error:?}");
+            assert!(error.reason.contains("not trusted") && machine.calls().is_empty(), "{error:?}");
         }
     }
 

@@ -65,7 +65,7 @@ pub fn deliver(setting: &Setting<'_>, pid: u32) -> Result<Delivered, StartError>
         let promise = setting
             .guardian
             .promise(tactus_model::undo::Undo::Remove(outside.clone()))
-            .map_err(|error| cannot("the guardian cannot be reached", error))?;
+            .map_err(|error| cannot("the guardian process of tactus cannot be reached", error))?;
         // A process that may mount in the container could replace one of these by a link meanwhile, which would lead
         // out.
         match system.install_beneath(&root(pid), beneath(&inside), bytes, 0o755) {

@@ -88,7 +88,10 @@ pub fn promise(
     setting: &Setting<'_>,
     how: tactus_model::undo::Undo,
 ) -> Result<tactus_system::guardian::Promise, StartError> {
-    setting.guardian.promise(how).map_err(|error| cannot("the guardian cannot be reached", error))
+    setting
+        .guardian
+        .promise(how)
+        .map_err(|error| cannot("the guardian process of tactus cannot be reached", error))
 }
 
 /// Whether this process has a capability, by its number (capabilities(7)).

@@ -167,7 +167,7 @@ fn promise(setting: &Setting<'_>, path: &Path) -> Result<Option<Promise>, StartE
     let former = former.text().trim().to_owned();
     let how = Undo::Tool(Tool::Terminal { path: path.into(), settings: former });
     let promise = setting.guardian.promise(how);
-    promise.map(Some).map_err(|error| cannot("the guardian cannot be reached", error))
+    promise.map(Some).map_err(|error| cannot("the guardian process of tactus cannot be reached", error))
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {

@@ -245,7 +245,7 @@ fn what_a_followed_console_still_holds_of_a_cell_that_is_gone_is_not_measured() 
         assert_eq!(done.end, End::Complete, "{format}: {:?}", done.reason);
         let summary = sum(&ticks, 0).summary();
         assert!(summary.cycles > 3 && summary.max_ns == Some(4_000), "{format}: {summary:?}");
-        let left_out = |note: &Note| note.text.contains("left out: they are older");
+        let left_out = |note: &Note| note.text.contains("left out: they were made before the measurement");
         assert!(notes.iter().any(left_out), "{format}: {notes:?}");
         end(talk);
     }

@@ -197,7 +197,8 @@ fn of_scenarios(source: &Source<'_>, text: &mut Stream<'_>) {
         })
     };
     if bounded().next().is_some() {
-        let about = "Exceeded less than once in the horizon with 95 % confidence, if everything stays as it was; nothing passes on a provisional one.";
+        let about = "Exceeded less than once in the horizon with 95 % confidence, if conditions stay as \
+                     measured; no requirement passes on a provisional bound.";
         family(text, "tactus_tail_bound_seconds", "gauge", Some("seconds"), about);
         for (one, level_ns, horizon_s, provisional) in bounded() {
             let (horizon_s, provisional) = (horizon_s.to_string(), provisional.to_string());

@@ -98,7 +98,7 @@ fn one<R: Read>(
         }
         let (tag, end, encoded) = fields(line).map_err(wrong)?;
         if !tags.contains_key(tag) && tags.len() >= MOST_THREADS as usize {
-            return Err(wrong("more tags than there can be series".into()));
+            return Err(wrong("more tags than possible series".into()));
         }
         let rows = tags.entry(tag.to_owned()).or_default();
         writer.room = writer.room.saturating_add(encoded.len().saturating_mul(UNPACKED));
@@ -217,11 +217,11 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
         return Err("its histogram has a layout that no HdrHistogram of whole numbers has".into());
     }
     let layout = Layout { half_bits: half_bits(digits), unit_bits: lowest.ilog2() };
-    let gap = "its counts have a gap that cannot be";
+    let gap = "its counts have an impossible gap";
     if cookie != PLAIN {
         let size = usize::try_from((cookie & WORD) >> 4).unwrap_or(0) & 0xe;
         if !matches!(size, 2 | 4 | 8) {
-            return Err(format!("its counts are words of {size} bytes, which cannot be"));
+            return Err(format!("its counts are words of {size} bytes, which is impossible"));
         }
         let rest = &rest[..length.unwrap_or(0)];
         if !rest.len().is_multiple_of(size) {
@@ -231,7 +231,7 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
             let count = count.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
             if count > 0 {
                 let value = layout.largest(index).and_then(|value| value.checked_mul(unit_ns));
-                rows.add(value.ok_or("it counts values that cannot be")?, count)?;
+                rows.add(value.ok_or("it counts impossible values")?, count)?;
             }
         }
         return Ok(());
@@ -244,8 +244,8 @@ fn add(plain: &[u8], unit_ns: u64, rows: &mut Rows) -> Result<(), String> {
             continue;
         }
         if number > 0 {
-            let value = layout.largest(index).ok_or("it counts values that cannot be")?;
-            let value_ns = value.checked_mul(unit_ns).ok_or("it counts values that cannot be")?;
+            let value = layout.largest(index).ok_or("it counts impossible values")?;
+            let value_ns = value.checked_mul(unit_ns).ok_or("it counts impossible values")?;
             rows.add(value_ns, number.unsigned_abs())?;
         }
         index = index.checked_add(1).ok_or(gap)?;
@@ -300,7 +300,7 @@ mod tests {
         let added = |counts: &[u8]| add(&plain(counts), 1, &mut Rows::default());
         assert_eq!(added(&to_the_end), Ok(()));
         let beyond = [&to_the_end[..], &[0]].concat();
-        assert_eq!(added(&beyond), Err("its counts have a gap that cannot be".to_owned()));
+        assert_eq!(added(&beyond), Err("its counts have an impossible gap".to_owned()));
         assert!(added(&[long, long].concat()).is_err());
     }
 }

@@ -60,9 +60,10 @@ impl Samples {
         }
         let value_ns =
             value.checked_mul(self.unit_ns.unwrap_or(1_000)).ok_or(format!("{value} is not a latency"))?;
-        let cpu = u32::try_from(cpu).ok().filter(|cpu| *cpu < 4096).ok_or(format!("CPU {cpu} cannot be"))?;
+        let cpu =
+            u32::try_from(cpu).ok().filter(|cpu| *cpu < 4096).ok_or(format!("CPU {cpu} is impossible"))?;
         if self.by_cpu.len() >= MOST_THREADS as usize && !self.by_cpu.contains_key(&cpu) {
-            return Err(format!("samples of more than {MOST_THREADS} CPUs cannot be"));
+            return Err(format!("samples of more than {MOST_THREADS} CPUs are impossible"));
         }
         let (first, last) = self.span.unwrap_or((at_ns, at_ns));
         self.span = Some((first.min(at_ns), last.max(at_ns)));
@@ -201,7 +202,7 @@ fn live_run<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError
             }
             by_cpu.insert(cpu, (cycles, min, mean, max));
             if by_cpu.len() > MOST_THREADS as usize {
-                return Err(lines.error("more CPUs than can be"));
+                return Err(lines.error("more CPUs than possible"));
             }
             continue;
         }

@@ -117,7 +117,10 @@ impl<'de, V: Deserialize<'de>, K: Deserialize<'de> + PartialEq + fmt::Debug + Ke
                 let mut entries: Vec<(K, V)> = Vec::new();
                 while let Some(entry) = map.next_entry::<K, V>()? {
                     if !entry.0.is_sound(entries.last().map(|(key, _)| key), entries.len()) {
-                        return Err(A::Error::custom(format_args!("the key {:?} cannot be here", entry.0)));
+                        return Err(A::Error::custom(format_args!(
+                            "the key {:?} does not belong here",
+                            entry.0
+                        )));
                     }
                     entries.push(entry);
                 }

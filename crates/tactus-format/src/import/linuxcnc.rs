@@ -144,9 +144,9 @@ wake-up was late by as much, or by more"
     );
     recording.notes.push(match command {
         Some(_) => "it does not contain the number of values: as many as its time has periods".into(),
-        None => {
-            "it contains neither the number of values nor the period: the number shown is the least".into()
-        }
+        None => "it contains neither the number of values nor the period: the number shown is the smallest \
+             possible"
+            .into(),
     });
     recording.notes.push("it has totals but no histogram: quantiles, minimum and mean are unknown".into());
     Ok(recording)

@@ -121,7 +121,8 @@ fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     let mut recording = Recording::of(name, Values::Wakeups);
     for (number, (own, (min, mean, max))) in done {
         let wrong = |what: String| ImportError::whole(format!("pair {number}: {what}"));
-        let us = |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} us cannot be")));
+        let us =
+            |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} us is impossible")));
         let stated = Stated {
             cycles: Some(own.cycles),
             min: Some(us(min)?),

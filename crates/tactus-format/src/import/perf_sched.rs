@@ -212,7 +212,7 @@ fn history<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError>
                 Some(delay) if cpus.len() < MOST_THREADS as usize || cpus.contains_key(&event.cpu) => {
                     cpus.entry(event.cpu).or_default().add(delay, 1)
                 }
-                Some(_) => Err("more CPUs than can be".into()),
+                Some(_) => Err("more CPUs than possible".into()),
                 None => Ok(()),
             }
         } else if !summary && text.split_once(" [").is_some_and(|(time, _)| decimal(time, 1).is_some()) {

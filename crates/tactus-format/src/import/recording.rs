@@ -430,7 +430,7 @@ impl Rows {
         }
         let stated_mean = stated.mean.filter(|_| stated.coarse || self.values < cycles);
         if let Some(mean) = stated_mean.filter(|mean| !(0.0..=float(MOST_NS)).contains(mean)) {
-            return Err(format!("its mean, {mean} ns, cannot be"));
+            return Err(format!("its mean, {mean} ns, is impossible"));
         }
         // Some tools print 0 for a mean that they do not keep: then it is that of the rows, where they are all of it.
         let sum_ns = match stated_mean.filter(|mean| (float(least)..=float(largest)).contains(mean)) {

@@ -80,7 +80,7 @@ fn classes(text: &str) -> Option<Result<Vec<(String, Totals)>, String>> {
         let value = value.trim_end_matches(" [us]");
         if let Some(name) = key.strip_suffix("Sent") {
             if found.len() == MOST_CLASSES {
-                return Some(Err("more traffic classes than there can be".into()));
+                return Some(Err("more traffic classes than possible".into()));
             }
             found.push((name.to_owned(), BTreeMap::new()));
         }
@@ -114,7 +114,7 @@ fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
             let (at_ns, found) = found.ok_or_else(damaged).map_err(|what| lines.error(what))?;
             let found = found.map_err(|what| lines.error(what))?;
             if found.is_empty() || found.len() > MOST_CLASSES {
-                return Err(lines.error("no traffic class, or more than there can be"));
+                return Err(lines.error("no traffic class, or more than possible"));
             }
             // The statistics are set to zero by SIGUSR1: that begins a run, too.
             let same_classes =
@@ -151,7 +151,8 @@ fn recording(classes: &[(String, Totals)]) -> Result<Recording, ImportError> {
     let mut recording = Recording::of("RTC-Testbench", Values::Wakeups);
     for (number, (name, totals)) in (0..).zip(classes) {
         let wrong = |what: String| ImportError::whole(format!("{}: {what}", short(name)));
-        let us = |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} us cannot be")));
+        let us =
+            |value: u64| value.checked_mul(1_000).ok_or_else(|| wrong(format!("{value} us is impossible")));
         let mut said = format!(
             "thread {number} is the traffic class `{}`: {} frames sent, {} received",
             short(name),
@@ -305,7 +306,7 @@ pub(super) fn messages(messages: &[Message], by_interval: bool) -> Result<Vec<Re
         match classes.iter().position(|(known, _)| *known == key) {
             Some(at) => classes[at].1.add(own),
             None if classes.len() < MOST_CLASSES => classes.push((key, Class::of(own))),
-            None => return Err(wrong("more traffic classes than there can be".into())),
+            None => return Err(wrong("more traffic classes than possible".into())),
         }
     }
     let several = classes.iter().any(|((name, _), _)| *name != classes[0].0.0);
@@ -321,8 +322,8 @@ pub(super) fn messages(messages: &[Message], by_interval: bool) -> Result<Vec<Re
             // Whether the counts add up is unknown: the least are taken.
             (false, false) => {
                 notes.push(format!(
-                    "{}: its messages do not say whether they count from the beginning or their interval alone: its counts \
-are the least",
+                    "{}: its messages do not say whether they count from the beginning or their interval \
+                     alone: the counts shown are the smallest possible",
                     short(&name)
                 ));
                 found.least

@@ -83,7 +83,7 @@ histogram: those are not in the file, nor is their maximum"
                     }
                     recording.series.push(series);
                     if recording.series.len() > MOST_THREADS as usize {
-                        return Err(wrong("CPUs are more than can be".into()));
+                        return Err(wrong("it has more CPUs than possible".into()));
                     }
                 }
             }
@@ -246,7 +246,7 @@ fn figure(core: &mut Core, name: &str, text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
     }
-    let wrong = || format!("<{name}> is `{}`, which cannot be", short(text));
+    let wrong = || format!("<{name}> is `{}`, which is impossible", short(text));
     let time = || decimal(text, 1_000).ok_or_else(wrong);
     let stated = &mut core.stated;
     match name {

@@ -64,7 +64,7 @@ fn one<R: Read>(lines: &mut Lines<R>) -> Result<Vec<Recording>, ImportError> {
     for column in 0..columns {
         let of = |name: &str| table.get(name).map(|own| own[column]);
         let cpu = u32::try_from(table["core_i"][column]).ok().filter(|cpu| *cpu < 4096);
-        let cpu = cpu.ok_or_else(|| ImportError::whole("`core_i:` has a CPU that cannot be"))?;
+        let cpu = cpu.ok_or_else(|| ImportError::whole("`core_i:` has an impossible CPU"))?;
         let stated = Stated {
             cycles: of("int_n"),
             min: of("int_min(ns)"),

@@ -101,7 +101,7 @@ impl<R: Read> Read for Bounded<R> {
         let most = SLACK.saturating_add(self.taken.get().saturating_mul(MOST_RATIO));
         if self.made > most {
             let words = format!(
-                "it is {} bytes long here, from {} packed ones: no measurement is like that",
+                "it is {} bytes long here, unpacked from {}: no measurement compresses that well",
                 self.made,
                 self.taken.get()
             );

@@ -201,8 +201,8 @@ impl Card {
             taken.words(),
             match card.time.map(|time| time.shows) {
                 None =>
-                    "it has no readable clock: the processor's clock is used, from before the write to the \
-                         register that raises until the handler's write is seen",
+                    "it has no readable clock: latencies are times by the processor's clock, from before \
+                     the register write that raises the interrupt until the handler's write is seen",
                 Some(Shows::Elapsed) => "latencies are the times to an answer by its own clock",
                 Some(Shows::Counter) =>
                     "latencies are times by its own clock, from before it is told to raise until after the \

@@ -335,7 +335,7 @@ impl Card {
         if cold > 0 {
             notes.push(Note::obstacle(
                 format!(
-                    "{cold} of {} interrupts before those that count were left out: the guest took {} for the others",
+                    "{cold} of {} warm-up interrupts were left out: the guest took {} for the others",
                     self.warm_up,
                     Nanos(WARM_UP_NS)
                 ),

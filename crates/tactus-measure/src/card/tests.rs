@@ -177,7 +177,7 @@ fn who_answers_each_interrupt_just_before_it_is_lost_keeps_nobody_waiting() {
     assert!(asked < 100, "{asked} of 100000 were raised in the time of three");
     assert_eq!(card.trouble(), None, "it is slow, and answers");
     let told = &card.account()[0];
-    assert!(told.text.contains("of 100000 interrupts before those that count were left out"), "{told:?}");
+    assert!(told.text.contains("of 100000 warm-up interrupts were left out"), "{told:?}");
     assert!(told.hint.is_some());
     // A guest that answers at once gets all of them, and no note is made.
     let card = card_of(50);

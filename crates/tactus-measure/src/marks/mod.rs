@@ -56,7 +56,7 @@ impl Marks {
         }
         let asked = Asked { value: table.value(), interval_ns, cpu };
         let stand_in = StandIn::new(interval_ns)
-            .map_err(|why| Refusal { reason: format!("no control can be made: {why}"), hint: None })?;
+            .map_err(|why| Refusal { reason: format!("no self-test can be made: {why}"), hint: None })?;
         Ok(Self {
             file,
             asked,
@@ -197,7 +197,7 @@ impl Reading for Marks {
     fn read_stand_in(&self, due: Due, stopped: &dyn Fn() -> bool) {
         let mut stand_in = lock(&self.stand_in);
         if let Err(why) = stand_in.run(self.asked, due, stopped, &mut |marked| self.inbox.push(marked)) {
-            self.fail(&format!("the control of it cannot be read: {why}"));
+            self.fail(&format!("cannot be self-tested: {why}"));
         }
     }
 

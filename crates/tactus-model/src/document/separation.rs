@@ -165,8 +165,7 @@ impl Doubt {
             Self::Noise => "the place's own noise could hide it",
             Self::TooFew => "it may have been seen, too rarely to tell it from noise",
             Self::Source => {
-                "not seen, but it is uncertain whether it was there: it was not surely seen where it was \
-                    made"
+                "not seen, but the disturbance itself is uncertain: it was not clearly seen where it was made"
             }
             Self::Control => "not seen, but the self-test was not passed there either",
             Self::NoTimes => "unknown when it was made",

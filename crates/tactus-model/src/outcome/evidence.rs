@@ -56,12 +56,12 @@ impl Evidence {
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::BareMetal => "Measured on the hardware itself: a verdict applies to this machine.",
+            Self::BareMetal => "No hypervisor below: a verdict applies to this machine.",
             Self::VirtualHost => {
-                "Measured on a machine that is itself virtual: a verdict holds as seen inside this virtual machine."
+                "A verdict holds inside this virtual machine, not for the hardware below it."
             }
             Self::Emulated => {
-                "The processor was emulated: this shows that the path works and says nothing about hardware; it gets no verdict."
+                "The path works, but the times say nothing about hardware: there is no verdict."
             }
             Self::Imported => "Read from another tool's output: tactus did not measure it.",
         }

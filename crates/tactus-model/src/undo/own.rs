@@ -10,7 +10,7 @@ use std::path::Path;
 /// Those of `look`; `PermissionDenied` if another user could have put it there, or can change it.
 pub fn is_believed(real: &Path, user: u32, look: impl Fn(&Path) -> io::Result<Owned>) -> io::Result<()> {
     let refused = |path: &Path, why: String| {
-        let words = format!("{} is not believed: {}: {why}", real.display(), path.display());
+        let words = format!("{} is not trusted: {}: {why}", real.display(), path.display());
         io::Error::new(io::ErrorKind::PermissionDenied, words)
     };
     if look(real)?.mode & (BY_GROUP | BY_OTHERS) != 0 {

@@ -60,12 +60,22 @@ impl Blame {
                     let note = match source {
                         Source::Bpf => None,
                         Source::Tracefs => Some(Note::side_effect(
-                            ["tracefs records the tasks on the CPU during large latencies, to the \
-                              microsecond, in a separate instance that is removed at the end", colon(&why), &why].concat(),
+                            [
+                                "tracefs records the tasks on the CPU during large latencies, to the \
+                                 microsecond, in a separate instance that is removed at the end",
+                                colon(&why),
+                                &why,
+                            ]
+                            .concat(),
                         )),
                         Source::Proc => Some(Note::obstacle(
-                            ["the tasks on the CPU during large latencies are not visible here: counters of \
-                              /proc name candidates and amounts, but no record", colon(&why), &why].concat(),
+                            [
+                                "the tasks on the CPU during large latencies are not visible here, and \
+                                 counters of /proc name only candidates",
+                                colon(&why),
+                                &why,
+                            ]
+                            .concat(),
                             HINT,
                         )),
                     };

@@ -64,7 +64,11 @@ pub fn run(fault: &Fault, lanes: &[Arc<Lane>], above: u32, stage: Stage) -> (Vec
     let mut notes = Vec::new();
     match worker.stop() {
         Ok(Ended::Fault(injected)) if injected.times == Some(0) => notes.push(Note::obstacle(
-            format!("the self-test's {} was never made by {}: it shows nothing", fault.kind(), injected.way),
+            format!(
+                "the self-test's {} was never made by {}: the self-test shows nothing",
+                fault.kind(),
+                injected.way
+            ),
             "use `hog` as the `control`, or leave it out: then a thread of the probe takes the CPU",
         )),
         Ok(Ended::Fault(injected)) if stage == Stage::Before => notes.push(Note::info(format!(

@@ -1,4 +1,4 @@
-//! `exits`: what operations cost for which a guest exits, as far as a program can do them.
+//! `exits`: the cost of operations for which a guest exits, as far as a program can do them.
 
 use std::io;
 

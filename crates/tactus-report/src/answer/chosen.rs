@@ -1,13 +1,16 @@
 //! The question that a run answers. With a deadline: whether it was met. Without one: the benefit of
 //! settings, or else the latencies found. A run of values without latencies answers what environments cost.
 
+use std::collections::BTreeSet;
+
 use tactus_model::bundle::Contents;
 
 use super::conditions::{conditions, damaged};
 use super::headline::without_rows;
 use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
-use crate::stats::comparison;
+use crate::stats::{Line, comparison};
+use crate::units::{clean, listed};
 
 /// The question that a run answers.
 #[must_use]
@@ -50,7 +53,7 @@ fn found(contents: &Contents) -> Answer {
     if let Some(cost) = costs::answer(contents) {
         return under_conditions(cost);
     }
-    let has_numbers = lines.iter().any(crate::stats::Line::has_numbers);
+    let has_numbers = lines.iter().any(Line::has_numbers);
     if let Some(below) = held::below(contents).filter(|_| !has_numbers) {
         return under_conditions(below);
     }
@@ -59,7 +62,7 @@ fn found(contents: &Contents) -> Answer {
             "no latency was measured, and no deadline was given: the values are in the tables below.".into()
         }
         false if lines.is_empty() => without_rows(contents),
-        false => "nothing was measured.".into(),
+        false => nothing_measured(&lines),
     };
     under_conditions(Answer {
         word: "NO ANSWER",
@@ -68,4 +71,16 @@ fn found(contents: &Contents) -> Answer {
         evidence: Vec::new(),
         next: None,
     })
+}
+
+/// Nothing was measured, and each reason for it once.
+fn nothing_measured(lines: &[Line]) -> String {
+    const NOTHING: &str = "nothing was measured";
+    let mut known = BTreeSet::from([NOTHING]);
+    let reasons = lines.iter().filter_map(|line| line.reason.as_deref());
+    let reasons: Vec<String> = reasons.filter(|reason| known.insert(*reason)).map(clean).collect();
+    match reasons.is_empty() {
+        true => format!("{NOTHING}."),
+        false => format!("{NOTHING}: {}.", listed(&reasons, "; ").trim_end_matches('.')),
+    }
 }

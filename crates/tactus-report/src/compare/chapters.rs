@@ -113,10 +113,11 @@ fn chapters(document: &CompareDocument, conditions: &[Condition], reader: Reader
         Chapter {
             id: "results",
             heading: "Results",
-            about: "Medians of the runs, for maxima also the largest, and the ratio of the other to the base: \
-                    above 1 is worse. Where more is better, it is the ratio of the base to the other. `lower bound` holds \
-                    for all quantities together, `upper bound` for each by itself, both with 95 %. `allowed` \
-                    is the least ratio of a regression, and the largest ratio of a pass.",
+            about: "Medians of the runs, for maxima also the largest, and the ratio of the new runs to the \
+                    base: above 1 is worse. Where more is better, it is the ratio of the base to the new \
+                    runs. `lower bound` holds for all quantities together, `upper bound` for each by \
+                    itself, both with 95 %. A regression has its lower bound above `allowed`. A pass has no \
+                    upper bound above it.",
             parts: figures.into_iter().chain(results(document)).collect(),
         },
         Chapter {
@@ -368,8 +369,8 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
         None if !own.tells => Item::led(
             "open:",
             Tone::Doubt,
-            "halves of so few runs cannot show a regression in this many quantities: the check found \
-             nothing, and could not",
+            "halves of so few runs cannot show a regression in this many quantities: the check could not \
+             have found one",
         ),
         None => Item::led("holds:", Tone::Good, "no reason against it as a baseline was found"),
     };
@@ -405,7 +406,7 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
     let (of, new) = (&own.of, if own.of == By::Runs.word() { "the same number of new runs" } else { "one new sitting" });
     table.remarks.push(format!(
         "`spread`: the standard deviation of the logarithm of {of}. `shows`: the smallest ratio that {new} shows in 80 of \
-         100 cases. `{of} for 1.3`: {of} of each condition to show a ratio of 1.3 in 80 of 100 cases; - where the margin \
+         100 cases. `{of} for 1.3`: {of} of each condition to show a ratio of 1.3 in 80 of 100 cases; `-`: the margin \
          allows it, or the number is too large."
     ));
     let mut items = vec![verdict, Item::said(split)];

@@ -226,12 +226,12 @@ fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
             .to_owned(),
     ];
     if scenarios.iter().any(|one| one.evidence == Some(Evidence::VirtualHost)) {
-        limits.push("Measured inside a VM: it holds as seen inside this virtual machine.".into());
+        limits.push("Measured inside a VM: the result holds only inside this virtual machine.".into());
     }
     if scenarios.iter().any(is_judged_emulated) {
         limits.push(
-            "Measured under emulation (--judge-emulated): it holds for code that this emulator runs, and says nothing about \
-             hardware."
+            "Measured under emulation (--judge-emulated): the result holds for code that this emulator \
+             runs, and says nothing about hardware."
                 .into(),
         );
     }

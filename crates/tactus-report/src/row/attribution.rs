@@ -212,13 +212,11 @@ pub fn attribution_notes(contents: &Contents) -> Vec<(String, Note)> {
     notes
 }
 
-const RECORD: &str = "the host's scheduling record of its vCPU threads";
-
 /// Words for the unknown ones.
 fn open(unknown: usize) -> String {
     match unknown {
         0 => String::new(),
-        some => format!("; unknown for {}", count(some as u64)),
+        some => format!("; unknown for {} of them", count(some as u64)),
     }
 }
 
@@ -231,19 +229,19 @@ fn single(name: &str, found: Attribution) -> String {
                 format!("{name}: unknown whether the host caused the {of} largest latencies")
             }
             0 => format!(
-                "{name}: {RECORD} explains none of the {of} largest latencies: the guest caused them, or its \
-                    hypervisor{open}"
+                "{name}: the host kept the vCPU thread waiting in none of the {of} largest latencies: the \
+                 guest or its hypervisor caused them{open}"
             ),
             _ => format!(
-                "{name}: {RECORD} explains {host} of the {of} largest latencies, and chance alone would \
-                 explain {by_chance:.1}: their cause is unknown{open}"
+                "{name}: the cause of the {of} largest latencies is unknown: the host kept the vCPU thread \
+                 waiting in {host} of them, and chance alone would explain {by_chance:.1}{open}"
             ),
         };
     }
     format!(
-        "{name}: {host} of the {of} largest latencies come from the host, not from the guest kernel: the host did not run \
-         the vCPU thread. In the largest of them, {}, the thread waited {}. By chance alone {by_chance:.1} would look like \
-         this{open}",
+        "{name}: the host, not the guest, caused {host} of the {of} largest latencies: it did not run the \
+         vCPU thread. In the largest of them, {}, the thread waited {}. Chance alone would explain \
+         {by_chance:.1}{open}",
         latency_or_none(Some(largest_ns)),
         latency_or_none(Some(waited_ns)),
     )
@@ -254,22 +252,19 @@ fn several(all: &[(&str, Attribution)]) -> String {
     let claimed: Vec<&(&str, Attribution)> = all.iter().filter(|(_, one)| one.is_claimed()).collect();
     let unknown: usize =
         all.iter().map(|(_, one)| one.unknown + if one.is_claimed() { 0 } else { one.host }).sum();
-    let open = match unknown {
-        0 => String::new(),
-        some => format!("; unknown for {}", count(some as u64)),
-    };
+    let open = open(unknown);
     let Some((_, largest)) = claimed.iter().max_by_key(|(_, one)| one.largest_ns) else {
         return format!(
-            "{RECORD} explains none of the {of} largest latencies ({} measurements) better than chance: the \
-             guest caused them, or its hypervisor{open}",
+            "the host kept vCPU threads waiting in the {of} largest latencies ({} measurements) no more \
+             often than by chance: the guest or its hypervisor caused them{open}",
             all.len()
         );
     };
     let host: usize = claimed.iter().map(|(_, one)| one.host).sum();
     let each: Vec<String> = claimed.iter().map(|(name, one)| format!("{} in {name}", one.host)).collect();
     format!(
-        "{host} of the {of} largest latencies of its {} measurements come from the host, not from the guest \
-         kernel. By {RECORD} the thread could not run (in the largest of them, {}, for {}): {}{open}",
+        "the host, not the guest, caused {host} of the {of} largest latencies of its {} measurements: it \
+         did not run the vCPU thread. In the largest of them, {}, the thread waited {}. They are {}{open}",
         all.len(),
         latency_or_none(Some(largest.largest_ns)),
         latency_or_none(Some(largest.waited_ns)),

@@ -133,7 +133,7 @@ fn causes(entry: &BlameEntry) -> String {
     let by = match entry.source {
         None | Some(Source::Bpf) => "",
         Some(Source::Tracefs) => " (by tracefs, to the microsecond)",
-        Some(Source::Proc) => " (by counters of /proc: candidates and amounts, no record)",
+        Some(Source::Proc) => " (by counters of /proc: only candidates, no record of what had the CPU)",
     };
     format!("of the {} largest: {}{by}", entry.of, each.join(", "))
 }
@@ -306,7 +306,10 @@ mod tests {
             causes: causes_of,
             latencies: vec![latency],
         };
-        assert!(causes(&entry).ends_with("(by counters of /proc: candidates and amounts, no record)"));
+        assert!(
+            causes(&entry)
+                .ends_with("(by counters of /proc: only candidates, no record of what had the CPU)")
+        );
         entry.source = Some(Source::Tracefs);
         assert!(causes(&entry).ends_with("1 not known (by tracefs, to the microsecond)"));
     }

@@ -27,10 +27,11 @@ impl Section for Fitness {
     }
 
     fn about(&self) -> &'static str {
-        "The classes of control applications that these latencies are good enough for. The jitter (worst \
-         minus best) must be at most what the class allows, and the worst must lie within the cycle. This is \
-         the latency alone: the computing time of the application comes on top. The response time of an \
-         application includes it, and is compared with the whole cycle."
+        "The classes of control applications that these latencies are good enough for. The jitter (largest \
+         minus smallest latency) must not exceed what the class allows, and the largest latency must lie \
+         within the cycle. The computing time of the application is not included: it comes on top. \
+         Exception: a measured response time of an application already includes it, and is compared with \
+         the whole cycle."
     }
 
     fn applies(&self, contents: &Contents) -> bool {
@@ -232,7 +233,7 @@ fn remarks(contents: &Contents, all: &[FitnessEntry]) -> Vec<String> {
     let mut remarks = unknowable(all);
     remarks.extend(looked(all));
     if all.iter().any(|entry| entry.evidence == Some(Evidence::VirtualHost)) {
-        remarks.push("What was measured inside a VM holds only as seen inside this virtual machine.".into());
+        remarks.push("Measurements inside a VM hold only inside this virtual machine.".into());
     }
     let claim = contents.plan.fitness.as_ref().and_then(|fitness| fitness.claim.as_deref());
     if let Some(claim) = claim.filter(|_| all.iter().any(|entry| entry.published.is_some())) {
@@ -282,7 +283,10 @@ fn unknowable(all: &[FitnessEntry]) -> Vec<String> {
         }
     }
     let said = |(number, rest, fit, names): (Option<u64>, &str, Fit, Vec<&str>)| match fit {
-        Fit::Emulated => Some(format!("Emulated, which says nothing about hardware: {}.", named(&names)?)),
+        Fit::Emulated => Some(format!(
+            "Not judged, because emulated latencies say nothing about hardware: {}.",
+            named(&names)?
+        )),
         _ => {
             let number = number.map(count).unwrap_or_default();
             Some(format!("Inconclusive for {}: {number}{}.", named(&names)?, clean(rest)))
@@ -310,8 +314,8 @@ fn looked(all: &[FitnessEntry]) -> Option<String> {
         .min_by(|one, other| one.duration_s.unwrap_or(0.0).total_cmp(&other.duration_s.unwrap_or(0.0)))?;
     let (seconds, rate) = (shortest.duration_s?, shortest.worse_per_s?);
     Some(format!(
-        "Fit describes the measured time, and does not prove that a larger latency never occurs. None in {} \
-         means at most {} of them a second (95 %, if seconds are independent). A cycle shorter than the \
+        "Fit holds for the measured time: a larger latency may still occur. None occurred in {}, so at most \
+         {} a second are to be expected (95 %, if seconds are independent). A cycle shorter than the \
          measured interval was not tested.",
         duration(whole(seconds * 1e9)),
         rate_words(rate),

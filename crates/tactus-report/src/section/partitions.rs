@@ -24,8 +24,8 @@ impl Section for Partitions {
     }
 
     fn about(&self) -> &'static str {
-        "Counted by the processor (llc_occupancy, mbm_total_bytes) once a second with the partition: least \
-         and most. A group that uses almost nothing does not need its part."
+        "Counted by the processor (llc_occupancy, mbm_total_bytes) once a second while the cache was \
+         divided: smallest and largest value. A group that uses almost nothing does not need its part."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -25,7 +25,7 @@ impl Section for Proofs {
 
     fn about(&self) -> &'static str {
         "Each setting with and without, in pairs of random order: medians of the pairs, and effects by the \
-         signed-rank test. The family-wise error rate of all statements is 5 % (Holm), and so is that of all \
+         signed-rank test. The family-wise error rate is 5 %: for all statements (Holm), and for all \
          intervals (Bonferroni). Quantiles are corrected for missed periods."
     }
 
@@ -49,8 +49,8 @@ impl Section for Proofs {
 }
 
 /// How the answers are come by, for those who are not told in a paragraph.
-const METHOD: &str = "medians of the pairs; effects by the signed-rank test; family-wise error rate 5 %, of \
-                      all effects (Holm) and of all intervals (Bonferroni)";
+const METHOD: &str = "medians of the pairs; effects by the signed-rank test; family-wise error rate 5 %, \
+                      for all effects (Holm) and for all intervals (Bonferroni)";
 
 /// "3.9 us without, 3.4 us with".
 fn medians(change: &Change) -> String {

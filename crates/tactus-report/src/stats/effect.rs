@@ -50,6 +50,8 @@ pub enum Design {
 pub struct Effect {
     /// The subject of the sentence: `load`, or the scenario's name.
     pub subject: String,
+    /// The scenario without it, as a place in a sentence: `idle`, or its name.
+    pub base: String,
     /// Whether periods were missed, so that quantiles are corrected ones.
     pub corrected: bool,
     /// On p50, p99.9 and maximum.
@@ -72,12 +74,10 @@ impl Effect {
             self.changes.iter().map(|change| change.difference.err()).collect();
         reasons.dedup();
         if let [Some(why)] = reasons.as_slice() {
-            let values = |change: &Change| {
-                let (base, with) = (latency(change.base_ns), latency(change.with_ns));
-                format!("{} {base} and {with}", change.quantity.said(self.corrected))
-            };
+            let values =
+                |change: &Change| format!("{} {}", change.quantity.said(self.corrected), self.values(change));
             let values: Vec<String> = self.changes.iter().map(values).collect();
-            let said = format!("{}: {}", sentence(*why), values.join(", "));
+            let said = format!("{}: {}", sentence(*why), values.join("; "));
             return self.broke.iter().cloned().chain([said]).collect();
         }
         self.broke.iter().cloned().chain(self.changes.iter().map(|change| self.sentence(change))).collect()
@@ -86,7 +86,6 @@ impl Effect {
     /// `load raises p99.9 by 3.1 us (95 % interval 1.2 to 5.0 us)`, or what the measurement cannot rule out; of two
     /// single runs only what differs between them.
     fn sentence(&self, change: &Change) -> String {
-        let values = format!("{} and {}", latency(change.base_ns), latency(change.with_ns));
         let two_runs = matches!(self.design, Design::TwoRuns { .. });
         let (before, name) = match (change.quantity, two_runs) {
             (Quantity::Maximum, true) => {
@@ -102,7 +101,7 @@ impl Effect {
             (quantity, _) => (String::new(), quantity.said(self.corrected)),
         };
         let said = match &change.difference {
-            Err(why) => format!("{name}: {}: {values}", sentence(*why)),
+            Err(why) => format!("{name}: {}: {}", sentence(*why), self.values(change)),
             Ok(difference) if two_runs => self.between_runs(&name, change, difference),
             Ok(difference) => self.effect(&name, change, difference),
         };
@@ -121,7 +120,7 @@ impl Effect {
         let rare = match is_shown {
             true => String::new(),
             false => format!(
-                "; {:.0} % of all runs may behave in ways that {pairs} do not show (95 %)",
+                "; up to {:.0} % of all runs may behave in ways that {pairs} do not show (95 %)",
                 at_most(pairs) * 100.0
             ),
         };
@@ -159,6 +158,12 @@ impl Effect {
             Ok(most) => format!("{subject} has no effect on {name} larger than {most} ({interval})"),
             Err(open) => format!("no effect of {subject} on {name} is shown{open} ({interval})"),
         }
+    }
+
+    /// `19 us idle, 25 us under load`.
+    fn values(&self, change: &Change) -> String {
+        let (base, with) = (latency(change.base_ns), latency(change.with_ns));
+        format!("{base} {}, {with} {}", self.base, self.place())
     }
 
     fn place(&self) -> String {
@@ -217,7 +222,7 @@ impl Effect {
     pub fn method(&self) -> String {
         match self.design {
             Design::TwoRuns { slots: [base, with] } => format!(
-                "one run each, {base} and {with} intervals of time; run-to-run variation is unknown: use \
+                "one run each, {base} and {with} report intervals; run-to-run variation is unknown: use \
                  `repeat = 8` in the plan"
             ),
             Design::Repeats { pairs, broken } => {
@@ -306,10 +311,12 @@ pub(super) fn draft(contents: &Contents, base: &str, with: &str) -> Result<Effec
     let largest = |runs: &[&Row]| runs.iter().filter_map(|row| figures(&row.result)?.max_ns).max();
     let broke =
         |runs: &[&Row]| broke(contents, runs).map(|words| format!("`{}`: {words}", runs[0].result.name));
+    let subject = subject(&first.result, &other.result);
     Ok(Effect {
+        base: if subject == LOAD { "idle".into() } else { format!("in `{}`", first.result.name) },
         broke: [&base, &with].into_iter().filter_map(|runs| broke(runs)).collect(),
         largest_ns: [largest(&base), largest(&with)],
-        subject: subject(&first.result, &other.result),
+        subject,
         corrected: all().any(is_corrected),
         changes,
         design,

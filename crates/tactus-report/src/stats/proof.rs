@@ -249,7 +249,7 @@ fn broke(broken: &[&(&Pair<'_>, &[Half; 2])], planned: usize) -> Option<String> 
     let sides: Vec<String> = [side(1, "with"), side(0, "without")].into_iter().flatten().collect();
     (!sides.is_empty()).then(|| {
         format!(
-            "in {} of {planned} pairs a measurement broke and counts as later than every latency: {}",
+            "in {} of {planned} pairs a measurement broke and counts as worse than every latency: {}",
             broken.len(),
             sides.join("; ")
         )

@@ -17,7 +17,7 @@ pub fn slots_alike(base: &Row, with: &Row) -> Result<[Slots; 2], String> {
 fn sentence(IntervalsDiffer { base_ns, with_ns }: IntervalsDiffer) -> String {
     let (base, with) = (duration(base_ns), duration(with_ns));
     format!(
-        "their intervals of time differ: {base} and {with}. Either their `tick` differs, or reports came late: \
-         leave tactus a free CPU"
+        "their report intervals differ: {base} and {with}. Either their `tick` differs, or reports came \
+         late: leave tactus a free CPU"
     )
 }

@@ -24,9 +24,10 @@ pub const fn word(why: Unknown) -> &'static str {
 #[must_use]
 pub fn sentence(why: Unknown) -> String {
     let more = match why {
-        Unknown::TooShort { slots } => format!("{slots} intervals of time; {ENOUGH} are needed"),
+        Unknown::TooShort { slots } => format!("{slots} report intervals; {ENOUGH} are needed"),
         Unknown::TooCorrelated { slots, effective } => format!(
-            "{slots} intervals of time count as {effective:.1} independent ones; {ENOUGH} are needed; {SLICES}"
+            "successive report intervals are alike: {slots} count as {effective:.1} independent ones; \
+             {ENOUGH} are needed; {SLICES}"
         ),
         Unknown::TooDiscrete => "nothing varied".to_owned(),
         Unknown::TooFewRuns { runs, least } => format!("{runs} pairs of complete runs; {least} are needed"),

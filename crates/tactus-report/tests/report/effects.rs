@@ -190,7 +190,7 @@ fn slow_waves_are_too_correlated_to_say_anything() {
     };
     let effect = effect(waves("a", 0), waves("b", 2));
     assert_eq!(effect.answer(), "inconclusive: not enough independent data");
-    assert!(effect.sentences()[0].contains("60 intervals of time count as "), "{:?}", effect.sentences());
+    assert!(effect.sentences()[0].contains("60 count as "), "{:?}", effect.sentences());
 }
 
 /// `a` and `b` in eight rounds; `b` is slower by a factor.

@@ -220,7 +220,10 @@ fn fit_says_at_which_cycle_with_what_margin_and_for_how_long_it_was_looked() {
     assert_eq!((drive.shortest_cycle_ns, drive.margin), (Some(10_000), 0.0));
     assert!(!drive.demanding, "the most demanding drives allow 1 us");
     let said = said(&of(vec![good("host, idle")]));
-    assert!(said.contains("None in 1 min 40 s means at most 0.03 of them a second"), "{said}");
+    assert!(
+        said.contains("None occurred in 1 min 40 s, so at most 0.03 a second are to be expected"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -99,10 +99,8 @@ fn pairs_that_broke_count_as_worse_and_are_named() {
     assert_eq!(proven.effects[2].words(), "higher by an unknown amount: too many runs failed");
     assert_eq!(
         proven.cautions,
-        [
-            "in 8 of 10 pairs a measurement broke and counts as later than every latency: 8 with it: `thp with, 1` and 7 \
-             more: the guest broke"
-        ]
+        ["in 8 of 10 pairs a measurement broke and counts as worse than every latency: 8 with it: `thp \
+             with, 1` and 7 more: the guest broke"]
     );
     assert!(
         said(&contents).starts_with("EFFECT SHOWN: the one setting that was tested does not lower latency")

@@ -3,13 +3,16 @@
 use tactus_model::Nanos;
 use tactus_model::bundle::Contents;
 use tactus_model::document::Outcome;
+use tactus_model::outcome::RowEnd;
 use tactus_model::plan::Require;
 use tactus_report::answer::{Closed, closing as closing_of};
 use tactus_report::render::text::{Style, screen};
 use tactus_report::stats::comparison;
 use tactus_report::units::columns;
 
-use crate::common::{day, empty, hostile, interrupted, overheads, study, this_machine, whole_minute};
+use crate::common::{
+    day, empty, hostile, interrupted, overheads, planned, study, this_machine, unmeasured, whole_minute,
+};
 
 const FULL: &str = "tactus report first";
 
@@ -92,4 +95,16 @@ fn without_a_limit_there_is_no_closing_list() {
     let text = shown(&contents, 80);
     assert!(text.contains("NO LIMIT GIVEN: ") && text.contains("For scale: "), "{text}");
     assert!(text.contains("tactus run -i 1ms --max 100us"), "{text}");
+}
+
+#[test]
+fn where_nothing_was_measured_the_whole_reason_is_told() {
+    let mut contents = empty();
+    let why = "host: SCHED_FIFO at priority 95 on CPU 1 was refused (Operation not permitted (os error 1)): \
+               CAP_SYS_NICE is missing and RLIMIT_RTPRIO is 0; run as root";
+    for name in ["host, idle", "host, loaded"] {
+        contents.rows.push(unmeasured(planned(name, "host", "host", Vec::new()), RowEnd::Refused, why));
+    }
+    let text = shown(&contents, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&format!("NO ANSWER: nothing was measured: {why}. ")), "{text}");
 }

@@ -56,7 +56,9 @@ pub(super) fn make<P>(
     online: &CpuSet,
     mut promise: impl FnMut(Undo) -> io::Result<P>,
 ) -> Result<Divided<P>, String> {
-    let mut promised = |how| promise(how).map_err(|error| format!("the guardian cannot be reached: {error}"));
+    let mut promised = |how| {
+        promise(how).map_err(|error| format!("the guardian process of tactus cannot be reached: {error}"))
+    };
     let directory = |part: &str| Path::new(ROOT).join(format!("tactus-{id}-{part}"));
     let mut divided = Divided {
         promises: Vec::new(),

@@ -16,17 +16,17 @@ pub fn load_note(load: &Load, rounds: u64, measured_ns: u64) -> Note {
     let seconds = float(measured_ns) / 1e9;
     if seconds <= 0.0 {
         let (all, unit, way) = amount(load, float(rounds));
-        return Note::info(format!("load `{kind}`: {}{unit}{way}", scaled(all)));
+        return Note::info(format!("work of the load `{kind}`: {}{way}", scaled(all, unit, "")));
     }
     match load {
         // A round is a tenth of a second that the program ran.
         Load::Command(_) => {
             let ran = float(rounds) / 10.0;
-            Note::info(format!("load `{kind}`: its program ran for {ran:.1} s of {seconds:.1} s"))
+            Note::info(format!("the program of the load `{kind}` ran for {ran:.1} s of {seconds:.1} s"))
         }
         _ => {
             let (all, unit, way) = amount(load, float(rounds));
-            Note::info(format!("load `{kind}`: {}{unit}/s{way}", scaled(all / seconds)))
+            Note::info(format!("work of the load `{kind}`: {}{way}", scaled(all / seconds, unit, "/s")))
         }
     }
 }
@@ -46,18 +46,25 @@ fn amount(load: &Load, rounds: f64) -> (f64, &'static str, &'static str) {
     }
 }
 
-/// A number to two digits, with k, M or G: 1.6 M.
-fn scaled(number: f64) -> String {
-    let (number, prefix) = [(1e9, " G"), (1e6, " M"), (1e3, " k")]
-        .into_iter()
-        .find(|(size, _)| number >= *size)
-        .map_or((number, ""), |(size, prefix)| (number / size, prefix));
-    if number < 10.0 { format!("{number:.1}{prefix}") } else { format!("{number:.0}{prefix}") }
+/// A number to two digits with its unit: 1.6 million messages/s. A range of two such numbers is read right: 17 to 756
+/// thousand.
+fn scaled(number: f64, unit: &str, per: &str) -> String {
+    let sizes = [(1e9, " billion"), (1e6, " million"), (1e3, " thousand")];
+    let (number, word, unit) = match (unit, sizes.into_iter().find(|(size, _)| number >= *size)) {
+        (" MiB", _) if number >= 1024.0 => (number / 1024.0, "", " GiB"),
+        (" MiB", _) | (_, None) => (number, "", unit),
+        (_, Some((size, word))) => (number / size, word, unit),
+    };
+    if number < 10.0 {
+        format!("{number:.1}{word}{unit}{per}")
+    } else {
+        format!("{number:.0}{word}{unit}{per}")
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use tactus_model::catalogue::load::{Command, Disk, Scheduler};
+    use tactus_model::catalogue::load::{Command, Disk, Memory, Scheduler};
     use tactus_model::message::NoteKind;
 
     use super::*;
@@ -66,16 +73,19 @@ mod tests {
     fn a_load_is_told_by_what_it_did_in_a_second() {
         let scheduler = Load::Scheduler(Scheduler::default());
         let text = |rounds, ns| load_note(&scheduler, rounds, ns).text;
-        assert_eq!(text(16_082_610, 10_000_000_000), "load `scheduler`: 1.6 M messages/s");
-        assert_eq!(text(7, 2_000_000_000), "load `scheduler`: 3.5 messages/s");
-        assert_eq!(text(2_000, 0), "load `scheduler`: 2.0 k messages", "nothing was measured beside it");
-        assert!(text(u64::MAX, 1).ends_with(" G messages/s"), "hostile, and no panic");
+        assert_eq!(text(16_082_610, 10_000_000_000), "work of the load `scheduler`: 1.6 million messages/s");
+        assert_eq!(text(7, 2_000_000_000), "work of the load `scheduler`: 3.5 messages/s");
+        let all = "work of the load `scheduler`: 2.0 thousand messages";
+        assert_eq!(text(2_000, 0), all, "nothing was measured beside it");
+        assert!(text(u64::MAX, 1).ends_with(" billion messages/s"), "hostile, and no panic");
         let disk = load_note(&Load::Disk(Disk::default()), 160, 1_000_000_000).text;
-        assert_eq!(disk, "load `disk`: 10 MiB/s written and read");
+        assert_eq!(disk, "work of the load `disk`: 10 MiB/s written and read");
+        let memory = load_note(&Load::Memory(Memory::default()), 2_048, 1_000_000_000).text;
+        assert_eq!(memory, "work of the load `memory`: 2.0 GiB/s");
         let program = Load::Command(Command { run: vec!["make".into()] });
         assert_eq!(
             load_note(&program, 98, 10_000_000_000).text,
-            "load `command`: its program ran for 9.8 s of 10.0 s"
+            "the program of the load `command` ran for 9.8 s of 10.0 s"
         );
     }
 

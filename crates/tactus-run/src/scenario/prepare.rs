@@ -122,7 +122,9 @@ impl ScenarioRun<'_> {
             .collect();
         self.blocks.extend(blocks(activities).map(|activity| (number, activity)));
         let proving = if let ControlBy::Fault(fault) = control { Some(fault) } else { None };
-        let failed = |error| Failure::Scenario(format!("{name}: the guardian cannot be reached: {error}"));
+        let failed = |error| {
+            Failure::Scenario(format!("{name}: the guardian process of tactus cannot be reached: {error}"))
+        };
         // A container inside another machine has that one's kernel.
         let outer = context.resolved.environments[name].spec.inside.as_ref();
         let outer = outer.and_then(|outer| self.sessions.iter().position(|session| session.name == *outer));

@@ -199,7 +199,7 @@ mod tests {
         let sentences = recover_one(&forged, &Real);
         assert!(
             sentences[0].contains(
-                "forged.jsonl of a dead run could not be reverted: it is not believed: others may write to it"
+                "forged.jsonl of a dead run could not be reverted: it is not trusted: others may write to it"
             ),
             "{sentences:?}"
         );

@@ -175,7 +175,8 @@ impl Guardian {
         drop(pipe);
         let was_killed = process.is_some_and(|process| self.was_killed(process));
         let killed = was_killed.then(|| {
-            io::Error::new(io::ErrorKind::BrokenPipe, Gone("the guardian of this run was killed".into()))
+            let words = "the guardian of this run, the process that reverts its changes, was killed";
+            io::Error::new(io::ErrorKind::BrokenPipe, Gone(words.into()))
         });
         Ended { notes: self.warnings().take(), killed }
     }
@@ -188,7 +189,8 @@ impl Guardian {
                 Ok(None) if Instant::now() > until => {
                     // The guardian continues: killing it would leave its work half done.
                     std::mem::forget(process);
-                    let words = format!("after {} s the guardian still undoes", STOP_TIMEOUT.as_secs());
+                    let words =
+                        format!("the guardian is still reverting changes after {} s", STOP_TIMEOUT.as_secs());
                     self.warnings().add(Note::obstacle(words, "it continues; the next command checks on it"));
                     return false;
                 }
@@ -331,7 +333,7 @@ impl Promise {
     fn done(&self) {
         // If this cannot be written down it is undone twice, which is harmless.
         if let Err(error) = self.inner.state().tell(&Entry::Done { id: self.id }) {
-            warn!(%error, "the guardian was not told that promise {} is kept", self.id);
+            warn!(%error, "the guardian was not told that change {} is reverted", self.id);
         }
     }
 }
@@ -343,7 +345,7 @@ impl Drop for Promise {
             // The probe through which it would have been done has done it, or its system is gone.
             && error.kind() != io::ErrorKind::BrokenPipe
         {
-            let hint = "the guardian tries again at the end of the run";
+            let hint = "tactus tries again at the end of the run";
             self.inner.warnings.add(Note::obstacle(format!("{how} failed: {error}"), hint));
         }
     }

@@ -418,7 +418,7 @@ mod tests {
         let text = b"{\"begin\":{\"format\":1,\"tool\":\"x\",\"profile\":\"x\",\"isolated\":\"1\",\"persist\":false}}\n";
         Real.install(&path, text, 0o666).unwrap();
         let error = Journal::open(&Real, dir.path()).err().expect("it is refused").to_string();
-        assert!(error.contains("journal.jsonl: it is not believed: others may write to it"), "{error}");
+        assert!(error.contains("journal.jsonl: it is not trusted: others may write to it"), "{error}");
         Real.install(&path, text, 0o600).unwrap();
         assert_eq!(Journal::open(&Real, dir.path()).unwrap().1.phase, Phase::Applying);
     }

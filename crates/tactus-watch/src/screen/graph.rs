@@ -71,7 +71,7 @@ pub(super) fn histogram(watched: &Watched, view: &View, look: Look, frame: &mut 
     let height = (1.0 + float(highest)).ln();
     let shares: Vec<Option<f64>> =
         counts.iter().map(|count| (*count > 0).then(|| (1.0 + float(*count)).ln() / height)).collect();
-    let title = format!("{name}: how often which latency was (both logarithmic)");
+    let title = format!("{name}: number of samples by latency (both logarithmic)");
     let ends = (format!("{} us", micro(Some(*least))), format!("{} us", micro(Some(*most))));
     plot(&title, &shares, (&highest.to_string(), "1"), (&ends.0, &ends.1), look, frame, area);
 }

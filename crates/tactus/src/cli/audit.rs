@@ -11,7 +11,7 @@ use crate::place;
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// Audit a guest or container: a kind, of which tactus starts one, or the address of a running one (as
+    /// Audit a guest or container: a kind (tactus starts one), or the address of a running one (as
     /// docker:NAME)
     #[arg(long = "in", value_name = "PLACE", conflicts_with = "from", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: Option<String>,

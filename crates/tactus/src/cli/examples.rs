@@ -52,7 +52,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
                 "tactus audit --only rt-throttling",
                 "One check in full: what was read, why it matters, the fix.",
             ),
-            ("tactus audit --in qemu --cmdline isolcpus=1", "A guest, which is booted for it."),
+            ("tactus audit --in qemu --cmdline isolcpus=1", "A guest, booted for the audit."),
         ],
     ),
     (
@@ -135,7 +135,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
     (
         "convert",
         &[
-            ("tactus convert cyclictest.json --out first", "A bundle of what another tool wrote."),
+            ("tactus convert cyclictest.json --out first", "A bundle from another tool's output."),
             ("tactus convert first --to csv --out tables", "Tables of a run."),
             ("tactus convert --formats", "Every format that is read or written."),
         ],

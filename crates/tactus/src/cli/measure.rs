@@ -34,7 +34,7 @@ pub struct Measure {
     /// podman:NAME, lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:HOST)
     #[arg(long = "in", value_name = "PLACE", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: String,
-    /// The kind of guest to measure from there, for `interrupt`
+    /// The kind of guest that gets the interrupts, for `interrupt`
     #[arg(long = "to", value_name = "KIND", conflicts_with = "load")]
     pub to: Option<String>,
     /// The file in which a program marks its cycles, for `application`

@@ -135,7 +135,7 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
         .collect();
     if systems.is_empty() {
         return Err(Failure::say(
-            format!("{} has no facts of any environment", path.display()),
+            format!("{} contains no facts of an environment", path.display()),
             "no environment started in that run: see `tactus report`",
         ));
     }

@@ -118,7 +118,8 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
                 "`tactus environments` lists what is usable here, and how to make the rest usable"
             }
             ProbeFactsError::Guardian(_) => {
-                "without a guardian tactus starts nothing: set TACTUS_CACHE_DIR to a directory of yours"
+                "tactus starts nothing without its guardian, the process that reverts changes if tactus \
+                 dies: set TACTUS_CACHE_DIR to a directory of yours"
             }
             ProbeFactsError::Run(_) | ProbeFactsError::Interrupted => "nothing was changed",
         };

@@ -11,7 +11,7 @@ use tactus_model::catalogue::measure::{MEASURES, Timerlat, TimerlatValue};
 use tactus_model::control::ControlBy;
 use tactus_model::cpus::CpuRequest;
 use tactus_model::message::{Control, STAND_IN, Stage};
-use tactus_model::outcome::Yields;
+use tactus_model::outcome::{RowEnd, Yields};
 use tactus_model::plan::{Activity, Environment, Placed, Plan, Scenario};
 use tactus_model::scheduling::Policy;
 use tactus_model::{CpuSet, Nanos};
@@ -19,7 +19,7 @@ use tactus_report::row::{self, verdict};
 use tactus_report::section::blame;
 use tactus_report::units::clean;
 use tactus_run::Destination;
-use tactus_run::plan::{Choices, Source, embed_cards};
+use tactus_run::plan::{Choices, Source, embed_cards, may_be_real_time};
 use tactus_system::{Real, leave_terminal, topology};
 
 use super::drop_in::{exported, words};
@@ -82,10 +82,18 @@ pub fn measure(arguments: &Measure) -> Result<Exit, Failure> {
         say(format_args!("bundle: {}", executed.dir.path().display()));
     }
     printed?;
+    if contents.rows.iter().any(is_refused) && !may_be_real_time(&Real) {
+        say("hint: use sudo: this user may not use real-time threads; or measure without: `--policy other`");
+    }
     if let Some(sentence) = interrupted(&executed) {
         say(sentence);
     }
     Ok(Exit::after(executed))
+}
+
+/// Whether real-time threads were refused.
+fn is_refused(row: &Row) -> bool {
+    row.result.ended == RowEnd::Refused && row.result.policy != Policy::Other
 }
 
 /// The plan that the options describe.

@@ -84,7 +84,7 @@ pub fn report(arguments: &Report) -> Result<Exit, Failure> {
             output::data(&render(&contents, Style { colour: output::colour(), width: output::width() }))?;
             if bundle.entry(bundle::LOG).is_ok() {
                 let log = bundle.path().join(bundle::LOG);
-                say(format_args!("note: {} contains the last steps of tactus", log.display()));
+                say(format_args!("note: {} is the log of the run", log.display()));
             }
         }
     }

@@ -107,7 +107,7 @@ fn the_live_screen_takes_keys_and_sizes_marks_moments_and_leaves_the_terminal_as
     let before = settings(&tmux, &dir.path().join("before"));
     tmux.line("echo what was there");
     tmux.line(&measure(&out, "600s"));
-    let first = tmux.shows(&["p99 us", "t0 thread", "how often which latency was", "10 min 00 s", "left"]);
+    let first = tmux.shows(&["p99 us", "t0 thread", "number of samples by latency", "10 min 00 s", "left"]);
     assert!(!first.contains("what was there"), "the screen is its own:\n{first}");
     assert!(first.contains("host  timer, cpu"), "{first}");
     tmux.press("3");
@@ -237,7 +237,7 @@ fn without_a_terminal_or_where_lines_are_asked_for_there_is_no_screen() {
         tmux.shows(&["all-over"]);
         let seen = output(&mut tmux.command(&["capture-pane", "-p", "-S", "-500"]));
         assert!(stdout(&seen).contains("what was there"), "{name}: {}", stdout(&seen));
-        assert!(!stdout(&seen).contains("how often which"), "{name}: {}", stdout(&seen));
+        assert!(!stdout(&seen).contains("number of samples"), "{name}: {}", stdout(&seen));
     }
 }
 
@@ -254,7 +254,7 @@ fn a_run_is_followed_from_another_terminal_and_continues_when_the_follower_leave
     let before = settings(&tmux, &dir.path().join("before"));
     let program = env!("CARGO_BIN_EXE_tactus");
     tmux.line(&format!("{program} watch {}; echo al''l-over", out.display()));
-    let first = tmux.shows(&["p99 us", "t0 thread", "how often which latency was", "q leave"]);
+    let first = tmux.shows(&["p99 us", "t0 thread", "number of samples by latency", "q leave"]);
     assert!(first.contains("10 min 00 s"), "{first}");
     let figure = |screen: &str| screen.lines().find(|line| line.contains(" s of ")).map(str::to_owned);
     let until = Instant::now() + Duration::from_secs(120);

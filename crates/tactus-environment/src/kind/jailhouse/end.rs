@@ -66,7 +66,7 @@ impl Ends {
         match ended {
             Ok(()) => promise.forget(),
             Err(words) => {
-                self.warnings.add(Note::obstacle(words, "the guardian tries again at the end of the run"));
+                self.warnings.add(Note::obstacle(words, "tactus tries again at the end of the run"));
                 promise.defer();
             }
         }
@@ -127,5 +127,5 @@ fn promise(setting: &Setting<'_>, tool: Tool) -> Result<Promise, StartError> {
     setting
         .guardian
         .promise(Undo::Tool(tool))
-        .map_err(|error| cannot("the guardian cannot be reached", error))
+        .map_err(|error| cannot("the guardian process of tactus cannot be reached", error))
 }

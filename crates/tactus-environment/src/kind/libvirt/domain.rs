@@ -76,7 +76,7 @@ impl Domain {
             setting
                 .guardian
                 .promise(Undo::Remove(log.clone()))
-                .map_err(|error| cannot("the guardian cannot be reached", error))?,
+                .map_err(|error| cannot("the guardian process of tactus cannot be reached", error))?,
             support::promise(setting, virsh.destruction(&name))?,
         ];
         let create = |fifo: &CpuSet| {

@@ -82,8 +82,8 @@ fn sentence(cpu: usize, now: &BTreeMap<String, u64>, before: &BTreeMap<String, u
         kinds.into_iter().take(MOST).map(|(name, count)| format!("{} {count}", short(name))).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     let halted = HALTED.iter().try_fold(0_u64, |all, name| Some(all.saturating_add(since(name)?)));
-    let halted = halted.map_or_else(String::new, |ns| format!("; it was halted for {}", Nanos(ns)));
-    format!("vCPU {cpu} left the guest {total} times during the measurement{kinds}{halted}")
+    let halted = halted.map_or_else(String::new, |ns| format!("; it was idle (halted) for {}", Nanos(ns)));
+    format!("KVM counted {total} exits of vCPU {cpu} during the measurement{kinds}{halted}")
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
         }
         let of = |answer: &Value| Exits::of(answer, 2).unwrap();
         let said = of(&now).since(&of(&before)).concat();
-        assert!(said.contains("it was halted for"), "{said}");
+        assert!(said.contains("it was idle (halted) for"), "{said}");
     }
 
     #[test]
@@ -125,10 +125,14 @@ mod tests {
         let later = with(&with(&with(&answer(), "exits", 10_100), "halt-exits", 660), "io-exits", 1_290);
         let later = with(&later, "halt-wait-ns", 5_002_000_000);
         let said = Exits::of(&later, 2).unwrap().since(&before);
-        assert_eq!(said[0], "vCPU 0 left the guest 0 times during the measurement; it was halted for 0ns");
+        assert_eq!(
+            said[0],
+            "KVM counted 0 exits of vCPU 0 during the measurement; it was idle (halted) for 0ns"
+        );
         assert_eq!(
             said[1],
-            "vCPU 1 left the guest 100 times during the measurement: halt 60, io 40; it was halted for 2ms"
+            "KVM counted 100 exits of vCPU 1 during the measurement: halt 60, io 40; it was idle (halted) \
+             for 2ms"
         );
     }
 
@@ -154,6 +158,6 @@ mod tests {
         assert_eq!(exits.since(&exits)[0], "KVM does not count the exits of vCPU 0");
         let total = json!([{"provider": "kvm", "stats": [{"name": "exits", "value": u64::MAX}]}]);
         let total = Exits::of(&total, 1).unwrap();
-        assert_eq!(total.since(&total)[0], "vCPU 0 left the guest 0 times during the measurement");
+        assert_eq!(total.since(&total)[0], "KVM counted 0 exits of vCPU 0 during the measurement");
     }
 }

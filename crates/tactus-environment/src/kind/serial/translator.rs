@@ -299,7 +299,10 @@ impl Translator {
         let readings = readings.iter().filter(|line| lines::read(self.about.format, line).is_some()).count();
         if readings > 0 {
             let when = OLDER.as_millis();
-            let text = format!("{readings} readings of the first {when} ms are left out: they are older");
+            let text = format!(
+                "{readings} readings of the first {when} ms are left out: they were made before the \
+                 measurement"
+            );
             self.said.say(&FromProbe::Note(Note::info(text)))?;
         }
         for note in remarks(&collector, self.about.format, planned(job)) {

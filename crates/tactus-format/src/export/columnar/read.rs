@@ -164,7 +164,7 @@ fn read_columns(file: File, columns: &[Column]) -> Result<Found, ExportError> {
         let many = usize::try_from(group.metadata().num_rows())
             .ok()
             .filter(|many| *many <= MOST_ROWS)
-            .ok_or_else(|| ExportError::Table("a group has more rows than any".into()))?;
+            .ok_or_else(|| ExportError::Table("a group has too many rows".into()))?;
         for (((column, at), values), known) in columns.iter().zip(&at).zip(&mut found).zip(&mut known) {
             if let Some(at) = *at {
                 column_of(group.get_column_reader(at)?, column, many, values, known)?;

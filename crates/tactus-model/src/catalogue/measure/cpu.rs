@@ -58,7 +58,7 @@ pub const MIX: Item = Item::higher(
 pub const MIX_PER_MHZ: Item = Item::higher(
     "kernel mix per MHz",
     Unit::PerSecondPerMegahertz,
-    "the kernel mix of a batch by the clock that was measured right before and after it",
+    "the kernel mix of a batch, divided by the clock rate that was measured right before and after it",
 );
 
 /// All of it, everywhere.

@@ -1,4 +1,4 @@
-//! `exits`: what operations cost for which a guest exits to its hypervisor.
+//! `exits`: cost of the operations for which a guest exits to its hypervisor.
 
 use crate::catalogue::Item;
 use crate::catalogue::declare::word;
@@ -16,7 +16,7 @@ word! {
     /// the first two with the same instructions. A `bare` guest cannot see that something else had its CPU, and drops
     /// nothing. An item that an environment cannot do has no value there, and a note says why.
     #[derive(Default)]
-    pub struct Exits = Measure "exits": "what operations cost for which a guest exits to its hypervisor" {}
+    pub struct Exits = Measure "exits": "cost of the operations for which a guest exits to its hypervisor" {}
     yields [CPUID, PORT_WRITE, TIMER_ARM, MMIO_READ, HYPERCALL, TIMER_WRITE, IPI, HALT];
 }
 
@@ -63,12 +63,13 @@ pub const TIMER_WRITE: Item = Item::lower(
 pub const IPI: Item = Item::lower(
     "IPI to itself",
     Unit::Ns,
-    "the CPU sends itself an interrupt by its interrupt controller, and has handled it",
+    "the CPU sends itself an interrupt through its interrupt controller, and handles it",
 );
 
 /// The end of idleness.
 pub const HALT: Item = Item::lower(
     "wake from HLT",
     Unit::Ns,
-    "the CPU waits in HLT for its timer: from when that was due, 50 us later, to the first instruction of the handler",
+    "the CPU waits in HLT for its timer, which is due 50 us later: from that time to the first instruction \
+     of the handler",
 );

@@ -24,7 +24,8 @@ word! {
     /// The time of raising and polling alone is measured first, with a thread on another CPU that answers at once. A
     /// note gives it. It is part of every latency.
     #[derive(Default)]
-    pub struct Interrupt = Measure "interrupt": "from an interrupt that a card raises in a guest to what the handler wrote" {
+    pub struct Interrupt = Measure "interrupt": "from an interrupt that a card raises in a guest to the \
+                                                 handler's write" {
         /// What answers in the guest: the handler of the interrupt, or a loop that polls the memory (`poll`). In a
         /// Linux guest the handler is a process (`handler`) or part of the kernel (`kernel`).
         pub answer: Option<AnswerBy> = AnswerBy::Handler;

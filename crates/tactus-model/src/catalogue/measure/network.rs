@@ -125,7 +125,7 @@ stream!("RX", "from the peer": RX_THROUGHPUT, RX_LOSS, RX_REORDERED, RX_LOAD, RX
 pub const ROUND_TRIP: Item = Item::lower(
     "round trip",
     Unit::Us,
-    "a message of 64 bytes goes to the peer, which sends it back at once: the mean of a turn",
+    "a message of 64 bytes goes to the peer, which sends it back at once: the mean round trip",
 );
 
 /// The load of other processes.

@@ -25,10 +25,10 @@ impl Section for Claims {
     }
 
     fn about(&self) -> &'static str {
-        "One scenario compared with another. With repeats or slices, by pairs (signed-rank test). With one \
-         run each, the report shows only whether these two runs differ, judged by their variation over time. \
-         The family-wise error rate of all statements is 5 % (Holm), and so is that of all intervals \
-         (Bonferroni). That of all values, judged from rounds of runs, is 5 % (maxT)."
+        "Compares one scenario with another. Repeats and slices are compared in pairs (signed-rank test). \
+         Of one run each, the report shows only whether these two runs differ, judged by how much each \
+         varies over time. The family-wise error rate is 5 %: for all statements (Holm), for all intervals \
+         (Bonferroni), and for all values of repeated runs (maxT)."
     }
 
     fn folded(&self, _: &Contents, parts: &[Part]) -> Option<String> {

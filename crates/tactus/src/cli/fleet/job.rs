@@ -33,7 +33,7 @@ pub struct FleetJob {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// Move from the control group to the root of the controller `cpu` that is mounted here, if groups have
-    /// no time for real-time threads
+    /// no budget for real-time threads
     #[arg(long, value_name = "DIR")]
     pub join: Option<PathBuf>,
     /// How long to wait for another measurement of this machine

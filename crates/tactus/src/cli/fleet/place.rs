@@ -10,7 +10,7 @@ pub struct FleetStatus {
     /// The fleet's directory
     #[arg(value_name = "FLEET")]
     pub fleet: PathBuf,
-    /// Also list machines whose bundles are here
+    /// Also list machines whose bundles were fetched
     #[arg(long)]
     pub all: bool,
     /// As a JSON document

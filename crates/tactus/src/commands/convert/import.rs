@@ -240,8 +240,8 @@ with all other SCHED_OTHER tasks",
     if missed > 0 {
         let periods = if missed == 1 { "period was" } else { "periods were" };
         notes.push(Note::info(format!(
-            "at least {missed} {periods} missed, from its largest latencies and its interval: the file does \
-                not count them"
+            "at least {missed} {periods} missed, as its largest latencies and its interval show: the file \
+             does not count them"
         )));
     }
     notes
