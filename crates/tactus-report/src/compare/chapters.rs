@@ -194,9 +194,7 @@ fn results(document: &CompareDocument) -> Vec<Part> {
                 ..Item::led("not judged:", Tone::Doubt, &refused.reason)
             });
         }
-        let open = |of: &&QuantityEntry| {
-            of.between_sittings.or(of.outcome) == Some(Judgement::Inconclusive)
-        };
+        let open = |of: &&QuantityEntry| of.between_sittings.or(of.outcome) == Some(Judgement::Inconclusive);
         for of in one.quantities.iter().filter(open) {
             let name = format!("{}, {}", heading(document, one), clean(&of.quantity));
             items.push(Item { name, ..Item::led("inconclusive:", Tone::Doubt, &of.reason) });
@@ -280,14 +278,24 @@ fn row(one: &ComparedEntry, of: &QuantityEntry, first: bool) -> Vec<Cell> {
     let evidence = one.evidence.map_or_else(|| "unknown evidence".to_owned(), |kind| kind.to_string());
     let below = if of.better == Better::Higher { " (more is better)" } else { "" };
     let judged = of.between_sittings.or(of.outcome);
-    let here = if of.between_sittings.is_some_and(|judged| judged != Judgement::Inconclusive) { " here" } else { "" };
+    let here = if of.between_sittings.is_some_and(|judged| judged != Judgement::Inconclusive) {
+        " here"
+    } else {
+        ""
+    };
     let verdict = match judged {
-        Some(outcome) if of.improved => Cell::marked(format!("better{here}"), Mark::Tone(Tone::from(outcome))),
+        Some(outcome) if of.improved => {
+            Cell::marked(format!("better{here}"), Mark::Tone(Tone::from(outcome)))
+        }
         Some(outcome) => Cell::marked(format!("{}{here}", outcome.word()), Mark::Tone(Tone::from(outcome))),
         None => Cell::marked("not judged", Mark::Tone(Tone::Quiet)),
     };
     vec![
-        if first { Cell::from([vec![name], counts, vec![evidence]].concat()) } else { Cell::from(String::new()) },
+        if first {
+            Cell::from([vec![name], counts, vec![evidence]].concat())
+        } else {
+            Cell::from(String::new())
+        },
         Cell::from(clean(&of.quantity) + below),
         value(of.base, &of.base_runs),
         value(of.now, &of.now_runs),
@@ -403,7 +411,8 @@ fn baseline(own: &tactus_model::document::BaselineEntry) -> Vec<Part> {
     let mut table =
         Table::whole("What the baseline can show", head, own.quantities.iter().map(row).collect());
     table.length = Length::Whole;
-    let (of, new) = (&own.of, if own.of == By::Runs.word() { "the same number of new runs" } else { "one new sitting" });
+    let (of, new) =
+        (&own.of, if own.of == By::Runs.word() { "the same number of new runs" } else { "one new sitting" });
     table.remarks.push(format!(
         "`spread`: the standard deviation of the logarithm of {of}. `shows`: the smallest ratio that {new} shows in 80 of \
          100 cases. `{of} for 1.3`: {of} of each condition to show a ratio of 1.3 in 80 of 100 cases; `-`: the margin \

@@ -46,8 +46,7 @@ pub fn expected(base: &Condition, margins: &Margins) -> Expected {
         })
     });
     let ratio = |one: &Expected| if let Expected::Decides { ratio, .. } = one { *ratio } else { 0.0 };
-    shows.max_by(|one, other| ratio(one).total_cmp(&ratio(other))).unwrap_or(Expected::TooFew {
-        sittings,
-        more: (LEAST_SITTINGS - 1).saturating_sub(sittings).max(1),
-    })
+    shows
+        .max_by(|one, other| ratio(one).total_cmp(&ratio(other)))
+        .unwrap_or(Expected::TooFew { sittings, more: (LEAST_SITTINGS - 1).saturating_sub(sittings).max(1) })
 }

@@ -192,7 +192,9 @@ const RUNS: [(&str, fn(&mut Random) -> f64); 4] = [
     ("3 %", |random| 0.03 * random.normal()),
     ("30 %", |random| 0.3 * random.normal()),
     ("Pareto 1.1", |random| -(-random.unit().max(1e-12).ln()).ln() / 1.1),
-    ("one in ten x 10", |random| 0.05 * random.normal() + if random.unit() < 0.1 { 10.0_f64.ln() } else { 0.0 }),
+    ("one in ten x 10", |random| {
+        0.05 * random.normal() + if random.unit() < 0.1 { 10.0_f64.ln() } else { 0.0 }
+    }),
 ];
 
 /// Simulates sittings of eight runs whose levels differ by `day` from day to day: the last of four quantities has runs of
@@ -236,7 +238,10 @@ fn a_machine_that_differs_from_day_to_day_is_no_regression() {
 fn simulation_of_sittings() {
     let trials = trials();
     println!("sittings of 8 runs, 4 values: a regression (undecided), in % of {trials}");
-    println!("{:<16} {:<8} {:<6} {:>14} {:>14} {:>14}", "runs of one", "sittings", "day", "x 1", "x 1.3", "x 1.5");
+    println!(
+        "{:<16} {:<8} {:<6} {:>14} {:>14} {:>14}",
+        "runs of one", "sittings", "day", "x 1", "x 1.3", "x 1.5"
+    );
     for (name, law) in RUNS {
         for counts in [[5, 1], [10, 1], [3, 3], [5, 5]] {
             for day in [0.0, 0.05, 0.1, 0.2] {

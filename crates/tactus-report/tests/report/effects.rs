@@ -136,7 +136,7 @@ fn maxima_are_of_equal_stretches_of_time_whatever_the_intervals_of_the_logs_were
         let effect = effect(stalled("a", 60, 0, seed), long);
         let change = of(&effect, Quantity::Maximum);
         seemed += usize::from(change.is_shown());
-        assert!(effect.method().contains("30 and 30 intervals"), "{}", effect.method());
+        assert!(effect.method().contains("30 and 30 report intervals"), "{}", effect.method());
     }
     assert!(seemed <= 3, "{seemed} of 20");
 }

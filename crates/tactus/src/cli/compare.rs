@@ -7,15 +7,15 @@ use clap::Args;
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The base, then what to compare with it: bundles, or directories of bundles, which are runs of one
+    /// The base, then what to compare with it: bundles, or directories of bundles, which are sittings of one
     /// condition
     #[arg(required = true, value_name = "BUNDLE|DIR")]
     pub conditions: Vec<PathBuf>,
-    /// Exit code 0 if nothing is worse than its margin allows, 1 if something is, 3 if undecided. A base of
-    /// 10 runs or more must pass --self
+    /// Exit code 0 if nothing is worse than its margin allows, 1 if something is, 3 if undecided, as with one
+    /// sitting of each. A base of 6 sittings or more must pass --self
     #[arg(long, conflicts_with = "itself")]
     pub gate: bool,
-    /// Compare the halves of a baseline of 10 runs or more: exit code 1 if it is not stable, 3 if undecided
+    /// Compare the halves of a baseline of 6 sittings or more: exit code 1 if it is not stable, 3 if undecided
     #[arg(long = "self", id = "itself")]
     pub itself: bool,
     /// Also judge emulated measurements, which say nothing about hardware

@@ -71,7 +71,8 @@ pub const MACHINE: &str = "bench-07";
 
 /// Each round of a bundle as a bundle of its own date: as if the runs had been sittings.
 pub fn sittings(of: &Contents) -> Vec<Contents> {
-    let rounds: std::collections::BTreeSet<Option<u32>> = of.rows.iter().map(|row| row.result.repeat).collect();
+    let rounds: std::collections::BTreeSet<Option<u32>> =
+        of.rows.iter().map(|row| row.result.repeat).collect();
     let sitting = |round: &Option<u32>| {
         let rows = of.rows.iter().filter(|row| row.result.repeat == *round).cloned().collect();
         Contents { rows, ..of.clone() }

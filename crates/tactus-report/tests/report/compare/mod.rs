@@ -217,7 +217,10 @@ fn what_lies_near_the_margin_says_how_many_runs_would_decide() {
         .filter(|of| of.outcome == Some(Judgement::Inconclusive))
         .collect();
     assert!(!open.is_empty(), "{document:#?}");
-    assert!(open.iter().all(|of| of.reason.contains("sittings") && of.reason.contains("margin")), "{open:#?}");
+    assert!(
+        open.iter().all(|of| of.reason.contains("sittings") && of.reason.contains("margin")),
+        "{open:#?}"
+    );
 }
 
 /// Something else about a run.
@@ -264,7 +267,9 @@ fn imported_values_are_compared_in_the_coarser_of_two_units() {
         let mut contents = bundle(5, 1.0, 1);
         for row in &mut contents.rows {
             row.result.evidence = Some(Evidence::Imported);
-            let Outcome::Latency(LatencyOutcome { all: Some(all), .. }) = &mut row.result.outcome else { panic!() };
+            let Outcome::Latency(LatencyOutcome { all: Some(all), .. }) = &mut row.result.outcome else {
+                panic!()
+            };
             let corrected = &mut all.corrected;
             [all.min_ns, corrected.p50_ns, corrected.p99_ns, corrected.p999_ns, all.max_ns] = ns.map(Some);
         }
@@ -396,7 +401,11 @@ fn of_a_throughput_less_is_worse() {
 /// So many sittings of eight runs whose levels differ by so much, each slower by this factor.
 fn days(count: u32, spread: f64, slower: f64) -> Vec<Contents> {
     let level = |day: u32| slower * (1.0 + spread * (f64::from(day * 3 % 7) - 3.0) / 2.0);
-    (0..count).map(|day| valued(8, move |run| 1000.0 * level(day) * (1.0 + 0.01 * f64::from(run % 3)), Better::Lower)).collect()
+    (0..count)
+        .map(|day| {
+            valued(8, move |run| 1000.0 * level(day) * (1.0 + 0.01 * f64::from(run % 3)), Better::Lower)
+        })
+        .collect()
 }
 
 #[test]
@@ -412,7 +421,11 @@ fn what_a_gate_will_show_is_known_from_its_baseline_alone() {
     assert!(1.1 < ratio(0.01) && ratio(0.01) < ratio(0.1) && ratio(0.1) < ratio(0.3));
     assert_eq!(of(days(2, 0.1, 1.0)), Expected::TooFew { sittings: 2, more: 3 });
     assert_eq!(of(days(1, 0.1, 1.0)), Expected::TooFew { sittings: 1, more: 4 });
-    assert_eq!(of(vec![bundle(1, 1.0, 1)]), Expected::TooFew { sittings: 1, more: 4 }, "one run is no sitting");
+    assert_eq!(
+        of(vec![bundle(1, 1.0, 1)]),
+        Expected::TooFew { sittings: 1, more: 4 },
+        "one run is no sitting"
+    );
 }
 
 #[test]
@@ -430,8 +443,8 @@ fn one_sitting_each_decides_nothing_beyond_these_two() {
         for of in &document.scenarios[0].quantities {
             assert_eq!((of.outcome, of.between_sittings), (Some(Judgement::Inconclusive), Some(here)));
         }
-        let text = written("text", &found);
-        assert!(text.contains(&format!("{} here", here.word())), "{text}");
+        let table = written("markdown", &found);
+        assert!(table.contains(&format!("| {} here |", here.word())), "{table}");
         assert!(!written("junit", &found).contains("<failure"), "nothing failed");
     }
 }
