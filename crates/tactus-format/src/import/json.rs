@@ -154,15 +154,15 @@ impl Key for String {
 /// The most documents of a file: RTC-Testbench writes one each second for each of its classes.
 const MOST_DOCUMENTS: usize = 1 << 17;
 
-/// Reads all that stand behind one another. Each is taken before the next one is read: what cannot be one is refused at
-/// once, and only what is made of them is in memory.
+/// Reads all that stand behind one another. Each is taken before the next one is read: a wrong one is refused at once, and
+/// no two are in memory.
 pub(super) fn each(
     input: impl Read,
     mut take: impl FnMut(Document) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
     let bytes = whole(input)?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    // Once for all documents: there may be as many of them as blanks.
+    // Once, not for each document: the blanks behind the last one may be most of the file.
     let end = text.trim_ascii_end().len();
     // Output printed during the measurement may stand before each.
     let (mut found, mut before) = (0, begin(text).unwrap_or(0));
