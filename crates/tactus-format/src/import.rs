@@ -99,7 +99,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
     let format = recognize(&beginning)?;
     let recordings = match format {
         Format::BareGuest => bare_guest::read(input),
-        Format::Json => documents(json::read(input)?),
+        Format::Json => documents(input),
         Format::Xml => rteval::read(input),
         Format::HistogramLog => hlog::read(Lines::new(input), options.unit_ns),
         Format::Rtla => rtla::read(Lines::new(input)),
@@ -118,7 +118,7 @@ fn unpacked(mut input: impl Read, options: Options) -> Result<Vec<Recording>, Im
             // The output at its end has more than the lines before.
             let all = json::whole(input)?;
             match json::begin(&all) {
-                Some(_) => documents(json::read(all.as_slice())?),
+                Some(_) => documents(all.as_slice()),
                 None => jitterdebugger::verbose(Lines::new(all.as_slice())),
             }
         }
@@ -152,21 +152,18 @@ fn without_prefix<'a>(
 }
 
 /// The recordings of JSON documents: each is a run, but those of RTC-Testbench are messages of one.
-fn documents(mut documents: Vec<json::Document>) -> Result<Vec<Recording>, ImportError> {
-    let by_interval = documents.iter().all(|document| document.reference.is_some());
-    let is_message = |document: &json::Document| document.reference.is_some() || document.testbench.is_some();
-    if documents.iter().all(is_message) {
-        let messages: Vec<_> = documents
-            .iter_mut()
-            .filter_map(|document| document.reference.take().or_else(|| document.testbench.take()))
-            .collect();
-        return rtc_testbench::messages(&messages, by_interval);
-    }
-    let mut found = runs::Runs::default();
-    for one in documents {
-        found.add(document(one)?).map_err(ImportError::whole)?;
-    }
-    Ok(found.all)
+fn documents(input: impl Read) -> Result<Vec<Recording>, ImportError> {
+    let (mut found, mut messages, mut by_interval) = (runs::Runs::default(), Vec::new(), true);
+    json::each(input, |mut one| {
+        by_interval &= one.reference.is_some();
+        match one.reference.take().or_else(|| one.testbench.take()).filter(|_| found.all.is_empty()) {
+            Some(message) => messages.push(message),
+            None if messages.is_empty() => found.add(document(one)?).map_err(ImportError::whole)?,
+            None => return Err(unknown_document()),
+        }
+        Ok(())
+    })?;
+    if messages.is_empty() { Ok(found.all) } else { rtc_testbench::messages(&messages, by_interval) }
 }
 
 /// The recordings of a JSON document.
@@ -174,11 +171,13 @@ fn document(document: json::Document) -> Result<Vec<Recording>, ImportError> {
     match document {
         json::Document { thread: Some(_), .. } => rt_tests::read(document),
         json::Document { cpu: Some(_), .. } => jitterdebugger::results(document),
-        _ => {
-            let what = "it has no `thread` and no `cpu`: no known instrument writes such JSON";
-            Err(ImportError::whole(what).hint(known()))
-        }
+        _ => Err(unknown_document()),
     }
+}
+
+fn unknown_document() -> ImportError {
+    let what = "it has no `thread` and no `cpu`: no known instrument writes such JSON";
+    ImportError::whole(what).hint(known())
 }
 
 /// The format of a file that begins so.

@@ -23,7 +23,7 @@ use crate::probe;
 
 /// How long a killed child may take to end.
 const DEATH: Duration = Duration::from_secs(10);
-/// How long a command may take of which nothing else is said, and how long its output after it has ended.
+/// How long a command may take of which nothing else is said, with its output.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How long it may take to read a file: each of its pieces is a call.
 const FILE: Duration = Duration::from_secs(60);
@@ -124,16 +124,19 @@ impl Remote {
             })
         });
         let patience = command.patience.unwrap_or(PATIENCE);
+        // One for its end and all of its output.
+        let until = Instant::now() + patience;
+        let left = || until.saturating_duration_since(Instant::now());
         let late = |what: &str| {
             let words = format!("{}{what} more than {patience:?}", command.argv.join(" "));
             io::Error::new(io::ErrorKind::TimedOut, words)
         };
-        let Some(code) = self.connection.await_end(child.number, patience) else {
+        let Some(code) = self.connection.await_end(child.number, left()) else {
             child.kill();
             return Err(late(" took"));
         };
         // A program may end and leave its streams open.
-        if stdout.as_ref().is_some_and(|thread| !ends_within(thread, patience)) || !child.has_said(patience) {
+        if stdout.as_ref().is_some_and(|thread| !ends_within(thread, left())) || !child.has_said(left()) {
             return Err(late(", which has ended, keeps writing for"));
         }
         let stdout = stdout.and_then(|thread| thread.join().ok()).unwrap_or_default();

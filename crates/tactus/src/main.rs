@@ -101,7 +101,8 @@ fn complaint(text: &str, is_broken: bool) -> (String, Vec<String>) {
         .map(|tip| format!("hint: {tip}"))
         .collect();
     if hints.is_empty() {
-        hints.push(format!("hint: `{} --help` lists the options", command_of(text)));
+        let command = if is_broken { "tactus".to_owned() } else { command_of(text) };
+        hints.push(format!("hint: `{command} --help` lists the options"));
     }
     (lines.join("\n"), hints)
 }

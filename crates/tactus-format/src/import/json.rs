@@ -154,48 +154,55 @@ impl Key for String {
 /// The most documents of a file: RTC-Testbench writes one each second for each of its classes.
 const MOST_DOCUMENTS: usize = 1 << 17;
 
-/// Reads all that stand behind one another.
-pub(super) fn read(input: impl Read) -> Result<Vec<Document>, ImportError> {
+/// Reads all that stand behind one another. Each is taken before the next one is read: a wrong one is refused at once, and
+/// no two are in memory.
+pub(super) fn each(
+    input: impl Read,
+    mut take: impl FnMut(Document) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
     let bytes = whole(input)?;
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    // Once, not for each document: the blanks behind the last one may be most of the file.
+    let end = text.trim_ascii_end().len();
     // Output printed during the measurement may stand before each.
-    let (mut found, mut before) = (Vec::new(), begin(text).unwrap_or(0));
+    let (mut found, mut before) = (0, begin(text).unwrap_or(0));
     loop {
         let document = &text[before..];
         let wrong = |error: &serde_json::Error| placed(document, error, lines(&text[..before]));
         let mut stream = serde_json::Deserializer::from_slice(document).into_iter::<Document>();
         match stream.next() {
-            Some(one) => found.push(one.map_err(|error| wrong(&error))?),
-            None => {
-                return serde_json::from_slice(document).map(|one| vec![one]).map_err(|error| wrong(&error));
-            }
+            Some(one) => take(one.map_err(|error| wrong(&error))?)?,
+            None => return serde_json::from_slice(document).map_err(|error| wrong(&error)).and_then(take),
         }
-        let rest = &document[stream.byte_offset()..];
-        if rest.trim_ascii().is_empty() {
-            return Ok(found);
+        found += 1;
+        let next = before + stream.byte_offset();
+        if next >= end {
+            return Ok(());
         }
         // Whatever is no document behind the last one is damage.
-        let Some(next) = begin(rest) else {
+        let Some(begins) = begin(&text[next..]) else {
             let error = serde_json::from_slice::<Document>(document).err();
             return Err(error.map_or_else(|| ImportError::whole("it has no document"), |error| wrong(&error)));
         };
-        if found.len() >= MOST_DOCUMENTS {
+        if found >= MOST_DOCUMENTS {
             return Err(ImportError::whole(format!("more than {MOST_DOCUMENTS} documents are not read")));
         }
-        before += document.len() - rest.len() + next;
+        before = next + begins;
     }
 }
 
-/// Where the first line begins that is a document's.
+/// Where the first line begins that is a document's. Takes as long as the text before it.
 pub(super) fn begin(text: &[u8]) -> Option<usize> {
+    let is_end = |byte: &u8| *byte == b'\n';
     let mut at = 0;
-    for line in text.split_inclusive(|byte| *byte == b'\n') {
-        if line.trim_ascii_start().starts_with(b"{") {
-            return Some(at);
+    loop {
+        let (line, rest) = (&text[at..], text[at..].trim_ascii_start());
+        let blanks = line.len() - rest.len();
+        if rest.first()? == &b'{' {
+            return Some(at + line[..blanks].iter().rposition(is_end).map_or(0, |end| end + 1));
         }
-        at += line.len();
+        at += blanks + rest.iter().position(is_end)? + 1;
     }
-    None
 }
 
 /// How many lines end in these bytes.

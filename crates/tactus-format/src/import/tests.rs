@@ -445,6 +445,65 @@ fn invalid_json_is_refused_with_its_line() {
     assert!(error(twice.as_bytes()).contains("does not belong here"));
 }
 
+/// The least CPU time that this thread needs for it, in three attempts.
+fn cpu_time(what: impl Fn()) -> std::time::Duration {
+    let now = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        std::time::Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    };
+    let times = [(); 3].map(|()| {
+        let began = now();
+        what();
+        now() - began
+    });
+    times.into_iter().min().unwrap_or_default()
+}
+
+#[test]
+fn ten_times_the_documents_of_a_file_are_read_in_ten_times_the_time_and_not_a_hundred() {
+    let message = br#"{"testbench": {"MeasurementName": "m", "stats": {"TCName": "Rtc", "FramesSent": 9, "FramesReceived": 9,
+        "RoundTripMin": 1, "RoundTripMax": 9, "RoundTripAv": 5}}}"#;
+    let message = String::from_utf8(message.to_vec()).unwrap().replace('\n', " ");
+    // Blanks behind all documents; documents that are one line.
+    let blanks = |many: usize| format!("{}{}", format!("{message}\n").repeat(many), " ".repeat(many * 250));
+    let one_line = |many: usize| format!("{message} ").repeat(many);
+    for of in [&blanks as &dyn Fn(usize) -> String, &one_line] {
+        let time = |many| {
+            let text = of(many);
+            cpu_time(|| assert_eq!(imported(text.as_bytes())[0].series.len(), 1))
+        };
+        // Few are so quick that beside other work a tenth of the time is the machine's.
+        let few = (0..3).map(|_| time(400)).max().unwrap();
+        let more = time(4_000);
+        assert!(more < few * 40, "{few:?}, {more:?}");
+    }
+}
+
+#[test]
+fn a_document_that_cannot_be_is_refused_before_the_next_one_is_read() {
+    let run = String::from_utf8(of("cyclictest.json").to_vec()).unwrap();
+    for before in ["{}".to_owned(), format!("{run}{{}}")] {
+        let said = error(format!("{before}\n{{no document").as_bytes());
+        assert!(said.starts_with("it has no `thread`"), "{said}");
+    }
+    let message =
+        String::from_utf8(include_bytes!("../../tests/field/rtc-testbench-udp.json").to_vec()).unwrap();
+    for mixed in [format!("{message}{run}"), format!("{run}{message}")] {
+        assert!(error(mixed.as_bytes()).starts_with("it has no `thread`"), "{}", error(mixed.as_bytes()));
+    }
+}
+
+#[test]
+fn a_document_behind_blank_lines_and_words_begins_where_its_line_does() {
+    let begins = |text: &str| json::begin(text.as_bytes());
+    assert_eq!((begins("{"), begins("  {"), begins(" \n\n  {")), (Some(0), Some(0), Some(3)));
+    assert_eq!(
+        (begins("words {\n"), begins("words {\n\n {}"), begins("words\r\n{")),
+        (None, Some(9), Some(7))
+    );
+    assert_eq!((begins(""), begins(" \n "), begins("words")), (None, None, None));
+}
+
 #[test]
 fn rows_that_were_lost_on_the_way_are_noticed() {
     let text = String::from_utf8(of("cyclictest-h.txt").to_vec()).unwrap();

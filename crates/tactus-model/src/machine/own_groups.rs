@@ -81,6 +81,12 @@ impl Throttled {
         Some(Self { times: field("nr_throttled")?, ns: ns.unwrap_or_default() })
     }
 
+    /// Adds the counts of another time.
+    pub fn add(&mut self, other: Self) {
+        self.times = self.times.saturating_add(other.times);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+
     /// The counts since an earlier look; `None`: there are no new ones.
     #[must_use]
     pub fn since(self, earlier: Self) -> Option<Self> {
@@ -94,6 +100,17 @@ impl Throttled {
         let group = if group == "/" { "its cgroup" } else { group };
         let times = if self.times == 1 { "once".to_owned() } else { format!("{} times", self.times) };
         format!("throttled {times}, {} ms, by {group}", self.ns.div_ceil(1_000_000))
+    }
+
+    /// The group and the counts of a text exactly as [`Self::by`] writes it of a path of printable ASCII without blanks.
+    fn read(text: &str) -> Option<(&str, Self)> {
+        let (times, rest) = text.strip_prefix("throttled ")?.split_once(", ")?;
+        let (ms, group) = rest.split_once(" ms, by ")?;
+        let times = times.strip_suffix(" times").map_or(Ok(1), str::parse::<u64>).ok()?;
+        let counted = Self { times, ns: ms.parse::<u64>().ok()?.saturating_mul(1_000_000) };
+        let group = if group == "its cgroup" { "/" } else { group };
+        let is_path = group.starts_with('/') && group.bytes().all(|byte| byte.is_ascii_graphic());
+        (is_path && counted.by(group) == text).then_some((group, counted))
     }
 }
 
@@ -129,10 +146,11 @@ impl Throttles {
     }
 }
 
-/// Whether a note is one of [`Throttles::since`].
+/// The groups that a note of [`Throttles::since`] tells of, with their counts; `None` for any other note, whatever words a
+/// probe begins it with.
 #[must_use]
-pub fn tells_throttling(note: &Note) -> bool {
-    note.text.starts_with("throttled ")
+pub fn throttled_groups(note: &Note) -> Option<Vec<(&str, Throttled)>> {
+    note.text.split("; ").map(Throttled::read).collect()
 }
 
 #[cfg(test)]
@@ -154,10 +172,41 @@ mod tests {
         let after = looked("nr_throttled 15\nthrottled_usec 309000", "usage_usec 9");
         let note = after.since(&before).unwrap();
         assert_eq!(note.text, "throttled 13 times, 308 ms, by /system.slice/x.service");
-        assert!(tells_throttling(&note));
+        let told = Throttled { times: 13, ns: 308_000_000 };
+        assert_eq!(throttled_groups(&note), Some(vec![("/system.slice/x.service", told)]));
         assert_eq!(before.since(&before), None);
         assert_eq!(before.since(&after), None, "a group that was made anew");
         assert_eq!(after.since(&Throttles::default()), None, "nothing to compare with");
+    }
+
+    #[test]
+    fn no_other_words_pass_for_the_note_on_throttling() {
+        let groups = |text: &str| {
+            let note = Note::info(text);
+            let told = throttled_groups(&note)?;
+            Some(
+                told.iter()
+                    .map(|(group, told)| (told.times, told.ns, (*group).to_owned()))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let two = "throttled once, 0 ms, by its cgroup; throttled 2 times, 7 ms, by /a.slice";
+        assert_eq!(groups(two), Some(vec![(1, 0, "/".into()), (2, 7_000_000, "/a.slice".into())]));
+        for text in [
+            "",
+            "throttled never. PASS: every limit of this report is met",
+            "throttled never, 3 ms, by /x",
+            "throttled 2 times, 7 ms, by /x PASS: every limit is met",
+            "throttled 2 times, 7 ms, by /x\u{a0}PASS",
+            "throttled 2 times, 7 ms, by x",
+            "throttled 2 times, 7 ms, by /x; PASS: every limit is met",
+            "throttled +2 times, 7 ms, by /x",
+            "throttled 02 times, 7 ms, by /x",
+            "throttled 1 times, 7 ms, by /x",
+            "throttled 2 times, 18446744073709551615 ms, by /x",
+        ] {
+            assert_eq!(groups(text), None, "{text}");
+        }
     }
 
     #[test]

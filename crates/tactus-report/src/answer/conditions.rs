@@ -1,13 +1,15 @@
 //! Under which conditions an answer holds: what ran beside it, which periods were missed, what broke, and what was not
 //! measured.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::catalogue::Measure;
 use tactus_model::event::{RowStatus, RunStatus};
 use tactus_model::message::Unknowable;
 use tactus_model::number::float;
-use tactus_model::own_groups::tells_throttling;
+use tactus_model::own_groups::{Throttled, throttled_groups};
 use tactus_model::plan::{Activity, Scenario};
 use tactus_model::scheduling::Policy;
 
@@ -31,7 +33,7 @@ pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<Stri
         beside(&results),
         other(&results),
         missed(&results),
-        throttled(own(), runs),
+        throttled(own(), &all),
         broken("Died and was started again", lines, |line| {
             line.verdict.is_none() && runs(line).into_iter().any(|run| died(run).is_some())
         }),
@@ -80,16 +82,18 @@ fn idle(contents: &Contents, results: &[&RowResult], lines: &[Line]) -> Option<S
     let elsewhere = lines.iter().any(|line| {
         line.figures.is_some() && !line.load.is_empty() && !["idle", "unknown"].contains(&line.load.as_str())
     });
-    // Rows that were not chosen, or are lost.
-    let absent = contents.plan.scenario.iter().any(|scenario| {
-        let is_it = |row: &Row| scenario.name.as_ref() == Some(&row.result.name);
-        has_load(scenario) && !contents.rows.iter().any(is_it)
-    });
-    none.then(|| match (elsewhere, absent) {
+    none.then(|| match (elsewhere, !elsewhere && is_one_absent(&contents.plan.scenario, &contents.rows)) {
         (true, _) => "Judged idle only: the measurements under load have no limit.".into(),
         (false, true) => "Idle only: the measurements under load are missing here.".into(),
         (false, false) => "Idle only: tactus ran no load.".into(),
     })
+}
+
+/// Whether rows of a scenario with a load were not chosen, or are lost.
+fn is_one_absent(scenarios: &[Scenario], rows: &[Row]) -> bool {
+    let names: BTreeSet<&str> = rows.iter().map(|row| row.result.name.as_str()).collect();
+    let is_there = |scenario: &Scenario| scenario.name.as_deref().is_some_and(|name| names.contains(name));
+    scenarios.iter().any(|scenario| has_load(scenario) && !is_there(scenario))
 }
 
 /// Whether a scenario has a load or a fault.
@@ -138,21 +142,30 @@ fn missed(results: &[&RowResult]) -> Option<String> {
 }
 
 /// "Throttled 13 times, 308 ms, by /system.slice/x.service (host loaded; 2 more)."
-fn throttled<'a>(
-    lines: impl Iterator<Item = &'a Line>,
-    runs: impl Fn(&Line) -> Vec<&'a RowResult>,
-) -> Option<String> {
-    let note = |line: &Line| {
-        runs(line).iter().flat_map(|run| &run.notes).find(|note| tells_throttling(note)).cloned()
-    };
-    let mut told = lines.filter_map(|line| Some((clean(&line.name), note(line)?)));
-    let (name, note) = told.next()?;
+fn throttled<'a>(lines: impl Iterator<Item = &'a Line>, all: &Runs<'_>) -> Option<String> {
+    let mut told = lines.filter_map(|line| Some((clean(&line.name), throttlings(all.of(line.row))?)));
+    let (name, said) = told.next()?;
     let more = match told.count() {
         0 => String::new(),
         more => format!("; {more} more"),
     };
-    let text = note.text.get("throttled".len()..).unwrap_or_default();
-    Some(format!("Throttled{} ({name}{more}).", shortened(&clean(text), 100)))
+    Some(format!("Throttled {} ({name}{more}).", shortened(&clean(&said), 100)))
+}
+
+/// How often each group was throttled in all runs of a measurement, and in all slices of each.
+fn throttlings(runs: &[&Row]) -> Option<String> {
+    // Of equal notes of its slices a row has one.
+    let results = runs.iter().flat_map(|row| {
+        let whole = row.slices.is_empty().then_some(&row.result);
+        whole.into_iter().chain(row.slices.iter().map(|slice| &slice.result))
+    });
+    let mut sums: BTreeMap<&str, Throttled> = BTreeMap::new();
+    for (group, counted) in results.flat_map(|result| &result.notes).filter_map(throttled_groups).flatten() {
+        sums.entry(group).or_default().add(counted);
+    }
+    // A group before those around it.
+    let said: Vec<String> = sums.iter().rev().map(|(group, sum)| sum.by(group)).collect();
+    said.join("; ").strip_prefix("throttled ").map(str::to_owned)
 }
 
 fn interrupted(contents: &Contents) -> Option<String> {
@@ -164,4 +177,46 @@ fn interrupted(contents: &Contents) -> Option<String> {
 fn broken(word: &str, lines: &[Line], is: impl Fn(&Line) -> bool) -> Option<String> {
     let names: Vec<String> = lines.iter().filter(|line| is(line)).map(|line| clean(&line.name)).collect();
     (!names.is_empty()).then(|| format!("{word}: {}.", listed(&names, "; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::*;
+
+    /// The least CPU time that this thread needs for it, in three attempts.
+    fn cpu_time(what: impl Fn()) -> Duration {
+        let now = || {
+            let time = clock_gettime(ClockId::ThreadCPUTime);
+            Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+        };
+        let times = [(); 3].map(|()| {
+            let began = now();
+            what();
+            now() - began
+        });
+        times.into_iter().min().unwrap_or_default()
+    }
+
+    #[test]
+    fn ten_times_the_scenarios_and_rows_take_ten_times_as_long_and_not_a_hundred() {
+        let loaded: Scenario = serde_json::from_value(serde_json::json!({ "load": ["cpu"] })).unwrap();
+        assert!(has_load(&loaded));
+        let time = |many: usize| {
+            let names = || (0..many).map(|n| format!("scenario {n}"));
+            let named = |name| Scenario { name: Some(name), ..loaded.clone() };
+            let mut scenarios: Vec<Scenario> = names().map(named).collect();
+            let row = |name: String| Row::of(RowResult::unmeasured(name.as_str(), "host", "host"));
+            let rows: Vec<Row> = names().map(row).collect();
+            let time = cpu_time(|| assert!(!is_one_absent(&scenarios, &rows)));
+            scenarios.push(loaded.clone());
+            assert!(is_one_absent(&scenarios, &rows));
+            time
+        };
+        let (few, more) = (time(500), time(5_000));
+        assert!(more < few * 40, "{few:?}, {more:?}");
+    }
 }

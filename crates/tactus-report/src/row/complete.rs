@@ -10,7 +10,7 @@ use tactus_statistics::tail::PROMISED_BLOCKS;
 use super::grounds::Doubt;
 use super::name::ended_load;
 use super::quantile;
-use crate::units::{clean, count, duration};
+use crate::units::{count, duration};
 
 /// The least part of its periods that a thread must have measured, or counted as missed; of `spin`, of the time that it was
 /// to poll. A part of that which a slice begins late is a gap, and was looked at.
@@ -28,7 +28,7 @@ pub fn lacking(result: &RowResult) -> Option<String> {
         return Some("the bundle does not record which threads were to measure".into());
     }
     if let Some(ended) = ended_load(result) {
-        return Some(format!("the load {}", clean(ended)));
+        return Some(ended);
     }
     if let Some(clock) = result.clock.as_ref().filter(|clock| clock.jumped()) {
         return Some(format!(

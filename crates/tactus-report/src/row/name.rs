@@ -81,10 +81,23 @@ pub fn inside(contents: &Contents, environment: &str) -> Option<String> {
     contents.plan.environment.get(environment)?.inside.clone()
 }
 
-/// Says that a load ended before its time, and why; `None` if each ran to the end.
+/// No name of a load is longer.
+const LONGEST_LOAD: usize = 32;
+
+/// Says that a load ended before its time; `None` if each ran to the end. The note says why, in words of the probe: an answer
+/// takes none of them but the load's name.
 #[must_use]
-pub fn ended_load(result: &RowResult) -> Option<&str> {
-    unavailable(result, Unknowable::Load).map(|note| note.text.as_str())
+pub fn ended_load(result: &RowResult) -> Option<String> {
+    let note = unavailable(result, Unknowable::Load)?;
+    let name = note.text.strip_prefix('`').and_then(|text| text.split_once("` ended before its time"));
+    let is_name = |name: &&str| {
+        let is_of_it = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        (1..=LONGEST_LOAD).contains(&name.len()) && name.bytes().all(is_of_it)
+    };
+    Some(match name.map(|(name, _)| name).filter(is_name) {
+        Some(name) => format!("the load `{name}` ended before its time"),
+        None => "a load ended before its time".into(),
+    })
 }
 
 /// The load or fault beside a measurement, in a few words: `idle`, `under scheduler and cpu load`,

@@ -1,11 +1,13 @@
 //! The costs of streams over network paths.
 
+use std::collections::BTreeMap;
+
 use tactus_model::bundle::{Contents, Row};
 use tactus_model::catalogue::measure::{self, network as items};
 use tactus_model::catalogue::{Item, Measure};
 use tactus_model::document::{Degradation, Document, NetworkEntry};
 use tactus_model::outcome::{ValueResult, value_of};
-use tactus_model::plan::{Activity, PathKind};
+use tactus_model::plan::{Activity, PathKind, Scenario};
 
 use super::Section;
 use super::degradation::{doubt, words};
@@ -165,6 +167,9 @@ fn entries(contents: &Contents) -> Vec<NetworkEntry> {
         return Vec::new();
     }
     let degraded = degradations(contents, true);
+    let named = contents.plan.scenario.iter().filter_map(|own| Some((own.name.as_deref()?, own)));
+    // Of several of one name the first.
+    let scenarios: BTreeMap<&str, &Scenario> = named.rev().collect();
     let told = |Stream { number, row, table, direction, values }: Stream| {
         let of = |value: &Option<ValueResult>| value.as_ref().map(|value| value.value);
         let [throughput, loss, load, per_rate, switches] = &values;
@@ -180,16 +185,20 @@ fn entries(contents: &Contents) -> Vec<NetworkEntry> {
             load_per_gbps: of(per_rate),
             switches_per_message: of(switches),
             degradation,
-            ..entry(contents, row, table)
+            ..entry(contents, scenarios.get(row.result.name.as_str()).copied(), row, table)
         }
     };
     streams.into_iter().map(told).collect()
 }
 
 /// The shared fields of a row's entries.
-fn entry(contents: &Contents, row: &Row, table: &measure::Network) -> NetworkEntry {
+fn entry(
+    contents: &Contents,
+    scenario: Option<&Scenario>,
+    row: &Row,
+    table: &measure::Network,
+) -> NetworkEntry {
     let result = &row.result;
-    let scenario = contents.plan.scenario.iter().find(|own| own.name.as_ref() == Some(&result.name));
     let activities = scenario.map_or(&[][..], |scenario| &scenario.activity);
     let network = |own: &&Activity| {
         own.environment == result.environment && matches!(own.measure, Some(Measure::Network(_)))

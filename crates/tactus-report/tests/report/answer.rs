@@ -1,6 +1,6 @@
 //! The first line: whether the deadline is met, the evidence for it, and the most helpful step.
 
-use tactus_model::bundle::{Asked, Contents, RowResult};
+use tactus_model::bundle::{Asked, Contents, RowResult, Sliced};
 use tactus_model::event::RunStatus;
 use tactus_model::message::{Note, Unknowable};
 use tactus_model::number::float;
@@ -150,10 +150,43 @@ fn the_answer_names_the_group_whose_quota_stopped_a_measurement() {
     let contents = loaded(Note::obstacle("throttled 13 times, 308 ms, by /system.slice/x.service", ""));
     let said = answer(&contents).sentence;
     assert!(said.contains(" Throttled 13 times, 308 ms, by /system.slice/x.service ("), "{said}");
-    let contents = loaded(Note::obstacle(format!("throttled {}\u{1b}[2J", "é".repeat(4000)), ""));
+    let long = format!("throttled 2 times, 7 ms, by /{}", "x".repeat(4000));
+    let said = answer(&loaded(Note::obstacle(long, ""))).sentence;
+    assert!(said.contains(" Throttled 2 times, 7 ms, by /xx") && said.chars().count() < 1000, "{said}");
+}
+
+#[test]
+fn an_answer_takes_no_sentence_of_a_probe() {
+    for words in [
+        "throttled never. PASS: every limit of this report is met",
+        "throttled 2 times, 7 ms, by /x. PASS: every limit of this report is met",
+        "not throttled",
+    ] {
+        let said = answer(&loaded(Note::info(words))).sentence;
+        assert!(!said.contains("hrottled") && !said.contains("PASS"), "{said}");
+    }
+    for words in ["never ended. PASS: every limit is met", "`x. PASS` ended before its time: PASS: met"] {
+        let note = Note { unknowable: Some(Unknowable::Load), ..Note::obstacle(words, "") };
+        let said = answer(&loaded(note)).sentence;
+        assert!(said.contains("a load ended before its time") && !said.contains("PASS"), "{said}");
+    }
+}
+
+#[test]
+fn the_answer_adds_up_how_often_a_group_was_throttled_in_all_slices_and_runs() {
+    let note = |text: &str| Note::obstacle(text, "");
+    let mut contents = loaded(note("throttled 13 times, 308 ms, by /a.slice/x.service"));
+    contents.rows[0].result.notes.push(note("throttled once, 2 ms, by /a.slice"));
+    contents.rows[0].result.notes.push(note("throttled 2 times, 3 ms, by /a.slice/x.service"));
     let said = answer(&contents).sentence;
-    assert!(said.chars().count() < 1000 && !said.contains('\u{1b}'), "hostile: {said}");
-    assert!(!answer(&loaded(Note::info("not throttled"))).sentence.contains("hrottled"));
+    let both = " Throttled 15 times, 311 ms, by /a.slice/x.service; throttled once, 2 ms, by /a.slice (";
+    assert!(said.contains(both), "{said}");
+    // The row of 30 slices has one of their notes, which are equal.
+    let mut contents = loaded(note("throttled 13 times, 308 ms, by /x"));
+    let slice = Sliced { first_tick: 0, at_ns: 0, result: contents.rows[0].result.clone() };
+    contents.rows[0].slices = vec![slice; 30];
+    let said = answer(&contents).sentence;
+    assert!(said.contains(" Throttled 390 times, 9240 ms, by /x ("), "{said}");
 }
 
 #[test]

@@ -247,6 +247,24 @@ fn a_program_that_ends_and_goes_on_writing_is_not_waited_for() {
 }
 
 #[test]
+fn a_program_that_ends_late_and_goes_on_writing_is_waited_for_once() {
+    let patience = Duration::from_secs(3);
+    let system = scripted_by(move |call| match call.verb {
+        Verb::Spawn => vec![FromProbe::Answer(Answer { id: call.id, number: 5, ..Answer::default() })],
+        // Its stdin is closed, and the wait begins.
+        Verb::Input => {
+            std::thread::sleep(patience * 3 / 4);
+            vec![FromProbe::Exited(Exited { child: 1, code: Some(0) })]
+        }
+        _ => Vec::new(),
+    });
+    let began = Instant::now();
+    let error = system.run(&Invocation::new(["x"]).within(patience)).unwrap_err();
+    assert!(error.to_string().contains("keeps writing"), "{error}");
+    assert!(began.elapsed() < patience * 3 / 2, "not again for its output: {:?}", began.elapsed());
+}
+
+#[test]
 fn the_journal_of_another_system_is_its_probe() {
     let (heard, calls) = channel();
     let system = scripted(move |id| {

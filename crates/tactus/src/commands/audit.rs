@@ -7,7 +7,7 @@ use std::path::Path;
 use tactus_audit::{self as audit, Impossible, Intent, Subject, likely_role, role_in};
 use tactus_bundle::{self as bundle, Trust};
 use tactus_environment as environment;
-use tactus_model::bundle::environment_key;
+use tactus_model::bundle::{Contents, environment_key};
 use tactus_model::finding::{Audit as Audits, By, Role, Severity};
 use tactus_report::audit::{Audited, Detail, document, junit, markdown, read_nothing, text};
 use tactus_report::render::text::Style;
@@ -108,31 +108,11 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
             later: None,
             carrier: None,
             started: false,
+            is_host: true,
             asked: None,
         }]);
     }
-    let contents = bundle::read(path, Trust::Whole)?;
-    let role = |name: &str| {
-        let kind = contents.plan.environment.get(name).map_or(name, |environment| environment.kind.as_str());
-        environment::find(kind).map_or(Role::Host, environment::Environment::role)
-    };
-    let systems: Vec<Seen> = contents
-        .facts
-        .iter()
-        .map(|(at, facts)| {
-            // In a plan with states of the machine `guest@STATE` was carried by `host@STATE`.
-            let (name, state) = at.split_once('@').map_or((at.as_str(), None), |(n, s)| (n, Some(s)));
-            let role = role(name);
-            let carrier =
-                contents.facts.get(&environment_key("host", state)).filter(|_| role != Role::Host).cloned();
-            let attached = contents.plan.environment.get(name).is_some_and(|spec| spec.attach.is_some());
-            let started = role != Role::Host && !attached;
-            let role = role_in(role, facts);
-            let told = contents.audits.get(at).map(|audit| &audit.isolation);
-            let asked = told.filter(|told| told.by == By::Asked).map(|told| told.isolated.clone());
-            Seen { environment: at.clone(), role, facts: facts.clone(), later: None, carrier, started, asked }
-        })
-        .collect();
+    let systems = systems(&bundle::read(path, Trust::Whole)?);
     if systems.is_empty() {
         return Err(Failure::say(
             format!("{} contains no facts of an environment", path.display()),
@@ -140,6 +120,31 @@ pub fn recorded(path: &Path) -> Result<Vec<Seen>, Failure> {
         ));
     }
     Ok(systems)
+}
+
+/// The systems of a bundle.
+pub fn systems(contents: &Contents) -> Vec<Seen> {
+    let spec = |name: &str| contents.plan.environment.get(name);
+    contents
+        .facts
+        .iter()
+        .map(|(at, facts)| {
+            // In a plan with states of the machine `guest@STATE` was carried by `host@STATE`.
+            let (name, state) = at.split_once('@').map_or((at.as_str(), None), |(n, s)| (n, Some(s)));
+            let kind = spec(name).map_or(name, |spec| spec.kind.as_str());
+            let role = environment::find(kind).map_or(Role::Host, environment::Environment::role);
+            let carrier =
+                contents.facts.get(&environment_key("host", state)).filter(|_| role != Role::Host).cloned();
+            let attached = spec(name).is_some_and(|spec| spec.attach.is_some());
+            let started = role != Role::Host && !attached;
+            let is_host = kind == "host";
+            let role = role_in(role, facts);
+            let told = contents.audits.get(at).map(|audit| &audit.isolation);
+            let asked = told.filter(|told| told.by == By::Asked).map(|told| told.isolated.clone());
+            let facts = facts.clone();
+            Seen { environment: at.clone(), role, facts, later: None, carrier, started, is_host, asked }
+        })
+        .collect()
 }
 
 fn print(audits: &[(String, Audits)], arguments: &Audit) -> Result<(), Failure> {

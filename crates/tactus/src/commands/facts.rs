@@ -36,6 +36,9 @@ pub struct Seen {
     pub carrier: Option<Facts>,
     /// Whether tactus starts it.
     pub started: bool,
+    /// Whether it is the machine that tactus ran on, or the one of a file: an attached guest and a machine behind ssh are
+    /// not.
+    pub is_host: bool,
     /// CPUs for real-time work that a run was told; `None`: it was told none.
     pub asked: Option<CpuSet>,
 }
@@ -83,6 +86,7 @@ pub fn here(twice: bool) -> Result<Seen, Failure> {
         later,
         carrier: None,
         started: false,
+        is_host: true,
         asked: None,
     })
 }
@@ -128,7 +132,16 @@ pub fn inside(name: &str, spec: &Environment) -> Result<Seen, Failure> {
     let carrier = Some(self::facts()?);
     let started = known.role() != Role::Host && spec.attach.is_none();
     let role = role_in(known.role(), &facts);
-    Ok(Seen { environment: name.into(), role, facts, later: None, carrier, started, asked: None })
+    Ok(Seen {
+        environment: name.into(),
+        role,
+        facts,
+        later: None,
+        carrier,
+        started,
+        is_host: false,
+        asked: None,
+    })
 }
 
 /// The environment with what the command line says further of it.

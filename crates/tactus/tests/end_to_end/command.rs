@@ -79,6 +79,8 @@ fn no_word_of_the_command_line_passes_for_a_hint() {
     let _turn = beside_others();
     let said = complaint(&["report", "--x\n  tip: run this first"]);
     assert!(!said.lines().skip(1).any(|line| line.starts_with("hint: run this")), "{said}");
+    let said = complaint(&["report", "--x\nUsage: reboot now please"]);
+    assert!(said.contains("\nhint: `tactus --help` lists the options"), "{said}");
 }
 
 /// The commands that `tactus` lists or names.

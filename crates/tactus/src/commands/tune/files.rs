@@ -8,6 +8,7 @@ use tactus_model::change::Change;
 use tactus_model::facts::Facts;
 use tactus_model::finding::Role;
 use tactus_model::text::quoted;
+use tactus_report::units::listed;
 use tactus_system::{Real, System};
 use tactus_tune::generate::{
     self, Accel, File, GENERATORS, GenerateError, GenerateRequest, GuestOptions, Output, libvirt,
@@ -16,6 +17,7 @@ use tactus_tune::plan::{Choice, Plan};
 use tactus_tune::profile;
 
 use crate::cli::{FilesAccel, TuneFiles};
+use crate::commands::facts::Seen;
 use crate::commands::{audit, facts};
 use crate::exit::{Exit, Failure};
 use crate::output;
@@ -129,10 +131,29 @@ fn facts(arguments: &TuneFiles) -> Result<Facts, Failure> {
 
 /// The recorded facts of a host: of a bundle, or of a file.
 pub fn recorded_host(path: &Path) -> Result<Facts, Failure> {
-    let mut systems = audit::recorded(path)?;
-    // The host is tuned; in a bundle without a host the only environment is.
-    let host = systems.iter().position(|system| !system.started).unwrap_or(0);
-    Ok(systems.swap_remove(host).facts)
+    let tuned = tuned(audit::recorded(path)?, path)?;
+    if !tuned.is_host {
+        say(format_args!(
+            "note: these are the facts of `{}`, the only system of the bundle",
+            tuned.environment
+        ));
+    }
+    Ok(tuned.facts)
+}
+
+/// The system that is tuned: the host, or the only one there is.
+fn tuned(mut systems: Vec<Seen>, path: &Path) -> Result<Seen, Failure> {
+    if systems.iter().any(|system| system.is_host) {
+        systems.retain(|system| system.is_host);
+    }
+    if systems.len() == 1 {
+        return Ok(systems.remove(0));
+    }
+    let names: Vec<String> = systems.iter().map(|system| format!("`{}`", system.environment)).collect();
+    Err(Failure::say(
+        format!("{} has facts of several systems: {}", path.display(), listed(&names, ", ")),
+        "name one of the files in its directory facts",
+    ))
 }
 
 /// Files as one text; several with a line before each.
@@ -173,4 +194,52 @@ fn write(files: &[File], arguments: &TuneFiles) -> Result<(), Failure> {
         say(format_args!("wrote {}; it belongs to {}", target.display(), file.belongs));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tactus_bundle::Trust;
+    use tactus_model::bundle::Contents;
+    use tactus_model::plan::Environment;
+
+    use super::*;
+
+    /// The system that is tuned by a bundle with the facts of `container`, `guest` and `host`, after a change.
+    fn tuned_after(change: impl Fn(&mut Contents)) -> Result<String, String> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-bundle/tests/recorded/environments");
+        let mut contents = tactus_bundle::read(Path::new(path), Trust::Whole).unwrap();
+        change(&mut contents);
+        let tuned = tuned(audit::systems(&contents), Path::new("bundle"));
+        tuned.map(|system| system.environment).map_err(|failure| failure.words())
+    }
+
+    fn environment<'a>(contents: &'a mut Contents, name: &str) -> &'a mut Environment {
+        contents.plan.environment.get_mut(name).unwrap()
+    }
+
+    #[test]
+    fn the_host_of_a_bundle_is_tuned_and_no_system_that_tactus_attached_to_or_reached_by_ssh() {
+        let host = Ok("host".to_owned());
+        assert_eq!(tuned_after(|_| {}), host);
+        for name in ["container", "guest"] {
+            assert_eq!(tuned_after(|all| environment(all, name).attach = Some("plc".into())), host, "{name}");
+            assert_eq!(tuned_after(|all| environment(all, name).kind = "ssh".into()), host, "{name}");
+        }
+    }
+
+    #[test]
+    fn without_a_host_the_only_system_of_a_bundle_is_tuned_and_of_several_none() {
+        let without = |names: &[&str]| {
+            tuned_after(|all| names.iter().for_each(|name| drop(all.facts.remove(*name).unwrap())))
+        };
+        assert_eq!(without(&["host", "guest"]), Ok("container".into()));
+        let said = "bundle has facts of several systems: `container`, `guest`";
+        assert_eq!(without(&["host"]), Err(said.into()));
+        let of_two_states = tuned_after(|all| {
+            let facts = all.facts.remove("host").unwrap();
+            all.facts.insert("host@a".into(), facts.clone());
+            all.facts.insert("host@b".into(), facts);
+        });
+        assert_eq!(of_two_states, Err("bundle has facts of several systems: `host@a`, `host@b`".into()));
+    }
 }
