@@ -189,8 +189,8 @@ pub struct QuantityEntry {
     /// Difference between sittings of one condition, or between runs where each condition is one sitting: the standard
     /// deviation of the logarithm, of both conditions together. `null`: too few.
     pub spread: Option<f64>,
-    /// If it is inconclusive: sittings of each condition, or runs where each condition is one sitting, that would decide
-    /// with a probability of 80 %, if the observed difference is real. `null`: no practical number would.
+    /// If it is inconclusive: how many sittings of each condition would decide with a probability of 80 %, if the observed
+    /// difference is real. Of one sitting each it counts runs. `null`: no practical number would.
     pub needed: Option<usize>,
     /// If it is inconclusive: the margin with which it would pass. `null`: no margin.
     pub margin_needed: Option<f64>,

@@ -71,8 +71,8 @@ pub fn against_itself(of: &Condition, margins: &Margins) -> CompareDocument {
     let (outcome, reason) = match &own {
         None => {
             let said = format!(
-                "{name} has fewer than {LEAST_SITTINGS} sittings of 5 runs or more, and fewer than {LEAST_RUNS} runs of a \
-                 scenario, which a split into halves needs; or no runs that may be judged"
+                "{name} has too few runs that may be judged: halves need {LEAST_SITTINGS} sittings of 5 runs or more, or \
+                 {LEAST_RUNS} runs"
             );
             (Judgement::Inconclusive, said)
         }

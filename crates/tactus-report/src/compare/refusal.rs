@@ -252,7 +252,7 @@ impl fmt::Display for Refusal {
             Self::TooFew { by: By::Ranks, counts: [base, now] } => write!(
                 f,
                 "{base} and {now} sittings of fewer than 5 runs are too few: 5 of each are needed, or 19 of the base \
-                 for one new one; of sittings with `--repeat 5` or more, {LEAST_SITTINGS} in all"
+                 for one new one. With `--repeat 5` or more {LEAST_SITTINGS} in all are enough"
             ),
             Self::TooFew { by: By::Medians, counts: [base, now] } => write!(
                 f,

@@ -129,8 +129,8 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     })
 }
 
-/// What imported values are cut to, in ns: a tool that counts whole microseconds cuts the rest off, so the values of another
-/// tool are compared after the same cut. That is exact, because a cut keeps the order of values. 1: nothing is cut.
+/// Imported values are cut to multiples of this, in ns. A tool that counts whole microseconds cuts the rest off, so the values
+/// of the other tool are cut as well. That is exact, because a cut keeps the order of values. 1: nothing is cut.
 fn imported_step(base: &[Run], now: &[Run]) -> u64 {
     let runs = || base.iter().chain(now).map(|run| &run.row.result);
     let is_whole = |result: &RowResult| figures(result).is_some_and(is_in_whole_us);

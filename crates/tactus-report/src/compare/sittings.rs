@@ -23,7 +23,7 @@ pub enum By {
 }
 
 impl By {
-    /// For these runs; those of the other may be none yet.
+    /// For these runs. The other condition may have no run yet.
     pub fn of(base: &[Run], now: &[Run]) -> Self {
         if sittings(base) <= 1 && sittings(now) <= 1 {
             return Self::Runs;
@@ -90,7 +90,7 @@ impl By {
         }
     }
 
-    /// What a value is of: `runs`, `sittings`.
+    /// The word for several: `runs` or `sittings`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Runs => "runs",

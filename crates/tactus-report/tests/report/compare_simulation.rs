@@ -197,9 +197,9 @@ const RUNS: [(&str, fn(&mut Random) -> f64); 4] = [
     }),
 ];
 
-/// Simulates sittings of eight runs whose levels differ by `day` from day to day: the last of four quantities has runs of
-/// this law, and all are `ratio` times worse in the other condition. How many of 100 comparisons call one a regression, and
-/// how many are undecided.
+/// Simulates sittings of eight runs whose levels differ by `day` from day to day. The last of four quantities has runs of
+/// this law, and all are `ratio` times worse in the other condition. Returns how many of 100 comparisons call one a
+/// regression, and how many are undecided.
 fn sittings(trials: u64, counts: [u32; 2], day: f64, law: fn(&mut Random) -> f64, ratio: f64) -> [f64; 2] {
     let found = all_of(trials, |seed| {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));

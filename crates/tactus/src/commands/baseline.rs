@@ -76,8 +76,7 @@ impl Base {
         Ok(Self { name: name.to_owned(), sittings })
     }
 
-    /// What the gate will be able to show with so many runs, in a sentence that is printed before they are made; `None`:
-    /// a baseline that cannot be judged at all says so afterwards.
+    /// What the gate will be able to show with `planned` runs: a sentence that is printed before the run.
     #[must_use]
     pub fn needs(&self, planned: usize) -> String {
         let base = Condition::new(self.name.clone(), self.sittings.clone());

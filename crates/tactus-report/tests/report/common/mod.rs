@@ -69,7 +69,7 @@ impl Shape {
 
 pub const MACHINE: &str = "bench-07";
 
-/// Each round of a bundle as a bundle of its own date: as if the runs had been sittings.
+/// Each round of a bundle as a separate bundle: as if the runs had been sittings.
 pub fn sittings(of: &Contents) -> Vec<Contents> {
     let rounds: std::collections::BTreeSet<Option<u32>> =
         of.rows.iter().map(|row| row.result.repeat).collect();

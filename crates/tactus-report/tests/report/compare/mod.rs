@@ -398,7 +398,7 @@ fn of_a_throughput_less_is_worse() {
     assert!(document.outcome == Judgement::Pass && document.scenarios[0].quantities[0].improved);
 }
 
-/// So many sittings of eight runs whose levels differ by so much, each slower by this factor.
+/// `count` sittings of eight runs. Their levels differ by `spread`, and all are `slower` times as slow.
 fn days(count: u32, spread: f64, slower: f64) -> Vec<Contents> {
     let level = |day: u32| slower * (1.0 + spread * (f64::from(day * 3 % 7) - 3.0) / 2.0);
     (0..count)
