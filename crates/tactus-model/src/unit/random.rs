@@ -9,6 +9,9 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
+    /// The step of its sequence, and the factors of its two mixing steps.
+    pub const FACTORS: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+
     /// Begins with a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
@@ -18,9 +21,10 @@ impl SplitMix64 {
     /// The number at a place of a seed's sequence, which begins at 1.
     #[must_use]
     pub const fn at(seed: u64, place: u64) -> u64 {
-        let mut bits = seed.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let [step, first, second] = Self::FACTORS;
+        let mut bits = seed.wrapping_add(place.wrapping_mul(step));
+        bits = (bits ^ (bits >> 30)).wrapping_mul(first);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(second);
         bits ^ (bits >> 31)
     }
 

@@ -125,9 +125,9 @@ impl Rhythm {
         Ok(Self { every: every.max(1), lots, made })
     }
 
-    /// Whether its moments are random.
-    pub const fn is_drawn(&self) -> bool {
-        self.lots.is_some()
+    /// The draws of its moments, if they are random.
+    pub const fn lots(&self) -> Option<Lots> {
+        self.lots
     }
 
     /// The record of the moments.

@@ -282,3 +282,18 @@ fn simulation_of_power() {
     println!("\"no\" is said, after 30, 60, 300 s:");
     table(&[30, 60, 300], |word| word == Word::No);
 }
+
+/// A job runs in the last part of every period, so no window of the fault is the largest of its period.
+#[test]
+fn a_weak_leak_beside_a_job_with_the_same_period_is_told_without_a_contradiction() {
+    let strata = (0..40).map(|period| {
+        let drawn = period % 9;
+        let mut values = vec![100_000; WINDOWS];
+        (values[9], values[drawn]) = (2_000_000, 300_000);
+        Stratum { values, drawn, reach: 0 }
+    });
+    let judged = judge_fault(&strata.collect::<Vec<_>>(), SIZE, ERROR);
+    assert_eq!(judged.leak, Some(Word::Weaker), "{}", judged.reason);
+    assert!(judged.reason.contains("typically 3.0 times"), "{}", judged.reason);
+    assert!(!judged.reason.contains("0 of 40"), "{}", judged.reason);
+}

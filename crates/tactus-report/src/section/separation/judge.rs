@@ -135,6 +135,15 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
             format!("seen at its size ({says}), but not each time ({full_beyond} of {of} injections)");
         return judged.known(Leak::Sometimes, reason);
     }
+    if seen && float(out.times as u64) <= out.expected {
+        // Larger in most periods, and the largest in none: by how much is what was seen.
+        let ratio = judged.ratio.map_or_else(String::new, |(ratio, _)| format!(", typically {ratio:.1} times"));
+        let reason = format!(
+            "smaller than its size ({says}): latencies with it are larger than those of the rest of its period{ratio}, more \
+             often than chance explains"
+        );
+        return judged.known(Leak::Weaker, reason);
+    }
     if seen {
         let standing = strata.iter().filter(|stratum| stratum.stands_out(stratum.drawn, SLACK));
         let typical = middle(standing.map(|stratum| float(stratum.with())));

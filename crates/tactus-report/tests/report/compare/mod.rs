@@ -529,11 +529,7 @@ fn too_few_runs_for_halves_say_nothing_of_a_baseline() {
         &Margins::default(),
     );
     assert_eq!(document.outcome, Judgement::Inconclusive);
-    assert!(
-        document.baseline.is_none() && document.reason.contains("10 runs"),
-        "{}",
-        document.reason
-    );
+    assert!(document.baseline.is_none() && document.reason.contains("10 runs"), "{}", document.reason);
 }
 
 #[test]

@@ -24,13 +24,13 @@ pub struct Lookout {
 }
 
 impl Lookout {
-    /// Starts it for blocks that are due every `every` ns and take `length` ns.
+    /// Starts it for blocks that are due every `every` ns and are over `late` ns later.
     ///
     /// # Errors
     /// When the system refuses the thread.
-    pub fn start(records: Vec<(u32, Record)>, every: u64, length: u64) -> io::Result<Self> {
+    pub fn start(records: Vec<(u32, Record)>, every: u64, late: u64) -> io::Result<Self> {
         let (over, is_over) = channel::channel();
-        let look = move || look(records, every, length, &is_over);
+        let look = move || look(records, every, late, &is_over);
         let thread = std::thread::Builder::new().name("lookout".into()).spawn(look)?;
         Ok(Self { over, thread })
     }
@@ -42,12 +42,12 @@ impl Lookout {
     }
 }
 
-fn look(records: Vec<(u32, Record)>, every: u64, length: u64, over: &Receiver<()>) -> CpuSet {
+fn look(records: Vec<(u32, Record)>, every: u64, late: u64, over: &Receiver<()>) -> CpuSet {
     let (mut awake, mut kept) = (Vec::new(), CpuSet::default());
     let began = sys::now();
     let mut left: Vec<_> = records.into_iter().map(|(cpu, record)| (cpu, record, Since::default())).collect();
     while !left.is_empty() && over.receive_within(Duration::from_nanos(every)) == Received::Nothing {
-        let due = sys::now().saturating_sub(began).saturating_sub(length) / every;
+        let due = sys::now().saturating_sub(began).saturating_sub(late) / every;
         left.retain_mut(|(cpu, record, since)| {
             if !since.are_missing(record.count(), due) {
                 return true;

@@ -16,6 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::Off;
+use tactus_model::lot::Lots;
 
 use self::awake::Awake;
 use self::lost::Lookout;
@@ -24,7 +25,7 @@ use self::record::{Record, WORDS};
 use super::{No, Wanted, no};
 use crate::bpf::why::{Place, Step, reason};
 use crate::fault::{Count, Disturbance, Held};
-use crate::sys::{bpf, perf};
+use crate::sys::{self, bpf, perf};
 
 /// Limit of the verifier's messages on a program, in bytes.
 const SAID: usize = 64 * 1_024;
@@ -51,7 +52,7 @@ struct Clocks {
     /// How often, and for how long, in ns.
     every: u64,
     length: u64,
-    told: bool,
+    lots: Option<Lots>,
 }
 
 pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
@@ -94,17 +95,18 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
         no(false, &["a BPF program was accepted, but ", ran, " on CPU ", &cpu.to_string()])
     })?;
     drop(tried);
+    let lots = wanted.rhythm.lots();
     let clocks = Clocks {
-        clocks: clocks(wanted.every)?,
+        clocks: clocks(lots.map_or(wanted.every, |lots| lots.part_ns))?,
         on,
         awake,
         kept,
         lookout: None,
         every: wanted.every,
         length: wanted.length,
-        told: wanted.rhythm.is_drawn(),
+        lots,
     };
-    clocks.on.iter().for_each(|(_, record)| record.begin(wanted.length));
+    clocks.on.iter().for_each(|(_, record)| record.begin(wanted.length, lots));
     Ok(Disturbance {
         way: way(&clocks.kept),
         works: Vec::new(),
@@ -134,9 +136,17 @@ fn utf8(said: &[u8]) -> &str {
 
 impl Held for Clocks {
     fn begin(&mut self) -> Result<(), String> {
+        if let Some(lots) = self.lots {
+            // A little into a part, as [`Lots::due`] is: then each tick is, and no block reaches into the next part by chance.
+            let (period, into) = (sys::now() / lots.every_ns, sys::now() % lots.every_ns);
+            self.on.iter().for_each(|(_, record)| record.skip(period));
+            sys::sleep_until(lots.begin(period, into / lots.part_ns + 2));
+        }
         begin(&self.clocks)?;
         let others = self.on.iter().copied().filter(|(cpu, _)| !self.kept.contains(*cpu)).collect();
-        let lookout = Lookout::start(others, self.every, self.length);
+        // A drawn block may be due at the very end of its period.
+        let late = self.length + self.lots.map_or(0, |lots| lots.every_ns);
+        let lookout = Lookout::start(others, self.every, late);
         self.lookout =
             Some(lookout.map_err(|error| ["no thread besides the blocks: ", &error.to_string()].concat())?);
         Ok(())
@@ -151,8 +161,50 @@ impl Held for Clocks {
         let times = self.on.iter().map(|(_, record)| record.count()).sum();
         let longest_ns = self.on.iter().filter_map(|(_, record)| record.longest()).max();
         // On all CPUs at the same moments.
-        let first = self.on.first().filter(|_| self.told);
+        let first = self.on.first().filter(|_| self.lots.is_some());
         let at = first.map(|(_, record)| record.began()).unwrap_or_default();
         Ok(Count { times: Some(times), longest_ns, at, way: Some(way(&self.kept)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tactus_model::catalogue::fault::{Block, BlockWay};
+
+    use super::*;
+    use crate::fault::{Fault, prepare};
+
+    const MS: u64 = 1_000_000;
+
+    /// On the kernel of this machine: the program draws as [`Lots`] does.
+    #[test]
+    fn a_drawn_block_comes_once_in_each_period_in_the_part_that_its_seed_names() {
+        let (length, every, seed) = (MS, 200 * MS, 7);
+        let block = Block {
+            length: tactus_model::Nanos(length),
+            every: tactus_model::Nanos(every),
+            emulated: None,
+            off: None,
+            way: Some(BlockWay::Bpf),
+        };
+        let cpus = CpuSet::one(sys::affinity().unwrap().first().unwrap());
+        let mut held = match prepare(&Fault::Block(block), &cpus, 99, Some(seed)) {
+            Ok(disturbance) => disturbance.held.unwrap(),
+            Err(refusal) => return println!("SKIPPED: no BPF program can block here: {}", refusal.reason),
+        };
+        held.begin().unwrap();
+        std::thread::sleep(Duration::from_secs(5));
+        let at = held.end().unwrap().at;
+        assert!(at.len() >= 15, "24 periods: {at:?}");
+        let lots = Lots::of_fault(length, every, seed);
+        let periods: Vec<u64> = at.iter().map(|at| at / every).collect();
+        assert!(periods.is_sorted_by(|one, next| one < next), "{periods:?}");
+        // Where something else holds the CPU at a part's end, a tick comes late.
+        let in_place = |at: &&u64| **at % every / lots.part_ns == lots.place(**at / every);
+        assert_eq!(at.iter().filter(in_place).count(), at.len(), "{at:?}");
+        let early = |at: &&u64| **at % lots.part_ns < lots.part_ns / 2;
+        assert!(at.iter().filter(early).count() * 2 >= at.len(), "a little into the part: {at:?}");
     }
 }

@@ -2,13 +2,18 @@
 //! interrupts off, and reads the time until the length is over. It writes each hit into its record, whose words
 //! [`super::record`] names.
 //!
+//! Where the moments are drawn, the clock ticks in every part of the period, and the program draws the part that has the block
+//! as [`Lots::place`](tactus_model::lot::Lots::place) does. So each part has the same interrupt, and only one has a block.
+//!
 //! The loop is a helper of the kernel (`bpf_loop`, Linux 5.17). The verifier follows every round of a loop made of
 //! jumps, up to a million instructions, which is some 4 ms. The callback of `bpf_loop` must be a function with a type,
 //! so the program brings its types (BTF).
 //!
 //! Formats: Documentation/bpf/standardization/instruction-set.rst and Documentation/bpf/btf.rst.
 
-use super::record::{COUNT, HITS, KEPT, LENGTH, LONGEST};
+use tactus_model::random::SplitMix64;
+
+use super::record::{COUNT, EVERY, HITS, KEPT, LAST, LENGTH, LONGEST, PART, PLACES, SEED};
 use crate::bpf::instruction::{EXIT, FRAME, TIME, add, call, code, copy, load, map_value, set, store, word};
 
 /// Rounds of `bpf_loop`: its maximum.
@@ -87,20 +92,54 @@ const fn kind(kind: u32, members: u32) -> u32 {
     kind << 24 | members
 }
 
+/// Ends the program unless this is the drawn part of a period that had no block yet. Register 6 is the record, 7 the time.
+fn unless_drawn() -> Vec<u64> {
+    // `to = value`, of 64 bits, takes two instructions.
+    let wide = |to: u8, value: u64| {
+        let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
+        let [low, high] = [[a, b, c, d], [e, f, g, h]].map(i32::from_le_bytes);
+        [code(0x18, to, 0, 0, low), code(0, 0, 0, 0, high)]
+    };
+    // One step of SplitMix64: the bits in register 4, shifted and multiplied.
+    let mixed = |shift: i32, factor: Option<u64>| {
+        let mut step = vec![copy(5, 4), code(0x77, 5, 0, 0, shift), code(0xaf, 4, 5, 0, 0)];
+        if let Some(factor) = factor {
+            step.extend(wide(5, factor));
+            step.push(code(0x2f, 4, 5, 0, 0));
+        }
+        step
+    };
+    let part = [
+        copy(8, 7),
+        code(0x3f, 8, 1, 0, 0), // The period,
+        copy(9, 8),
+        code(0x2f, 9, 1, 0, 0),
+        copy(2, 7),
+        code(0x1f, 2, 9, 0, 0), // the time in it,
+        load(3, 6, word(PART)),
+        code(0x3f, 2, 3, 0, 0), // and the part.
+        copy(4, 8),
+    ];
+    let [gamma, first, second] = SplitMix64::FACTORS;
+    let mut drawn = part.to_vec();
+    drawn.extend(wide(5, gamma));
+    drawn.extend([code(0x2f, 4, 5, 0, 0), load(5, 6, word(SEED)), add(4, 5)]);
+    drawn.extend([mixed(30, Some(first)), mixed(27, Some(second)), mixed(31, None)].concat());
+    drawn.extend([load(5, 6, word(PLACES)), code(0x9f, 4, 5, 0, 0)]);
+    drawn.extend([code(0x1d, 2, 4, 2, 0), set(0, 0), EXIT]);
+    drawn.extend([load(5, 6, word(LAST)), code(0x5d, 5, 8, 2, 0), set(0, 0), EXIT]);
+    drawn.push(store(6, 8, word(LAST)));
+    let skipped = i16::try_from(drawn.len()).unwrap_or_default();
+    [vec![load(1, 6, word(EVERY)), code(0x15, 1, 0, skipped, 0)], drawn].concat()
+}
+
 /// The program for the record that is the value of a map, by its descriptor.
 pub fn program(map: i32) -> Program {
     // Registers 6 to 9 stay as they are over a call: 6 the record, 7 when it began.
-    let before = [
-        map_value(6, map),
-        0,
-        call(TIME),
-        copy(7, 0),
-        load(1, 6, word(LENGTH)),
-        add(1, 0),
-        store(FRAME, 1, END),
-        store(FRAME, 0, NOW),
-        set(1, ROUNDS),
-    ];
+    let mut instructions = vec![map_value(6, map), 0, call(TIME), copy(7, 0)];
+    instructions.extend(unless_drawn());
+    let before =
+        [load(1, 6, word(LENGTH)), add(1, 0), store(FRAME, 1, END), store(FRAME, 0, NOW), set(1, ROUNDS)];
     let places = i32::try_from(KEPT).unwrap_or_default();
     let after = [
         copy(3, FRAME),
@@ -124,7 +163,7 @@ pub fn program(map: i32) -> Program {
         set(0, 0),
         EXIT,
     ];
-    let mut instructions = before.to_vec();
+    instructions.extend(before);
     let here = i32::try_from(after.len()).unwrap_or_default();
     // The address of the function that begins behind the last instruction.
     instructions.extend([code(0x18, 2, 4, 0, here + 1), 0]);

@@ -3,14 +3,26 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tactus_model::lot::Lots;
+
 /// How often it blocked.
 pub const COUNT: usize = 0;
 /// The longest, in ns.
 pub const LONGEST: usize = 1;
-/// How long each is to be, in ns: written by the worker.
+/// How long each is to be, in ns: written by the worker, as are the next four.
 pub const LENGTH: usize = 2;
+/// The period in which one random part has a block, in ns; 0: each tick of the clock is a block.
+pub const EVERY: usize = 3;
+/// A part of the period, in ns.
+pub const PART: usize = 4;
+/// How many of its parts are drawn from.
+pub const PLACES: usize = 5;
+/// The seed of the draws.
+pub const SEED: usize = 6;
+/// The last period that had a block, or in which the worker began.
+pub const LAST: usize = 7;
 /// The first word of the hits. Each has two words: when it began and how long it was, both in ns.
-pub const HITS: usize = 4;
+pub const HITS: usize = 8;
 /// How many of them are kept, the first ones: two hours of one a second.
 pub const KEPT: usize = 8_192;
 /// All words.
@@ -30,10 +42,20 @@ impl Record {
         self.0[number].load(Ordering::Relaxed)
     }
 
-    /// Sets the length of each block, in ns, and drops earlier hits.
-    pub fn begin(self, length: u64) {
+    /// Sets the length of each block, in ns, and the draws of their moments, and drops earlier hits.
+    pub fn begin(self, length: u64, lots: Option<Lots>) {
         self.0.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         self.0[LENGTH].store(length, Ordering::Relaxed);
+        if let Some(Lots { every_ns, part_ns, places, seed }) = lots {
+            for (word, value) in [(EVERY, every_ns), (PART, part_ns), (PLACES, places), (SEED, seed)] {
+                self.0[word].store(value, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Lets the first block come in the period after this one.
+    pub fn skip(self, period: u64) {
+        self.0[LAST].store(period, Ordering::Relaxed);
     }
 
     /// How often it blocked.
