@@ -19,7 +19,7 @@ pub fn ratios(document: &CompareDocument, with: &str) -> Vec<Figure> {
     let own = document.scenarios.iter().filter(|one| one.with == with);
     let all: Vec<Forested> = own.flat_map(forested).collect();
     let title = format!("How many times worse {} is, with its interval", clean(with));
-    all.chunks(RATIOS).map(|part| forest(&title, part)).collect()
+    all.chunks(RATIOS).map(|part| forest(&title, "times worse (1: as before; log.)", part)).collect()
 }
 
 fn forested(one: &ComparedEntry) -> Vec<Forested> {
@@ -29,8 +29,9 @@ fn forested(one: &ComparedEntry) -> Vec<Forested> {
             estimate: of.ratio?,
             low: of.low,
             high: of.high,
-            limit: of.limit,
-            outcome: of.outcome?,
+            limit: Some(of.limit),
+            outcome: of.between_sittings.or(of.outcome)?,
+            word: of.between_sittings.or(of.outcome)?.word(),
         })
     };
     one.quantities.iter().filter_map(of).collect()

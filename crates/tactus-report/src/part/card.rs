@@ -15,6 +15,9 @@ pub struct Card {
     pub answer: String,
     /// The kind of the answer: `Doubt` without an answer, `Bad` for an effect, `Good` for no effect.
     pub tone: Tone,
+    /// The answer for each quantity, a short sentence each: a page shows these, and folds the numbers. Empty: it shows
+    /// the numbers.
+    pub plain: Vec<String>,
     /// The numbers, a sentence each.
     pub sentences: Vec<String>,
     /// A caveat to read before the numbers are used.

@@ -83,6 +83,38 @@ impl Effect {
         self.broke.iter().cloned().chain(self.changes.iter().map(|change| self.sentence(change))).collect()
     }
 
+    /// The answer for each quantity without its numbers; none where all are unknown for one reason, which the answer gives.
+    #[must_use]
+    pub fn plain(&self) -> Vec<String> {
+        if self.found().is_none() {
+            return Vec::new();
+        }
+        let two_runs = matches!(self.design, Design::TwoRuns { .. });
+        let subject = &self.subject;
+        let said = |change: &Change| {
+            let name = match (change.quantity, self.design) {
+                (Quantity::Maximum, Design::TwoRuns { .. }) => "the maximum",
+                (Quantity::Maximum, Design::Slices { .. }) => SLICE_MAXIMUM,
+                (Quantity::Maximum, Design::Repeats { .. }) => TYPICAL_MAXIMUM,
+                (quantity, _) => quantity.name(),
+            };
+            match change.difference {
+                Err(why) => format!("{name}: {}", sentence(why)),
+                Ok(found) if found.is_shown() => {
+                    let (raises, higher) =
+                        if found.estimate_ns > 0.0 { ("raises", "higher") } else { ("lowers", "lower") };
+                    match two_runs {
+                        true => format!("{name} was {higher} {} in these two runs", self.place()),
+                        false => format!("{subject} {raises} {name}"),
+                    }
+                }
+                Ok(_) if two_runs => format!("no difference in {name} is shown between these two runs"),
+                Ok(_) => format!("no effect of {subject} on {name} is shown"),
+            }
+        };
+        self.broke.iter().cloned().chain(self.changes.iter().map(said)).collect()
+    }
+
     /// `load raises p99.9 by 3.1 us (95 % interval 1.2 to 5.0 us)`, or what the measurement cannot rule out; of two
     /// single runs only what differs between them.
     fn sentence(&self, change: &Change) -> String {
@@ -95,7 +127,7 @@ impl Effect {
                 (before, "the median of the per-interval maxima".to_owned())
             }
             (Quantity::Maximum, false) if matches!(self.design, Design::Slices { .. }) => {
-                (String::new(), "the maximum of a slice".to_owned())
+                (String::new(), SLICE_MAXIMUM.to_owned())
             }
             (Quantity::Maximum, false) => (String::new(), TYPICAL_MAXIMUM.to_owned()),
             (quantity, _) => (String::new(), quantity.said(self.corrected)),
@@ -279,6 +311,9 @@ fn range(difference: &Difference) -> String {
 
 /// The name of a maximum that is the median of several runs.
 const TYPICAL_MAXIMUM: &str = "the typical maximum of a run";
+
+/// The same of slices.
+const SLICE_MAXIMUM: &str = "the typical maximum of a slice";
 
 /// The subject where load is all that two scenarios differ in.
 const LOAD: &str = "load";

@@ -383,7 +383,7 @@ fn slices_of_one_round_are_pairs_in_which_drift_is_no_effect() {
     assert!(p50.is_shown() && (p50.difference.unwrap().estimate_ns / 2_000.0 - 1.0).abs() < 0.1, "{p50:?}");
     assert!(shown.method().contains("12 pairs of slices of 10 s"), "{}", shown.method());
     assert!(
-        shown.sentences().iter().any(|said| said.contains("the maximum of a slice")),
+        shown.sentences().iter().any(|said| said.contains("the typical maximum of a slice")),
         "{:?}",
         shown.sentences()
     );

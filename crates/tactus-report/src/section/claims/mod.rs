@@ -3,12 +3,17 @@
 mod values;
 
 use tactus_model::bundle::Contents;
-use tactus_model::document::{ClaimEntry, Document};
+use tactus_model::document::{ClaimEntry, Document, Judgement};
 
 use super::{Section, degradation};
+use crate::figure::{Figure, Forested, forest};
 use crate::part::{Card, Part, Reader, Tone};
+use crate::row::Quantity;
 use crate::stats::{Change, Claim, Design, Effect, Found, caution, claims, least_rounds};
-use crate::units::{clean, listed, unbroken};
+use crate::units::{clean, listed, shortened, unbroken};
+
+/// The most ratios of one figure.
+const RATIOS: usize = 40;
 
 /// The section.
 pub struct Claims;
@@ -43,10 +48,16 @@ impl Section for Claims {
         !contents.plan.compare.is_empty()
     }
 
-    fn parts(&self, contents: &Contents, _: Reader) -> Vec<Part> {
+    fn parts(&self, contents: &Contents, reader: Reader) -> Vec<Part> {
         let claims = claims(contents);
         let least = least(&claims);
-        vec![Part::Cards(claims.iter().map(|claim| card(claim, least)).collect())]
+        let figures = if reader == Reader::Page { figures(&claims) } else { Vec::new() };
+        let cards = Part::Cards(claims.iter().map(|claim| card(claim, least)).collect());
+        figures.into_iter().map(Part::Figure).chain([cards]).collect()
+    }
+
+    fn draws(&self) -> bool {
+        true
     }
 
     fn fill(&self, contents: &Contents, document: &mut Document) {
@@ -61,6 +72,47 @@ fn least(claims: &[Claim]) -> usize {
     least_rounds(claims.iter().filter(|claim| matches!(claim.found, Found::Values(_))).count())
 }
 
+/// The effects on latencies as ratios with their intervals. What is unknown, or has no base, is left to the words.
+fn figures(claims: &[Claim]) -> Vec<Figure> {
+    let of = |claim: &Claim| match &claim.found {
+        Found::Latencies(effect) => {
+            effect.changes.iter().filter_map(|change| forested(claim, change)).collect()
+        }
+        Found::Nothing(_) | Found::Values(_) => Vec::new(),
+    };
+    let all: Vec<Forested> = claims.iter().flat_map(of).collect();
+    let axis = "times as large (1: no effect; log.)";
+    all.chunks(RATIOS).map(|part| forest("Size of each effect, with its interval", axis, part)).collect()
+}
+
+fn forested(claim: &Claim, change: &Change) -> Option<Forested> {
+    let difference = change.difference.ok()?;
+    let ratio = |ns: f64| {
+        Some((change.base_ns + ns) / change.base_ns).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+    };
+    let (outcome, word) = match (difference.is_shown(), difference.estimate_ns > 0.0) {
+        (true, true) => (Judgement::Regression, "raised"),
+        (true, false) => (Judgement::Pass, "lowered"),
+        (false, _) => (Judgement::Inconclusive, "no effect shown"),
+    };
+    Some(Forested {
+        name: format!(
+            "{}, {}",
+            shortened(&clean(&claim.name), 30),
+            match change.quantity {
+                Quantity::Maximum => "typical maximum",
+                quantity => quantity.name(),
+            }
+        ),
+        estimate: ratio(difference.estimate_ns)?,
+        low: ratio(difference.interval.low_ns),
+        high: ratio(difference.interval.high_ns),
+        limit: None,
+        outcome,
+        word,
+    })
+}
+
 fn card(claim: &Claim, least: usize) -> Card {
     let card = Card {
         title: clean(&claim.name),
@@ -68,6 +120,7 @@ fn card(claim: &Claim, least: usize) -> Card {
         quote: claim.claim.as_deref().map(clean),
         answer: String::new(),
         tone: Tone::Doubt,
+        plain: Vec::new(),
         sentences: Vec::new(),
         caution: None,
         method: None,
@@ -78,6 +131,7 @@ fn card(claim: &Claim, least: usize) -> Card {
         Found::Latencies(effect) => Card {
             tone: tone(effect),
             answer: effect.answer(),
+            plain: effect.plain().iter().map(unbroken).collect(),
             sentences: effect.sentences().iter().map(unbroken).collect(),
             caution: effect.caution.clone(),
             method: Some(effect.method()),

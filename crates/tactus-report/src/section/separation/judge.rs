@@ -137,7 +137,8 @@ pub fn judge_fault(strata: &[Stratum], size: Size, error: f64) -> Judged {
     }
     if seen && float(out.times as u64) <= out.expected {
         // Larger in most periods, and the largest in none: by how much is what was seen.
-        let ratio = judged.ratio.map_or_else(String::new, |(ratio, _)| format!(", typically {ratio:.1} times"));
+        let ratio =
+            judged.ratio.map_or_else(String::new, |(ratio, _)| format!(", typically {ratio:.1} times"));
         let reason = format!(
             "smaller than its size ({says}): latencies with it are larger than those of the rest of its period{ratio}, more \
              often than chance explains"
