@@ -11,6 +11,7 @@
 //! | ... two sets of sittings of several runs each? | [`log_t`] | Gosset 1908; Hahn and Meeker 1991 |
 //! | ... how many runs does that take? | `power` | normal approximation of the rank-sum test |
 //! | Do quantiles of two single runs differ? | `quantile`, `slots` | Woodruff 1952; Zou and Donner 2008 |
+//! | ... does the level of a run drift? | `trend` | Mann 1945; Kendall 1975 |
 //! | ... how many independent values is a series worth? | `autocorrelation` | Geyer 1992; Marriott and Pope 1954 |
 //! | Does something happen when a disturbance is made? | `randomization_test` | Fisher 1935; Pitman 1937; Chernoff 1952 |
 //! | How often may happen what was never seen? | `clopper_pearson` | Clopper and Pearson 1934 |
@@ -44,6 +45,7 @@ mod recorded;
 mod signed_rank;
 mod slots;
 pub mod tail;
+mod trend;
 mod two_samples;
 mod unknown;
 
@@ -68,5 +70,6 @@ pub use rank_sum::{Ratio, Test};
 pub use recorded::Recorded;
 pub use signed_rank::{Paired, least_pairs, paired, paired_p};
 pub use slots::{IntervalsDiffer, OverTime, Slots, slots_alike};
+pub use trend::trend_p;
 pub use two_samples::{Samples, TwoSamples, least_p, typical_ratio};
 pub use unknown::{ENOUGH, Unknown};

@@ -9,6 +9,7 @@ use tactus_model::outcome::histograms::Histograms;
 
 use super::autocorrelation::{effective_size, size};
 use super::quantile::Quantile;
+use super::trend::trend_p;
 use super::unknown::{ENOUGH, Unknown};
 
 /// Intervals of two logs are of one length, or one is a multiple of the other, within this part: a tick ends a
@@ -17,6 +18,9 @@ const TOLERANCE: f64 = 0.05;
 
 /// A last slot with less than this part of the periods of the others was cut off by the end.
 const WHOLE: f64 = 0.9;
+
+/// A trend of the level that chance makes more rarely than this is a drift.
+const DRIFT: f64 = 0.01;
 
 /// The quantiles that show how much slots depend on each other.
 const PARTS: [f64; 2] = [0.5, 0.999];
@@ -119,6 +123,20 @@ impl Slots {
         let largest = |slot: &Slot| slot.last().map(|(value, _)| vec![(*value, 1)]);
         let maxima = Self::build(self.slots.iter().filter_map(largest).collect());
         Self { effective: self.effective.min(maxima.effective), ..maxima }
+    }
+
+    /// Whether the level rises or falls over time: by a test of the medians of slots, at 1 %.
+    #[must_use]
+    pub fn drifts(&self) -> bool {
+        let median = |slot: &Slot| {
+            let mut left = total(slot).div_ceil(2);
+            let reached = slot.iter().find(|(_, count)| {
+                left = left.saturating_sub(*count);
+                left == 0
+            });
+            reached.map(|(value, _)| float(*value))
+        };
+        trend_p(&self.slots.iter().filter_map(median).collect::<Vec<_>>()) < DRIFT
     }
 
     /// How many independent slots they are worth: those of whatever of the median, the tail and the maxima is the

@@ -18,6 +18,8 @@ pub enum Unknown {
         /// How many independent ones they are worth.
         effective: f64,
     },
+    /// The level of a run rises or falls over time: the next run would differ as well.
+    Drift,
     /// Nothing varied: the values are coarser than the question.
     TooDiscrete,
     /// Too few pairs of runs for an interval at this error.

@@ -6,7 +6,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult, Sliced};
 use tactus_model::latency::Summary;
 use tactus_model::number::float;
-use tactus_statistics::{Contrast, Difference, Unknown, at_most, least_pairs, median};
+use tactus_statistics::{Contrast, Difference, Slots, Unknown, at_most, least_pairs, median};
 
 use super::change::Change;
 use super::half::Half;
@@ -385,6 +385,7 @@ fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
     let all = [numbers(base)?, numbers(with)?];
     let slots = slots_alike(base, with)?;
     let maxima = [slots[0].maxima(), slots[1].maxima()];
+    let drifts = slots.iter().any(Slots::drifts);
     let change = |quantity: Quantity| {
         let value = |at: usize| {
             let none = || format!("no sample of `{}` reached its histogram", [base, with][at].result.name);
@@ -394,11 +395,11 @@ fn within(base: &Row, with: &Row) -> Result<(Design, Vec<Change>), String> {
             Some(part) => slots[at].quantile(part),
             None => maxima[at].quantile(0.5),
         };
-        Ok::<Change, String>(Change::new(
-            quantity,
-            [value(0)?, value(1)?],
-            Contrast::runs(known(0), known(1)),
-        ))
+        let contrast = match Contrast::runs(known(0), known(1)) {
+            Contrast::Runs(_) if drifts => Contrast::Nothing(Unknown::Drift),
+            contrast => contrast,
+        };
+        Ok::<Change, String>(Change::new(quantity, [value(0)?, value(1)?], contrast))
     };
     let changes = QUANTITIES.into_iter().map(change).collect::<Result<_, _>>()?;
     Ok((Design::TwoRuns { slots: [slots[0].len(), slots[1].len()] }, changes))

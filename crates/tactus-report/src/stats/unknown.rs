@@ -15,6 +15,7 @@ pub const fn word(why: Unknown) -> &'static str {
         Unknown::TooShort { .. } => "not enough data",
         Unknown::TooCorrelated { slots, .. } if slots < SEEN => "not enough data",
         Unknown::TooCorrelated { .. } => "not enough independent data",
+        Unknown::Drift => "the level drifts",
         Unknown::TooDiscrete => "too few distinct values",
         Unknown::TooFewRuns { .. } => "too few runs",
     }
@@ -29,6 +30,7 @@ pub fn sentence(why: Unknown) -> String {
             "successive report intervals are alike: {slots} count as {effective:.1} independent ones; \
              {ENOUGH} are needed; {SLICES}"
         ),
+        Unknown::Drift => format!("latencies of one run rise or fall over time; {SLICES}"),
         Unknown::TooDiscrete => "nothing varied".to_owned(),
         Unknown::TooFewRuns { runs, least } => format!("{runs} pairs of complete runs; {least} are needed"),
     };
