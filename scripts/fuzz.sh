@@ -49,7 +49,11 @@ fuzz() {
   mkdir -p "fuzz/corpus/$target" "fuzz/artifacts/$target"
   # A fuzzer must not hang: libFuzzer ends at max_total_time, an input at timeout. Entropic compares every input with all
   # others by tens of thousands of features, which takes longer than to try ten inputs.
-  if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" \
+  # Importers begin with the files of the field as well.
+  field=""
+  [ "$target" != import ] || field=crates/tactus-format/tests/field
+  # shellcheck disable=SC2086  # a word or none
+  if ! "$target_dir/$triple/release/$target" "fuzz/corpus/$target" "fuzz/seeds/$target" $field \
     -max_total_time="$seconds" -entropic=0 -timeout=60 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 \
     -artifact_prefix="fuzz/artifacts/$target/" >"$log" 2>&1; then
     tail -n 40 "$log"

@@ -87,7 +87,7 @@ pub(crate) fn read_apart(dir: &Directory, trust: Trust) -> Result<Contents, Bund
 fn read_rows(
     dir: &Directory,
     trust: Trust,
-    group: impl FnOnce(&Results) -> Vec<Vec<Part>>,
+    group: impl FnOnce(&Results, &Plan) -> Vec<Vec<Part>>,
 ) -> Result<(Contents, Logs), BundleError> {
     let mut manifest = manifest(dir)?;
     let (mut damage, mut memory) = (Vec::new(), Memory::default());
@@ -132,7 +132,7 @@ fn read_rows(
     }
     let altered = altered || missing > 0 && manifest.finished.is_some();
     let (mut rows, mut names) = (Vec::new(), Vec::new());
-    for parts in group(&results) {
+    for parts in group(&results, &plan) {
         let mut own = Vec::new();
         let mut joining: Option<Joining> = None;
         for part in parts {

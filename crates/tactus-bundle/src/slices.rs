@@ -11,6 +11,7 @@ use tactus_model::latency::{Latency, Totals};
 use tactus_model::message::{Control, Note, Stage};
 use tactus_model::outcome::restart::MOST_RESTARTS;
 use tactus_model::outcome::{Ending, LatencyOutcome, Outcome, Restart, RowEnd, SeriesResult};
+use tactus_model::plan::Plan;
 use tactus_model::series::{SeriesKey, Thread};
 use tactus_model::{CpuSet, Nanos};
 
@@ -46,14 +47,15 @@ impl Part {
 }
 
 /// Every row by itself.
-pub fn apart(results: &Results) -> Vec<Vec<Part>> {
+pub fn apart(results: &Results, _: &Plan) -> Vec<Vec<Part>> {
     results.keys().map(|row| vec![Part::single(*row)]).collect()
 }
 
-/// The rows to report, each with the parts that it is joined from, in the order of their time. A slice begins
+/// The rows to report, each with the parts that it is joined from. Rows are in the order of their time, those in slices in
+/// that of the plan: which of them had the first slice was random. A slice begins
 /// at a whole interval of the histogram log, at least one after the end of the slice before it. Its distance
 /// from the first slice is otherwise that of the clock when it was measured.
-pub fn group(results: &Results) -> Vec<Vec<Part>> {
+pub fn group(results: &Results, plan: &Plan) -> Vec<Vec<Part>> {
     let mut groups: Vec<(Option<Slice>, Vec<usize>)> = Vec::new();
     let mut known: BTreeMap<_, usize> = BTreeMap::new();
     let mut seen: BTreeMap<_, usize> = BTreeMap::new();
@@ -79,7 +81,28 @@ pub fn group(results: &Results) -> Vec<Vec<Part>> {
         Some(slice) => placed(results, slice, rows),
         None => rows.into_iter().map(Part::single).collect(),
     });
-    placed.collect()
+    in_plan_order(placed.collect(), results, plan)
+}
+
+/// The groups of slices in the order of the plan; all others stay where they are.
+fn in_plan_order(mut groups: Vec<Vec<Part>>, results: &Results, plan: &Plan) -> Vec<Vec<Part>> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    for (place, scenario) in plan.scenario.iter().enumerate() {
+        if let Some(name) = &scenario.name {
+            places.entry(name).or_insert(place);
+        }
+    }
+    let place = |group: &[Part]| {
+        let first = group.first().filter(|first| first.slice.is_some())?;
+        places.get(results.get(&first.row)?.1.name.as_str()).copied()
+    };
+    let known: Vec<usize> = (0..groups.len()).filter(|at| place(&groups[*at]).is_some()).collect();
+    let mut ordered: Vec<Vec<Part>> = known.iter().map(|at| std::mem::take(&mut groups[*at])).collect();
+    ordered.sort_by_key(|group| place(group));
+    for (at, group) in known.into_iter().zip(ordered) {
+        groups[at] = group;
+    }
+    groups
 }
 
 fn placed(results: &Results, of: Slice, rows: Vec<usize>) -> Vec<Part> {

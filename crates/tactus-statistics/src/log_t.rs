@@ -106,8 +106,21 @@ pub fn apart(spread: f64, [base, with]: [usize; 2], error: f64) -> Option<f64> {
 /// number does.
 #[must_use]
 pub fn needed(spread: f64, distance: f64, error: f64) -> Option<usize> {
-    let tells = |each: &usize| apart(spread, [*each; 2], error).is_some_and(|apart| apart <= distance.abs());
-    (distance != 0.0).then(|| (LEAST / 2..=MOST).find(tells)).flatten()
+    let tells = |each: usize| apart(spread, [each; 2], error).is_some_and(|apart| apart <= distance.abs());
+    if distance == 0.0 || !tells(MOST) {
+        return None;
+    }
+    // More values tell less: halve.
+    let (mut low, mut high) = (LEAST / 2, MOST);
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        if tells(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(low)
 }
 
 #[cfg(test)]

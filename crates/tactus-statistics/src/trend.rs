@@ -20,7 +20,8 @@ pub fn trend_p(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let weight = |count: f64| count * (count - 1.0) * (2.0 * count + 5.0);
-    let ties: f64 = sorted.chunk_by(|one, next| one.total_cmp(next).is_eq()).map(|tie| weight(size(tie.len()))).sum();
+    let ties: f64 =
+        sorted.chunk_by(|one, next| one.total_cmp(next).is_eq()).map(|tie| weight(size(tie.len()))).sum();
     let variance = (weight(size(n)) - ties) / 18.0;
     if variance <= 0.0 {
         return 1.0;

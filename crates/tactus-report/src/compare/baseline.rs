@@ -44,8 +44,9 @@ pub fn judged(condition: &Condition, margins: &Margins) -> Vec<(Key, Sampled)> {
 #[must_use]
 pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
     let all = judged(condition, margins);
-    let by = all.first()?.1.by;
-    let least = if by == By::Medians { LEAST_SITTINGS } else { LEAST_RUNS };
+    // All of a condition are of the same runs; those with zeros go by ranks.
+    let by = all.iter().map(|(_, of)| of.by).find(|by| by.is_medians()).or(Some(all.first()?.1.by))?;
+    let least = if by.is_medians() { LEAST_SITTINGS } else { LEAST_RUNS };
     let count = all.iter().map(|(_, of)| of.base.len()).min().filter(|count| *count >= least)?;
     let sampled: Vec<&Sampled> = all.iter().map(|(_, of)| of).collect();
     let (test, family) = (TwoSamples::default(), float(all.len() as u64));
@@ -73,10 +74,10 @@ pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntr
         let error = ERROR / family;
         let distance = (RATIO / of.limit).ln();
         let detectable = match by {
-            By::Medians => {
+            By::Medians(_) => {
                 log_t::apart(spread, [of.base.len(), 1], error).map(|apart| of.limit * apart.exp())
             }
-            By::Runs | By::Ranks => detectable_ratio(spread, of.base.len(), error, of.limit),
+            By::Runs | By::Ranks(_) => detectable_ratio(spread, of.base.len(), error, of.limit),
         };
         Some(ResolutionEntry {
             name: key.name.clone(),
@@ -93,8 +94,8 @@ pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntr
         splits: SPLITS,
         regressions,
         drifted,
-        tells: by == By::Medians || least_p(half, half) <= ERROR / family,
-        false_alarms: (by == By::Medians).then(|| (0..count).filter(alone).count()),
+        tells: by.is_medians() || least_p(half, half) <= ERROR / family,
+        false_alarms: by.is_medians().then(|| (0..count).filter(alone).count()),
         refused,
         quantities: all.iter().filter_map(resolution).collect(),
     })

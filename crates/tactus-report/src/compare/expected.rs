@@ -33,7 +33,7 @@ pub enum Expected {
 #[must_use]
 pub fn expected(base: &Condition, margins: &Margins) -> Expected {
     let all = judged(base, margins);
-    let large = |by: By| by == By::Medians;
+    let large = |by: By| by.is_medians();
     let sittings = all.iter().map(|(_, of)| if large(of.by) { of.base.len() } else { of.base.len().min(1) });
     let sittings = sittings.min().unwrap_or(0);
     let error = ERROR / float(all.len().max(1) as u64);

@@ -71,14 +71,18 @@ fn tested<'a>(of: &'a Sampled, test: &TwoSamples) -> Tested<'a> {
     Tested {
         of,
         larger: by.larger_p(test, samples, of.limit),
-        smaller: if is_nothing(of) { 0.0 } else { by.smaller_p(test, samples, of.limit) },
+        smaller: match of.outside() {
+            0 if is_nothing(of) => 0.0,
+            0 => by.smaller_p(test, samples, of.limit),
+            _ => 1.0,
+        },
         improved: by.smaller_p(test, samples, 1.0 / of.limit),
     }
 }
 
 /// Nothing in every run of both, such as packets lost: as much as before.
 fn is_nothing(of: &Sampled) -> bool {
-    of.base.iter().chain(&of.now).all(|value| *value <= 0.0)
+    of.runs.iter().flatten().all(|value| *value <= 0.0)
 }
 
 /// The figures of a quantity alone.
@@ -158,8 +162,15 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     entry.needed = needed;
     entry.margin_needed = entry.high.map(|high| (high - 1.0).max(0.0));
     let word = of.by.word();
+    let outside = of.outside();
+    if outside > 0 && !is_above {
+        return format!(
+            "{outside} of {} runs are worse than every run of the base by more than the margin",
+            of.runs[1].len()
+        );
+    }
     // Worse in every pair and still no regression: with so few values the p-value of ranks cannot be smaller.
-    let coarse = of.by != By::Medians && least_p(base, now) > error && is_above;
+    let coarse = !of.by.is_medians() && least_p(base, now) > error && is_above;
     let mut said = if coarse {
         format!("{base} and {now} {word} are too few to show a regression in this many quantities")
     } else if is_above {
@@ -169,6 +180,7 @@ fn undecided(entry: &mut QuantityEntry, of: &Sampled, error: f64) -> String {
     };
     match needed {
         Some(needed) => said += &format!("; about {needed} {word} of each would decide"),
+        None if coarse || distance.is_none() => {}
         None => said += &format!("; it is so near the margin that no number of {word} decides"),
     }
     if let Some(margin) = entry.margin_needed.filter(|margin| *margin < 10.0) {

@@ -8,7 +8,7 @@ use super::condition::{Condition, Key, Run, is_skipped};
 use super::margins::Margins;
 use super::refusal::{Refusal, unfit, unlike};
 use super::sampled::{Sampled, sampled};
-use super::sittings::{By, sittings};
+use super::sittings::{By, cut_to, sittings};
 
 /// A scenario in two conditions.
 pub struct Matched<'a> {
@@ -22,6 +22,8 @@ pub struct Matched<'a> {
     pub now: Vec<Run<'a>>,
     /// Why they are not judged.
     pub refused: Option<Refusal>,
+    /// How many runs of each sitting count, where some have more.
+    pub cut_to: Option<usize>,
     /// Its quantities.
     pub sampled: Vec<Sampled>,
 }
@@ -46,7 +48,16 @@ pub fn matched<'a>(
             Some((_, now_runs)) => {
                 let refused = refusal((&base.name, &runs), (&now.name, &now_runs));
                 let sampled = sampled(&runs, &now_runs, margins);
-                both.push(Matched { key, with: &now.name, base: runs, now: now_runs, refused, sampled });
+                let cut_to = cut_to(&runs, &now_runs);
+                both.push(Matched {
+                    key,
+                    with: &now.name,
+                    base: runs,
+                    now: now_runs,
+                    refused,
+                    cut_to,
+                    sampled,
+                });
             }
             None => alone.push(unmatched(&key, base, now)),
         }

@@ -55,7 +55,7 @@ pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
         gated,
         conditions: conditions.iter().map(condition).collect(),
         changes: others.iter().flat_map(|other| changes(base, other)).collect(),
-        limits: limits(&scenarios),
+        limits: limits(&scenarios, all.iter().filter_map(|one| one.cut_to).min()),
         scenarios,
         unmatched,
         baseline,
@@ -218,13 +218,18 @@ fn is_judged_emulated(one: &ComparedEntry) -> bool {
 }
 
 /// The limits of any such comparison.
-fn limits(scenarios: &[ComparedEntry]) -> Vec<String> {
+fn limits(scenarios: &[ComparedEntry], cut_to: Option<usize>) -> Vec<String> {
     let mut limits = vec![
         "The bundles were not measured in turn: a difference may come from the time of measuring. Only \
          an A/B test in one session proves a cause: both as scenarios of one plan with `repeat` \
          and `[[compare]]`, or `tactus prove`."
             .to_owned(),
     ];
+    if let Some(runs) = cut_to {
+        let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
+        limits
+            .push(format!("The sittings have unequal numbers of runs: of each the first {runs} are judged."));
+    }
     if scenarios.iter().any(|one| one.evidence == Some(Evidence::VirtualHost)) {
         limits.push("Measured inside a VM: the result holds only inside this virtual machine.".into());
     }

@@ -249,12 +249,12 @@ impl fmt::Display for Refusal {
                 "run-to-run variation unknown: {base} and {now} runs are too few: 5 of each are needed, or \
                  19 of the base for one new run"
             ),
-            Self::TooFew { by: By::Ranks, counts: [base, now] } => write!(
+            Self::TooFew { by: By::Ranks(_), counts: [base, now] } => write!(
                 f,
                 "{base} and {now} sittings of fewer than 5 runs are too few: 5 of each are needed, or 19 of the base \
                  for one new one. With `--repeat 5` or more {LEAST_SITTINGS} in all are enough"
             ),
-            Self::TooFew { by: By::Medians, counts: [base, now] } => write!(
+            Self::TooFew { by: By::Medians(_), counts: [base, now] } => write!(
                 f,
                 "{base} and {now} sittings are too few to show how much sittings differ: {LEAST_SITTINGS} in all are \
                  needed, such as {} of the base for one new one",

@@ -49,6 +49,22 @@ impl Sampled {
         }
     }
 
+    /// How many runs of the other are worse than each run of the base by more than the margin. The median of a sitting hides
+    /// them.
+    pub fn outside(&self) -> usize {
+        let [base, now] = &self.runs;
+        match self.better {
+            Better::Lower => {
+                let most = base.iter().copied().fold(0.0, f64::max) * self.limit;
+                now.iter().filter(|value| **value > most).count()
+            }
+            Better::Higher => {
+                let least = base.iter().copied().fold(f64::INFINITY, f64::min) / self.limit;
+                now.iter().filter(|value| **value < least).count()
+            }
+        }
+    }
+
     /// The medians of both; `None` if no run has it.
     pub fn medians(&self) -> [Option<f64>; 2] {
         [&self.base, &self.now].map(|runs| median(runs.clone()))
@@ -102,6 +118,7 @@ fn latency(quantity: Quantity, base: &[Run], now: &[Run], margins: &Margins) -> 
     }
     let by = By::of(base, now);
     let [own, other] = [base, now].map(|runs| by.values(runs, value));
+    let by = by.for_values([&own, &other]);
     let fewest = base.iter().chain(now).map(|run| fewest_periods(&run.row.result)).min().unwrap_or(0);
     let least = quantity.part().map_or(0.0, |part| ABOVE / (1.0 - part));
     let whole = runs.each_ref().map(Vec::len) == [base.len(), now.len()];
@@ -164,6 +181,7 @@ fn values(base: &[Run], now: &[Run], margins: &Margins) -> Vec<Sampled> {
         let runs = [base, now].map(|runs| By::Runs.values(runs, value));
         let by = By::of(base, now);
         let [own, other] = [base, now].map(|runs| by.values(runs, value));
+        let by = by.for_values([&own, &other]);
         let whole = runs.each_ref().map(Vec::len) == [base.len(), now.len()];
         let has_ratios = own.iter().chain(&other).all(|value| value.is_finite() && *value >= 0.0);
         let not_judged = if !whole {

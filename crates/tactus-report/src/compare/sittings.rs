@@ -16,11 +16,16 @@ const RUNS_OF_A_SITTING: usize = 5;
 pub enum By {
     /// The runs of one sitting each: whatever follows holds between these two.
     Runs,
-    /// Sittings, one of them with fewer than five runs: by ranks, which is exact for any distribution.
-    Ranks,
+    /// Sittings of fewer than five runs, or values without a logarithm: by ranks, which is exact for any distribution.
+    Ranks(Counted),
     /// Sittings of five runs or more: the logarithms of their medians, by Student's t.
-    Medians,
+    Medians(Counted),
 }
+
+/// How many runs of each sitting count: as many as the smallest has. Medians of more runs differ less, and neither test holds
+/// for medians of unequal numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted(usize);
 
 impl By {
     /// For these runs. The other condition may have no run yet.
@@ -28,75 +33,97 @@ impl By {
         if sittings(base) <= 1 && sittings(now) <= 1 {
             return Self::Runs;
         }
-        let large = |runs: &[Run]| grouped(runs).all(|of| of.len() >= RUNS_OF_A_SITTING);
-        if large(base) && large(now) { Self::Medians } else { Self::Ranks }
+        let smallest = grouped(base).chain(grouped(now)).map(<[Run]>::len).min().unwrap_or(0);
+        let counted = Counted(smallest);
+        if smallest >= RUNS_OF_A_SITTING { Self::Medians(counted) } else { Self::Ranks(counted) }
+    }
+
+    /// The same for these values: one that is not above zero has no logarithm.
+    pub fn for_values(self, values: [&[f64]; 2]) -> Self {
+        match self {
+            Self::Medians(counted) if !values.into_iter().flatten().all(|value| *value > 0.0) => {
+                Self::Ranks(counted)
+            }
+            by => by,
+        }
     }
 
     /// One value for each run, or for each sitting.
     pub fn values(self, runs: &[Run], value: impl Fn(&Run) -> Option<f64>) -> Vec<f64> {
         match self {
             Self::Runs => runs.iter().filter_map(value).collect(),
-            Self::Ranks | Self::Medians => {
-                grouped(runs).filter_map(|of| median(of.iter().filter_map(&value).collect())).collect()
-            }
+            Self::Ranks(Counted(most)) | Self::Medians(Counted(most)) => grouped(runs)
+                .filter_map(|of| median(of.iter().take(most).filter_map(&value).collect()))
+                .collect(),
         }
     }
 
     /// Whether these numbers of values suffice for a verdict.
     pub const fn are_enough(self, [base, now]: [usize; 2]) -> bool {
         match self {
-            Self::Runs | Self::Ranks => super::judge::are_enough([base, now]),
-            Self::Medians => base > 0 && now > 0 && base + now >= LEAST_SITTINGS,
+            Self::Runs | Self::Ranks(_) => super::judge::are_enough([base, now]),
+            Self::Medians(_) => base > 0 && now > 0 && base + now >= LEAST_SITTINGS,
         }
     }
 
     /// The chance of such values if those of `with` are at most `factor` times those of `base`.
     pub fn larger_p(self, ranks: &TwoSamples, samples: Samples, factor: f64) -> f64 {
         match self {
-            Self::Runs | Self::Ranks => ranks.larger_p(samples, factor),
-            Self::Medians => log_t::larger_p(samples, factor),
+            Self::Runs | Self::Ranks(_) => ranks.larger_p(samples, factor),
+            Self::Medians(_) => log_t::larger_p(samples, factor),
         }
     }
 
     /// The same the other way round.
     pub fn smaller_p(self, ranks: &TwoSamples, samples: Samples, factor: f64) -> f64 {
         match self {
-            Self::Runs | Self::Ranks => ranks.smaller_p(samples, factor),
-            Self::Medians => log_t::smaller_p(samples, factor),
+            Self::Runs | Self::Ranks(_) => ranks.smaller_p(samples, factor),
+            Self::Medians(_) => log_t::smaller_p(samples, factor),
         }
     }
 
     /// Lower bound of the ratio at this error.
     pub fn low(self, ranks: &TwoSamples, samples: Samples, error: f64) -> f64 {
         match self {
-            Self::Runs | Self::Ranks => ranks.low(samples, error),
-            Self::Medians => log_t::low(samples, error),
+            Self::Runs | Self::Ranks(_) => ranks.low(samples, error),
+            Self::Medians(_) => log_t::low(samples, error),
         }
     }
 
     /// Upper bound of the ratio at this error.
     pub fn high(self, ranks: &TwoSamples, samples: Samples, error: f64) -> f64 {
         match self {
-            Self::Runs | Self::Ranks => ranks.high(samples, error),
-            Self::Medians => log_t::high(samples, error),
+            Self::Runs | Self::Ranks(_) => ranks.high(samples, error),
+            Self::Medians(_) => log_t::high(samples, error),
         }
     }
 
     /// How many values of each side tell a distance, in logarithms.
     pub fn needed(self, spread: f64, distance: f64, error: f64) -> Option<usize> {
         match self {
-            Self::Runs | Self::Ranks => tactus_statistics::runs_needed(spread, distance, error),
-            Self::Medians => log_t::needed(spread, distance, error),
+            Self::Runs | Self::Ranks(_) => tactus_statistics::runs_needed(spread, distance, error),
+            Self::Medians(_) => log_t::needed(spread, distance, error),
         }
+    }
+
+    /// Whether medians of several runs are judged.
+    pub const fn is_medians(self) -> bool {
+        matches!(self, Self::Medians(_))
     }
 
     /// The word for several: `runs` or `sittings`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Runs => "runs",
-            Self::Ranks | Self::Medians => "sittings",
+            Self::Ranks(_) | Self::Medians(_) => "sittings",
         }
     }
+}
+
+/// How many runs of each sitting count, where some have more; `None`: all count.
+pub fn cut_to(base: &[Run], now: &[Run]) -> Option<usize> {
+    let (By::Ranks(Counted(most)) | By::Medians(Counted(most))) = By::of(base, now) else { return None };
+    grouped(base).chain(grouped(now)).any(|of| of.len() > most).then_some(most)
 }
 
 /// The number of sittings that these runs are of.

@@ -52,5 +52,5 @@ pub use runs_verdict::verdict_of_runs;
 pub use standing::standing;
 pub(crate) use summary::ended_early;
 pub use summary::{all_found_nothing, figures, found_nothing, has_numbers, left_out, reason, unavailable};
-pub use tail::{NoTail, provisional, tail};
+pub use tail::{NoTail, not_covered, provisional, tail};
 pub use verdict::{enough, missed, missed_words, verdict};

@@ -6,7 +6,7 @@ use tactus_statistics::tail::Bound;
 use super::Section;
 use crate::figure::{quantiles, return_levels, shapes};
 use crate::part::{Item, Part, Reader, Tone};
-use crate::row::{NoTail, apart, figures, provisional, scenario_title, tail, title};
+use crate::row::{NoTail, apart, figures, not_covered, provisional, scenario_title, tail, title};
 use crate::units::{clean, count, duration, latency};
 
 /// The section.
@@ -145,7 +145,7 @@ fn sentence(bound: &Bound) -> String {
     format!(
         "exceeded less than once in {} of this load: at most {} (95 %; estimate {}; observed {} in {}). Fit: \
          generalised Pareto above {}, k = {}, xi = {:.2} [{:.2}, {:.2}], maxima of {blocks}{of_threads}. It \
-         holds if load, machine and configuration stay as measured, and is not a worst case{}",
+         holds if load, machine and configuration stay as measured, and is not a worst case: {}{}",
         duration(bound.horizon_ns),
         latency(bound.level.high),
         latency(bound.estimate_ns),
@@ -156,6 +156,7 @@ fn sentence(bound: &Bound) -> String {
         tail.fit.gpd.xi,
         tail.xi.low,
         tail.xi.high,
+        not_covered(bound),
         doubt.unwrap_or_default(),
     )
 }

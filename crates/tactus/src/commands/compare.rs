@@ -12,6 +12,7 @@ use tactus_report::compare::{
 };
 use tactus_report::part::Reader;
 use tactus_report::render::text::{self, Style};
+use tactus_report::units::clean;
 use tactus_system::{Directory, Kind};
 
 use super::only::only;
@@ -46,6 +47,7 @@ pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     for (path, name) in arguments.conditions.iter().zip(names(arguments)?) {
         all.push((name, bundles(path)?));
     }
+    no_copies(&all)?;
     let mut every: Vec<&mut Contents> = all.iter_mut().flat_map(|(_, bundles)| bundles).collect();
     only(&mut every, &arguments.only)?;
     let condition = |(name, bundles)| Condition::new(name, bundles).with_emulated(arguments.judge_emulated);
@@ -60,6 +62,23 @@ pub fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     write(format, &document, &conditions, &arguments.out)?;
     let judges = arguments.gate || arguments.itself;
     Ok(if judges { judged(document.outcome) } else { Exit::Good })
+}
+
+/// A copy of a bundle is no sitting: it would show that sittings do not differ.
+fn no_copies(all: &[(String, Vec<Contents>)]) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    let bundles = || all.iter().flat_map(|(name, bundles)| bundles.iter().map(move |one| (name, one)));
+    let signed = |(_, one): &(&String, &Contents)| !one.manifest.files.is_empty();
+    match bundles().filter(signed).find(|(_, one)| !seen.insert(&one.manifest.files)) {
+        None => Ok(()),
+        Some((name, one)) => Err(Failure::say(
+            format!(
+                "{name} has a copy of a bundle that is named already (begun {})",
+                clean(&one.manifest.started)
+            ),
+            "remove the copy: one bundle is one sitting",
+        )),
+    }
 }
 
 fn many_enough(arguments: &Compare) -> Result<(), Failure> {

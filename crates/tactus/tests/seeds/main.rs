@@ -77,6 +77,9 @@ fn files(place: &Path, found: &mut Vec<PathBuf>) {
 fn replay(target: &str, mut take: impl FnMut(&[u8])) {
     let mut seeds = Vec::new();
     files(&fuzz().join("seeds").join(target), &mut seeds);
+    if target == "import" {
+        files(&fuzz().join("../crates/tactus-format/tests/field"), &mut seeds);
+    }
     assert!(!seeds.is_empty(), "{target} has no seed");
     take(&[]);
     let mut panics = |seed: &PathBuf| {

@@ -467,6 +467,41 @@ fn several_sittings_are_judged_by_how_much_sittings_differ() {
 }
 
 #[test]
+fn some_bad_runs_of_a_sitting_forbid_a_pass_though_its_median_is_good() {
+    let bad = |run: u32| if run % 5 < 2 { 5_000.0 } else { 1_000.0 };
+    let lossy = |run: u32| if run % 5 < 2 { 100.0 } else { 0.0 };
+    let sitting = |of: fn(u32) -> f64| vec![valued(5, of, Better::Lower)];
+    let alike = |count: u32, value: f64| {
+        (0..count)
+            .map(|day| valued(5, move |_| value + 0.01 * value * f64::from(day), Better::Lower))
+            .collect()
+    };
+    for (base, now) in [(alike(8, 1_000.0), sitting(bad)), (alike(8, 0.0), sitting(lossy))] {
+        let (document, _) = held_with(base, now, Options::default());
+        assert_eq!(document.outcome, Judgement::Inconclusive, "{}", document.reason);
+        let of = &document.scenarios[0].quantities[0];
+        assert!(of.reason.contains("2 of 5 runs are worse than every run of the base"), "{}", of.reason);
+    }
+    // A median of zero has no logarithm: ranks cannot show it with so few, and do not say that nothing could.
+    let (document, _) = held_with(alike(8, 0.0), sitting(|_| 30.0), Options::default());
+    let of = &document.scenarios[0].quantities[0];
+    assert_eq!(of.outcome, Some(Judgement::Inconclusive));
+    assert!(!of.reason.contains("so near the margin"), "{}", of.reason);
+}
+
+#[test]
+fn of_sittings_of_unequal_numbers_of_runs_as_many_count_as_the_smallest_has() {
+    let unequal = |runs: u32| valued(runs, |run| 1_000.0 * (1.0 + 0.1 * f64::from(run)), Better::Lower);
+    let base: Vec<Contents> = (0..6).map(|_| unequal(40)).collect();
+    let (document, _) = held_with(base, vec![unequal(5)], Options::default());
+    let ratio = document.scenarios[0].quantities[0].ratio.unwrap();
+    assert!((ratio - 1.0).abs() < 1e-9, "the first five of each: {ratio}");
+    assert!(document.limits.iter().any(|said| said.contains("the first 5 runs")), "{:?}", document.limits);
+    let (alike, _) = held_with(vec![unequal(5); 5], vec![unequal(5)], Options::default());
+    assert!(!alike.limits.iter().any(|said| said.contains("unequal")), "{:?}", alike.limits);
+}
+
+#[test]
 fn a_baseline_of_sittings_says_how_often_its_gate_is_wrong() {
     let itself = |days| against_itself(&Condition::new("base", days), &Margins::default());
     let document = itself(days(7, 0.02, 1.0));
