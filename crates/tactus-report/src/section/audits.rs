@@ -77,7 +77,8 @@ fn brief(contents: &Contents) -> List {
     };
     let mut items: Vec<Item> = said.map(item).collect();
     if let Some(last) = items.last_mut() {
-        let how = "`tactus audit --from BUNDLE` prints what was read, why it matters and how to fix it";
+        let how =
+            "`tactus audit --from BUNDLE --full` prints what was read, why it matters and how to fix it";
         last.hint = Some(how.into());
     }
     List { items, led: true }
