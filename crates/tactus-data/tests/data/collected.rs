@@ -128,7 +128,7 @@ fn an_invalid_bundle_is_refused_by_name_and_the_rest_is_taken() {
         ("no-moment", "is not a valid time"),
         ("outside", "outside the bundle"),
         ("log.tar.gz", "it cannot be unpacked"),
-        ("nowhere", "it does not exist"),
+        ("nowhere", "No such file"),
     ];
     for (name, reason) in reasons {
         assert!(refused(&told[name]).contains(reason), "{name}: {:?}", told[name]);

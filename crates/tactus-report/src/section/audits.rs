@@ -127,7 +127,12 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     for state in [State::Unreadable, State::Unknowable] {
         let names = of(state);
         if !names.is_empty() {
-            parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", ")))));
+            let reasons = if state == State::Unreadable {
+                " (`tactus audit --from BUNDLE --all` gives the reasons)"
+            } else {
+                ""
+            };
+            parts.push(Part::Remark(format!("{state}: {}{reasons}", clean(&names.join(", ")))));
         }
     }
     // Checks that ask nothing of the reader are folded.
