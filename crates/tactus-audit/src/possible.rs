@@ -19,7 +19,7 @@ pub enum Impossible {
         better: CpuSet,
     },
     /// CPUs that are not there.
-    #[error("{} not online; this system has {online}", are(.missing))]
+    #[error("{} not online; this system has CPUs {online}", are(.missing))]
     NotOnline {
         /// The missing CPUs.
         missing: CpuSet,
@@ -146,7 +146,7 @@ mod tests {
         };
         assert_eq!(
             one("2-7"),
-            "CPUs 4-7 are not online; this system has 0-3; name existing CPUs: for instance --isolate 2,3"
+            "CPUs 4-7 are not online; this system has CPUs 0-3; name existing CPUs: for instance --isolate 2,3"
         );
         assert!(one("").starts_with("no CPU is isolated; this system has CPUs 0-3; name existing CPUs"));
         assert!(

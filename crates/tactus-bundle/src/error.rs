@@ -96,6 +96,7 @@ impl BundleError {
     pub(super) fn no_bundle(path: PathBuf, error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::PermissionDenied => Self::Unreadable { path, error },
+            io::ErrorKind::NotFound => Self::NotABundle { path, reason: "it does not exist".into() },
             _ => Self::NotABundle { path, reason: error.to_string() },
         }
     }
@@ -119,7 +120,8 @@ impl BundleError {
             Self::Io { .. } => return None,
             Self::Unreadable { .. } => "use a copy of it that you may read".into(),
             Self::CannotMake { .. } => "name a directory that can be created with --out DIR".into(),
-            Self::NotABundle { .. } => "give the directory that `tactus run` printed at its end".into(),
+            Self::NotABundle { .. } => "give the directory of a bundle: `tactus run` prints it at its end, as \
+                `page: DIRECTORY/report.html`".into(),
             Self::Unfinished { .. } => "wait until the run ends (`tactus watch`); of one that died, `tactus run --into BUNDLE` \
                 measures the rest".into(),
             Self::OtherVersion { .. } => "read it with the tactus that wrote it".into(),

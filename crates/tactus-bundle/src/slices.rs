@@ -382,12 +382,13 @@ fn ending(slices: &[Sliced]) -> Ending {
 fn told(slices: &[Sliced]) -> Note {
     let begun = slices.iter().filter(|slice| slice.result.started.is_some()).count();
     let of = slices.first().and_then(|slice| slice.result.slice).map_or(0, |slice| slice.of);
-    let length = Nanos(slices.first().map_or(0, |slice| slice.result.planned_ns));
+    let length = Nanos(slices.first().map_or(0, |slice| slice.result.planned_ns)).to_string();
+    let (length, unit) = length.split_at(length.find(char::is_alphabetic).unwrap_or(length.len()));
     let is = |count: usize| u32::try_from(count) == Ok(of);
     let begun = match slices.len() {
         _ if is(begun) => String::new(),
         all if is(all) => format!(", of which {begun} were begun"),
         all => format!(", of which {all} are in the bundle"),
     };
-    Note::info(format!("measured in {of} slices of {length}, in turn with other scenarios{begun}"))
+    Note::info(format!("measured in {of} slices of {length} {unit}, in turn with other scenarios{begun}"))
 }

@@ -57,7 +57,10 @@ impl DataSet {
     /// When it is missing, or of another version.
     pub fn open(path: &Path) -> Result<Self, DataError> {
         let dir = Directory::open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            io::ErrorKind::NotFound => {
+                DataError::NotADataSet { path: path.into(), reason: "it does not exist".into() }
+            }
+            io::ErrorKind::NotADirectory => {
                 DataError::NotADataSet { path: path.into(), reason: error.to_string() }
             }
             _ => DataError::Io { path: path.into(), error },

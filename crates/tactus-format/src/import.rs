@@ -66,7 +66,10 @@ fn known() -> String {
             tools.push(tool);
         }
     });
-    format!("tactus can import {} (`tactus convert --formats` prints more)", tools.join(", "))
+    format!(
+        "`tactus convert --formats` lists the {} tools that tactus can import, with their commands",
+        tools.len()
+    )
 }
 
 /// Reads a file, packed or not: one recording for each kind of values in it.

@@ -293,7 +293,7 @@ mod tests {
             ..Topology::default()
         };
         let off = unusable(2, &machine("0-1", "0-1"));
-        assert_eq!(off.reason, "CPU 2 is not online; this machine has 0,1");
+        assert_eq!(off.reason, "CPU 2 is not online; this machine has CPUs 0,1");
         let not_ours = unusable(2, &machine("0-3", "0-1"));
         assert_eq!(not_ours.reason, "CPU 2 is online, but this cgroup (/user.slice) may use 0,1 only");
         assert!(not_ours.hint.unwrap().contains("cpuset.cpus of the cgroup /user.slice"));

@@ -221,15 +221,14 @@ fn scenarios(context: &mut Context<'_>) -> Result<RunStatus, RunError> {
         if planned.kept {
             continue;
         }
-        if interrupt.asked() {
-            let reason = "the run was interrupted before its turn";
-            finish_rows(context, planned.rows.clone(), &Ending::because(RowEnd::Waiting, reason))?;
-            continue;
-        }
         match &planned.skip {
             Some(reason) => {
                 let ending = Ending::because(RowEnd::Unavailable, reason.as_str());
                 finish_rows(context, planned.rows.clone(), &ending)?;
+            }
+            None if interrupt.asked() => {
+                let reason = "the run was interrupted before its turn";
+                finish_rows(context, planned.rows.clone(), &Ending::because(RowEnd::Waiting, reason))?;
             }
             None => scenario::perform(context, number, planned)?,
         }

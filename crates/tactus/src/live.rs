@@ -11,7 +11,7 @@ use tactus_model::message::{NoteKind, Total};
 use tactus_model::number::{float, whole};
 use tactus_model::outcome::{Ending, Point, RowEnd, RowStatus, ValueResult, take_value, wholes};
 use tactus_model::series::SeriesKey;
-use tactus_report::units::{clean, duration};
+use tactus_report::units::{clean, duration, latency};
 use tactus_run::Sink;
 use tactus_run::plan::Resolved;
 use tactus_watch::screen::{figure, human};
@@ -92,7 +92,7 @@ struct Measured {
 impl Measured {
     /// The same in few words.
     fn words(&self) -> Option<String> {
-        let max = self.max_ns.map(|ns| format!("max {:.0} us", float(ns) / 1e3));
+        let max = self.max_ns.map(|ns| format!("max {}", latency(float(ns))));
         let values =
             wholes(&self.values).map(|own| format!("{} {} {}", own.name(), figure(own.value), own.unit));
         let all: Vec<String> = max.into_iter().chain(values).collect();
@@ -172,12 +172,17 @@ impl Progress {
             RowStatus::Failed => "failed",
         };
         let figures = measured.and_then(|measured| measured.words());
-        let rest = match (&ending.reason, figures) {
-            (Some(reason), _) => format!(": {reason}"),
-            (None, Some(figures)) => format!(", {figures}"),
-            (None, None) => String::new(),
+        let said = match (&ending.reason, figures) {
+            // `interrupted after 3.0 s`: it is not done.
+            (Some(reason), _) if word == "done" => {
+                let slice = own.short.map(|slice| format!(" (slice {} of {})", slice.number, slice.of));
+                format!("{reason}{}", slice.unwrap_or_default())
+            }
+            (Some(reason), _) => format!("{word}: {reason}"),
+            (None, Some(figures)) => format!("{word}, {figures}"),
+            (None, None) => word.to_owned(),
         };
-        Some(format!("[{}/{}] {}: {word}{rest}", own.number, self.of, own.told()))
+        Some(format!("[{}/{}] {}: {said}", own.number, self.of, own.told()))
     }
 }
 
@@ -462,5 +467,9 @@ mod tests {
             "[2/2] b: failed: gone"
         );
         assert_eq!(ended(2, 9_000, &Ending::complete()).unwrap(), "[1/2] a: done, max 70 us");
+        assert_eq!(
+            ended(3, 9_000, &Ending::because(RowEnd::Interrupted, "interrupted after 0.4 s")).unwrap(),
+            "[2/2] b: interrupted after 0.4 s (slice 2 of 2)"
+        );
     }
 }

@@ -77,18 +77,22 @@ const TIP: &str = "  tip: ";
 /// Begins a tip that takes an unknown option for a file's name.
 const AS_A_VALUE: &str = "to pass '";
 
-/// The command of a usage line: `tactus fleet run`.
-fn command_of(text: &str) -> String {
-    let usage = text.lines().find_map(|line| line.trim_start().strip_prefix("Usage: ")).unwrap_or("tactus");
-    let is_word =
-        |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
-    let words: Vec<&str> = usage.split(' ').take_while(is_word).take(3).collect();
-    if words.is_empty() { "tactus".to_owned() } else { words.join(" ") }
+/// The command that words call: `tactus fleet run`. Clap's errors do not all name it.
+fn called(words: &[OsString]) -> String {
+    let root = cli::command();
+    let (mut command, mut names) = (&root, vec!["tactus"]);
+    let words = words.iter().skip(1).filter_map(|word| word.to_str());
+    for word in words.filter(|word| !word.starts_with('-')) {
+        let Some(next) = command.find_subcommand(word) else { break };
+        names.push(next.get_name());
+        command = next;
+    }
+    names.join(" ")
 }
 
-/// An error of clap in the form of the others: what is wrong, and the hints, each a separate line. `is_broken`: a word of
-/// the command line has several lines, one of which could pass for a hint.
-fn complaint(text: &str, is_broken: bool) -> (String, Vec<String>) {
+/// An error of clap in the form of the others: what is wrong, and the hints, each a separate line. `command`: the command
+/// that was called. `is_broken`: a word of the command line has several lines, one of which could pass for a hint.
+fn complaint(text: &str, command: &str, is_broken: bool) -> (String, Vec<String>) {
     let text = text.trim_end().strip_suffix(ASK).unwrap_or(text).trim_end();
     let is_tip = |line: &&str| !is_broken && line.starts_with(TIP);
     let (tips, mut lines): (Vec<&str>, Vec<&str>) = text.lines().partition(is_tip);
@@ -101,10 +105,24 @@ fn complaint(text: &str, is_broken: bool) -> (String, Vec<String>) {
         .map(|tip| format!("hint: {tip}"))
         .collect();
     if hints.is_empty() {
-        let command = if is_broken { "tactus".to_owned() } else { command_of(text) };
+        let command = if is_broken { "tactus" } else { command };
         hints.push(format!("hint: `{command} --help` lists the options"));
     }
+    let lines: Vec<String> = lines.into_iter().map(in_words).collect();
     (lines.join("\n"), hints)
+}
+
+/// A line of clap's with its range in words: `0 is not in 1..=1000`.
+fn in_words(line: &str) -> String {
+    let range =
+        line.rsplit_once(" is not in ").and_then(|(before, range)| Some((before, range.split_once("..")?)));
+    let Some((before, (low, high))) = range else { return line.to_owned() };
+    let high = high.trim_start_matches('=');
+    // Without an upper limit clap prints the largest number of the type.
+    match high.parse::<u64>() {
+        Ok(high) if high < u64::from(u32::MAX) => format!("{before} is not in {low} to {high}"),
+        _ => format!("{before} is not {low} or more"),
+    }
 }
 
 /// Prints an answer of clap. Help and version are printed as they are; an error repeats words of the command line,
@@ -125,9 +143,32 @@ fn told(answer: &clap::Error) -> ExitCode {
         }
     } else {
         let is_broken = std::env::args_os().any(|word| word.as_encoded_bytes().contains(&b'\n'));
-        let (what, hints) = complaint(&answer.render().to_string(), is_broken);
+        let command = called(&words(std::env::args_os().collect()));
+        let (what, hints) = complaint(&answer.render().to_string(), &command, is_broken);
         say::say(what);
         hints.into_iter().for_each(say::say);
     }
     ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_names_the_command_that_was_called() {
+        let called = |line: &str| called(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(called("tactus --nothing"), "tactus");
+        assert_eq!(called("tactus run --duration ten"), "tactus run");
+        assert_eq!(called("tactus --verbose fleet run plan.toml --wave 0"), "tactus fleet run");
+        assert_eq!(called("tactus nowhere run"), "tactus");
+    }
+
+    #[test]
+    fn a_range_is_said_in_words() {
+        assert_eq!(in_words("invalid value: 0 is not in 1..=1000"), "invalid value: 0 is not in 1 to 1000");
+        assert_eq!(in_words("0 is not in 1..=4294967295"), "0 is not 1 or more");
+        assert_eq!(in_words("0 is not in 1..18446744073709551615"), "0 is not 1 or more");
+        assert_eq!(in_words("`x` is not in the plan"), "`x` is not in the plan");
+    }
 }

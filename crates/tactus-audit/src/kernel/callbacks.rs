@@ -96,6 +96,19 @@ struct Offload {
     cpus: CpuSet,
     path: &'static str,
     value: String,
+    /// A further reading: that the command line lacks the parameter.
+    also: Option<(&'static str, &'static str)>,
+}
+
+impl Offload {
+    /// The judgement, with what was read.
+    fn shown(self, judgement: Judgement) -> Judgement {
+        let judgement = match self.also {
+            Some((path, value)) => judgement.read(path, value),
+            None => judgement,
+        };
+        judgement.read(self.path, self.value)
+    }
 }
 
 /// The CPUs of `Offload RCU callbacks from CPUs: 1-3.`
@@ -109,18 +122,20 @@ fn announced(lines: &str) -> Option<CpuSet> {
 fn known(subject: &Subject<'_>) -> Result<Offload, Judgement> {
     const DMESG: &str = "dmesg:rcu-offload";
     if let Some((cpus, text)) = subject.facts.text(DMESG).and_then(|text| Some((announced(text)?, text))) {
-        return Ok(Offload { cpus, path: "dmesg", value: text.to_owned() });
+        return Ok(Offload { cpus, path: "dmesg", value: text.to_owned(), also: None });
     }
     let told = subject.told()?;
     let tickless = subject.topology.nohz_full.clone();
     let option = subject.facts.text("config:CONFIG_RCU_NOCB_CPU");
     let mut all = told.all("rcu_nocbs").peekable();
     if all.peek().is_none() {
-        let value = subject.facts.text("/sys/devices/system/cpu/nohz_full").unwrap_or_default().to_owned();
-        return Ok(Offload { cpus: tickless, path: "/sys/devices/system/cpu/nohz_full", value });
+        const NOHZ_FULL: &str = "/sys/devices/system/cpu/nohz_full";
+        let value = subject.facts.text(NOHZ_FULL).unwrap_or("not there").to_owned();
+        let also = Some(("/proc/cmdline", "no rcu_nocbs"));
+        return Ok(Offload { cpus: tickless, path: NOHZ_FULL, value, also });
     }
     if option == Some("n") {
-        return Ok(Offload { cpus: tickless, path: "CONFIG_RCU_NOCB_CPU", value: "n".into() });
+        return Ok(Offload { cpus: tickless, path: "CONFIG_RCU_NOCB_CPU", value: "n".into(), also: None });
     }
     // NO_HZ_FULL selects RCU_NOCB_CPU, and only that option makes rcuo threads.
     let able = option == Some("y") || !tickless.is_empty() || rcuo_threads(subject).next().is_some();
@@ -144,7 +159,7 @@ fn known(subject: &Subject<'_>) -> Result<Offload, Judgement> {
         let why = "rcu_nocbs is on the command line, but whether this kernel knows it is unknown";
         return Err(Judgement::unreadable(why).read("/proc/cmdline", value.join(" ")));
     }
-    Ok(Offload { cpus, path: "/proc/cmdline", value: value.join(" ") })
+    Ok(Offload { cpus, path: "/proc/cmdline", value: value.join(" "), also: None })
 }
 
 fn offloaded(subject: &Subject<'_>) -> Verdict {
@@ -152,7 +167,8 @@ fn offloaded(subject: &Subject<'_>) -> Verdict {
     let offload = known(subject)?;
     let good = format!("RCU callbacks of {} are offloaded", cpus_or_none(isolated));
     let bad = format!("RCU callbacks of {} are not offloaded", cpus_or_none(&isolated.minus(&offload.cpus)));
-    Ok(Judgement::when(within(isolated, &offload.cpus), good, bad).read(offload.path, offload.value))
+    let judgement = Judgement::when(within(isolated, &offload.cpus), good, bad);
+    Ok(offload.shown(judgement))
 }
 
 fn polled(subject: &Subject<'_>) -> Verdict {
@@ -160,7 +176,7 @@ fn polled(subject: &Subject<'_>) -> Verdict {
     let offload = known(subject)?;
     if !meet(isolated, &offload.cpus) {
         let why = "no isolated CPU has its RCU callbacks offloaded";
-        return Err(Judgement::not_applicable(why).read(offload.path, offload.value));
+        return Err(offload.shown(Judgement::not_applicable(why)));
     }
     let holds = subject.told()?.has("rcu_nocb_poll");
     let bad = "real-time CPUs wake rcuo threads when they queue callbacks";

@@ -30,7 +30,7 @@ times their cost. The kernel's document recommends NO_HZ_FULL off for short peri
 nohz-full). For tracers that cost time while off see latency-tracers. The document also wants the lockup detector \
 off, which is possible at run time: see watchdogs.",
         fix: "Boot another kernel of the distribution, or build one with these options.",
-        risk: "Without the debugging options their bugs stay hidden.",
+        risk: "Without the debugging options, the bugs that they find stay hidden.",
         judge: configuration,
         changes: no_change,
     },
@@ -153,9 +153,8 @@ const REGRESSIONS: &[Regression] = &[
         ticking: true,
         severity: Severity::Major,
         said: "6.9 to 6.18: a busy isolated CPU that keeps its tick runs the timers of idle CPUs and the work that \
-they start. With oslat this caused gaps of 1.2 ms. It is fixed in 6.19 by commit 7dec062cfcf2, \"timers/migration: \
-Exclude isolated cpus from hierarchy\", which reports them. With nohz_full these CPUs avoid it while they run one \
-task",
+they start. The fix in 6.19 (commit 7dec062cfcf2, \"timers/migration: Exclude isolated cpus from hierarchy\") reports \
+gaps of 1.2 ms in oslat. CPUs in nohz_full are not affected while they run one task",
     },
 ];
 

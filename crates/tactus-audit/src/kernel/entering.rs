@@ -139,13 +139,13 @@ needs their detection (Documentation/arch/x86/buslock.rst, Usages).",
         reversible: Reversible::Reboot,
         hardware: false,
         reads: "/sys/devices/system/cpu/vulnerabilities/*",
-        expected: "your decision: all that your use of the machine needs",
+        expected: "your decision: the ones that your use of the machine needs",
         why: "Each system call, interrupt or guest exit flushes or fences buffers and predictors. The cost is about \
 constant: it shifts latencies more than it spreads them.",
         fix: "tactus does not change them, because they protect the machine. If you run only your own code, you can \
 boot with mitigations=off.",
         risk: "Any program, also in a guest, may read memory of others. On x86 mitigations=off also turns off \
-kvm.nx_huge_pages, unless that is force. A guest can then halt a processor with iTLB multihit.",
+kvm.nx_huge_pages, unless kvm.nx_huge_pages=force. A guest can then halt a processor with iTLB multihit.",
         judge: mitigations,
         changes: no_change,
     },

@@ -24,7 +24,7 @@ pub static CHECKS: &[Check] = &[Check {
     hardware: false,
     reads: TIMEOUT,
     expected: "600 or more, or 0 for never",
-    why: "Each time khungtaskd walks the list of all tasks, and reports those blocked for the whole timeout. On a \
+    why: "At each check khungtaskd walks the list of all tasks and reports those blocked for the whole timeout. On a \
 machine with real-time work, ordinary tasks wait longer than usual, and such reports are noise.",
     fix: "sysctl kernel.hung_task_timeout_secs=600",
     risk: "A hung task is reported after ten minutes.",

@@ -32,9 +32,10 @@ pub static CHECKS: &[Check] = &[
         why: "Drivers with one queue per CPU (NVMe, virtio-blk, SAS) let the kernel spread their interrupts over all \
 CPUs. These interrupts are managed: the kernel refuses writes to their smp_affinity. Only isolcpus=managed_irq \
 (since Linux 5.6) keeps them off isolated CPUs, if a queue has a housekeeping CPU.",
-        fix: "Boot with isolcpus=managed_irq,domain,{isolated}. A queue whose CPUs are all isolated still interrupts \
-there when a program uses it from there. Keep I/O off these CPUs, or give the device fewer queues.",
-        risk: "Low: the kernel does it by best effort.",
+        fix: "Boot with isolcpus=managed_irq,domain,{isolated}. If all CPUs of a queue are isolated, its interrupt \
+still arrives on them when a program on one of them does I/O. Keep I/O off these CPUs, or give the device fewer \
+queues.",
+        risk: "Low: the kernel guarantees nothing (best effort).",
         judge: managed,
         changes: |subject| match subject.kernel.before(5, 6) {
             true => Vec::new(),

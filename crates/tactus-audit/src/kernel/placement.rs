@@ -31,7 +31,7 @@ pub static CHECKS: &[Check] = &[
         reads: "Cpus_allowed_list of kthreadd and of kernel threads that can be moved",
         expected: "{housekeeping}",
         why: "Writeback, reclaim, RCU and drivers work in threads that are not bound to a CPU. A new thread gets the \
-CPUs that the kernel chose at boot for kthreadd (thread 2), not later changes to kthreadd. The parameter that \
+CPUs that kthreadd (thread 2) had at boot; later changes to kthreadd do not count. The parameter that \
 decides depends on the version: since Linux 5.9 (commit 9cc5b8656892) nohz_full=; since 7.0 (commit 041ee6f3727a) \
 isolcpus=domain and isolated cpusets instead. The other parameter alone does not keep them away.",
         fix: "At run time: taskset -pc {housekeeping} TID for each listed thread, and again for new threads. At \

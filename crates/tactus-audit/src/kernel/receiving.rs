@@ -45,8 +45,8 @@ housekeeping CPUs. They then also handle packets that real-time containers send 
         reversible: Reversible::Yes,
         hardware: false,
         reads: "net.core.busy_read, net.core.busy_poll",
-        expected: "your decision: 50 us, TuneD's value in network-latency, where the real-time work waits on \
-sockets; otherwise 0",
+        expected: "your decision: 50 us (as in TuneD's network-latency) if the real-time work waits on sockets; \
+otherwise 0",
         why: "With a value, a thread that reads an empty socket polls the device's queue for that many microseconds \
 before it sleeps. It then skips interrupt, softirq and wake-up. It changes nothing for threads that do not wait on \
 sockets. PREEMPT_RT kernels have it only if built without netconsole (NET_RX_BUSY_POLL).",

@@ -28,11 +28,11 @@ pub static CHECKS: &[Check] = &[
         reversible: Reversible::Yes,
         hardware: false,
         reads: RUNTIME,
-        expected: "-1, where stalld rescues starved threads",
+        expected: "-1, with stalld running to rescue starved threads",
         why: "FIFO and RR threads of a CPU may use sched_rt_runtime_us of each sched_rt_period_us (950 of 1000 ms by \
 default). The kernel then stops them for the rest of the period: 50 ms for a thread that spins. Since Linux 6.12, \
-without RT_GROUP_SCHED, the value only limits SCHED_DEADLINE admission (by the code; the document still has the old \
-rule).",
+without RT_GROUP_SCHED, the value only limits SCHED_DEADLINE admission (so the code; the kernel's documentation still \
+describes the old rule).",
         fix: "Run stalld on {housekeeping} first, so that starved threads are still rescued. Then sysctl \
 kernel.sched_rt_runtime_us=-1. A real-time thread that sleeps for 5 % of each second is never throttled, and needs \
 neither.",
@@ -124,7 +124,7 @@ fn throttling(subject: &Subject<'_>) -> Verdict {
         return Ok(read(Judgement::finding(stops)));
     }
     match by_group(subject) {
-        Some(true) => Ok(read(Judgement::finding(format!("{stops}, by group")))),
+        Some(true) => Ok(read(Judgement::finding(format!("{stops} (per group)")))),
         Some(false) => Err(read(Judgement::not_applicable(
             "since Linux 6.12 this value limits only SCHED_DEADLINE; the fair server replaces it",
         ))),

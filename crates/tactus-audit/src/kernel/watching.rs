@@ -33,12 +33,12 @@ pub static CHECKS: &[Check] = &[
         expected: "0, where isolated CPUs are still in scheduling domains",
         why: "With 1 an idle CPU starts its timers on a busy CPU of its scheduling domain, to stay idle longer. That \
 busy CPU may be a real-time CPU that is still in a domain. CPUs of isolcpus=domain or of an isolated partition are \
-in none, and no target. Neither are nohz_full CPUs, whose own timers it moves away. It is contested: TuneD's \
-profiles set 0, which keeps a timer on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value affects \
+in no domain and get no timers. nohz_full CPUs get none either, and their own timers are moved away. It is \
+contested: TuneD's profiles set 0, which keeps a timer on the CPU that started it; OpenShift's set 1. Since Linux 6.9 the value affects \
 only high-resolution timers. Awake CPUs pull all other timers, up to 6.18 also isolated CPUs (see \
 kernel-regressions). Measure it here: tactus prove timer-migration",
         fix: "sysctl kernel.timer_migration=0",
-        risk: "Housekeeping CPUs wake up more often. On isolated CPUs it can be the worse value.",
+        risk: "Housekeeping CPUs wake up more often. On isolated CPUs, 0 can be the worse value.",
         judge: migration,
         changes: |subject| subject.set("timer-migration", MIGRATION, Form::Flag, "0").into_iter().collect(),
     },

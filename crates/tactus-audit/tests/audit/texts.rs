@@ -25,7 +25,7 @@ const TEXTS: &[(&str, &[&str], &[&str])] = &[
     ("irq-thread-priority", &["49 since Linux 6.18"], &[]),
     ("vmstat-interval", &["6.5 (be5e015d107d)", "6.8 (3232e7aad11e)"], &[]),
     ("rt-priority-ceiling", &["of the stop class"], &["watchdog/", "migration/N is FIFO 99"]),
-    ("timer-migration", &["are in none, and no target", "contested"], &[]),
+    ("timer-migration", &["are in no domain and get no timers", "contested"], &[]),
     ("cpufreq-governor", &["userspace", "intel-xeon-2015, 7.2"], &[]),
     ("kthread-affinity", &["nohz_full=ISOLATED before Linux 7.0", "since 7.0", "commit 041ee6f3727a"], &[]),
     ("ctr-rt-budget", &["rt_group_sched=0", "since 6.16"], &[]),

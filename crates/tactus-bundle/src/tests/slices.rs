@@ -123,7 +123,7 @@ fn slices_of_a_scenario_are_one_row_that_is_their_sum_with_gaps_where_it_was_not
         idle.histograms.intervals.keys().copied().collect::<Vec<_>>(),
         (0..10).chain(36..46).chain(48..58).collect::<Vec<_>>()
     );
-    assert!(idle.result.notes[0].text.contains("3 slices of 10s"), "{:?}", idle.result.notes);
+    assert!(idle.result.notes[0].text.contains("3 slices of 10 s"), "{:?}", idle.result.notes);
     let at = contents.rows.iter().position(|row| row.result.name == "idle").unwrap();
     let (mut ticks, mut intervals) = (Vec::new(), 0);
     logs.ticks(at, &mut |_, tick| {

@@ -248,12 +248,12 @@ fn look(wanted: &str, arch: &str, system: &dyn System) -> Result<Kernel, KernelE
         } else {
             "rt"
         };
-        KernelError {
-            reason: format!("there is {what} for a guest here{have}"),
-            hint: Some(format!(
-                "`tactus kernel fetch {fetch}{option}` downloads one; or name the path of a bzImage"
-            )),
-        }
+        let fetch = format!("`tactus kernel fetch {fetch}{option}` downloads one");
+        let hint = match wanted {
+            "rt" | "standard" => format!("{fetch}; `tactus kernel use PATH` chooses a bzImage of yours"),
+            _ => format!("`tactus kernel list` lists the kernels; {fetch}; the path of a bzImage also works"),
+        };
+        KernelError { reason: format!("{what} for guests was found{have}"), hint: Some(hint) }
     })
 }
 
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn a_machine_without_kernels_says_how_to_get_one() {
         let error = chosen(ARCH, &Memory::new()).unwrap_err();
-        assert_eq!(error.reason, "there is no PREEMPT_RT kernel for a guest here");
+        assert_eq!(error.reason, "no PREEMPT_RT kernel for guests was found");
         assert!(error.hint.unwrap().contains("tactus kernel fetch rt"));
     }
 

@@ -31,7 +31,7 @@ pub struct Topology {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuRequestError {
     /// A CPU that is not there, or not on.
-    #[error("{} not online; this machine has {online}", are(.missing))]
+    #[error("{} not online; this machine has CPUs {online}", are(.missing))]
     NotOnline {
         /// The missing CPUs.
         missing: CpuSet,
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_cpu_that_does_not_exist_is_named_with_those_that_do() {
         let error = machine("0,1", "").resolve(&"2-3".parse().unwrap()).unwrap_err().to_string();
-        assert_eq!(error, "CPUs 2,3 are not online; this machine has 0,1");
+        assert_eq!(error, "CPUs 2,3 are not online; this machine has CPUs 0,1");
         assert_eq!(machine("0,1", "").resolve(&CpuRequest::Isolated), Err(CpuRequestError::NoneIsolated));
         assert!(machine("0,1", "").resolve(&"!0-1".parse().unwrap()).is_err());
     }
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(error.to_string(), "CPU 2 is online, but this process may use 0,1 only");
         assert_eq!(error.hint(), "name CPUs of 0,1, or start tactus on more: `taskset -c 0-2 tactus ...`");
         let off = machine.resolve(&"4".parse().unwrap()).unwrap_err().to_string();
-        assert_eq!(off, "CPU 4 is not online; this machine has 0-3");
+        assert_eq!(off, "CPU 4 is not online; this machine has CPUs 0-3");
     }
 
     #[test]

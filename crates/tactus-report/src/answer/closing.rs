@@ -6,7 +6,7 @@ use tactus_model::document::{LimitEntry, Outcome};
 use super::required::{Judged, asked_of, judged, over, part, rank};
 use crate::row::{Runs, came_of, figure_words, limit_words, taken_words};
 use crate::stats::Line;
-use crate::units::{clean, listed};
+use crate::units::{clean, listed, number};
 
 /// A limit, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,12 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
     let name = clean(&decides.judged.line.name);
     let by = match outcome {
         Outcome::Fail | Outcome::Warn if entry.high > entry.limit && entry.limit > 0.0 => {
-            format!(", {} too much", figure_words(entry, entry.high - entry.limit))
+            let excess = figure_words(entry, entry.high - entry.limit);
+            // Beside a far smaller limit the excess is rounded to the figure itself.
+            match excess == figure_words(entry, entry.high) {
+                true => format!(", {} times the limit", number(entry.high / entry.limit)),
+                false => format!(", {excess} too much"),
+            }
         }
         _ => String::new(),
     };

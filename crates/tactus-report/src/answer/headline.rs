@@ -4,6 +4,7 @@ use tactus_model::Evidence;
 use tactus_model::bundle::{Contents, Row, RowResult};
 use tactus_model::document::Outcome;
 use tactus_model::event::RowStatus;
+use tactus_model::message::{Control, Stage};
 use tactus_model::number::float;
 
 use crate::row::{control, died, ended_early, ended_load, figures, found_nothing, has_numbers, under};
@@ -140,6 +141,11 @@ fn largest(contents: &Contents, evidence: Evidence) -> Option<String> {
     })
 }
 
+/// Whether the noise hides a smaller fault, so that what was seen proves nothing.
+fn is_hidden(control: &Control) -> bool {
+    control.stage == Stage::Fine && !control.is_seen() && !control.is_resolvable()
+}
+
 fn instrument(contents: &Contents) -> Option<String> {
     // Values have no control: they are no latencies of a thread that something could hold.
     let latencies = || measured_rows(contents).filter(|row| figures(&row.result).is_some());
@@ -158,10 +164,16 @@ fn instrument(contents: &Contents) -> Option<String> {
         (proven, _) if once && injected > 0 => {
             Some(format!("Self-test passed in {proven} of the {injected} measurements that made one."))
         }
-        (proven, total) if proven == total => Some(
-            "Self-test passed: every measuring thread saw the injected fault, within 10 % or the noise."
-                .into(),
-        ),
+        (proven, total) if proven == total => {
+            let hidden = latencies().filter(|row| row.result.control.iter().any(is_hidden)).count();
+            let smaller = match hidden {
+                0 => String::new(),
+                hidden => format!(" Noise hid a second, smaller fault in {hidden} of {total} measurements."),
+            };
+            Some(format!(
+                "Self-test passed: every measuring thread saw the injected fault, within 10 % or the noise.{smaller}"
+            ))
+        }
         (proven, total) => Some(format!(
             "Self-test passed in {proven} of {total} measurements only; the others have no verdict."
         )),

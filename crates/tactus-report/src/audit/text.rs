@@ -102,11 +102,14 @@ fn brief(page: &mut Page, audit: &Audit, detail: Detail) {
     };
     actions(page, audit, detail);
     page.gap();
-    for finding in audit.found() {
-        if finding.severity == Severity::Blocker || (alone(finding) && finding.severity > Severity::Info) {
-            said(page, finding);
-        }
+    let is_told = |finding: &&Finding| {
+        finding.severity == Severity::Blocker || (alone(finding) && finding.severity > Severity::Info)
+    };
+    let told: Vec<&Finding> = audit.found().filter(is_told).collect();
+    if !told.is_empty() {
+        page.line("Blockers, and findings that need a separate fix (`tactus explain ID`):");
     }
+    told.into_iter().for_each(|finding| said(page, finding));
 }
 
 /// Actions that fix several findings, or have a command, in the order of the audit.

@@ -13,7 +13,7 @@ use crate::part::{
 };
 use crate::row::Quantity;
 use crate::section::blame;
-use crate::units::{NONE, clean, latency, moment, number, quantity};
+use crate::units::{NONE, clean, columns, latency, moment, number, quantity};
 
 impl From<Judgement> for Tone {
     fn from(outcome: Judgement) -> Self {
@@ -231,15 +231,21 @@ fn heading(document: &CompareDocument, one: &ComparedEntry) -> String {
     }
 }
 
+/// The longest name of a condition above its column.
+const LONGEST_HEAD: usize = 20;
+
 fn table(document: &CompareDocument, with: &ConditionEntry) -> Part {
     let base = document.conditions.first().map_or_else(String::new, |own| clean(&own.name));
     let own = document.scenarios.iter().filter(|one| one.with == with.name);
     let rows = own.flat_map(|one| one.quantities.iter().enumerate().map(|(n, of)| row(one, of, n == 0)));
+    // Broken into several lines, long names look alike.
+    let short =
+        |name: &str, word: &str| if columns(name) > LONGEST_HEAD { word.to_owned() } else { name.to_owned() };
     let head = vec![
         Head::words("scenario"),
         Head::words("quantity"),
-        Head::number(base.clone()),
-        Head::number(clean(&with.name)),
+        Head::number(short(&base, "base")),
+        Head::number(short(&clean(&with.name), "new")),
         Head::number("ratio"),
         Head::number("lower bound"),
         Head::number("upper bound"),

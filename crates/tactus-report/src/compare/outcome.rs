@@ -163,8 +163,14 @@ fn together(
         let said = format!("`{}` of {} was not measured in {}", one.name, one.only_in, one.not_in);
         return (Judgement::Inconclusive, clean(&said));
     }
-    if let Some((one, refused)) = scenarios.iter().find_map(|one| Some((one, one.refused.as_ref()?))) {
-        return (Judgement::Inconclusive, format!("{}: {}", clean(&one.name), refused.reason));
+    let refused: Vec<_> = scenarios.iter().filter_map(|one| Some((one, one.refused.as_ref()?))).collect();
+    if let Some((one, refusal)) = refused.first() {
+        let (name, reason) = (clean(&one.name), &refusal.reason);
+        let said = match (refused.len(), scenarios.len()) {
+            (1, _) => format!("{name} is not judged: {reason}"),
+            (many, all) => format!("{many} of {all} scenarios are not judged; {name}: {reason}"),
+        };
+        return (Judgement::Inconclusive, said);
     }
     if let Some(said) = between_two_sittings(scenarios) {
         return (Judgement::Inconclusive, said);

@@ -100,7 +100,7 @@ fn least(require: &Require, measure: &Measure, interval_ns: u64) -> PassNeeds {
     // No requirement on a tail is decided by fewer blocks, and a block has at least one tick.
     let tail = require.tail.map(|_| (PROMISED_BLOCKS * TICK_NS, "the tail"));
     let all = quantiles.chain(tail).filter(|(ns, _)| *ns > LEAST_NS);
-    let (ns, why) = all.max_by_key(|(ns, _)| *ns).unwrap_or((LEAST_NS, "for any requirement"));
+    let (ns, why) = all.max_by_key(|(ns, _)| *ns).unwrap_or((LEAST_NS, "whatever the limit"));
     PassNeeds { ns, why: why.into() }
 }
 

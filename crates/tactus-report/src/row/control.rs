@@ -182,10 +182,13 @@ pub fn controls_of(contents: &Contents, chosen: impl Fn(&RowResult) -> bool) -> 
         .into_iter()
         .map(|((evidence, _), rows)| {
             let all: Vec<&Control> = rows.iter().flat_map(|result| told(result)).collect();
-            let threads =
-                if all.len() == 1 { "the one thread".into() } else { format!("all {} threads", all.len()) };
+            let threads = match all.len() {
+                1 => "the thread".to_owned(),
+                2 => "both threads".to_owned(),
+                many => format!("all {many} threads"),
+            };
             let kind = evidence.map(|kind| format!(" ({kind})")).unwrap_or_default();
-            (true, format!("{} on {threads} of {}{kind}: passed", range(&all), many(rows.len())))
+            (true, format!("{} on {threads} before {}{kind}: passed", range(&all), many(rows.len())))
         })
         .collect();
     if not.len() <= SINGLE {

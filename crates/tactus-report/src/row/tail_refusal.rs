@@ -4,14 +4,18 @@ use tactus_statistics::tail::{Against, Refusal};
 
 use crate::units::{count, duration, latency};
 
+/// The report interval of a longer run, of whose maxima blocks are made, in ns.
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// The reason.
 pub fn sentence(why: &Refusal) -> String {
     match why {
         Refusal::TooShort { blocks, least, block_ns } => format!(
-            "{} of {} are too few: {} are needed",
+            "{} of {} are too few: {} are needed{}",
             if *blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", count(*blocks)) },
             duration(*block_ns),
-            count(*least)
+            count(*least),
+            if *block_ns < SECOND_NS { " (of 1 s in a longer run)" } else { "" }
         ),
         Refusal::Unsteady { failed, block_ns, longer } => {
             let says: Vec<&str> = failed.iter().map(|one| says(one.against)).collect();

@@ -77,7 +77,8 @@ fn brief(contents: &Contents) -> List {
     };
     let mut items: Vec<Item> = said.map(item).collect();
     if let Some(last) = items.last_mut() {
-        let how = "`tactus audit --from BUNDLE` prints what was read, why it matters and how to fix it";
+        let how =
+            "`tactus audit --from BUNDLE --full` prints what was read, why it matters and how to fix it";
         last.hint = Some(how.into());
     }
     List { items, led: true }
@@ -126,7 +127,12 @@ fn full(_: &Contents, (environment, audit): (&String, &Audit)) -> Vec<Part> {
     for state in [State::Unreadable, State::Unknowable] {
         let names = of(state);
         if !names.is_empty() {
-            parts.push(Part::Remark(format!("{state}: {}", clean(&names.join(", ")))));
+            let reasons = if state == State::Unreadable {
+                " (`tactus audit --from BUNDLE --all` gives the reasons)"
+            } else {
+                ""
+            };
+            parts.push(Part::Remark(format!("{state}: {}{reasons}", clean(&names.join(", ")))));
         }
     }
     // Checks that ask nothing of the reader are folded.

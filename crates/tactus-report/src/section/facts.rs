@@ -23,8 +23,9 @@ impl Section for Readable {
     }
 
     fn about(&self) -> &'static str {
-        "What the probe read in each environment: first the settings that matter most for latency, side by \
-         side; then all readings, searchable. Readings that an environment shares with the machine are listed once."
+        "What the probe read in each environment before the measurement: first the settings that matter most \
+         for latency, side by side; then all readings, searchable. Readings that an environment shares with \
+         the machine are listed once."
     }
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {

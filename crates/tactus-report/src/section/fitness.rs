@@ -27,11 +27,11 @@ impl Section for Fitness {
     }
 
     fn about(&self) -> &'static str {
-        "The classes of control applications that these latencies are good enough for. The jitter (largest \
+        "Lists the classes of control applications that these latencies are good enough for. The jitter (largest \
          minus smallest latency) must not exceed what the class allows, and the largest latency must lie \
          within the cycle. The computing time of the application is not included: it comes on top. \
-         Exception: a measured response time of an application already includes it, and is compared with \
-         the whole cycle."
+         A measured response time of an application already includes it and is compared with the whole \
+         cycle."
     }
 
     fn applies(&self, contents: &Contents) -> bool {

@@ -26,7 +26,8 @@ impl Section for Largest {
     }
 
     fn about(&self) -> &'static str {
-        "The largest latencies of each measurement, with the time since it began and the thread that saw them."
+        "The largest latencies of each measurement, with the thread that saw them and the time since the \
+         measurement began. Other measurements may run between its slices."
     }
 
     fn folded(&self, contents: &Contents, _: &[Part]) -> Option<String> {

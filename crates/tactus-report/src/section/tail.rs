@@ -35,8 +35,8 @@ impl Section for Tails {
          theory, if load, machine and configuration stay as measured. It is not a worst case. There is no \
          bound if the blocks of time depend on each other or drift, if they are too few, or if the tail fits \
          no single distribution. The worst of several threads decides. The bound is the upper end of the 95 \
-         % interval by profile likelihood. With fewer than 1800 blocks (half an hour of 1 s) it is provisional: \
-         no requirement passes on it."
+         % interval by profile likelihood. With fewer than 1800 blocks (half an hour of blocks of 1 s) it is \
+         provisional: no requirement passes on it."
     }
 
     fn folded(&self, contents: &Contents, parts: &[Part]) -> Option<String> {
@@ -117,7 +117,7 @@ fn group(refused: &mut Vec<(String, Option<u64>, Vec<String>)>, why: &NoTail, na
 }
 
 fn refusal((said, longer, names): (String, Option<u64>, Vec<String>), reader: Reader) -> Item {
-    let longer = longer.map(|ns| format!("; {} more of the same would fix that", duration(ns)));
+    let longer = longer.map(|ns| format!("; {} more would be enough", duration(ns)));
     let named = match names.len() {
         many if many > NAMED => {
             format!("{} and {} more", names[..NAMED].join("; "), count((many - NAMED) as u64))

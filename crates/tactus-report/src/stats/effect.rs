@@ -286,9 +286,9 @@ fn bound(change: &Change, difference: &Difference) -> Result<String, String> {
     if most <= change.base_ns {
         Ok(latency(most))
     } else if most.is_finite() {
-        Err(format!(", and up to {} is possible", latency(most)))
+        Err(format!("; a change of up to {} is possible", latency(most)))
     } else {
-        Err(", and any size is possible".into())
+        Err("; a change of any size is possible".into())
     }
 }
 

@@ -226,7 +226,7 @@ fn repeated_scenarios_have_an_effect_and_its_bound() {
     );
     let wide = &same.sentences()[2];
     assert!(
-        wide.contains("no effect of `b` on the typical maximum of a run is shown, and up to")
+        wide.contains("no effect of `b` on the typical maximum of a run is shown; a change of up to")
             || wide.contains("has no effect"),
         "{wide}"
     );
@@ -289,7 +289,10 @@ fn runs_that_broke_count_as_worse_and_are_never_dropped() {
         "{said:?}"
     );
     let maximum = said.last().unwrap();
-    assert!(maximum.contains("any size is possible") && maximum.contains("to unknown"), "{maximum}");
+    assert!(
+        maximum.contains("a change of any size is possible") && maximum.contains("to unknown"),
+        "{maximum}"
+    );
     assert!(maximum.contains("the largest of all runs is 5 ms against "), "{maximum}");
     // If all of them broke, that is an effect of unknown size.
     for row in rows.iter_mut().filter(|row| row.result.name == "b") {

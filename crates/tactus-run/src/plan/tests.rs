@@ -436,7 +436,7 @@ kernel = \"/c/Image\"\n[[scenario]]\nname = \"s\"\nenvironment = \"cell\"\nmeasu
     };
     let said = error.to_string();
     assert!(
-        said.contains("CPUs 2,3 are not online; this machine has 0,1; Jailhouse has given it to cell 1 (linux-demo): running")
+        said.contains("CPUs 2,3 are not online; this machine has CPUs 0,1; Jailhouse has given it to cell 1 (linux-demo): running")
             && said.contains("`jailhouse cell destroy linux-demo` returns it"),
         "{said}"
     );

@@ -27,7 +27,7 @@ pub struct Audit {
     /// The role of the system; default: the role of its environment
     #[arg(long, value_enum, value_name = "ROLE")]
     pub role: Option<Role>,
-    /// CPUs meant for real-time work; default: the isolated ones
+    /// CPUs meant for real-time work; default: the isolated CPUs, else all except those of the first core
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Only these checks; separate several with commas

@@ -7,7 +7,7 @@ use clap::Args;
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The base, then what to compare with it: bundles, or directories of bundles, which are sittings of one
+    /// The base, then what to compare with it: bundles, or directories with the bundles (sittings) of one
     /// condition
     #[arg(required = true, value_name = "BUNDLE|DIR")]
     pub conditions: Vec<PathBuf>,

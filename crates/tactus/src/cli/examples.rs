@@ -34,7 +34,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
         &[
             (
                 "tactus measure -p 95 -i 200 -D 10",
-                "One thread on each isolated CPU (if none: on all but the first core's), every 200 us.",
+                "One thread on each isolated CPU (if none: all except those of the first core), every 200 us.",
             ),
             (
                 "tactus measure -a 1 -i 1ms --max 5ms -D 2 --load scheduler",
@@ -105,7 +105,7 @@ pub const EXAMPLES: &[(&str, Examples)] = &[
     (
         "environments",
         &[
-            ("tactus environments", "What can be measured here, and what the rest needs."),
+            ("tactus environments", "What can be measured here, and what the others need."),
             ("tactus environments --json", "The same for a script."),
         ],
     ),

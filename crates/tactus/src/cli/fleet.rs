@@ -22,7 +22,8 @@ pub struct Fleet {
 /// The subcommand of `fleet`.
 #[derive(Debug, Subcommand)]
 pub enum FleetCommand {
-    /// Measure many machines with their engine, one job each, and fetch the bundles; repeat it to continue
+    /// Measure many machines through an engine (Slurm, Ansible, Kubernetes), one job each, and fetch the
+    /// bundles; repeat it to continue
     Run(FleetRun),
     /// Write what `fleet run` would give the engine, and start nothing
     Render(FleetRender),
@@ -31,8 +32,8 @@ pub enum FleetCommand {
     /// Fetch and verify the bundles that are ready; with --into put bundles of many machines into one data
     /// set
     Collect(FleetCollect),
-    /// Show which machines of a data set miss the deadline, which are worst, drift, are missing or were
-    /// changed, and what they have in common
+    /// Show which machines of a data set miss the deadline, are worst, drift, are missing or were changed, and
+    /// what they have in common
     Show(FleetShow),
     /// The command that a job runs on a machine; safe to repeat
     #[command(hide = true)]

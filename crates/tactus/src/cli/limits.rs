@@ -37,7 +37,7 @@ pub struct Limits {
     #[arg(long, value_name = "[ENV=]US/TIME", value_parser = tail)]
     pub tail: Vec<Limit<TailLimit>>,
     /// Maximum number of missed periods
-    #[arg(long, value_name = "[ENV=]N", value_parser = number)]
+    #[arg(long, value_name = "[ENV=]N", value_parser = number, allow_negative_numbers = true)]
     pub overruns: Vec<Limit<u64>>,
 }
 
@@ -89,7 +89,9 @@ fn tail(text: &str) -> Result<Limit<TailLimit>, String> {
 }
 
 fn number(text: &str) -> Result<Limit<u64>, String> {
-    limit(text, |number| u64::from_str(number).map_err(|error| error.to_string()))
+    limit(text, |number| {
+        u64::from_str(number).map_err(|_| format!("`{number}` is not a whole number, 0 or more"))
+    })
 }
 
 fn limit<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Limit<T>, String> {

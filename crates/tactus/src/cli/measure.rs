@@ -31,7 +31,7 @@ pub struct Measure {
     #[arg(short = 'i', long, value_name = "US", default_value = "200us", value_parser = microseconds)]
     pub interval: Nanos,
     /// Where: a kind of environment, or the address of a running one (pod:NAMESPACE/NAME, docker:NAME,
-    /// podman:NAME, lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:HOST)
+    /// podman:NAME, lxc:NAME, nspawn:NAME, libvirt:DOMAIN, ssh:[USER@]HOST, serial:DEVICE)
     #[arg(long = "in", value_name = "PLACE", default_value = "host", value_parser = Open(place::words), hide_possible_values = true)]
     pub environment: String,
     /// The kind of guest that gets the interrupts, for `interrupt`

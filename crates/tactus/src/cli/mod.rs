@@ -93,7 +93,7 @@ pub enum Command {
     Compare(Compare),
     /// Show a run: text, page, JSON, JUnit and more
     Report(Report),
-    /// List what can be measured here, and what the rest need
+    /// List what can be measured here, and what the others need
     Environments(Environments),
     /// Follow or end a run in progress; show bundles in a browser
     #[command(hide = true)]

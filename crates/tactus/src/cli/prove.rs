@@ -30,11 +30,11 @@ pub struct Prove {
     /// Further kernel parameters of the guest
     #[arg(long, value_name = "TEXT")]
     pub cmdline: Option<String>,
-    /// CPUs to measure on; default: the isolated ones, else all but the first core's
+    /// CPUs to measure on; default: the isolated CPUs, else all except those of the first core
     #[arg(long, value_name = "CPUS")]
     pub cpus: Option<CpuSet>,
-    /// Pairs of each setting; default: enough to show an effect of two standard deviations, 10 or more. Fewer
-    /// than 10 are exploratory: medians, and an effect only if it is significant
+    /// Pairs of each setting; default: enough to show an effect of two standard deviations, 10 or more. With
+    /// 7 to 9 (for one setting) an effect is shown if it is significant; with fewer, only medians
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub pairs: Option<u32>,
     /// Duration of each half of a pair; a bare number is seconds

@@ -62,7 +62,7 @@ pub struct TunePlan {
     /// realtime, realtime-virtual-host, realtime-virtual-guest, cpu-partitioning or cpu-partitioning-isolcpus
     #[arg(long, value_name = "PROFILE", default_value = "realtime")]
     pub profile: String,
-    /// CPUs for real-time work; default: the isolated ones, else all but the first core's
+    /// CPUs for real-time work; default: the isolated CPUs, else all except those of the first core
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     #[command(flatten)]
@@ -135,7 +135,7 @@ pub struct TuneDiff {
     pub one: String,
     /// Another
     pub other: String,
-    /// CPUs for real-time work; default: the isolated ones, else all but the first core's
+    /// CPUs for real-time work; default: the isolated CPUs, else all except those of the first core
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Also list what is the same in both

@@ -20,7 +20,7 @@ pub struct TuneFiles {
     /// realtime-virtual-host
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
-    /// CPUs for real-time work; default: the isolated ones, else all but the first core's
+    /// CPUs for real-time work; default: the isolated CPUs, else all except those of the first core
     #[arg(long, value_name = "CPUS")]
     pub isolate: Option<CpuSet>,
     /// Settings outside the profile, or left out because they weaken a safety feature, by the ids of their

@@ -9,7 +9,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub struct Watch {
     /// Directory of the bundle that the run writes. Default: your newest run in progress; with --stop your
-    /// only one; with --serve the directory with bundles (default: this one)
+    /// only run in progress; with --serve the directory with bundles (default: this one)
     #[arg(value_name = "BUNDLE|DIR")]
     pub place: Option<PathBuf>,
     /// Print lines instead of the live screen

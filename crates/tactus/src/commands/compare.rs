@@ -104,8 +104,7 @@ fn names(arguments: &Compare) -> Result<Vec<String>, Failure> {
     {
         return Err(Failure::say(
             format!("`{twice}` is named twice"),
-            "comparing a bundle with itself shows nothing; `tactus compare BASELINE --self` splits a \
-                baseline into halves",
+            "name another bundle; `tactus compare --self BASELINE` compares the halves of a baseline",
         ));
     }
     let last = |path: &std::path::PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());

@@ -61,11 +61,11 @@ fn sentence(asked: &[Asked]) -> Option<(String, Option<u64>)> {
     };
     let others = match short.len() - 1 {
         0 => String::new(),
-        1 => " (the same holds for 1 more measurement)".into(),
-        more => format!(" (the same holds for {more} more measurements)"),
+        1 => " and 1 more measurement".into(),
+        more => format!(" and {more} more measurements"),
     };
     let said = format!(
-        "{} of {} can fail, but not pass{others}: a pass needs {} or more ({})",
+        "{} of {}{others} can fail, but not pass: a pass needs {} or more ({})",
         duration(first.planned_ns),
         clean(&first.name),
         duration(needed(first)),
@@ -95,7 +95,7 @@ mod tests {
         let (said, longer_ns) = sentence(&[asked("host idle", 10, 300), asked("qemu idle", 10, 60)]).unwrap();
         assert_eq!(
             said,
-            "10 s of host idle can fail, but not pass (the same holds for 1 more measurement): a pass needs 5 min or more (p99.99)"
+            "10 s of host idle and 1 more measurement can fail, but not pass: a pass needs 5 min or more (p99.99)"
         );
         assert_eq!(longer_ns, Some(300 * SECOND_NS));
     }

@@ -166,8 +166,16 @@ fn place(arguments: &Run, plan: &str) -> Result<Location, Failure> {
 fn size_of(resolved: &Resolved) -> Option<String> {
     let ns = resolved.expected_ns();
     if (LONG_NS..HUGE_NS).contains(&ns) {
-        let scenarios = resolved.scenarios.iter().filter(|one| one.skip.is_none() && one.is_first()).count();
-        return Some(format!("{scenarios} measurements, {} in all, plus start-up", duration(ns)));
+        let every = || resolved.scenarios.iter().filter(|one| one.is_first());
+        let (all, skipped) = (every().count(), every().filter(|one| one.skip.is_some()).count());
+        let time = duration(ns);
+        return Some(match skipped {
+            0 => format!("{all} measurements, {time} in all, plus start-up"),
+            _ => format!(
+                "{} of {all} measurements, {time} in all, plus start-up; {skipped} will be skipped",
+                all - skipped
+            ),
+        });
     }
     (ns >= HUGE_NS).then(|| {
         let mb = |bytes: u64| bytes.div_ceil(1_000_000);
@@ -296,9 +304,12 @@ pub fn named(name: &str) -> Result<(Plan, Source), Failure> {
             } else {
                 format!("`{name}` is neither a study nor a plan file")
             };
-            let all = format!("studies are {}; a plan is a TOML file (`tactus explain`)", studies.join(", "));
-            let hint =
-                if looks_like_a_file { all } else { nearest::hint(name, studies.iter().copied(), all) };
+            let all =
+                format!("studies are {}; a plan is a TOML file (docs/guide/plans.md)", studies.join(", "));
+            let hint = match looks_like_a_file {
+                true => format!("check the path of the plan, or name a study: {}", studies.join(", ")),
+                false => nearest::hint(name, studies.iter().copied(), all),
+            };
             Failure::say(what, hint)
         })?;
     let source = Source::new(name, text);

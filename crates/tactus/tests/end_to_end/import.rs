@@ -165,7 +165,7 @@ fn a_file_that_is_spoiled_is_refused_with_its_place_and_leaves_no_bundle() {
     assert!(stderr(&result).contains("byte 0: a sample of the moment 0"), "{}", stderr(&result));
     fs::write(&file, "no measurement of anything\n").unwrap();
     let result = output(tactus().arg("convert").arg(&file).arg("--out").arg(&out));
-    assert!(stderr(&result).contains("hint: tactus can import cyclictest"), "{}", stderr(&result));
+    assert!(stderr(&result).contains("hint: `tactus convert --formats` lists"), "{}", stderr(&result));
 }
 
 /// Runs an instrument of the field in `dir`; false, and says so, where it is not installed.

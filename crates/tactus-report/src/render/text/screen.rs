@@ -61,7 +61,7 @@ pub fn screen(contents: &Contents, style: Style, full: &str) -> String {
     page.gap();
     let notes = noted(contents);
     if notes > 0 {
-        page.line(&format!("{notes} {}: {full}", if notes == 1 { "note" } else { "notes" }));
+        page.line(&format!("{notes} {}: `{full}`", if notes == 1 { "note" } else { "notes" }));
     }
     if let Some(next) = &answer.next {
         let command = if next.command.is_empty() { &next.title } else { &next.command };

@@ -31,8 +31,8 @@ impl Section for Claims {
 
     fn about(&self) -> &'static str {
         "Compares one scenario with another. Repeats and slices are compared in pairs (signed-rank test). \
-         Of one run each, the report shows only whether these two runs differ, judged by how much each \
-         varies over time. The family-wise error rate is 5 %: for all statements (Holm), for all intervals \
+         If there is one run of each, the report shows only whether these two runs differ, judged by how much \
+         each varies over time. The family-wise error rate is 5 %: for all statements (Holm), for all intervals \
          (Bonferroni), and for all values of repeated runs (maxT)."
     }
 

@@ -18,7 +18,7 @@ type Table = fn(&Contents, &[&Line]) -> Grid;
 const TABLES: &[(Yields, Table)] =
     &[(Yields::Latency, latency_columns::grid), (Yields::Values, value_columns::grid)];
 /// Explains quantiles of rows with missed periods.
-const MISSED_PERIODS: &str = "a wake-up that is late by more than an interval misses periods, which are \
+const MISSED_PERIODS: &str = "a wake-up that is late by one interval or more misses periods, which are \
                               counted as overruns. Quantiles include these periods (corrected for \
                               coordinated omission); `--raw` adds the quantiles of the wake-ups that \
                               happened";
@@ -44,7 +44,7 @@ impl Section for Measurements {
 
     fn about(&self) -> &'static str {
         "Every measurement, and how it differs from the host under the same conditions. Minimum, mean and maximum are \
-         exact; quantiles are within 0.1 % (of `spin`: 0.15 % and half a nanosecond)."
+         exact; quantiles are within 0.1 % (`spin`: 0.15 % plus 0.5 ns)."
     }
 
     fn applies(&self, _: &Contents) -> bool {

@@ -353,7 +353,7 @@ impl Resolver<'_> {
             Err(error) if matches!(asked, CpuRequest::List(_) | CpuRequest::Not(_)) => {
                 let hint = match &error {
                     CpuRequestError::NotAllowed { .. } if is_machine => error.hint(),
-                    _ => format!("`{}` has CPUs {}", activity.environment, environment.layout.inside()),
+                    _ => format!("use CPUs of `{}`: {}", activity.environment, environment.layout.inside()),
                 };
                 let at = format!("{path}.activity[{number}].cpus");
                 return Err(self.source.error(&at, format!("in `{}`: {error}", activity.environment), hint));

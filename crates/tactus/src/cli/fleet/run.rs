@@ -19,7 +19,8 @@ pub struct Wanted {
     /// each
     #[arg(long, value_name = "ENGINE", value_parser = Open(vocabulary::engines), hide_possible_values = true)]
     pub on: String,
-    /// The machines, in the engine's syntax: a partition, a pattern of hosts, a selector of labels
+    /// The machines: partition=NAME, feature=NAME, nodes=LIST or all (Slurm), a host pattern (Ansible), a label
+    /// selector (Kubernetes)
     #[arg(long, value_name = "WHAT")]
     pub select: String,
     /// Directory of the fleet, which holds all of its state: a new or empty one, or that of the fleet to

@@ -88,13 +88,14 @@ pub fn import(arguments: &Convert, at: Location) -> Result<(Directory, Contents)
 /// The word for standard input, and its name in messages.
 const STDIN: &str = "-";
 const STDIN_NAME: &str = "standard input";
+const FILE_HINT: &str = "give the path of an existing file, or of a bundle";
 
 fn read(file: &Path, options: Options) -> Result<Vec<Recording>, Failure> {
     let read = if is_stdin(file) {
         import::read(std::io::stdin().lock(), options)
     } else {
-        let opened = opened(file)
-            .map_err(|error| Failure::say(format!("{}: {error}", file.display()), "name a file"))?;
+        let opened =
+            opened(file).map_err(|error| Failure::say(format!("{}: {error}", file.display()), FILE_HINT))?;
         import::read(opened, options)
     };
     read.map_err(|error| {

@@ -235,8 +235,8 @@ fn failure(error: TuneError) -> Failure {
             "`tactus tune revert` reverts it; then apply the other",
         ),
         TuneError::Nothing => Failure::say(
-            "nothing is applied",
-            "`tactus tune apply --profile P --isolate CPUS` applies a profile",
+            "nothing is applied: there is nothing to verify or revert",
+            "`tactus tune plan` prints what a profile would change",
         ),
         TuneError::Broken(broken) => {
             let rest = if broken.left.is_empty() {
