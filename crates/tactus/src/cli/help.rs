@@ -15,8 +15,7 @@ Start here:
 Commands:
 {subcommands}
 
-More: watch, fleet, convert, explain, kernel, cyclictest, oslat
-Options and examples: tactus COMMAND -h
+More: watch, fleet, convert, explain. Options and examples: tactus COMMAND -h
 ";
 
 /// Most options that the short help of a command shows.
