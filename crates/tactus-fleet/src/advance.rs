@@ -72,6 +72,8 @@ impl<'a> Advance<'a> {
             verify(store)?;
         }
         let asked = under_way(store);
+        // Before they are asked: an answer may take long.
+        let (limit, now) = (self.engine.limit(&store.order), jiff::Timestamp::now());
         let jobs = self.jobs(store, &asked)?;
         let mut ended = Vec::new();
         for at in asked {
@@ -79,6 +81,9 @@ impl<'a> Advance<'a> {
             match jobs.get(&row.key) {
                 Some(job) => row.heard(job),
                 None => row.heard(&JobState::Ended("the engine no longer knows its job".into())),
+            }
+            if let Some(limit) = limit {
+                row.limited(limit, now);
             }
             if !row.state.is_under_way() {
                 ended.push(at);

@@ -1,5 +1,8 @@
 //! The state of one machine of a fleet, and how the engine's answers change it. Pure.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::pending::JobState;
@@ -152,6 +155,19 @@ impl Row {
         };
     }
 
+    /// Its job fails if it is still under way and was given to the engine longer ago than this. One whose time is not known has
+    /// none left.
+    pub fn limited(&mut self, limit: Duration, now: Timestamp) {
+        let submitted = self.submitted.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
+        let most = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX);
+        let is_over = submitted.is_none_or(|then| now.as_second().saturating_sub(then.as_second()) > most);
+        if self.state.is_under_way() && is_over {
+            let said = self.reason.take().map(|said| format!(": {said}")).unwrap_or_default();
+            let over = format!("its job did not end within {most} s (a later bundle still counts){said}");
+            (self.state, self.reason) = (State::Failed, Some(over));
+        }
+    }
+
     /// Its bundle is here, and holds.
     pub fn measured(&mut self, bundle: Home) {
         (self.state, self.reason, self.bundle) = (State::Measured, None, Some(bundle));
@@ -199,6 +215,33 @@ mod tests {
         assert_eq!(row.state, State::Waiting);
         row.refused("its checksum differs".into());
         assert_eq!(row.state, State::Waiting, "its job may bring a better one");
+    }
+
+    #[test]
+    fn a_job_that_is_under_way_for_longer_than_its_limit_has_failed_with_the_engines_last_words() {
+        let (limit, now) = (Duration::from_secs(60), "2026-03-02T10:01:30Z".parse::<Timestamp>().unwrap());
+        let limited = |submitted: &str, job: &JobState| {
+            let mut row = Row::new("n1");
+            row.submitted("7".into(), submitted.into());
+            row.heard(job);
+            row.limited(limit, now);
+            (row.state, row.reason)
+        };
+        let silent = JobState::Running(Some("unreachable".into()));
+        for submitted in ["2026-03-02T10:00:30Z", "2026-03-02T11:00:00Z"] {
+            assert_eq!(limited(submitted, &silent), (State::Running, Some("unreachable".into())));
+        }
+        for submitted in ["2026-03-02T10:00:29Z", "2026-03-01T10:00:00Z", "", "now"] {
+            let (state, reason) = limited(submitted, &silent);
+            let reason = reason.unwrap();
+            assert_eq!(state, State::Failed, "{submitted}");
+            assert!(reason.starts_with("its job did not end within 60 s"), "{reason}");
+            assert!(reason.ends_with(": unreachable"), "{reason}");
+        }
+        let waits = limited("2026-03-01T10:00:00Z", &JobState::Waiting("ImagePullBackOff".into()));
+        assert_eq!(waits.0, State::Failed, "a place in the wave is held by those that wait, too");
+        let ended = limited("2026-03-01T10:00:00Z", &JobState::Ended("exit 0".into()));
+        assert_eq!(ended, (State::Failed, Some("exit 0".into())), "how it ended is known");
     }
 
     #[test]

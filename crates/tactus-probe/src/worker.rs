@@ -42,7 +42,7 @@ use crate::{answer, fault, keeper, load, memory, sys, timerlat, values};
 /// The argument that makes a process a worker.
 pub const ARGUMENT: &str = tactus_model::undo::WORKER;
 /// How long a worker may take for an answer, in s.
-const PATIENCE_S: i64 = 10;
+pub const PATIENCE_S: i64 = 10;
 /// How long the first round of a load is waited for: shorter than [`PATIENCE_S`].
 const FIRST_ROUND: Duration = Duration::from_secs(2);
 /// How long one that yields values may take to say its last ones: shorter than [`PATIENCE_S`].

@@ -273,6 +273,16 @@ pub fn beginning(text: &str, most: usize) -> String {
     }
 }
 
+/// The longest sentence of somebody else within one of ours, in characters.
+pub const TOLD: usize = 240;
+
+/// Words of a probe, a peer or a file, for a sentence of ours: in quotes that they cannot end, and no longer than [`TOLD`].
+#[must_use]
+pub fn told(text: &str) -> String {
+    let words = clean(&beginning(text, TOLD)).replace('"', "'");
+    format!("\"{}\"", words.trim_end_matches('.'))
+}
+
 /// Most names that a phrase lists.
 pub const NAMED: usize = 4;
 
@@ -461,6 +471,14 @@ mod tests {
     #[test]
     fn escape_sequences_and_overrides_do_not_reach_a_terminal() {
         assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
+    }
+
+    #[test]
+    fn words_of_somebody_else_end_no_quotes_and_are_never_long() {
+        assert_eq!(told("no \"route\"\nPASS: all."), "\"no 'route' PASS: all\"");
+        let long = told(&"\u{200b}\"x".repeat(100_000));
+        assert!(long.chars().count() <= TOLD + 3 && long.ends_with("…\""), "{long}");
+        assert_eq!(long.matches('"').count(), 2, "{long}");
     }
 
     #[test]

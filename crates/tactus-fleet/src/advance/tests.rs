@@ -23,6 +23,7 @@ struct Fake {
     ends: RefCell<JobState>,
     away: Vec<&'static str>,
     refuses: Vec<&'static str>,
+    limit: Option<Duration>,
 }
 
 impl Engine for Fake {
@@ -40,6 +41,9 @@ impl Engine for Fake {
     }
     fn shares_files(&self) -> bool {
         true
+    }
+    fn limit(&self, _order: &Order) -> Option<Duration> {
+        self.limit
     }
     fn check(&self, _site: &Site<'_>) -> Result<(), FleetError> {
         Ok(())
@@ -145,7 +149,7 @@ fn wordy(site: &Site<'_>, row: &Row) {
 fn nothing(_site: &Site<'_>, _row: &Row) {}
 
 fn fake(leaves: fn(&Site<'_>, &Row), ends: JobState) -> Fake {
-    Fake { leaves: leaves.into(), ends: ends.into(), away: Vec::new(), refuses: Vec::new() }
+    Fake { leaves: leaves.into(), ends: ends.into(), away: Vec::new(), refuses: Vec::new(), limit: None }
 }
 
 fn order() -> Order {
@@ -207,6 +211,30 @@ fn hostile_names_are_measured_in_waves_and_nothing_lies_elsewhere() {
     let mut store = Store::open(&path).unwrap();
     assert_eq!(campaign(&mut store, &fake(nothing, JobState::Running(None)), 9), 1);
     assert!(store.rows().iter().all(|row| row.attempts == 1));
+}
+
+#[test]
+fn a_machine_that_never_says_that_its_job_has_ended_makes_room_for_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(&dir.path().join("fleet"), order(), PLAN).unwrap();
+    let silent = JobState::Running(Some("No route to host".into()));
+    let engine = Fake { limit: Some(Duration::from_secs(86_400)), ..fake(nothing, silent) };
+    let system = Memory::new();
+    let mut advance = Advance::new(&engine, &system);
+    for turn in 0..NAMES.len() {
+        assert_eq!(advance.step(&mut store, 1).unwrap().submitted, 1, "{turn}");
+        let waits = advance.step(&mut store, 1).unwrap();
+        assert_eq!((waits.submitted, waits.under_way), (0, 1), "{turn}: it has its time");
+        store.row(turn).submitted = Some("2000-01-01T00:00:00Z".into());
+    }
+    assert!(advance.step(&mut store, 1).unwrap().is_over());
+    assert_eq!(states(&store), [State::Failed; 5]);
+    let reason = store.rows()[0].reason.clone().unwrap();
+    assert!(reason.contains("did not end") && reason.ends_with(": No route to host"), "{reason}");
+    // It was switched on again.
+    whole(&store.site(&system), &store.rows()[0].clone());
+    assert_eq!(advance.look(&mut store, true).unwrap(), 1);
+    assert_eq!(store.rows()[0].state, State::Measured);
 }
 
 #[test]

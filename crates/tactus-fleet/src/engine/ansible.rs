@@ -14,10 +14,12 @@ use tactus_system::{Invocation, fleets_dir, last_lines};
 
 use super::script::{Places, job};
 use super::{
-    Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, plain_dir, plain_options, unusable,
+    Engine, File, Machine, OptionEntry, Ready, Site, Submitted, TIME_S, client, limit, plain_dir,
+    plain_options, time, unusable,
 };
 use crate::error::FleetError;
 use crate::name::{as_told, is_plain, sha256};
+use crate::order::Order;
 use crate::pending::JobState;
 use crate::row::Row;
 
@@ -40,7 +42,11 @@ const OPTIONS: &[OptionEntry] = &[
     },
     OptionEntry { name: "become", about: "yes or no: whether jobs run as root; default: yes" },
     OptionEntry { name: "forks", about: "number of machines that Ansible contacts at once; default: 20" },
-    OptionEntry { name: "time", about: "seconds after which Ansible ends a job; default: 86400" },
+    OptionEntry {
+        name: "time",
+        about: "seconds after which Ansible ends a job; one that is not heard of for 10 min more counts as failed; \
+default: 86400",
+    },
     OptionEntry {
         name: "busy",
         about: "how long a job waits for another measurement of its machine; default: 1h",
@@ -88,6 +94,11 @@ bring=FILE."
         Duration::from_secs(15)
     }
 
+    /// A machine that is switched off, or that never says that its job has ended, would run for ever.
+    fn limit(&self, order: &Order) -> Option<Duration> {
+        Some(limit(order))
+    }
+
     fn check(&self, site: &Site<'_>) -> Result<(), FleetError> {
         plain_options(site.order, OPTIONS)?;
         plain_dir(&site.dir)?;
@@ -98,10 +109,7 @@ bring=FILE."
                 "forks",
                 order.option("forks").is_none_or(|word| word.parse::<u32>().is_ok_and(|forks| forks > 0)),
             ),
-            (
-                "time",
-                order.option("time").is_none_or(|word| word.parse::<u32>().is_ok_and(|seconds| seconds > 0)),
-            ),
+            ("time", time(order).is_some()),
             ("dir", order.option("dir").is_none_or(|word| word.starts_with('/'))),
         ] {
             if !holds {
@@ -308,7 +316,7 @@ fn wave(site: &Site<'_>, rows: &[&Row]) -> Value {
         "tactus_become": order.option("become") != Some("no"),
         "tactus_bring": order.option("bring").map(absolute).unwrap_or_default(),
         "tactus_plan": site.path("plan.toml").display().to_string(),
-        "tactus_time": order.option("time").and_then(|time| time.parse::<u32>().ok()).unwrap_or(86_400),
+        "tactus_time": time(order).unwrap_or(TIME_S),
         "tactus_places": by_machine(&|row| place(row).into()),
         "tactus_words": by_machine(&|row| words(row).into()),
         "tactus_names": by_machine(&|row| as_told(&row.machine).into()),

@@ -13,11 +13,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, plain_dir, plain_options, ran,
+    Engine, File, Machine, OptionEntry, Ready, Site, Submitted, client, limit, plain_dir, plain_options, ran,
+    time,
 };
 use crate::armor;
 use crate::error::FleetError;
 use crate::name::sha256;
+use crate::order::Order;
 use crate::pack;
 use crate::pending::JobState;
 use crate::row::Row;
@@ -44,6 +46,10 @@ PersistentVolumeClaim, or a directory that every node has mounted; needs `here`"
     OptionEntry { name: "here", about: "where that volume is mounted on the machine that runs tactus" },
     OptionEntry { name: "tolerate", about: "the key of a taint that pods tolerate" },
     OptionEntry { name: "account", about: "the service account of the pods, which may be privileged" },
+    OptionEntry {
+        name: "time",
+        about: "seconds, and 10 min more, after which a Job that has not ended counts as failed; default: 86400",
+    },
     OptionEntry {
         name: "busy",
         about: "how long a job waits for another measurement of its node; default: 1h",
@@ -76,6 +82,11 @@ get nodes --selector`, or `all`."
         Duration::from_secs(10)
     }
 
+    /// The pod of a node that does not answer is never given up, and one whose image is not found waits for it for ever.
+    fn limit(&self, order: &Order) -> Option<Duration> {
+        Some(limit(order))
+    }
+
     fn check(&self, site: &Site<'_>) -> Result<(), FleetError> {
         plain_options(site.order, OPTIONS)?;
         plain_dir(&site.dir)?;
@@ -83,6 +94,15 @@ get nodes --selector`, or `all`."
             return Err(FleetError::new(
                 "Kubernetes needs an image, but none is named",
                 "use --with image=REGISTRY/tactus:VERSION (`scripts/package.sh` makes one)",
+            ));
+        }
+        if time(site.order).is_none() {
+            return Err(FleetError::new(
+                format!(
+                    "--with time={}: this is not a number of seconds",
+                    site.order.option("time").unwrap_or_default()
+                ),
+                "use a whole number above 0, such as 86400",
             ));
         }
         volume::check(site.order)?;

@@ -21,6 +21,11 @@ use crate::row::Row;
 /// How long a client may take: one that waits for a server that does not answer is a mistake, too.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The seconds of the option `time` where it is not given: a day.
+const TIME_S: u32 = 86_400;
+/// How much longer than its `time` a job may be under way: its end is seen some time later.
+const LATE: Duration = Duration::from_secs(600);
+
 /// Whether something can be started on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
@@ -107,6 +112,11 @@ pub trait Engine {
     fn shares_files(&self) -> bool {
         false
     }
+    /// How long a job may be under way, where only its machine or its node says that it has ended. A silent one must not keep
+    /// its place in the wave for ever. `None`: the engine ends jobs itself.
+    fn limit(&self, _order: &Order) -> Option<Duration> {
+        None
+    }
     /// Refuses what cannot be, before anything is written.
     ///
     /// # Errors
@@ -161,6 +171,16 @@ fn ran(system: &dyn System, argv: &[String]) -> Result<Finished, FleetError> {
             format!("{program} is the engine's own client: tactus calls it as you would"),
         )
     })
+}
+
+/// The seconds of the option `time`; `None` if its value is not valid.
+fn time(order: &Order) -> Option<u32> {
+    order.option("time").map_or(Some(TIME_S), |word| word.parse::<u32>().ok().filter(|seconds| *seconds > 0))
+}
+
+/// The limit of a job by the option `time`.
+fn limit(order: &Order) -> Duration {
+    Duration::from_secs(time(order).unwrap_or(TIME_S).into()) + LATE
 }
 
 /// Refuses a name that the engine's client would take for more than one machine.
@@ -218,5 +238,34 @@ mod tests {
             assert!(engine.options().iter().any(|option| option.name == "program"), "{}", engine.name());
         }
         assert!(find("cron").is_none());
+    }
+
+    #[test]
+    fn a_job_has_a_limit_where_no_one_but_its_machine_ends_it() {
+        let mut order = Order {
+            format: crate::order::FORMAT,
+            tactus: String::new(),
+            id: String::new(),
+            started: String::new(),
+            engine: String::new(),
+            select: String::new(),
+            options: BTreeMap::new(),
+            plan: String::new(),
+            plan_sha256: String::new(),
+            arguments: Vec::new(),
+            machines: Vec::new(),
+        };
+        let limits = |order: &Order| {
+            ["slurm", "ansible", "kubernetes"].map(|name| find(name).and_then(|engine| engine.limit(order)))
+        };
+        let day = Duration::from_secs(86_400) + LATE;
+        assert_eq!(limits(&order), [None, Some(day), Some(day)]);
+        order.options.insert("time".into(), "3".into());
+        let short = Duration::from_secs(3) + LATE;
+        assert_eq!(limits(&order)[1..], [Some(short), Some(short)]);
+        for (word, seconds) in [("3", Some(3)), ("0", None), ("1h", None), ("-1", None)] {
+            order.options.insert("time".into(), word.into());
+            assert_eq!(time(&order), seconds, "{word}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::headline::without_rows;
 use super::{costs, held, next, required, tested};
 use crate::part::{Answer, Tone};
 use crate::stats::{Line, comparison};
-use crate::units::{clean, listed};
+use crate::units::{listed, told};
 
 /// The question that a run answers.
 #[must_use]
@@ -73,14 +73,14 @@ fn found(contents: &Contents) -> Answer {
     })
 }
 
-/// Nothing was measured, and each reason for it once.
+/// Nothing was measured, and each reason for it once: in quotes, because most are sentences of a probe or a peer.
 fn nothing_measured(lines: &[Line]) -> String {
     const NOTHING: &str = "nothing was measured";
     let mut known = BTreeSet::from([NOTHING]);
     let reasons = lines.iter().filter_map(|line| line.reason.as_deref());
-    let reasons: Vec<String> = reasons.filter(|reason| known.insert(*reason)).map(clean).collect();
+    let reasons: Vec<String> = reasons.filter(|reason| known.insert(*reason)).map(told).collect();
     match reasons.is_empty() {
         true => format!("{NOTHING}."),
-        false => format!("{NOTHING}: {}.", listed(&reasons, "; ").trim_end_matches('.')),
+        false => format!("{NOTHING}: {}.", listed(&reasons, "; ")),
     }
 }

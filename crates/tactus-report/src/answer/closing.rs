@@ -6,7 +6,11 @@ use tactus_model::document::{LimitEntry, Outcome};
 use super::required::{Judged, asked_of, judged, over, part, rank};
 use crate::row::{Runs, came_of, figure_words, limit_words, taken_words};
 use crate::stats::Line;
+<<<<<<< HEAD
 use crate::units::{clean, listed, number};
+=======
+use crate::units::{TOLD, beginning, clean, listed};
+>>>>>>> w-look32
 
 /// A limit, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +109,7 @@ fn of_limit(group: &[One<'_>]) -> Option<Closed> {
 
 /// Why nothing is decided: what stands behind the `but` of a reason.
 fn doubt(reason: &str) -> String {
-    clean(reason.split_once(", but ").map_or(reason, |(_, doubt)| doubt))
+    clean(&beginning(reason.split_once(", but ").map_or(reason, |(_, doubt)| doubt), 2 * TOLD))
 }
 
 /// The measurements of which no limit could be judged, those with the same reason together.

@@ -15,7 +15,7 @@ use tactus_model::scheduling::Policy;
 
 use crate::row::{Runs, died, ended_early, figures, found_nothing, missed_words, unavailable, under};
 use crate::stats::Line;
-use crate::units::{clean, latency, listed, shortened};
+use crate::units::{TOLD, beginning, clean, latency, listed, shortened};
 
 /// The conditions of an answer, a sentence each; without those that the answer states itself.
 pub fn conditions(contents: &Contents, lines: &[Line], answer: &str) -> Vec<String> {
@@ -69,7 +69,10 @@ fn is_told(answer: &str, line: &Line) -> bool {
 pub(super) fn damaged(contents: &Contents) -> Option<String> {
     match contents.damage.len() {
         0 => None,
-        1 => Some(format!("The bundle is damaged: {}.", clean(contents.damage[0].trim_end_matches('.')))),
+        1 => {
+            let damage = clean(&beginning(&contents.damage[0], TOLD));
+            Some(format!("The bundle is damaged: {}.", damage.trim_end_matches('.')))
+        }
         all => Some(format!("The bundle is damaged in {all} places.")),
     }
 }

@@ -11,7 +11,7 @@ use super::{kinds, most_measured};
 use crate::part::{Answer, Tone};
 use crate::row::found_nothing;
 use crate::stats::Line;
-use crate::units::{NAMED, clean, duration, latency, listed};
+use crate::units::{NAMED, TOLD, beginning, clean, duration, latency, listed};
 
 /// The word of an answer without a limit.
 const NO_LIMIT: &str = "NO LIMIT GIVEN";
@@ -47,16 +47,16 @@ pub fn below(contents: &Contents) -> Option<Answer> {
             ns => duration(ns),
         };
         Some(format!(
-            "{}: {} ({lasted}, imported).",
+            "{}: {} ({lasted}, imported)",
             clean(&row.result.name),
-            clean(found_nothing(&row.result)?)
+            clean(&beginning(found_nothing(&row.result)?, TOLD))
         ))
     };
     let said: Vec<String> = contents.rows.iter().filter_map(said).collect();
     (!said.is_empty()).then(|| Answer {
         word: NO_LIMIT,
         tone: Tone::Quiet,
-        sentence: format!("{} {MEASURE}", said.join(" ")),
+        sentence: format!("{}. {MEASURE}", listed(&said, ". ")),
         evidence: vec![Evidence::Imported],
         next: None,
     })

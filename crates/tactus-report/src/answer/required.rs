@@ -10,7 +10,7 @@ use super::{kinds, next};
 use crate::part::{Answer, Next, Tone};
 use crate::row::{Runs, enough, limit_words, taken_words, time_words, under, verdict};
 use crate::stats::Line;
-use crate::units::{clean, duration, exactly, listed};
+use crate::units::{clean, duration, exactly, listed, told};
 
 /// A measurement of which something is required.
 pub(super) struct Judged<'a> {
@@ -111,6 +111,7 @@ fn said(judged: &Judged<'_>) -> String {
     let longer = verdict.longer_ns.map(enough);
     // The next step says for how long.
     let reason = longer.and_then(|longer| verdict.reason.strip_suffix(&longer)).unwrap_or(&verdict.reason);
+    let reason = quoted(reason, &judged.runs);
     let doubt = reason.split_once(", but ").map(|(_, doubt)| format!(", but {doubt}"));
     let open = verdict.limits.iter().any(|limit| limit.side == Side::Open);
     let decides =
@@ -128,6 +129,16 @@ fn said(judged: &Judged<'_>) -> String {
     let most = limit_words(limit);
     let taken = taken_words(limit);
     format!("{name}: {quantity}{of} {taken}{relation} {most} ({}){doubt}", over(judged, limit))
+}
+
+/// The reason of a verdict with that of its run in quotes: this may be a sentence of a probe or a peer.
+fn quoted(reason: &str, runs: &[&Row]) -> String {
+    let own = runs.iter().filter_map(|run| run.result.reason.as_deref()).filter(|why| !why.is_empty());
+    let told_of = own.filter_map(|why| Some((reason.rfind(&format!(": {why}"))?, why)));
+    let Some((at, why)) = told_of.max_by_key(|(_, why)| why.len()) else { return reason.to_owned() };
+    let (before, rest) = reason.split_at(at);
+    let after = rest.get(": ".len() + why.len()..).unwrap_or_default();
+    format!("{before}: {}{after}", told(why))
 }
 
 /// The limits on latencies that were asked for: `max 100 us, overruns 0`; `None` without any.

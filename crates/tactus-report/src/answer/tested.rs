@@ -6,7 +6,7 @@ use tactus_model::event::RunStatus;
 use super::kinds;
 use crate::part::{Answer, Next, Tone};
 use crate::stats::{Change, Proven, proofs};
-use crate::units::clean;
+use crate::units::{TOLD, beginning, clean};
 
 /// Settings change latency.
 pub const SHOWN: &str = "EFFECT SHOWN";
@@ -95,7 +95,8 @@ pub fn answer(contents: &Contents) -> Option<Answer> {
 /// Why there is no result for any setting.
 fn not_tested(proofs: &[Proven]) -> String {
     let why = |proven: &Proven| {
-        let reason = proven.reason.as_deref().map(clean).unwrap_or_default();
+        let reason = proven.reason.as_deref().map(|reason| clean(&beginning(reason, 4 * TOLD)));
+        let reason = reason.unwrap_or_default();
         format!("{}: {reason}", clean(&proven.setting))
     };
     match proofs {

@@ -11,7 +11,11 @@ use crate::answer::answer;
 use crate::part::Tone;
 use crate::row::{Runs, broke};
 use crate::stats::comparison;
-use crate::units::clean;
+use crate::units::{beginning, clean, told};
+
+/// The longest title and message of an annotation, in characters.
+const TITLE: usize = 200;
+const MESSAGE: usize = 2_000;
 
 /// The answer in the first line. Then `::error title=host, loaded::...` for a broken limit or a failure, and
 /// `::notice` for a pass. `::warning` stands for a broken warning limit, and for an inconclusive, early ended
@@ -20,7 +24,8 @@ use crate::units::clean;
 pub fn render(contents: &Contents) -> String {
     let mut out = String::new();
     let mut say = |command: &str, title: &str, message: &str| {
-        let (title, message) = (property(&clean(title)), data(&clean(message)));
+        let (title, message) = (beginning(title, TITLE), beginning(message, MESSAGE));
+        let (title, message) = (property(&clean(&title)), data(&clean(&message)));
         let _ = writeln!(out, "::{command} title={title}::{message}");
     };
     let answer = answer(contents);
@@ -46,7 +51,7 @@ pub fn render(contents: &Contents) -> String {
             // Of several runs those that were measured have a verdict.
             (_, RowStatus::Skipped) if !line.has_numbers() => {
                 let reason = line.reason.as_deref().unwrap_or_default();
-                say("warning", &line.name, &format!("skipped: {reason}"));
+                say("warning", &line.name, &format!("skipped: {}", told(reason)));
             }
             (Some(verdict), _) if !(has_failed && verdict.outcome == Outcome::Inconclusive) => {
                 let command = match verdict.outcome {

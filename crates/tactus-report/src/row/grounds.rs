@@ -8,7 +8,7 @@ use tactus_model::outcome::restart::{gaps_between, headline};
 
 use super::name::under;
 use super::summary::{ended_early, unrecorded};
-use crate::units::{clean, duration};
+use crate::units::{TOLD, beginning, clean, duration};
 
 /// Whether a row was measured.
 pub fn measured(result: &RowResult) -> Result<(), String> {
@@ -167,6 +167,6 @@ pub fn died(result: &RowResult) -> Option<String> {
     let gap = duration(gaps_between(&result.restarts, 0, u64::MAX));
     Some(format!(
         "its environment died {times} ({}), was started again, and was not measured for {gap}",
-        clean(headline(&first.reason))
+        clean(&beginning(headline(&first.reason), TOLD))
     ))
 }

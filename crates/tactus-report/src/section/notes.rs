@@ -109,7 +109,8 @@ fn brief(contents: &Contents, kind: &Kind) -> Vec<Item> {
         let places = remark.environments.join(", ");
         let places = if places.is_empty() { String::new() } else { format!(" ({places})") };
         let text = format!("{}{places}", shortened(&remark.note.text));
-        Item { hint: remark.note.hint, ..Item::led(kind.lead, kind.tone, text) }
+        let hint = remark.note.hint.as_deref().map(shortened);
+        Item { hint, ..Item::led(kind.lead, kind.tone, text) }
     };
     remarks(contents, kind.kind).into_iter().filter(telling).map(item).collect()
 }

@@ -14,7 +14,7 @@ use super::effect::changed;
 use super::half::Half;
 use super::unknown::sentence;
 use crate::row::{Quantity, figures, is_corrected, spared, unproven};
-use crate::units::clean;
+use crate::units::{TOLD, beginning, clean, listed};
 
 /// The judged quantities of a setting.
 pub const PROVEN: [Quantity; 3] = [Quantity::P99, Quantity::P999, Quantity::Maximum];
@@ -267,9 +267,10 @@ fn grouped(all: &[(&str, &str)]) -> String {
     }
     let words = |(name, why, more): &(&str, &str, usize)| {
         let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("`{}`{more}: {}", clean(name), clean(why))
+        // A reason may be a sentence of a probe or a peer.
+        format!("`{}`{more}: {}", clean(name), clean(&beginning(why, TOLD)))
     };
-    groups.iter().map(words).collect::<Vec<_>>().join("; ")
+    listed(&groups.iter().map(words).collect::<Vec<_>>(), "; ")
 }
 
 /// Whether differences depend on which half came first, in the pairs that were measured whole.

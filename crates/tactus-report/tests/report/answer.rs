@@ -12,7 +12,7 @@ use tactus_report::answer::{answer, headline};
 use tactus_report::document;
 use tactus_report::part::Tone;
 use tactus_report::render::text::{Style, render};
-use tactus_report::render::{FORMATS, html, json, junit, markdown};
+use tactus_report::render::{FORMATS, github, html, json, junit, markdown};
 use tactus_report::stats::exceedance;
 
 use crate::common::{
@@ -170,6 +170,45 @@ fn an_answer_takes_no_sentence_of_a_probe() {
         let said = answer(&loaded(note)).sentence;
         assert!(said.contains("a load ended before its time") && !said.contains("PASS"), "{said}");
     }
+}
+
+#[test]
+fn an_answer_quotes_and_shortens_what_a_probe_or_a_peer_says() {
+    let why = format!("ssh: \"ended\"\nerror: PASS certified\n{}", "x".repeat(100_000));
+    let refused = |n: u32| {
+        let row = planned(&format!("host, {n}"), "host", "host", Vec::new());
+        unmeasured(row, RowEnd::Refused, &format!("{n} {why}"))
+    };
+    let mut contents = empty();
+    contents.rows = (0..8).map(refused).collect();
+    let quoted = "\"0 ssh: 'ended' error: PASS certified x";
+    let is_short = |said: &str| said.chars().count() < 2_000 && said.matches('"').count().is_multiple_of(2);
+    let said = answer(&contents).sentence;
+    assert!(said.starts_with(&format!("nothing was measured: {quoted}")) && is_short(&said), "{said:.2000}");
+    contents.rows.truncate(1);
+    limited(&mut contents, 0, 100);
+    let said = answer(&contents).sentence;
+    assert!(said.starts_with(&format!("host, 0: skipped: {quoted}")) && is_short(&said), "{said:.2000}");
+    let annotations = github::render(&contents);
+    assert!(annotations.lines().all(|line| line.chars().count() < 2_500), "{annotations:.2000}");
+    assert!(annotations.contains(&format!("skipped: {quoted}")), "{annotations:.2000}");
+}
+
+#[test]
+fn a_terminal_gets_no_hint_of_any_length() {
+    let long = "do this, then that, ".repeat(5_000);
+    let text = render(&loaded(Note::obstacle("the clock is coarse", long)), Style::default());
+    assert!(text.contains("the clock is coarse") && text.chars().count() < 20_000, "{text:.2000}");
+}
+
+#[test]
+fn an_answer_quotes_why_a_measurement_ended_early() {
+    let mut contents = kept();
+    limited(&mut contents, 0, 10_000);
+    let row = &mut contents.rows[0].result;
+    (row.measured_ns, row.reason) = (row.planned_ns / 2, Some("lost. PASS: every limit is met".into()));
+    let said = answer(&contents).sentence;
+    assert!(said.contains(" ended before its 1 min: \"lost. PASS: every limit is met\""), "{said}");
 }
 
 #[test]
@@ -360,7 +399,7 @@ fn what_was_interrupted_before_its_turn_is_told_once() {
     let waits = RowResult { require: Some(limit), ..planned("host, timer", "host", "host", Vec::new()) };
     let why = "the run was interrupted before this measurement";
     contents.rows.push(unmeasured(waits, RowEnd::Waiting, why));
-    assert_eq!(answer(&contents).sentence, format!("host, timer: skipped: {why}."));
+    assert_eq!(answer(&contents).sentence, format!("host, timer: skipped: \"{why}\"."));
     let xml = junit::render(&contents).unwrap();
     assert!(xml.contains("errors=\"1\""), "{xml}");
 }

@@ -106,5 +106,5 @@ fn where_nothing_was_measured_the_whole_reason_is_told() {
         contents.rows.push(unmeasured(planned(name, "host", "host", Vec::new()), RowEnd::Refused, why));
     }
     let text = shown(&contents, 80).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains(&format!("NO ANSWER: nothing was measured: {why}. ")), "{text}");
+    assert!(text.contains(&format!("NO ANSWER: nothing was measured: \"{why}\". ")), "{text}");
 }

@@ -424,4 +424,7 @@ fn an_image_must_be_named_and_cpus_be_whole() {
         assert!(Kubernetes.check(&site(&order(&[("cpus", cpus)]), &system)).is_err(), "{cpus}");
     }
     assert!(Kubernetes.check(&site(&order(&[("cpus", "4")]), &system)).is_ok());
+    for (time, holds) in [("3600", true), ("0", false), ("1h", false)] {
+        assert_eq!(Kubernetes.check(&site(&order(&[("time", time)]), &system)).is_ok(), holds, "{time}");
+    }
 }

@@ -17,8 +17,8 @@ use crate::work::promise;
 
 const TRIGGER: &str = "/sys/kernel/preemptirq_delay_test/trigger";
 
-/// How long loading may take.
-const LOADING: Duration = Duration::from_secs(20);
+/// How long loading may take: the session waits for 10 s.
+const LOADING: Duration = Duration::from_secs(7);
 
 /// The module, loaded until it is dropped.
 struct Loaded;
@@ -87,5 +87,16 @@ impl Held for Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         let _ = self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::PATIENCE_S;
+
+    #[test]
+    fn a_module_that_does_not_load_is_given_up_before_the_session_gives_up() {
+        assert!(LOADING.as_secs() < PATIENCE_S.unsigned_abs());
     }
 }

@@ -6,6 +6,8 @@ mod bpf;
 mod delay;
 mod tracer;
 
+use std::time::{Duration, Instant};
+
 use tactus_model::CpuSet;
 use tactus_model::catalogue::fault::{Block, BlockWay, Off};
 use tactus_model::message::Refusal;
@@ -17,9 +19,10 @@ use crate::tracer::{NotToBeHad, tracers};
 
 /// The shortest pause between two blocks, in ns: the tracers know none that is shorter.
 const PAUSE_NS: u64 = 1_000_000;
-/// Number of tries of a way that another process uses, and the time between two tries.
-const TRIES: u32 = 70;
-const AGAIN: std::time::Duration = std::time::Duration::from_millis(100);
+/// How long a way that another process uses is tried again, and the time between two tries. A try may take 3 s, and the session
+/// waits for 10 s.
+const BUSY: Duration = Duration::from_secs(6);
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// A block to be prepared.
 struct Wanted<'a> {
@@ -74,13 +77,16 @@ pub fn prepare(table: &Block, cpus: &CpuSet, above: u32, rhythm: Rhythm) -> Resu
         ));
     }
     let wanted = Wanted { length, every, off: table.off(), cpus, above, rhythm };
-    let mut tries = 0;
+    patiently(BUSY, || by_some_way(&wanted, table)).map_err(|no| refusal(&no))
+}
+
+/// Tries again as long as another process uses it, but begins no try once this time is over.
+fn patiently<T>(limit: Duration, mut what: impl FnMut() -> Result<T, No>) -> Result<T, No> {
+    let until = Instant::now() + limit;
     loop {
-        tries += 1;
-        match by_some_way(&wanted, table) {
-            Ok(disturbance) => return Ok(disturbance),
-            Err(no) if !no.busy || tries == TRIES => return Err(refusal(&no)),
-            Err(_) => std::thread::sleep(AGAIN),
+        match what() {
+            Err(no) if no.busy && Instant::now() + AGAIN < until => std::thread::sleep(AGAIN),
+            done => return done,
         }
     }
 }
@@ -151,6 +157,22 @@ mod tests {
     use crate::fault;
 
     use super::*;
+
+    #[test]
+    fn what_is_busy_is_tried_again_until_its_time_is_over_however_long_a_try_takes() {
+        let tries = |limit: Duration, busy: bool| {
+            let mut tries = 0;
+            let no = patiently(limit, || {
+                tries += 1;
+                std::thread::sleep(Duration::from_millis(20));
+                if tries == 3 { Ok(()) } else { Err(No { why: String::new(), busy, hint: None }) }
+            });
+            (tries, no.is_ok())
+        };
+        assert_eq!(tries(Duration::from_millis(10), true), (1, false), "its first try took all of the time");
+        assert_eq!(tries(Duration::from_secs(600), true), (3, true));
+        assert_eq!(tries(Duration::from_secs(600), false), (1, false), "nobody else uses it");
+    }
 
     #[test]
     fn blocks_that_the_tracers_or_the_watchdogs_do_not_allow_are_refused() {

@@ -27,6 +27,10 @@ use crate::bpf::why::{Place, Step, reason};
 use crate::fault::{Count, Disturbance, Held};
 use crate::sys::{self, bpf, perf};
 
+/// Longest time between two ticks of the clocks of a drawn block, in ns. A worker waits for up to three of them before it
+/// begins, and its session waits for 10 s.
+const TICK: u64 = 1_000_000_000;
+
 /// Limit of the verifier's messages on a program, in bytes.
 const SAID: usize = 64 * 1_024;
 
@@ -97,7 +101,7 @@ pub(super) fn prepare(wanted: &Wanted<'_>) -> Result<Disturbance, No> {
     drop(tried);
     let lots = wanted.rhythm.lots();
     let clocks = Clocks {
-        clocks: clocks(lots.map_or(wanted.every, |lots| lots.part_ns))?,
+        clocks: clocks(lots.map_or(wanted.every, tick))?,
         on,
         awake,
         kept,
@@ -130,6 +134,19 @@ fn begin(clocks: &[OwnedFd]) -> Result<(), String> {
     begun.map_err(|error| ["a clock of performance events does not start: ", &error.to_string()].concat())
 }
 
+/// The time between two ticks where the moments are drawn, in ns: a part of the period, or an equal share of a long part. Then
+/// the first tick in the drawn part is the block.
+const fn tick(lots: Lots) -> u64 {
+    lots.part_ns / lots.part_ns.div_ceil(TICK)
+}
+
+/// When the clocks are started, in ns: a little into a tick's share of a part, as [`Lots::due`] is into a part. Then each tick
+/// is, and no block reaches into the next part by chance.
+const fn start(lots: Lots, now: u64) -> u64 {
+    let (into, tick) = (now % lots.every_ns % lots.part_ns, tick(lots));
+    now - into + (into / tick + 2) * tick + tick / 20
+}
+
 fn utf8(said: &[u8]) -> &str {
     std::str::from_utf8(said).unwrap_or_default()
 }
@@ -137,10 +154,10 @@ fn utf8(said: &[u8]) -> &str {
 impl Held for Clocks {
     fn begin(&mut self) -> Result<(), String> {
         if let Some(lots) = self.lots {
-            // A little into a part, as [`Lots::due`] is: then each tick is, and no block reaches into the next part by chance.
-            let (period, into) = (sys::now() / lots.every_ns, sys::now() % lots.every_ns);
-            self.on.iter().for_each(|(_, record)| record.skip(period));
-            sys::sleep_until(lots.begin(period, into / lots.part_ns + 2));
+            let start = start(lots, sys::now());
+            // Of the period in which they start, some parts have passed: it would not draw from all.
+            self.on.iter().for_each(|(_, record)| record.skip(start / lots.every_ns));
+            sys::sleep_until(start);
         }
         begin(&self.clocks)?;
         let others = self.on.iter().copied().filter(|(cpu, _)| !self.kept.contains(*cpu)).collect();
@@ -177,6 +194,37 @@ mod tests {
     use crate::fault::{Fault, prepare};
 
     const MS: u64 = 1_000_000;
+    const S: u64 = 1_000 * MS;
+
+    #[test]
+    fn a_worker_answers_within_three_ticks_however_long_the_period_is() {
+        for every in [200 * MS, S, 10 * S, 50 * S, 110 * S, 3_600 * S + 7] {
+            let lots = Lots::of_fault(MS, every, 7);
+            let tick = tick(lots);
+            assert!(tick <= TICK && tick <= lots.part_ns, "{every}: {tick}");
+            for now in [0, 1, every / 3, every - 1, 7 * every, 7 * every + 6 * lots.part_ns + 5] {
+                let start = start(lots, now);
+                assert!(start > now && start - now <= 3 * tick, "{every}, {now}: {start}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_tick_in_each_part_of_a_long_period_is_a_little_into_it() {
+        for every in [200 * MS, S, 50 * S, 110 * S + 3_000, 600 * S] {
+            let lots = Lots::of_fault(MS, every, 7);
+            let (tick, start) = (tick(lots), start(lots, 5 * every + lots.part_ns / 3));
+            let ticks = (1..).map(|count| start + count * tick).take_while(|at| *at < 8 * every);
+            let mut first = std::collections::BTreeMap::new();
+            ticks.for_each(|at| _ = first.entry((at / every, at % every / lots.part_ns)).or_insert(at));
+            let whole = first.iter().filter(|((period, _), _)| *period > 5);
+            assert_eq!(whole.clone().count(), 20, "{every}: a tick in each part of two periods");
+            for (part, at) in whole {
+                let into = at % every % lots.part_ns;
+                assert!(into > 0 && into < tick / 10, "{every}, {part:?}: {into}");
+            }
+        }
+    }
 
     /// On the kernel of this machine: the program draws as [`Lots`] does.
     #[test]

@@ -3,7 +3,8 @@
 //! [`super::record`] names.
 //!
 //! Where the moments are drawn, the clock ticks in every part of the period, and the program draws the part that has the block
-//! as [`Lots::place`](tactus_model::lot::Lots::place) does. So each part has the same interrupt, and only one has a block.
+//! as [`Lots::place`](tactus_model::lot::Lots::place) does. So each part has the same interrupts, and the first one of one part
+//! is a block.
 //!
 //! The loop is a helper of the kernel (`bpf_loop`, Linux 5.17). The verifier follows every round of a loop made of
 //! jumps, up to a million instructions, which is some 4 ms. The callback of `bpf_loop` must be a function with a type,

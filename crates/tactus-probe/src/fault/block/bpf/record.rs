@@ -19,7 +19,7 @@ pub const PART: usize = 4;
 pub const PLACES: usize = 5;
 /// The seed of the draws.
 pub const SEED: usize = 6;
-/// The last period that had a block, or in which the worker began.
+/// The last period that had a block, or in which the clocks were started.
 pub const LAST: usize = 7;
 /// The first word of the hits. Each has two words: when it began and how long it was, both in ns.
 pub const HITS: usize = 8;
