@@ -6,11 +6,7 @@ use tactus_model::document::{LimitEntry, Outcome};
 use super::required::{Judged, asked_of, judged, over, part, rank};
 use crate::row::{Runs, came_of, figure_words, limit_words, taken_words};
 use crate::stats::Line;
-<<<<<<< HEAD
-use crate::units::{clean, listed, number};
-=======
-use crate::units::{TOLD, beginning, clean, listed};
->>>>>>> w-look32
+use crate::units::{TOLD, beginning, clean, listed, number};
 
 /// A limit, and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
