@@ -101,12 +101,14 @@ fn brief(page: &mut Page, audit: &Audit, detail: Detail) {
         audit.actions.iter().any(|action| action.fixes.len() == 1 && action.fixes.contains(&finding.id))
     };
     actions(page, audit, detail);
-    page.gap();
     let is_told = |finding: &&Finding| {
         finding.severity == Severity::Blocker || (alone(finding) && finding.severity > Severity::Info)
     };
     let told: Vec<&Finding> = audit.found().filter(is_told).collect();
-    if !told.is_empty() {
+    // The heading takes the place of an empty line: all of it fits one screen.
+    if told.is_empty() {
+        page.gap();
+    } else {
         page.line("Blockers, and findings that need a separate fix (`tactus explain ID`):");
     }
     told.into_iter().for_each(|finding| said(page, finding));

@@ -66,7 +66,7 @@ fn an_open_limit_has_its_reason_and_not_that_of_another_limit() {
     let contents = short(require);
     let closed = closing(&contents, &comparison(&contents));
     let of = |limit: &str| closed.iter().find(|one| one.limit.starts_with(limit)).unwrap();
-    assert!(of("jitter").said.contains("too much"), "{}", of("jitter").said);
+    assert!(of("jitter").said.contains("times the limit"), "{}", of("jitter").said);
     let said = &of("max").said;
     assert!(said.contains("too few") || said.contains("too short"), "{said}");
     assert!(!said.contains("jitter"), "{said}");

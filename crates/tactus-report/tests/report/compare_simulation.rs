@@ -187,8 +187,11 @@ fn power(trials: u64, (ratio, spread): (f64, f64), quantities: usize, runs: u32)
         .map(|what| percent(found.iter().filter(|said| **said == Some(what)).count(), found.len()))
 }
 
+/// Draws the logarithm of a run's value.
+type Law = fn(&mut Random) -> f64;
+
 /// How runs of one sitting differ, as logarithms of their values: the laws of the maxima of stalls among them.
-const RUNS: [(&str, fn(&mut Random) -> f64); 4] = [
+const RUNS: [(&str, Law); 4] = [
     ("3 %", |random| 0.03 * random.normal()),
     ("30 %", |random| 0.3 * random.normal()),
     ("Pareto 1.1", |random| -(-random.unit().max(1e-12).ln()).ln() / 1.1),
@@ -200,7 +203,7 @@ const RUNS: [(&str, fn(&mut Random) -> f64); 4] = [
 /// Simulates sittings of eight runs whose levels differ by `day` from day to day. The last of four quantities has runs of
 /// this law, and all are `ratio` times worse in the other condition. Returns how many of 100 comparisons call one a
 /// regression, and how many are undecided.
-fn sittings(trials: u64, counts: [u32; 2], day: f64, law: fn(&mut Random) -> f64, ratio: f64) -> [f64; 2] {
+fn sittings(trials: u64, counts: [u32; 2], day: f64, law: Law, ratio: f64) -> [f64; 2] {
     let found = all_of(trials, |seed| {
         let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9));
         let mut sitting = |factor: f64| {

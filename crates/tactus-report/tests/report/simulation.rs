@@ -364,9 +364,12 @@ fn noise_of(name: &str) -> Noise {
     IN_TURN.into_iter().find_map(|(own, noise)| (own == name).then_some(noise)).unwrap()
 }
 
+/// A noise, and the rates where nothing changes, where everything is slower, and where there are stalls.
+type Turns = (&'static str, [f64; 2], [f64; 2], [f64; 2]);
+
 /// What scenarios that take turns show under each noise: false alarms, two changes found, and how many of 100 reports cannot
 /// say anything.
-fn turns(trials: u64, slices: u32) -> Vec<(&'static str, [f64; 2], [f64; 2], [f64; 2])> {
+fn turns(trials: u64, slices: u32) -> Vec<Turns> {
     let cell = |noise, change| rates(trials, |seed| in_turn(noise, slices, change, seed));
     let of = |(name, noise): (&'static str, Noise)| {
         let [none, shift, stalls] =

@@ -50,6 +50,7 @@ fn held_with(base: Vec<Contents>, now: Vec<Contents>, options: Options) -> (Comp
 }
 
 /// Compares the runs of two bundles as if each run were a sitting.
+#[expect(clippy::needless_pass_by_value, reason = "most are made for it")]
 fn held(base: Contents, now: Contents) -> CompareDocument {
     held_with(sittings(&base), sittings(&now), Options::default()).0
 }
