@@ -55,7 +55,7 @@ pub fn compare(conditions: &[Condition], options: &Options) -> CompareDocument {
         gated,
         conditions: conditions.iter().map(condition).collect(),
         changes: others.iter().flat_map(|other| changes(base, other)).collect(),
-        limits: limits(&scenarios, all.iter().filter_map(|one| one.cut_to).min()),
+        limits: limits(&scenarios, all.iter().filter_map(|one| one.cut_to).min(), conditions),
         scenarios,
         unmatched,
         baseline,
@@ -223,14 +223,30 @@ fn is_judged_emulated(one: &ComparedEntry) -> bool {
     one.evidence == Some(Evidence::Emulated) && one.quantities.iter().any(|of| of.outcome.is_some())
 }
 
+/// That all sittings of a condition began on one day, so that they do not show how much days differ.
+fn of_one_day(of: &Condition) -> Option<String> {
+    let day = |started: &str| started.get(..10).map(str::to_owned);
+    let (first, others) = of.bundles().split_first().filter(|(_, others)| !others.is_empty())?;
+    let date = day(&first.manifest.started)?;
+    let same = others.iter().all(|other| day(&other.manifest.started).as_ref() == Some(&date));
+    same.then(|| {
+        let (many, name) = (others.len() + 1, clean(&of.name));
+        format!(
+            "All {many} sittings of {name} are of one day ({}): differences between days are not in them.",
+            clean(&date)
+        )
+    })
+}
+
 /// The limits of any such comparison.
-fn limits(scenarios: &[ComparedEntry], cut_to: Option<usize>) -> Vec<String> {
+fn limits(scenarios: &[ComparedEntry], cut_to: Option<usize>, conditions: &[Condition]) -> Vec<String> {
     let mut limits = vec![
         "The bundles were not measured in turn: a difference may come from the time of measuring. Only \
          an A/B test in one session proves a cause: both as scenarios of one plan with `repeat` \
          and `[[compare]]`, or `tactus prove`."
             .to_owned(),
     ];
+    limits.extend(conditions.iter().filter_map(of_one_day));
     if let Some(runs) = cut_to {
         let runs = if runs == 1 { "1 run".into() } else { format!("{runs} runs") };
         limits

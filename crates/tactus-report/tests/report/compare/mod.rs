@@ -503,6 +503,17 @@ fn of_sittings_of_unequal_numbers_of_runs_as_many_count_as_the_smallest_has() {
 }
 
 #[test]
+fn sittings_of_one_day_do_not_show_how_much_days_differ() {
+    let said = |base: Vec<Contents>| held_with(base, days(3, 0.02, 1.0), Options::default()).0.limits;
+    let of_base =
+        |limits: &[String]| limits.iter().any(|said| said.contains("sittings of base are of one day"));
+    assert!(of_base(&said(days(3, 0.02, 1.0))));
+    let mut apart = days(3, 0.02, 1.0);
+    apart[1].manifest.started = "2026-11-21T09:14:01Z".into();
+    assert!(!of_base(&said(apart)));
+}
+
+#[test]
 fn a_baseline_of_sittings_says_how_often_its_gate_is_wrong() {
     let itself = |days| against_itself(&Condition::new("base", days), &Margins::default());
     let document = itself(days(7, 0.02, 1.0));
