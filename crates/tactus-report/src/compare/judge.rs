@@ -8,16 +8,6 @@ use tactus_statistics::{ERROR, TwoSamples, holm, least_p, typical_ratio};
 use super::sampled::Sampled;
 use super::sittings::By;
 
-/// Runs that each condition needs at least, to show how much runs differ by themselves.
-pub const LEAST_REPEATS: usize = 5;
-/// Runs of the base that one new run needs at least: an error of 5 % allows it to be the worst of 20.
-pub const LEAST_BASELINE: usize = 19;
-
-/// Whether these numbers of runs, of the base and of the other, suffice for a verdict.
-pub const fn are_enough([base, now]: [usize; 2]) -> bool {
-    (base >= LEAST_REPEATS && now >= LEAST_REPEATS) || (base >= LEAST_BASELINE && now >= 1)
-}
-
 /// A quantity as it is judged.
 struct Tested<'a> {
     of: &'a Sampled,

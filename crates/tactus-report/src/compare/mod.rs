@@ -25,7 +25,7 @@ pub(crate) use chapters::title;
 pub use condition::Condition;
 pub use expected::{Expected, expected};
 pub use formats::{FORMATS, Format};
-pub use judge::{LEAST_BASELINE, LEAST_REPEATS};
 pub use margins::{MarginError, Margins};
 pub use outcome::{Options, against_itself, compare};
 pub use refusal::{Alike, Refusal};
+pub use sittings::{LEAST_BASELINE, LEAST_REPEATS};

@@ -8,8 +8,11 @@ use tactus_statistics::{LEAST_SITTINGS, Samples, TwoSamples, log_t, median};
 
 use super::condition::Run;
 
-/// Runs that a sitting needs for its median to count as normal.
-const RUNS_OF_A_SITTING: usize = 5;
+/// Runs that a sitting needs for its median to count as normal; and runs or sittings of each condition that a test by ranks
+/// needs at least.
+pub const LEAST_REPEATS: usize = 5;
+/// Runs or sittings of the base that one new one needs at least, by ranks: an error of 5 % allows it to be the worst of 20.
+pub const LEAST_BASELINE: usize = 19;
 
 /// What is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ impl By {
         }
         let smallest = grouped(base).chain(grouped(now)).map(<[Run]>::len).min().unwrap_or(0);
         let counted = Counted(smallest);
-        if smallest >= RUNS_OF_A_SITTING { Self::Medians(counted) } else { Self::Ranks(counted) }
+        if smallest >= LEAST_REPEATS { Self::Medians(counted) } else { Self::Ranks(counted) }
     }
 
     /// The same for these values: one that is not above zero has no logarithm.
@@ -61,7 +64,9 @@ impl By {
     /// Whether these numbers of values suffice for a verdict.
     pub const fn are_enough(self, [base, now]: [usize; 2]) -> bool {
         match self {
-            Self::Runs | Self::Ranks(_) => super::judge::are_enough([base, now]),
+            Self::Runs | Self::Ranks(_) => {
+                (base >= LEAST_REPEATS && now >= LEAST_REPEATS) || (base >= LEAST_BASELINE && now >= 1)
+            }
             Self::Medians(_) => base > 0 && now > 0 && base + now >= LEAST_SITTINGS,
         }
     }
