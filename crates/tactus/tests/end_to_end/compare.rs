@@ -42,6 +42,7 @@ fn made(dir: &Path, hundredths: u64) {
     const SECONDS: u64 = 10;
     let key = || SeriesKey { cpu: 1, thread: 0, priority: 95, kind: "thread".into() };
     let plan = parse(&Source::new("plan.toml", PLAN.replace("300ms", "10s"))).unwrap();
+    fs::create_dir_all(dir.parent().unwrap()).unwrap();
     let row = |repeat| RowResult {
         repeat: Some(repeat),
         interval_ns: 1_000_000,
@@ -139,9 +140,15 @@ fn bundles_of_repeats_are_judged_and_others_stand_side_by_side() {
 fn a_gate_ends_with_one_on_a_regression_and_each_condition_is_compared_with_the_first() {
     let _turn = beside_others();
     let dir = tempfile::tempdir().unwrap();
-    for (name, hundredths) in [("base", 100), ("same", 100), ("slower", 140)] {
-        made(&dir.path().join(name), hundredths);
+    // Three sittings each, that differ by 2 %.
+    for (name, hundredths) in [("base", 100), ("same", 101), ("slower", 140)] {
+        for day in 0..3 {
+            made(&dir.path().join(format!("{name}/{day}")), hundredths + 2 * day);
+        }
     }
+    // One sitting each decides nothing, whatever it shows.
+    let one = compared(dir.path(), &["--gate", "--json", "base/0", "slower/0"]);
+    assert_eq!((json(&one)["outcome"].as_str(), one.status.code()), (Some("inconclusive"), Some(3)));
     for (new, outcome, code) in [("same", "pass", 0), ("slower", "regression", 1)] {
         let gate = compared(dir.path(), &["--gate", "--json", "base", new]);
         assert_eq!(json(&gate)["outcome"], outcome, "{new}: {:#}", json(&gate));
@@ -168,19 +175,25 @@ fn of_more_bundles_than_a_process_may_open_each_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let recorded =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../tactus-format/tests/fixtures/import/cyclictest.json");
-    let made = output(tactus().current_dir(dir.path()).args(["convert", recorded, "--out", "one"]));
-    assert!(made.status.success(), "{}", stderr(&made));
+    let made = |from: &str, to: &str| {
+        fs::copy(recorded, dir.path().join(from)).unwrap();
+        let convert = ["convert", from, "--name", "x", "--out", to];
+        let made = output(tactus().current_dir(dir.path()).args(convert));
+        assert!(made.status.success(), "{}", stderr(&made));
+    };
+    made("one.json", "one");
     fs::create_dir(dir.path().join("many")).unwrap();
-    for number in 0..60 {
-        let to = dir.path().join(format!("many/{number}"));
-        let copied = Command::new("cp").arg("-r").arg(dir.path().join("one")).arg(to).status();
-        assert!(copied.expect("cp").success());
-    }
+    (0..60).for_each(|number| made(&format!("{number}.json"), &format!("many/{number}")));
     let few = "ulimit -n 40; exec \"$0\" compare many one --json";
     let result =
         output(Command::new("sh").current_dir(dir.path()).args(["-c", few, env!("CARGO_BIN_EXE_tactus")]));
     assert!(result.status.success(), "{}", stderr(&result));
     assert_eq!(json(&result)["conditions"][0]["bundles"].as_array().unwrap().len(), 60);
+    let copied = Command::new("cp").arg("-r").current_dir(dir.path()).args(["one", "many/copy"]).status();
+    assert!(copied.expect("cp").success());
+    let twice = compared(dir.path(), &["many", "one"]);
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(stderr(&twice).contains("has a copy of a bundle"), "{}", stderr(&twice));
 }
 
 #[test]
