@@ -5,15 +5,16 @@
 //! than 5 % of false alarms show that they depend on each other in a way that the test cannot handle. Second, a drift is
 //! alike in both halves; so the later half is also compared with the earlier one.
 
+use tactus_model::bundle::Contents;
 use tactus_model::document::{BaselineEntry, ResolutionEntry};
 use tactus_model::number::float;
 use tactus_model::random::SplitMix64;
 use tactus_statistics::{ERROR, LEAST_SITTINGS, TwoSamples, detectable_ratio, least_p, log_t};
 
-use super::condition::{Condition, Key, is_skipped};
+use super::condition::{Condition, Key, Run, is_skipped};
 use super::judge::is_regression;
 use super::margins::Margins;
-use super::refusal::{unfit, unlike};
+use super::refusal::{Refusal, unfit, unlike};
 use super::sampled::{Sampled, sampled};
 use super::sittings::By;
 
@@ -37,6 +38,20 @@ pub fn judged(condition: &Condition, margins: &Margins) -> Vec<(Key, Sampled)> {
         all.extend(own.map(|of| (key.clone(), of)));
     }
     all
+}
+
+/// Whether all runs of a bundle are complete and passed their self-test. In a baseline, one that did not would forbid every
+/// verdict.
+#[must_use]
+pub fn is_fit(of: &Contents) -> bool {
+    let condition = Condition::new("", vec![of.clone()]);
+    let is_spoiled = |refusal: &Refusal| {
+        matches!(refusal, Refusal::Unmeasured { .. } | Refusal::Incomplete { .. } | Refusal::Unproven { .. })
+    };
+    let fit = |(_, runs): &(Key, Vec<Run>)| {
+        is_skipped(runs) || !runs.iter().filter_map(|run| unfit("", *run)).any(|refusal| is_spoiled(&refusal))
+    };
+    condition.scenarios().iter().all(fit)
 }
 
 /// The check of a condition as a baseline; `None` if a scenario has too few sittings or runs for two halves, or none may be

@@ -19,7 +19,7 @@ mod refusal;
 mod sampled;
 mod sittings;
 
-pub use baseline::{LEAST_RUNS, baseline};
+pub use baseline::{LEAST_RUNS, baseline, is_fit};
 pub use chapters::page;
 pub(crate) use chapters::title;
 pub use condition::Condition;

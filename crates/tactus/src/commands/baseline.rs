@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tactus_bundle as bundle;
 use tactus_model::bundle::Contents;
 use tactus_model::text::quoted;
-use tactus_report::compare::{Condition, Expected, LEAST_REPEATS, Margins, expected};
+use tactus_report::compare::{Condition, Expected, LEAST_REPEATS, Margins, expected, is_fit};
 use tactus_report::units::clean;
 use tactus_system::{Real, System, baselines_dir};
 
@@ -70,6 +70,17 @@ impl Base {
             say(format_args!(
                 "gate: {others} of {} runs of `{}` measured something else than the newest one, and do not count",
                 paths.len(),
+                clean(name)
+            ));
+        }
+        let all = sittings.len();
+        let fit = sittings.iter().filter(|one| is_fit(one)).count();
+        // If none is, the comparison says why.
+        if fit > 0 && fit < all {
+            sittings.retain(is_fit);
+            say(format_args!(
+                "gate: {} of {all} runs of `{}` are incomplete or did not pass their self-test, and do not count",
+                all - fit,
                 clean(name)
             ));
         }

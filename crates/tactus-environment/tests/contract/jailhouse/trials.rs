@@ -302,7 +302,7 @@ fn an_inmate_that_hears_nothing_is_booted_with_its_job() {
         }
     }
     let counted = talk.running.measured();
-    // The counters go on while they are read one by one, so that the kinds of one CPU may be more than its sum.
+    // The counters are read one by one while they rise, so that the kinds of one CPU may be more than its sum.
     let cells = || counted.iter().filter(|note| note.text.starts_with("cell linux-demo: CPU "));
     assert_eq!(
         cells().filter(|note| note.text.contains(" entered the hypervisor ")).count(),

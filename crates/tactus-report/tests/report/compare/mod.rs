@@ -12,7 +12,7 @@ use tactus_model::plan::Scenario;
 use tactus_model::scheduling::Policy;
 use tactus_model::{Nanos, series::Thread};
 use tactus_report::compare::{
-    Alike, Condition, Expected, FORMATS, Margins, Options, against_itself, compare, expected,
+    Alike, Condition, Expected, FORMATS, Margins, Options, against_itself, compare, expected, is_fit,
 };
 
 use crate::common::{self, Shape, Span, measured, planned, sittings};
@@ -500,6 +500,18 @@ fn of_sittings_of_unequal_numbers_of_runs_as_many_count_as_the_smallest_has() {
     assert!(document.limits.iter().any(|said| said.contains("the first 5 runs")), "{:?}", document.limits);
     let (alike, _) = held_with(vec![unequal(5); 5], vec![unequal(5)], Options::default());
     assert!(!alike.limits.iter().any(|said| said.contains("unequal")), "{:?}", alike.limits);
+}
+
+#[test]
+fn a_sitting_that_broke_or_did_not_pass_its_self_test_is_no_part_of_a_baseline() {
+    let changed = |change: &dyn Fn(&mut RowResult)| {
+        let mut one = bundle(5, 1.0, 2);
+        change(&mut one.rows[2].result);
+        is_fit(&one)
+    };
+    assert!(changed(&|_| ()) && changed(&|own| own.evidence = Some(Evidence::Emulated)));
+    assert!(!changed(&|own| own.control[0].seen_ns = 1) && !changed(&|own| own.damaged = true));
+    assert!(!changed(&|own| own.end(Ending::because(RowEnd::Broke, "above the limit"))));
 }
 
 #[test]
