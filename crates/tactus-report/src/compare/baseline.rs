@@ -60,7 +60,8 @@ pub fn is_fit(of: &Contents) -> bool {
 pub fn baseline(condition: &Condition, margins: &Margins) -> Option<BaselineEntry> {
     let all = judged(condition, margins);
     // All of a condition are of the same runs; those with zeros go by ranks.
-    let by = all.iter().map(|(_, of)| of.by).find(|by| by.is_medians()).or(Some(all.first()?.1.by))?;
+    let first = all.first()?.1.by;
+    let by = all.iter().map(|(_, of)| of.by).find(|by| by.is_medians()).unwrap_or(first);
     let least = if by.is_medians() { LEAST_SITTINGS } else { LEAST_RUNS };
     let count = all.iter().map(|(_, of)| of.base.len()).min().filter(|count| *count >= least)?;
     let sampled: Vec<&Sampled> = all.iter().map(|(_, of)| of).collect();

@@ -188,7 +188,7 @@ pub enum Refusal {
     NoVerdict(Option<Evidence>),
     /// Too few runs or sittings to show how much they differ by themselves.
     TooFew {
-        /// What is judged.
+        /// Whether runs or sittings are judged.
         by: By,
         /// Of the base, and of the other.
         counts: [usize; 2],

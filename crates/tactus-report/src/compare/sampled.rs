@@ -26,11 +26,11 @@ pub struct Sampled {
     pub better: Better,
     /// In each run of the base, and in each of the other.
     pub runs: [Vec<f64>; 2],
-    /// What is judged.
+    /// Whether runs or sittings are judged, and by which test.
     pub by: By,
-    /// Of the base, a value for each run or sitting, whichever is judged.
+    /// The judged values of the base: one for each run or sitting.
     pub base: Vec<f64>,
-    /// Of the other.
+    /// The judged values of the other.
     pub now: Vec<f64>,
     /// How many times worse it may be.
     pub limit: f64,

@@ -14,7 +14,7 @@ pub const LEAST_REPEATS: usize = 5;
 /// Runs or sittings of the base that one new one needs at least, by ranks: an error of 5 % allows it to be the worst of 20.
 pub const LEAST_BASELINE: usize = 19;
 
-/// What is judged.
+/// Whether runs or sittings are judged, and by which test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The runs of one sitting each: whatever follows holds between these two.

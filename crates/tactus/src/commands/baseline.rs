@@ -73,18 +73,21 @@ impl Base {
                 clean(name)
             ));
         }
-        let all = sittings.len();
-        let fit = sittings.iter().filter(|one| is_fit(one)).count();
-        // If none is, the comparison says why.
-        if fit > 0 && fit < all {
-            sittings.retain(is_fit);
+        let (fit, spoiled): (Vec<Contents>, Vec<Contents>) = sittings.into_iter().partition(is_fit);
+        let name = name.to_owned();
+        if fit.is_empty() {
+            // The comparison says why.
+            return Ok(Self { name, sittings: spoiled });
+        }
+        if !spoiled.is_empty() {
             say(format_args!(
-                "gate: {} of {all} runs of `{}` are incomplete or did not pass their self-test, and do not count",
-                all - fit,
-                clean(name)
+                "gate: {} of {} runs of `{}` are incomplete or did not pass their self-test, and do not count",
+                spoiled.len(),
+                fit.len() + spoiled.len(),
+                clean(&name)
             ));
         }
-        Ok(Self { name: name.to_owned(), sittings })
+        Ok(Self { name, sittings: fit })
     }
 
     /// What the gate will be able to show with `planned` runs: a sentence that is printed before the run.
